@@ -9,7 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/fulltext"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/rawjson"
@@ -62,14 +62,14 @@ func problemOf(err error) *problem {
 	if errors.Is(err, context.Canceled) {
 		return &problem{Type: "cancelled", Message: context.Canceled.Error(), cause: err}
 	}
-	if kind, ok := engine.KindOf(err); ok {
+	if kind, ok := api.KindOf(err); ok {
 		return problemOfKind(kind, err).bounded()
 	}
 	return &problem{Type: "internal", Message: internalMessage, cause: err}
 }
 
 // problemOfKind maps an error of a known kind. Invalid arguments have the type that the hand-off format defines.
-func problemOfKind(kind engine.ErrorKind, err error) *problem {
+func problemOfKind(kind api.ErrorKind, err error) *problem {
 	p := &problem{Type: kind.Code, Message: kind.Message(err)}
 	if kind.Code == "invalid_request" {
 		p.Type = string(task.InvalidValue)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/store/storetest"
@@ -95,7 +96,7 @@ func TestALostAttachmentIsTheOperatorsToMend(t *testing.T) {
 		return ask(t, handler, "GET", fmt.Sprintf("/api/conversations/s/entries/1/parts/%d", n), "")
 	}
 	lost := part(1).failed(500, "object_gone", "")
-	if strings.Contains(lost.Error.Message, name) || lost.Error.Type != serverError {
+	if strings.Contains(lost.Error.Message, name) || lost.Error.Type != api.ServerError {
 		t.Errorf("a lost attachment is told of as %+v", lost.Error)
 	}
 	if got := part(0); got.status != 200 || string(got.body) != `{"data":{"type":"text","text":"Look"}}`+"\n" {

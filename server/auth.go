@@ -9,6 +9,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/auth"
 )
 
@@ -86,8 +87,8 @@ func (s *server) letIn(r *http.Request, pattern string) (caller, error) {
 		return who, err
 	case pattern == "GET /metrics" && (key.ProjectID != s.options.Project || key.UserID != ""):
 		return who, &problem{
-			status: http.StatusForbidden, kind: permission, code: "not_your_figures",
-			message: "the figures are of all projects: they take a key of the server's own project that no user is bound to",
+			Status: http.StatusForbidden, Type: api.Permission, Code: "not_your_figures",
+			Message: "the figures are of all projects: they take a key of the server's own project that no user is bound to",
 		}
 	}
 	return who, s.paces.check(who.keyID, time.Now())
@@ -135,12 +136,12 @@ func tokenOf(header http.Header) (string, error) {
 
 // unauthenticated is the problem of a request without a valid key.
 func unauthenticated(code, message string) *problem {
-	return &problem{status: http.StatusUnauthorized, kind: authentication, code: code, message: message}
+	return &problem{Status: http.StatusUnauthorized, Type: api.Authentication, Code: code, Message: message}
 }
 
 // challenge is the header WWW-Authenticate of an answer with status 401 (RFC 6750).
-func (p *problem) challenge() string {
-	if p.code == "invalid_api_key" {
+func challenge(p *problem) string {
+	if p.Code == "invalid_api_key" {
 		return `Bearer error="invalid_token"`
 	}
 	return "Bearer"

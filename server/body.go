@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 )
 
@@ -22,8 +23,8 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 	}
 	if at := loneSurrogate(data); at >= 0 {
 		return nil, &problem{
-			status: http.StatusBadRequest, kind: invalidRequest, code: "invalid_utf8",
-			message: "the body has half of a character, an escape such as \\ud83d without its other half, at byte " + strconv.Itoa(at) + ": text was cut inside a character",
+			Status: http.StatusBadRequest, Type: api.InvalidRequest, Code: "invalid_utf8",
+			Message: "the body has half of a character, an escape such as \\ud83d without its other half, at byte " + strconv.Itoa(at) + ": text was cut inside a character",
 		}
 	}
 	return data, nil
@@ -45,15 +46,15 @@ func (s *server) readRaw(w http.ResponseWriter, r *http.Request, kinds ...string
 	switch {
 	case errors.As(err, &tooLarge):
 		return nil, &problem{
-			status: http.StatusRequestEntityTooLarge, kind: invalidRequest, code: "body_too_large",
-			message: "the body has more than " + strconv.FormatInt(s.options.MaxBodyBytes, 10) + " bytes, the limit of this server",
+			Status: http.StatusRequestEntityTooLarge, Type: api.InvalidRequest, Code: "body_too_large",
+			Message: "the body has more than " + strconv.FormatInt(s.options.MaxBodyBytes, 10) + " bytes, the limit of this server",
 		}
 	case errors.Is(err, http.ErrServerClosed):
 		return nil, engine.ErrClosing
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, &problem{
-			status: http.StatusRequestTimeout, kind: invalidRequest, code: "body_timeout",
-			message: "the body came too slowly: this server waits " + s.options.BodyTimeout.String() + " for it, and a second more for each 64 KiB",
+			Status: http.StatusRequestTimeout, Type: api.InvalidRequest, Code: "body_timeout",
+			Message: "the body came too slowly: this server waits " + s.options.BodyTimeout.String() + " for it, and a second more for each 64 KiB",
 		}
 	case errors.As(err, &refused):
 		return nil, refused
@@ -63,7 +64,7 @@ func (s *server) readRaw(w http.ResponseWriter, r *http.Request, kinds ...string
 		return nil, nil
 	}
 	if at := invalidUTF8(data); at >= 0 {
-		return nil, &problem{status: http.StatusBadRequest, kind: invalidRequest, code: "invalid_utf8", message: "the body is not valid UTF-8 at byte " + strconv.Itoa(at)}
+		return nil, &problem{Status: http.StatusBadRequest, Type: api.InvalidRequest, Code: "invalid_utf8", Message: "the body is not valid UTF-8 at byte " + strconv.Itoa(at)}
 	}
 	return data, nil
 }
@@ -80,7 +81,7 @@ func checkContentType(value string, others []string) error {
 }
 
 func unsupported(header, message string) *problem {
-	return &problem{status: http.StatusUnsupportedMediaType, kind: invalidRequest, code: "unsupported_media_type", param: header, message: message}
+	return &problem{Status: http.StatusUnsupportedMediaType, Type: api.InvalidRequest, Code: "unsupported_media_type", Param: header, Message: message}
 }
 
 // invalidUTF8 returns where data stops being UTF-8, -1 when it does not.

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/continuo-log/continuo/api"
 )
 
 const (
@@ -65,8 +67,8 @@ func (s *share) take(more int64) error {
 		return nil
 	case held > s.held && b.used+held-s.held > b.size:
 		return &problem{
-			status: http.StatusServiceUnavailable, kind: serverError, code: "memory_budget", retryAfter: 1,
-			message: "the requests under way take all the memory that the server may use for them (server.memory_budget_mib); send this one again later",
+			Status: http.StatusServiceUnavailable, Type: api.ServerError, Code: "memory_budget", RetryAfter: 1,
+			Message: "the requests under way take all the memory that the server may use for them (server.memory_budget_mib); send this one again later",
 		}
 	}
 	b.used += held - s.held

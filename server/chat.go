@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
@@ -149,7 +150,7 @@ func (s *server) readChat(w http.ResponseWriter, r *http.Request) (request chatR
 	if err := oneOf("mode", request.Mode, continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun); err != nil {
 		return request, err
 	}
-	if err := s.checkAgent("agent_id", request.AgentID); err != nil {
+	if err := s.api.CheckAgent("agent_id", request.AgentID); err != nil {
 		return request, err
 	}
 	if _, err := scopeOf(r).Owner(request.UserID); err != nil {
@@ -241,8 +242,8 @@ func (p *progress) end() (*chatAnswer, error) {
 func (p *progress) failure(err error) error {
 	failed := problemOf(err)
 	if !p.begun {
-		if failed.kind == invalidRequest && failed.param == "" {
-			failed.param = "message"
+		if failed.Type == api.InvalidRequest && failed.Param == "" {
+			failed.Param = "message"
 		}
 		return failed
 	}
@@ -250,10 +251,10 @@ func (p *progress) failure(err error) error {
 	if p.last != nil {
 		response = p.last.Content.String()
 	}
-	failed.beside = members("session_id", p.ids.SessionID, "conversation_id", p.ids.ConversationID, "turn_id", p.ids.TurnID,
+	failed.Beside = members("session_id", p.ids.SessionID, "conversation_id", p.ids.ConversationID, "turn_id", p.ids.TurnID,
 		"response", response, "usage", p.usage)
 	if p.ids.Resumed != nil {
-		failed.beside = append(failed.beside, members("resumed", p.ids.Resumed)...)
+		failed.Beside = append(failed.Beside, members("resumed", p.ids.Resumed)...)
 	}
 	return failed
 }
@@ -262,26 +263,26 @@ func (p *progress) failure(err error) error {
 // the same Idempotency-Key repeats it without appending the message twice.
 func modelFailure(failure *continuo.TurnError) *problem {
 	p := &problem{
-		status: http.StatusBadGateway, kind: upstreamError, code: "llm_error", message: failure.Message,
-		details: members("reason", failure.Reason, "retryable", failure.Retryable),
+		Status: http.StatusBadGateway, Type: api.UpstreamError, Code: "llm_error", Message: failure.Message,
+		Details: members("reason", failure.Reason, "retryable", failure.Retryable),
 	}
 	if failure.ProviderStatus != 0 {
-		p.details = append(p.details, members("provider_status", failure.ProviderStatus)...)
+		p.Details = append(p.Details, members("provider_status", failure.ProviderStatus)...)
 	}
 	if failure.Retryable {
-		p.retryAfter = failure.RetryAfter
+		p.RetryAfter = failure.RetryAfter
 	} else {
-		p.retryAfter = retryNever
+		p.RetryAfter = api.RetryNever
 	}
 	switch failure.Reason {
 	case continuo.ReasonTimeout:
-		p.status = http.StatusGatewayTimeout
+		p.Status = http.StatusGatewayTimeout
 	case continuo.ReasonRateLimit:
-		p.status, p.kind = http.StatusTooManyRequests, rateLimit
+		p.Status, p.Type = http.StatusTooManyRequests, api.RateLimit
 	case continuo.ReasonContextOverflow:
-		p.status, p.kind, p.code = http.StatusRequestEntityTooLarge, invalidRequest, "context_overflow"
+		p.Status, p.Type, p.Code = http.StatusRequestEntityTooLarge, api.InvalidRequest, "context_overflow"
 	case continuo.ReasonCancelled, continuo.ReasonInterrupted: // the turn was stopped or interrupted; the model did not fail
-		p.status, p.kind = http.StatusConflict, conflict
+		p.Status, p.Type = http.StatusConflict, api.Conflict
 	}
 	return p
 }

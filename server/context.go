@@ -61,7 +61,7 @@ func (s *server) contextRequest(q query) (request engine.ContextRequest, err err
 		checkRun(q),
 		checkFormat(request.Format),
 		oneOf("model", request.Model, s.engine.Catalog.Models()...),
-		s.checkAgent("agent_id", request.AgentID),
+		s.api.CheckAgent("agent_id", request.AgentID),
 	)
 }
 

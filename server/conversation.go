@@ -183,7 +183,7 @@ func (s *server) createConversation(w http.ResponseWriter, r *http.Request) erro
 	if err := s.readOptional(w, r, &fields); err != nil {
 		return err
 	}
-	if err := cmp.Or(fields.check(), s.checkAgent("active_agent", fields.agent())); err != nil {
+	if err := cmp.Or(fields.check(), s.api.CheckAgent("active_agent", fields.agent())); err != nil {
 		return err
 	}
 	conversation := continuo.Conversation{UserID: fields.UserID.text(), Key: fields.Key.text(), ActiveAgent: fields.agent(), Metadata: fields.Metadata}
@@ -220,7 +220,7 @@ func (s *server) changeConversation(w http.ResponseWriter, r *http.Request) erro
 	if fields.Title == nil && fields.Metadata == nil && fields.mode() == nil && fields.ActiveAgent == nil && fields.Key.value == nil && fields.UserID.value == nil {
 		return refuse("", "there is nothing to change: give title, metadata, key, user_id, active_mode or active_agent")
 	}
-	if err := cmp.Or(fields.check(), s.checkAgent("active_agent", fields.agent())); err != nil {
+	if err := cmp.Or(fields.check(), s.api.CheckAgent("active_agent", fields.agent())); err != nil {
 		return err
 	}
 	conversation, err := s.conversation(r)

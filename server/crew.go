@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
@@ -57,7 +58,7 @@ func (s *server) crew(id string) (*crew.Crew, error) {
 	var problems *crew.Problems
 	switch {
 	case errors.As(err, &problems):
-		return nil, fileInvalid("crew_invalid", "the crew's file is not right", problems)
+		return nil, api.FileInvalid("crew_invalid", "the crew's file is not right", problems)
 	case errors.Is(err, continuo.ErrNotFound):
 		return nil, s.noCrew(id)
 	}
@@ -99,7 +100,7 @@ func readSpeaker(author json.RawMessage) (*continuo.Author, error) {
 		DisplayName string `json:"display_name"`
 	}
 	if err := decode(author, &fields); err != nil {
-		return nil, refuse("author", "author: %s", problemOf(err).message)
+		return nil, refuse("author", "author: %s", problemOf(err).Message)
 	}
 	if strings.TrimSpace(fields.DisplayName) == "" || utf8.RuneCountInString(fields.DisplayName) > maxDisplayName {
 		return nil, refuse("author", "author.display_name must be a name of at most %d characters", maxDisplayName)

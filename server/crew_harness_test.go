@@ -122,7 +122,7 @@ func restedCrew(t *testing.T, s *server, crewID, session string) engine.CrewStat
 	return endOf(t, crewFrames(t, ask(t, s, "GET", "/api/crews/"+crewID+"/events?session_id="+session, "").body))
 }
 
-// crewFrames splits a crew's stream, and holds its form and its data against openapi.yaml.
+// crewFrames splits a crew's stream, and holds its form and its data against openapi.json.
 func crewFrames(t *testing.T, stream []byte) []runFrame {
 	t.Helper()
 	return framesAs(t, stream, "CrewStatus", map[string]string{"turn": "CrewTurnEvent", "delta": "CrewTextEvent", "reasoning": "CrewTextEvent"})

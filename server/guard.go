@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/continuo-log/continuo/api"
 )
 
 // guard keeps other web sites out. A page of another origin may not change anything (CrossOriginProtection). Where no
@@ -32,14 +34,14 @@ func (g *guard) check(r *http.Request, keyDemanded bool) error {
 	}
 	if !keyDemanded && !g.knows(r.Host) {
 		return &problem{
-			status: http.StatusForbidden, kind: invalidRequest, code: "host_not_allowed", param: "Host",
-			message: fmt.Sprintf("this server does not answer under the name %q; ask it as localhost or 127.0.0.1", bounded(r.Host)),
+			Status: http.StatusForbidden, Type: api.InvalidRequest, Code: "host_not_allowed", Param: "Host",
+			Message: fmt.Sprintf("this server does not answer under the name %q; ask it as localhost or 127.0.0.1", bounded(r.Host)),
 		}
 	}
 	if err := g.origins.Check(r); err != nil {
 		return &problem{
-			status: http.StatusForbidden, kind: invalidRequest, code: "cross_origin", param: "Origin",
-			message: "a page of another origin may not send this request",
+			Status: http.StatusForbidden, Type: api.InvalidRequest, Code: "cross_origin", Param: "Origin",
+			Message: "a page of another origin may not send this request",
 		}
 	}
 	return nil

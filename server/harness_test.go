@@ -192,7 +192,7 @@ type reply struct {
 	body   []byte
 }
 
-// ask sends a request to a handler, without a network, and holds the answer against openapi.yaml.
+// ask sends a request to a handler, without a network, and holds the answer against openapi.json.
 func ask(t *testing.T, handler http.Handler, method, target, body string, header ...string) *reply {
 	t.Helper()
 	var reader io.Reader

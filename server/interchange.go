@@ -157,7 +157,7 @@ func (s *server) exportConversation(w http.ResponseWriter, r *http.Request) erro
 	err = interchange.Export(r.Context(), file, format, s.engine.Log, conversation)
 	if err != nil && file.began {
 		if r.Context().Err() == nil {
-			s.logCause(w, r, &problem{code: "export_broke_off", cause: err})
+			s.logCause(w, r, &problem{Code: "export_broke_off", Cause: err})
 		}
 		panic(http.ErrAbortHandler) // a truncated file must not look complete
 	}

@@ -3,6 +3,8 @@ package server
 import (
 	"fmt"
 	"net/http"
+
+	"github.com/continuo-log/continuo/api"
 )
 
 // speakMCP passes a request to the server of the Model Context Protocol, whose answers have that protocol's form and
@@ -10,8 +12,8 @@ import (
 func (s *server) speakMCP(w http.ResponseWriter, r *http.Request) error {
 	if s.options.MCP == nil {
 		return &problem{
-			status: http.StatusNotFound, kind: notFound, code: "not_found",
-			message: fmt.Sprintf("there is nothing at %s: this server does not speak MCP", r.URL.Path),
+			Status: http.StatusNotFound, Type: api.NotFound, Code: "not_found",
+			Message: fmt.Sprintf("there is nothing at %s: this server does not speak MCP", r.URL.Path),
 		}
 	}
 	s.options.MCP(scopeOf(r)).ServeHTTP(w, r)

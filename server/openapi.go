@@ -4,27 +4,23 @@ import (
 	_ "embed"
 	"fmt"
 
-	"github.com/goccy/go-yaml"
-
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-//go:embed openapi.yaml
+// openAPISource is the document as go generate ./api makes it from the table of operations and openapi.yaml.
+//
+//go:embed openapi.json
 var openAPISource []byte
 
-// openAPIDocument converts openapi.yaml to JSON, with the program's version in it.
+// openAPIDocument is the document with the program's version in it.
 func openAPIDocument(version string) ([]byte, error) {
-	text, err := yaml.YAMLToJSON(openAPISource)
+	document, err := rawjson.ParseObject(openAPISource)
 	if err != nil {
-		return nil, fmt.Errorf("read openapi.yaml: %w", err)
-	}
-	document, err := rawjson.ParseObject(text)
-	if err != nil {
-		return nil, fmt.Errorf("read openapi.yaml: %w", err)
+		return nil, fmt.Errorf("read openapi.json: %w", err)
 	}
 	info, err := rawjson.ParseObject(document.Get("info"))
 	if err != nil {
-		return nil, fmt.Errorf("read openapi.yaml: info: %w", err)
+		return nil, fmt.Errorf("read openapi.json: info: %w", err)
 	}
 	info.Set("version", rawjson.MustMarshal(version))
 	document.Set("info", rawjson.MustMarshal(info))

@@ -15,7 +15,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// described is openapi.yaml, ready to check answers against. Its schemas allow no members but those they
+// described is openapi.json, ready to check answers against. Its schemas allow no members but those they
 // list, so that an answer cannot have more than is documented.
 type described struct {
 	document map[string]any

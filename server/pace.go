@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/continuo-log/continuo/api"
 )
 
 // paces limits the request rate of each API key in this process. It is safe for concurrent use.
@@ -40,8 +42,8 @@ func (p *paces) check(keyID string, now time.Time) error {
 	}
 	asked.CancelAt(now)
 	return &problem{
-		status: http.StatusTooManyRequests, kind: rateLimit, code: "rate_limited", retryAfter: int(math.Ceil(wait.Seconds())),
-		message: "this API key has sent more requests than the server takes in a second; ask again later",
+		Status: http.StatusTooManyRequests, Type: api.RateLimit, Code: "rate_limited", RetryAfter: int(math.Ceil(wait.Seconds())),
+		Message: "this API key has sent more requests than the server takes in a second; ask again later",
 	}
 }
 

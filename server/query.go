@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/api"
 )
 
 // query is the query of a request: all parameters are known, and none is repeated.
@@ -132,7 +132,4 @@ func (q query) cursor(into any) error {
 }
 
 // writeCursor encodes a position in a list.
-func writeCursor(place any) *string {
-	text := base64.RawURLEncoding.EncodeToString(rawjson.MustMarshal(place))
-	return &text
-}
+var writeCursor = api.WriteCursor

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
@@ -169,7 +170,7 @@ func TestQueriesAreChecked(t *testing.T) {
 		if body.Error.Param != nil {
 			param = *body.Error.Param
 		}
-		if param != test.param || len(body.Error.Message) > 4*maxMessage {
+		if param != test.param || len(body.Error.Message) > 4*api.MaxMessage {
 			t.Errorf("%s: param %q: %s", test.target, param, answer.body)
 		}
 	}

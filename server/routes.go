@@ -24,8 +24,8 @@ func (s *server) routes() []route {
 func (s *server) chatRoutes() []route {
 	return []route{
 		{"POST", "/chat", "begin a turn: send a message, get the answer, whole or as a stream", s.chat},
-		{"GET", "/api/models", "list the models", s.listModels},
-		{"GET", "/api/agents", "list the agents", s.listAgents},
+		s.route("listModels"),
+		s.route("listAgents"),
 	}
 }
 
@@ -122,12 +122,22 @@ func (s *server) serviceRoutes() []route {
 	return []route{
 		{"GET", "/api/search", "search the conversations", s.search},
 		{"POST", "/mcp", "speak the Model Context Protocol", s.speakMCP},
-		{"GET", "/healthz", "report whether the program runs", s.health},
-		{"GET", "/readyz", "report whether the store answers", s.ready},
+		s.route("health"),
+		s.route("ready"),
 		{"GET", "/metrics", "figures for Prometheus", s.showMetrics},
 		{"GET", "/openapi.json", "this API as an OpenAPI document", s.showOpenAPI},
 		{"GET", "/{$}", "this page", s.showIndex},
 	}
+}
+
+// route is the route of an operation of the table.
+func (s *server) route(id string) route {
+	for _, o := range s.api.Operations() {
+		if o.ID == id {
+			return route{o.Method, o.Path, o.Summary, s.operation(o)}
+		}
+	}
+	panic("server: there is no operation " + id)
 }
 
 // shownPath is a route's path as documentation writes it.
@@ -153,13 +163,6 @@ func (s *server) showIndex(w http.ResponseWriter, r *http.Request) error {
 	return writeText(w, append(bytes.Clone(s.index), example...))
 }
 
-func (s *server) health(w http.ResponseWriter, _ *http.Request) error {
-	return writeJSON(w, http.StatusOK, struct {
-		Status  string `json:"status"`
-		Version string `json:"version"`
-	}{"ok", s.options.Version})
-}
-
 func (s *server) showMetrics(w http.ResponseWriter, r *http.Request) error {
 	promhttp.HandlerFor(s.options.Registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 	return nil
@@ -171,19 +174,4 @@ func (s *server) showOpenAPI(w http.ResponseWriter, _ *http.Request) error {
 		return err
 	}
 	return writeBody(w, http.StatusOK, "application/json", document)
-}
-
-func (s *server) listModels(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parseQuery(r); err != nil {
-		return err
-	}
-	type model struct {
-		Name    string `json:"name"`
-		Default bool   `json:"default"`
-	}
-	models := []model{}
-	for i, name := range s.engine.Catalog.Models() {
-		models = append(models, model{name, i == 0})
-	}
-	return writeJSON(w, http.StatusOK, list[model]{Data: models})
 }

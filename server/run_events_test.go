@@ -33,7 +33,7 @@ type runFrame struct {
 	data     []byte
 }
 
-// runFrames splits a run's stream, and holds its form and its data against openapi.yaml.
+// runFrames splits a run's stream, and holds its form and its data against openapi.json.
 func runFrames(t *testing.T, stream []byte) []runFrame {
 	t.Helper()
 	return framesAs(t, stream, "RunStatus", nil)

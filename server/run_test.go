@@ -153,8 +153,8 @@ func TestRunProblems(t *testing.T) {
 	} {
 		p := problemOf(test.err)
 		body, err := p.MarshalJSON()
-		if err != nil || p.status != test.status || p.code != test.code || !strings.Contains(p.message, test.says) || strings.Contains(string(body), "somebody") {
-			t.Errorf("%v: %d %s %v", test.err, p.status, body, err)
+		if err != nil || p.Status != test.status || p.Code != test.code || !strings.Contains(p.Message, test.says) || strings.Contains(string(body), "somebody") {
+			t.Errorf("%v: %d %s %v", test.err, p.Status, body, err)
 		}
 	}
 }

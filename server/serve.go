@@ -9,6 +9,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 )
 
 // ServeHTTP answers a request.
@@ -87,13 +88,13 @@ func (s *server) noRoute(handler http.Handler, found string, r *http.Request) er
 	}
 	if allowed == "" {
 		return &problem{
-			status: http.StatusNotFound, kind: notFound, code: "not_found",
-			message: fmt.Sprintf("there is nothing at %s; the calls are listed at / and in /openapi.json", r.URL.Path),
+			Status: http.StatusNotFound, Type: api.NotFound, Code: "not_found",
+			Message: fmt.Sprintf("there is nothing at %s; the calls are listed at / and in /openapi.json", r.URL.Path),
 		}
 	}
 	return &problem{
-		status: http.StatusMethodNotAllowed, kind: invalidRequest, code: "method_not_allowed", allow: allowed,
-		message: fmt.Sprintf("%s does not take %s; it takes %s", r.URL.Path, r.Method, allowed),
+		Status: http.StatusMethodNotAllowed, Type: api.InvalidRequest, Code: "method_not_allowed", Allow: allowed,
+		Message: fmt.Sprintf("%s does not take %s; it takes %s", r.URL.Path, r.Method, allowed),
 	}
 }
 

@@ -1,8 +1,8 @@
 // Package server implements Continuo's own HTTP API: it decodes a request, calls the engine, and encodes the result. It
 // makes no decisions about conversations.
 //
-// Every route is in one table (routes.go), every error in another (problem.go), and both are described by openapi.yaml,
-// which tests compare with the routes and with real responses.
+// The operations and the errors are tables of package api. openapi.json, which is generated from them, describes them;
+// tests compare it with the routes and with real responses.
 //
 // A request acts with its caller's scope (auth.go): the project of its API key, or Options.Project where no key is
 // required, limits all that it touches. A resource of another project is not found, with the same message as a resource
@@ -25,6 +25,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/engine"
 )
@@ -96,6 +97,7 @@ func (o Options) orDefaults() Options {
 
 // server is the state that the handlers share.
 type server struct {
+	api     *api.Service
 	engine  *engine.Engine
 	options Options
 	metrics *metrics
@@ -112,6 +114,7 @@ type server struct {
 func New(engine *engine.Engine, options Options) http.Handler {
 	options = options.orDefaults()
 	s := &server{
+		api:    &api.Service{Engine: engine, Version: options.Version},
 		engine: engine, options: options,
 		metrics: newMetrics(options.Registry), guard: newGuard(options.AllowedHosts), mux: http.NewServeMux(),
 		paces:  paces{perSecond: options.RequestsPerSecond},

@@ -297,8 +297,8 @@ func TestProblems(t *testing.T) {
 		{refuse("x", "y"), 400, "invalid_request"},
 	} {
 		p := problemOf(at("field", fmt.Errorf("outer: %w", test.err)))
-		if p.status != test.status || p.code != test.code {
-			t.Errorf("%v: %d %s, want %d %s", test.err, p.status, p.code, test.status, test.code)
+		if p.Status != test.status || p.Code != test.code {
+			t.Errorf("%v: %d %s, want %d %s", test.err, p.Status, p.Code, test.status, test.code)
 		}
 	}
 	if at("x", nil) != nil {

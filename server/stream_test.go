@@ -29,7 +29,7 @@ var schemaOf = map[string]string{
 	"fallback": "FallbackEvent", "tool_result": "ToolResultEvent", "done": "ChatAnswer", "error": "ChatFailure",
 }
 
-// readEvents reads a stream, checks its form, and holds its events against openapi.yaml.
+// readEvents reads a stream, checks its form, and holds its events against openapi.json.
 func readEvents(t *testing.T, answer *reply) []sse.Event {
 	t.Helper()
 	if answer.status != 200 || answer.header.Get("Content-Type") != "text/event-stream" {

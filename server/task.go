@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/task"
@@ -56,7 +57,7 @@ func readTask(body []byte) (request task.Request, userID string, err error) {
 	err = eachMember(body, func(name string, value json.RawMessage) error {
 		if name == "user_id" {
 			if err := json.Unmarshal(value, &userID); err != nil {
-				return wrongValue(name, err)
+				return api.WrongValue(name, err)
 			}
 			return nil
 		}
@@ -293,11 +294,4 @@ func (s *server) reportFinding(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeJSON(w, http.StatusCreated, kept)
-}
-
-// taskInvalid is the problem of a refused task, or of a refused call about one.
-func taskInvalid(refused *task.ValidationError) *problem {
-	p := refuse(refused.Field, "%s", refused.Message)
-	p.code = string(refused.Type)
-	return p
 }

@@ -4,56 +4,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"regexp"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/workflow"
 )
 
 // workflowPattern is the pattern of the ids of workflows. An id that does not match is never looked up.
 var workflowPattern = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
-
-// brokenFile is the row of an invalid file of a workflow or a crew.
-type brokenFile struct {
-	File     string         `json:"file"`
-	Problems []shownProblem `json:"problems"`
-}
-
-// shownProblem is one error in a file. It does not show the folder.
-type shownProblem struct {
-	File    string `json:"file"`
-	Line    int    `json:"line"`
-	Column  int    `json:"column"`
-	Message string `json:"message"`
-}
-
-func shownProblems(problems *workflow.Problems) []shownProblem {
-	shown := []shownProblem{}
-	for _, p := range problems.List {
-		shown = append(shown, shownProblem{filepath.Base(p.File), p.Line, p.Column, p.Message})
-	}
-	return shown
-}
-
-// workflowInvalid is the problem of a workflow whose file is invalid.
-func workflowInvalid(problems *workflow.Problems) *problem {
-	return fileInvalid("workflow_invalid", "the workflow's file is not right", problems)
-}
-
-// fileInvalid is the problem of an invalid file.
-func fileInvalid(code, message string, problems *workflow.Problems) *problem {
-	shown := shownProblems(problems)
-	p := &problem{status: http.StatusUnprocessableEntity, kind: invalidRequest, code: code, message: message, details: members("problems", shown)}
-	if len(shown) > 0 {
-		first := shown[0]
-		p.message += fmt.Sprintf(": %s:%d:%d: %s", first.File, first.Line, first.Column, first.Message)
-	}
-	if more := len(shown) - 1; more > 0 {
-		p.message += fmt.Sprintf("; and %d more", more)
-	}
-	return p
-}
 
 // splitProblems splits joined errors into the problems of files and the rest.
 func splitProblems(err error) (found []*workflow.Problems, rest error) {
@@ -94,8 +53,8 @@ func listFiles(w http.ResponseWriter, rows []any, err error) error {
 		return err
 	}
 	for _, problems := range broken {
-		if shown := shownProblems(problems); len(shown) > 0 {
-			rows = append(rows, brokenFile{shown[0].File, shown})
+		if shown := api.ShownProblems(problems); len(shown) > 0 {
+			rows = append(rows, api.BrokenFile{File: shown[0].File, Problems: shown})
 		}
 	}
 	return writeJSON(w, http.StatusOK, list[any]{Data: rows})

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/task"
@@ -27,12 +28,12 @@ func exitTable() []exitRule {
 		{code: 0, meaning: "done"},
 		{code: 130, meaning: "stopped by Ctrl-C or a signal", of: is(context.Canceled)},
 		{code: 2, meaning: "wrong usage: arguments, settings or values", of: func(err error) bool {
-			return as[*usageError](err) || as[*task.ValidationError](err) || isOf(engine.ClassInvalid)(err)
+			return as[*usageError](err) || as[*task.ValidationError](err) || endsWith(2)(err)
 		}},
-		{code: 3, meaning: "not found", of: isOf(engine.ClassNotFound)},
+		{code: 3, meaning: "not found", of: endsWith(3)},
 		{code: 6, meaning: "a run waits for a person's decision", of: is(engine.ErrRunWaits)},
 		{code: 4, meaning: "conflict: busy, already there, archived, over, another user's, or changed meanwhile", of: func(err error) bool {
-			return as[*continuo.ConflictError](err) || isOf(engine.ClassConflict, engine.ClassForbidden, engine.ClassRateLimited)(err)
+			return as[*continuo.ConflictError](err) || endsWith(4)(err)
 		}},
 		{code: 5, meaning: "context_overflow: what must be shown does not fit", of: overflows},
 		{code: 1, meaning: "failed in another way", of: func(error) bool { return true }},
@@ -74,11 +75,11 @@ func is(targets ...error) func(error) bool {
 	}
 }
 
-// isOf reports whether an error is of one of the error classes that all adapters use.
-func isOf(classes ...engine.ErrorClass) func(error) bool {
+// endsWith reports whether the table of errors that all adapters use gives an error this exit code.
+func endsWith(code int) func(error) bool {
 	return func(err error) bool {
-		kind, ok := engine.KindOf(err)
-		return ok && slices.Contains(classes, kind.Class)
+		kind, ok := api.KindOf(err)
+		return ok && kind.Class.ExitCode() == code
 	}
 }
 

@@ -45,12 +45,14 @@ var layers = map[string]int{
 	"task":                 5,
 	"durable":              5,
 	"engine":               6,
-	"server":               7,
-	"mcpserver":            7,
-	"telegram":             7,
-	"telegram/*":           7,
-	"cmd/*":                8,
-	"internal/e2e":         8,
+	"api":                  7,
+	"internal/apigen":      8,
+	"server":               8,
+	"mcpserver":            8,
+	"telegram":             8,
+	"telegram/*":           8,
+	"cmd/*":                9,
+	"internal/e2e":         9,
 }
 
 // standardOnly are packages that import nothing from outside the standard library and this module.

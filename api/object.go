@@ -1,4 +1,4 @@
-package server
+package api
 
 import (
 	"bytes"
@@ -10,25 +10,25 @@ import (
 	"strings"
 )
 
-// decode reads a JSON object into a struct. It refuses what encoding/json accepts: unknown members, duplicate members,
+// DecodeObject reads a JSON object into a struct. It refuses what encoding/json accepts: unknown members, duplicate members,
 // and names in another case. Absent and null are the same.
-func decode(data []byte, into any) error {
+func DecodeObject(data []byte, into any) error {
 	target := reflect.ValueOf(into).Elem()
-	fields, names := fieldsOf(target.Type())
-	return eachMember(data, func(name string, value json.RawMessage) error {
+	fields, names := membersOf(target.Type())
+	return EachMember(data, func(name string, value json.RawMessage) error {
 		index, ok := fields[name]
 		if !ok {
-			return refuse(name, "unknown field %q%s", name, suggestion(name, names))
+			return Refuse(name, "unknown field %q%s", name, Suggestion(name, names))
 		}
 		if err := json.Unmarshal(value, target.Field(index).Addr().Interface()); err != nil {
-			return wrongValue(name, err)
+			return WrongValue(name, err)
 		}
 		return nil
 	})
 }
 
-// fieldsOf returns the indexes of a struct's fields by their JSON names, and the names in order.
-func fieldsOf(t reflect.Type) (fields map[string]int, names []string) {
+// membersOf returns the indexes of a struct's fields by their JSON names, and the names in order.
+func membersOf(t reflect.Type) (fields map[string]int, names []string) {
 	fields = map[string]int{}
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
@@ -38,15 +38,15 @@ func fieldsOf(t reflect.Type) (fields map[string]int, names []string) {
 	return fields, names
 }
 
-// eachMember calls visit for each member of the JSON object that a body must be, until visit fails.
-func eachMember(data []byte, visit func(name string, value json.RawMessage) error) error {
+// EachMember calls visit for each member of the JSON object that a body must be, until visit fails.
+func EachMember(data []byte, visit func(name string, value json.RawMessage) error) error {
 	var whole json.RawMessage
 	if err := json.Unmarshal(data, &whole); err != nil {
 		return invalidJSON(data, err)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	if first, err := decoder.Token(); err != nil || first != json.Delim('{') {
-		return refuse("", "the body must be a JSON object")
+		return Refuse("", "the body must be a JSON object")
 	}
 	seen := map[string]bool{}
 	for decoder.More() {
@@ -56,7 +56,7 @@ func eachMember(data []byte, visit func(name string, value json.RawMessage) erro
 		}
 		name, _ := token.(string)
 		if seen[name] {
-			return refuse(name, "the field %q comes twice", name)
+			return Refuse(name, "the field %q comes twice", name)
 		}
 		seen[name] = true
 		var value json.RawMessage
@@ -71,31 +71,31 @@ func eachMember(data []byte, visit func(name string, value json.RawMessage) erro
 }
 
 func invalidJSON(data []byte, err error) error {
-	p := &problem{status: http.StatusBadRequest, kind: invalidRequest, code: "invalid_json", message: "the body is not valid JSON"}
+	p := &Problem{Status: http.StatusBadRequest, Type: InvalidRequest, Code: "invalid_json", Message: "the body is not valid JSON"}
 	var syntax *json.SyntaxError
 	switch {
 	case len(data) == 0:
-		p.message = "the body is empty: send a JSON object"
+		p.Message = "the body is empty: send a JSON object"
 	case errors.As(err, &syntax):
-		p.message = fmt.Sprintf("the body is not valid JSON at byte %d: %s", syntax.Offset, syntax.Error())
+		p.Message = fmt.Sprintf("the body is not valid JSON at byte %d: %s", syntax.Offset, syntax.Error())
 	}
 	return p
 }
 
-// wrongValue describes the expected type of a member.
-func wrongValue(name string, err error) error {
+// WrongValue describes the expected type of a member.
+func WrongValue(name string, err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
-		return refuse(name, "%s: %s", name, err.Error())
+		return Refuse(name, "%s: %s", name, err.Error())
 	}
 	if wrong.Field != "" {
 		name += "." + wrong.Field
 	}
-	return refuse(name, "%s must be %s, not %s", name, expected(wrong.Type), wrong.Value)
+	return Refuse(name, "%s must be %s, not %s", name, Expected(wrong.Type), wrong.Value)
 }
 
-// expected names the JSON value that a Go type is read from.
-func expected(t reflect.Type) string {
+// Expected names the JSON value that a Go type is read from.
+func Expected(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
 		return "a string"
@@ -112,8 +112,8 @@ func expected(t reflect.Type) string {
 	}
 }
 
-// oneOf checks a name against the known ones; "" is the default and valid.
-func oneOf[T ~string](param string, name T, known ...T) error {
+// OneOf checks a name against the known ones; "" is the default and valid.
+func OneOf[T ~string](param string, name T, known ...T) error {
 	names := make([]string, len(known))
 	for i, k := range known {
 		if name == k {
@@ -124,7 +124,7 @@ func oneOf[T ~string](param string, name T, known ...T) error {
 	if name == "" {
 		return nil
 	}
-	return refuse(param, "unknown %s %q: known are %s", param, name, joined(names))
+	return Refuse(param, "unknown %s %q: known are %s", param, name, joined(names))
 }
 
 func joined(names []string) string { return strings.Join(names, ", ") }

@@ -1,14 +1,16 @@
-package engine
+package api
 
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// ErrorClass is the kind of an error: adapters map it to their protocol's codes.
+// ErrorClass is the kind of an error: it determines the HTTP status and the exit code.
 type ErrorClass int
 
 // The classes of errors.
@@ -23,6 +25,26 @@ const (
 	ClassDiskFull
 	ClassTimeout
 )
+
+// classes maps each class to an HTTP status, the type of the problem and the exit code of the program.
+var classes = map[ErrorClass]struct {
+	status int
+	kind   string
+	exit   int
+}{
+	ClassInternal:    {http.StatusInternalServerError, ServerError, 1},
+	ClassInvalid:     {http.StatusBadRequest, InvalidRequest, 2},
+	ClassNotFound:    {http.StatusNotFound, NotFound, 3},
+	ClassForbidden:   {http.StatusForbidden, Permission, 4},
+	ClassConflict:    {http.StatusConflict, Conflict, 4},
+	ClassRateLimited: {http.StatusTooManyRequests, RateLimit, 4},
+	ClassUnavailable: {http.StatusServiceUnavailable, ServerError, 1},
+	ClassDiskFull:    {http.StatusInsufficientStorage, ServerError, 1},
+	ClassTimeout:     {http.StatusGatewayTimeout, ServerError, 1},
+}
+
+// ExitCode is the exit code of a program that failed with an error of this class.
+func (c ErrorClass) ExitCode() int { return classes[c].exit }
 
 // ErrorKind is a row of the table of errors that every adapter uses.
 type ErrorKind struct {
@@ -45,20 +67,20 @@ var errorKinds = []ErrorKind{
 	{continuo.ErrBusy, "conversation_busy", ClassConflict, false},
 	{continuo.ErrNotRunning, "not_running", ClassConflict, false},
 	{continuo.ErrArchived, "archived", ClassConflict, false},
-	{ErrUnknownAgent, "invalid_request", ClassInvalid, false},
-	{ErrNotResumable, "not_resumable", ClassConflict, false},
-	{ErrRunOver, "run_over", ClassConflict, false},
-	{ErrDecided, "decided", ClassConflict, false},
-	{ErrRunWaits, "run_waiting", ClassConflict, false},
-	{ErrRunUnderWay, "run_under_way", ClassConflict, false},
+	{engine.ErrUnknownAgent, "invalid_request", ClassInvalid, false},
+	{engine.ErrNotResumable, "not_resumable", ClassConflict, false},
+	{engine.ErrRunOver, "run_over", ClassConflict, false},
+	{engine.ErrDecided, "decided", ClassConflict, false},
+	{engine.ErrRunWaits, "run_waiting", ClassConflict, false},
+	{engine.ErrRunUnderWay, "run_under_way", ClassConflict, false},
 	{workflow.ErrNotRepairable, "not_repairable", ClassConflict, false},
-	{ErrNoCycle, "no_cycle", ClassConflict, false},
-	{ErrTooManyTurns, "too_many_turns", ClassRateLimited, false},
-	{ErrTooManyAgents, "too_many_agents", ClassRateLimited, false},
+	{engine.ErrNoCycle, "no_cycle", ClassConflict, false},
+	{engine.ErrTooManyTurns, "too_many_turns", ClassRateLimited, false},
+	{engine.ErrTooManyAgents, "too_many_agents", ClassRateLimited, false},
 	{continuo.ErrLeaseLost, "lease_lost", ClassUnavailable, true},
 	{continuo.ErrReadOnly, "read_only", ClassUnavailable, true},
 	{continuo.ErrUnavailable, "store_unavailable", ClassUnavailable, true},
-	{ErrClosing, "closing", ClassUnavailable, true},
+	{engine.ErrClosing, "closing", ClassUnavailable, true},
 	{continuo.ErrClosed, "closing", ClassUnavailable, true},
 	{continuo.ErrFull, "disk_full", ClassDiskFull, true},
 	{continuo.ErrObjectGone, "object_gone", ClassInternal, true},

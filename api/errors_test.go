@@ -1,4 +1,4 @@
-package engine
+package api
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ func TestEverySentinelHasAKind(t *testing.T) {
 	}
 	declared := regexp.MustCompile(`(?m)^\s*(?:var )?(Err\w+)\s*=\s*errors\.New`)
 	const startup = "ErrNewerSchema" // ends the program before any adapter runs
-	for dir, prefix := range map[string]string{".": "{", "..": "{continuo."} {
+	for dir, prefix := range map[string]string{"../engine": "{engine.", "..": "{continuo."} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)

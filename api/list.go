@@ -1,0 +1,62 @@
+package api
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// List is the form of every list.
+type List[T any] struct {
+	Data    []T  `json:"data"`
+	HasMore bool `json:"has_more"`
+	// NextCursor continues after this page; null on the last one.
+	NextCursor *string `json:"next_cursor"`
+}
+
+// All is a list that is never split into pages, in the form of every list.
+type All[T any] struct {
+	Data       []T     `json:"data"`
+	HasMore    bool    `json:"has_more" const:"false"`
+	NextCursor *string `json:"next_cursor" const:"null"`
+}
+
+// Cursor is the input of lists that are read page by page.
+type Cursor struct {
+	// The `next_cursor` of the page before.
+	Cursor *string `query:"cursor"`
+}
+
+// decode reads a cursor that listed wrote. Without a cursor it leaves the value as it is, and returns false.
+func (c Cursor) decode(into any) (given bool, err error) {
+	if c.Cursor == nil {
+		return false, nil
+	}
+	data, err := base64.RawURLEncoding.DecodeString(*c.Cursor)
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		return false, Refuse("cursor", "the cursor is none that this list gave out")
+	}
+	return true, nil
+}
+
+// WriteCursor encodes a position in a list.
+func WriteCursor(place any) *string {
+	text := base64.RawURLEncoding.EncodeToString(rawjson.MustMarshal(place))
+	return &text
+}
+
+// listed makes a page of the results of a query for limit+1 items; place returns the cursor that continues after an item.
+func listed[T any](found []T, limit int, place func(T) any) List[T] {
+	found = slices.Concat([]T{}, found)
+	if len(found) <= limit {
+		return List[T]{Data: found}
+	}
+	page := List[T]{Data: found[:limit], HasMore: true}
+	page.NextCursor = WriteCursor(place(page.Data[limit-1]))
+	return page
+}

@@ -1,0 +1,117 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Operation is one operation of the API: what adapters need in order to offer it, and what the OpenAPI document says of
+// it. The document's description of the operation is the doc comment of the method of [Service] that has its ID, without
+// the first paragraph.
+type Operation struct {
+	ID, Method, Path string
+	Tag              string // its group in the OpenAPI document
+	Summary          string // in lower case: the index page and the OpenAPI document show it
+	// Answers are the documented answers. Every operation has the answer default besides.
+	Answers []Answer
+	// Body are the media types of a body that is not read by the tags of the input. Default: what the tags say.
+	Body []Media
+	// Public says that the operation needs no API key.
+	Public bool
+	// AnyQuery says that the operation ignores its query, as a probe does.
+	AnyQuery bool
+
+	in, out reflect.Type
+	binding *binding
+	run     func(ctx context.Context, scope continuo.Scope, in any) (any, error)
+}
+
+// Answer is one documented answer of an operation.
+type Answer struct {
+	Status      int // 0: the default
+	Description string
+	// Ref names a shared answer of the document that this one is, in place of everything else.
+	Ref string
+	// Media are the media types. Default: application/json with the operation's output or, from status 400 on, an error.
+	Media []Media
+}
+
+// Media is a media type of an answer.
+type Media struct {
+	Type string
+	// Schema is the Go type of the value. Default nil: text.
+	Schema reflect.Type
+	// Component names a schema of the document's hand-written part, in place of Schema.
+	Component string
+}
+
+// JSON is the media type of nearly all bodies.
+const JSON = "application/json"
+
+// None is the output of an operation that answers without a body.
+type None struct{}
+
+// Statuser is implemented by outputs that determine the HTTP status of their answer.
+type Statuser interface{ HTTPStatus() int }
+
+// define makes a row of the table: an operation with its function, which may be nil for one that the adapter carries out.
+func define[In, Out any](row Operation, run func(context.Context, continuo.Scope, In) (Out, error)) Operation {
+	row.in, row.out = reflect.TypeFor[In](), reflect.TypeFor[Out]()
+	row.binding = bind(row.in)
+	if run != nil {
+		row.run = func(ctx context.Context, scope continuo.Scope, in any) (any, error) {
+			return run(ctx, scope, *in.(*In))
+		}
+	}
+	return row
+}
+
+// Types returns the Go types of the operation's input and output.
+func (o Operation) Types() (in, out reflect.Type) { return o.in, o.out }
+
+// Inputs describes the members of the operation's input, in order.
+func (o Operation) Inputs() []Input { return o.binding.inputs }
+
+// Decode reads the input of a request: a pointer to the operation's input type.
+func (o Operation) Decode(r Request) (any, error) {
+	if o.AnyQuery {
+		return reflect.New(o.in).Interface(), nil
+	}
+	return o.binding.decode(r)
+}
+
+// Run carries out an operation with what Decode returned.
+func (o Operation) Run(ctx context.Context, scope continuo.Scope, in any) (any, error) {
+	return o.run(ctx, scope, in)
+}
+
+// Status is the HTTP status of an answer with an output: the first documented one, unless the output determines it.
+func (o Operation) Status(out any) int {
+	if s, ok := out.(Statuser); ok {
+		return s.HTTPStatus()
+	}
+	return o.Answers[0].Status
+}
+
+// answers lists answers, the successful one first.
+func answers(all ...Answer) []Answer { return all }
+
+func ok(description string) Answer { return Answer{Status: http.StatusOK, Description: description} }
+
+func created(description string) Answer {
+	return Answer{Status: http.StatusCreated, Description: description}
+}
+
+// as is an answer with other media types than JSON.
+func (a Answer) as(media ...Media) Answer {
+	a.Media = media
+	return a
+}
+
+// failing is the answer of a failed operation whose status has a meaning of its own.
+func failing(status int, description string) Answer {
+	return Answer{Status: status, Description: description}
+}

@@ -1,0 +1,247 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"unicode/utf8"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/nearest"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/secret"
+	"github.com/continuo-log/continuo/task"
+	"github.com/continuo-log/continuo/workflow"
+)
+
+// Problem is an error as a client sees it: {"error": {"type", "code", "message", "param", …}, …}.
+type Problem struct {
+	Status  int // of HTTP
+	Type    string
+	Code    string
+	Message string
+	Param   string // the field, query parameter or header at fault; empty (null in JSON) for none
+	Allow   string // the methods that a path accepts, for 405
+	// RetryAfter is the delay in seconds before a retry; 0 means the default of the status, and RetryNever that a retry
+	// fails in the same way.
+	RetryAfter int
+	// Details are further members of "error"; Beside are further members of the body, next to "error".
+	Details, Beside rawjson.Object
+	// Cause is what is logged when the message does not contain it.
+	Cause error
+}
+
+// The types of problems: they say who has to act.
+const (
+	InvalidRequest = "invalid_request_error" // the client's: change the request
+	Authentication = "authentication_error"  // the client's: send a valid key
+	Permission     = "permission_error"      // the client's: the resource is another owner's
+	NotFound       = "not_found_error"
+	Conflict       = "conflict_error" // the client's: read the current state, then decide
+	RateLimit      = "rate_limit_error"
+	UpstreamError  = "upstream_error" // the model's provider
+	ServerError    = "server_error"   // the operator's
+)
+
+// RetryNever is the RetryAfter of an error that a retry does not change.
+const RetryNever = -1
+
+func (p *Problem) Error() string { return p.Code + ": " + p.Message }
+
+// Refuse makes the problem of a request that the client has to change.
+func Refuse(param, format string, args ...any) *Problem {
+	return &Problem{Status: http.StatusBadRequest, Type: InvalidRequest, Code: "invalid_request", Param: param, Message: fmt.Sprintf(format, args...)}
+}
+
+// paramError adds to an error the part of the request that it is about.
+type paramError struct {
+	param string
+	error
+}
+
+func (e *paramError) Unwrap() error { return e.error }
+
+// At adds to an error the part of the request that it is about; nil stays nil.
+func At(param string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &paramError{param, err}
+}
+
+// ProblemOf maps an error to the problem that the client sees. An unknown error is an internal error, whose text is not
+// shown.
+func ProblemOf(err error) *Problem {
+	p := problemWithout(err)
+	var where *paramError
+	if p.Param == "" && p.Status < http.StatusInternalServerError && errors.As(err, &where) {
+		p.Param = where.param
+	}
+	p.Message = Bounded(p.Message)
+	return p
+}
+
+func problemWithout(err error) *Problem {
+	var (
+		known    *Problem
+		rule     *continuo.RuleError
+		lost     *continuo.ConflictError
+		overflow *continuo.OverflowError
+		problems *workflow.Problems
+		refused  *task.ValidationError
+	)
+	switch {
+	case errors.As(err, &known):
+		with := *known
+		return &with
+	case errors.As(err, &problems):
+		return FileInvalid("workflow_invalid", "the workflow's file is not right", problems)
+	case errors.As(err, &refused):
+		p := Refuse(refused.Field, "%s", refused.Message)
+		p.Code = string(refused.Type)
+		return p
+	case errors.As(err, &rule):
+		return &Problem{Status: http.StatusUnprocessableEntity, Type: InvalidRequest, Code: string(rule.Rule), Message: rule.Error()}
+	case errors.As(err, &lost):
+		return &Problem{
+			Status: http.StatusConflict, Type: Conflict, Code: "conflict", Message: lost.Error(),
+			Details: Members("expect_seq", lost.Want, "next_seq", lost.Have),
+		}
+	case errors.As(err, &overflow):
+		return &Problem{
+			Status: http.StatusRequestEntityTooLarge, Type: InvalidRequest, Code: "context_overflow", Message: overflow.Error(),
+			Details: overflowDetails(overflow),
+		}
+	}
+	if kind, ok := KindOf(err); ok {
+		return problemOfKind(kind, err)
+	}
+	return &Problem{
+		Status: http.StatusInternalServerError, Type: ServerError, Code: "internal",
+		Message: "the server failed; its log has the reason under the request id of this response", Cause: err,
+	}
+}
+
+// problemOfKind maps an error of a known kind.
+func problemOfKind(kind ErrorKind, err error) *Problem {
+	class := classes[kind.Class]
+	p := &Problem{Status: class.status, Type: class.kind, Code: kind.Code, Message: secret.Text(kind.Message(err))}
+	if kind.Hidden {
+		p.Cause = err
+	}
+	if kind.Code == "idempotency_conflict" {
+		p.Param = idempotencyHeader
+	}
+	return p
+}
+
+// overflowDetails are the sizes of an overflow, for programs.
+func overflowDetails(e *continuo.OverflowError) rawjson.Object {
+	return Members("view", e.View, "model", e.Model, "context_window", e.ModelWindow, "limits", e.Limits, "prompt", e.Prompt,
+		"answer_tokens", e.Answer, "newest_user", e.NewestUser, "open_group", e.OpenGroup, "open_cycle", e.OpenCycle)
+}
+
+// BrokenFile is the row of an invalid file of a workflow or a crew.
+type BrokenFile struct {
+	File     string         `json:"file"`
+	Problems []ShownProblem `json:"problems"`
+}
+
+// ShownProblem is one error in a file. It does not show the folder.
+type ShownProblem struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Column  int    `json:"column"`
+	Message string `json:"message"`
+}
+
+// ShownProblems converts the errors of a file to the form for clients.
+func ShownProblems(problems *workflow.Problems) []ShownProblem {
+	shown := []ShownProblem{}
+	for _, p := range problems.List {
+		shown = append(shown, ShownProblem{filepath.Base(p.File), p.Line, p.Column, p.Message})
+	}
+	return shown
+}
+
+// FileInvalid is the problem of an invalid file.
+func FileInvalid(code, message string, problems *workflow.Problems) *Problem {
+	shown := ShownProblems(problems)
+	p := &Problem{Status: http.StatusUnprocessableEntity, Type: InvalidRequest, Code: code, Message: message, Details: Members("problems", shown)}
+	if len(shown) > 0 {
+		first := shown[0]
+		p.Message += fmt.Sprintf(": %s:%d:%d: %s", first.File, first.Line, first.Column, first.Message)
+	}
+	if more := len(shown) - 1; more > 0 {
+		p.Message += fmt.Sprintf("; and %d more", more)
+	}
+	return p
+}
+
+// Members makes JSON members of alternating names and values.
+func Members(pairs ...any) rawjson.Object {
+	var object rawjson.Object
+	for i := 0; i < len(pairs); i += 2 {
+		object.Set(pairs[i].(string), rawjson.MustMarshal(pairs[i+1]))
+	}
+	return object
+}
+
+// ErrorJSON is the value of the member "error".
+func (p *Problem) ErrorJSON() rawjson.Object {
+	object := Members("type", p.Type, "code", p.Code, "message", p.Message, "param", nil)
+	if p.Param != "" {
+		object.Set("param", rawjson.MustMarshal(p.Param))
+	}
+	object = append(object, p.Details...)
+	if seconds := p.Wait(); seconds > 0 { // streams have no such header
+		object.Set("retry_after", rawjson.MustMarshal(seconds))
+	}
+	return object
+}
+
+// MarshalJSON writes the whole body.
+func (p *Problem) MarshalJSON() ([]byte, error) {
+	body := Members("error", p.ErrorJSON())
+	return rawjson.Marshal(append(body, p.Beside...))
+}
+
+// Wait is the delay in seconds after which a client may retry; 0 for errors that waiting does not resolve.
+func (p *Problem) Wait() int {
+	switch {
+	case p.RetryAfter == RetryNever:
+		return 0
+	case p.RetryAfter > 0:
+		return p.RetryAfter
+	}
+	switch p.Status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusGatewayTimeout:
+		return 1
+	case http.StatusServiceUnavailable:
+		return 5
+	}
+	return 0
+}
+
+// MaxMessage bounds an error's message, which may quote the request, in Unicode characters.
+const MaxMessage = 600
+
+// Bounded cuts a text that an error quotes.
+func Bounded(text string) string {
+	if utf8.RuneCountInString(text) <= MaxMessage {
+		return text
+	}
+	return string([]rune(text)[:MaxMessage-1]) + "…"
+}
+
+// Suggestion is the end of an error about an unknown name: the nearest known name, or all of them.
+func Suggestion(name string, known []string) string {
+	if found := nearest.Name(name, known); found != "" {
+		return "; did you mean " + found + "?"
+	}
+	if len(known) == 0 {
+		return "; there are none"
+	}
+	return "; known are " + joined(known)
+}

@@ -1,0 +1,8 @@
+package api
+
+import "slices"
+
+// Operations is the table of all operations, in the order of the index page.
+func (s *Service) Operations() []Operation {
+	return slices.Concat(s.chatOperations(), s.serviceOperations())
+}

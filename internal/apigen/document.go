@@ -1,0 +1,250 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/goccy/go-yaml"
+
+	"github.com/continuo-log/continuo/api"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// document makes the OpenAPI document: the hand-written part, with the paths of all operations and the schemas of their
+// types. An operation or a schema that the hand-written part has as well is an error.
+func document(root string, written []byte, operations []api.Operation) (object, error) {
+	text, err := yaml.YAMLToJSON(written)
+	if err != nil {
+		return nil, err
+	}
+	var head, components, paths, parts object
+	for _, part := range []struct {
+		into *object
+		of   func() json.RawMessage
+	}{
+		{&head, func() json.RawMessage { return text }},
+		{&paths, func() json.RawMessage { return head.Get("paths") }},
+		{&components, func() json.RawMessage { return head.Get("components") }},
+		{&parts, func() json.RawMessage { return components.Get("schemas") }},
+	} {
+		if *part.into, err = rawjson.ParseObject(part.of()); err != nil {
+			return nil, err
+		}
+	}
+	s := newSchemas(root)
+	for _, o := range operations {
+		if err := s.addOperation(&paths, o); err != nil {
+			return nil, fmt.Errorf("%s: %w", o.ID, err)
+		}
+	}
+	if parts, err = s.merge(parts); err != nil {
+		return nil, err
+	}
+	return with(with(head, "paths", paths), "components", with(components, "schemas", parts)), nil
+}
+
+// merge adds the components to the hand-written ones, in the order of their names.
+func (s *schemas) merge(written object) (object, error) {
+	all := slices.Clone(written)
+	for name, schema := range s.components {
+		if written.Get(name) != nil {
+			return nil, fmt.Errorf("the schema %s is hand-written, and generated from %s", name, s.types[name])
+		}
+		all = with(all, name, schema)
+	}
+	slices.SortFunc(all, func(a, b rawjson.Field) int { return strings.Compare(a.Key, b.Key) })
+	return all, nil
+}
+
+// addOperation adds an operation to the paths.
+func (s *schemas) addOperation(paths *object, o api.Operation) error {
+	path := strings.TrimSuffix(o.Path, "{$}")
+	item, err := rawjson.ParseObject(paths.Get(path))
+	if err != nil && paths.Get(path) != nil {
+		return err
+	}
+	method := strings.ToLower(o.Method)
+	if item.Get(method) != nil {
+		return fmt.Errorf("%s %s is hand-written and in the table", o.Method, path)
+	}
+	shown, err := s.operation(o, item.Get("parameters") != nil)
+	if err != nil {
+		return err
+	}
+	paths.Set(path, with(item, method, shown).Raw())
+	return nil
+}
+
+// operation describes an operation. Without path, its path's parameters are described elsewhere.
+func (s *schemas) operation(o api.Operation, pathElsewhere bool) (object, error) {
+	p, err := s.docs.of(reflect.TypeFor[api.Service]().PkgPath())
+	if err != nil {
+		return nil, err
+	}
+	first, size := utf8.DecodeRuneInString(o.Summary)
+	shown := with(with(with(nil, "tags", []string{o.Tag}), "operationId", o.ID), "summary", string(unicode.ToUpper(first))+o.Summary[size:])
+	if text := p.description("", afterFirst(p.fields["Service."+methodName(o.ID)])); text != "" {
+		shown = with(shown, "description", text)
+	}
+	if o.Public {
+		shown = with(shown, "security", []object{})
+	}
+	in, _ := o.Types()
+	parameters, err := s.parameters(in, o, pathElsewhere)
+	if err != nil {
+		return nil, err
+	}
+	if len(parameters) > 0 {
+		shown = with(shown, "parameters", parameters)
+	}
+	if shown, err = s.requestBody(shown, o); err != nil {
+		return nil, err
+	}
+	responses, err := s.responses(o)
+	return with(shown, "responses", responses), err
+}
+
+func methodName(id string) string { return strings.ToUpper(id[:1]) + id[1:] }
+
+func (s *schemas) parameters(in reflect.Type, o api.Operation, pathElsewhere bool) ([]object, error) {
+	var list []object
+	for _, input := range o.Inputs() {
+		if input.In == api.InBody || input.In == api.InPath && pathElsewhere {
+			continue
+		}
+		owner := ownerOf(in, input.Field.Name)
+		schema, err := s.field(owner, input.Field, false)
+		if err != nil {
+			return nil, err
+		}
+		parameter := with(with(nil, "name", input.Name), "in", input.In)
+		if input.In == api.InPath || input.Field.Tag.Get("required") == "true" {
+			parameter = with(parameter, "required", true)
+		}
+		if strings.HasSuffix(input.Name, ".") { // a prefix
+			parameter = with(with(parameter, "style", "form"), "explode", true)
+		}
+		if text := schema.Get("description"); text != nil {
+			parameter.Set("description", text)
+		}
+		list = append(list, with(parameter, "schema", schema.Without("description")))
+	}
+	return list, nil
+}
+
+// ownerOf finds the struct, embedded or not, that declares a field.
+func ownerOf(t reflect.Type, name string) reflect.Type {
+	field, _ := t.FieldByName(name)
+	for _, i := range field.Index[:len(field.Index)-1] {
+		t = t.Field(i).Type
+	}
+	return t
+}
+
+// requestBody adds the body: the members of the input with the tag json, or what the operation says of its raw body.
+func (s *schemas) requestBody(shown object, o api.Operation) (object, error) {
+	in, _ := o.Types()
+	if o.Body != nil {
+		content, err := s.content(o.Body, nil)
+		return with(shown, "requestBody", with(with(nil, "required", true), "content", content)), err
+	}
+	isBody := func(i api.Input) bool { return i.In == api.InBody }
+	if !slices.ContainsFunc(o.Inputs(), isBody) {
+		return shown, nil
+	}
+	schema, err := s.of(in)
+	if err != nil {
+		return nil, err
+	}
+	var body object
+	if isRequired(s.components[s.name(in)]) || in.Name() == "" {
+		body = with(body, "required", true)
+	}
+	return with(shown, "requestBody", with(body, "content", with(nil, api.JSON, with(nil, "schema", schema)))), nil
+}
+
+func isRequired(schema object) bool { return schema.Get("required") != nil }
+
+func (s *schemas) responses(o api.Operation) (object, error) {
+	_, out := o.Types()
+	var all object
+	hasDefault := false
+	for _, answer := range o.Answers {
+		status := "default"
+		if answer.Status != 0 {
+			status = strconv.Itoa(answer.Status)
+		}
+		hasDefault = hasDefault || answer.Status == 0
+		if answer.Ref != "" {
+			all = with(all, status, with(nil, "$ref", "#/components/responses/"+answer.Ref))
+			continue
+		}
+		response := with(nil, "description", answer.Description)
+		content, err := s.answerContent(answer, out)
+		if err != nil {
+			return nil, err
+		}
+		if content != nil {
+			response = with(response, "content", content)
+		}
+		all = with(all, status, response)
+	}
+	if !hasDefault {
+		all = with(all, "default", with(nil, "$ref", "#/components/responses/Error"))
+	}
+	return all, nil
+}
+
+func (s *schemas) answerContent(answer api.Answer, out reflect.Type) (object, error) {
+	switch {
+	case answer.Media != nil:
+		return s.content(answer.Media, out)
+	case answer.Status >= 400 || answer.Status == 0:
+		return with(nil, api.JSON, with(nil, "schema", ref("Error"))), nil
+	case out == reflect.TypeFor[api.None]():
+		return nil, nil
+	}
+	return s.content([]api.Media{{Type: api.JSON, Schema: out}}, out)
+}
+
+func (s *schemas) content(media []api.Media, out reflect.Type) (object, error) {
+	var content object
+	for _, m := range media {
+		schema := with(nil, "type", "string")
+		var err error
+		switch {
+		case m.Component != "":
+			schema = ref(m.Component)
+		case m.Schema != nil:
+			schema, err = s.of(m.Schema)
+		case m.Type == api.JSON && out != nil:
+			schema, err = s.of(out)
+		}
+		if err != nil {
+			return nil, err
+		}
+		content = with(content, m.Type, with(nil, "schema", schema))
+	}
+	return content, nil
+}
+
+// generate writes the document below the root folder, or returns what it would write.
+func generate(root string) (map[string][]byte, error) {
+	written, err := os.ReadFile(filepath.Join(root, "server", "openapi.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	made, err := document(root, written, (&api.Service{}).Operations())
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{"server/openapi.json": append(pretty(made.Raw(), ""), '\n')}, nil
+}

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// object is a JSON object whose members keep their order.
+type object = rawjson.Object
+
+// schemas makes JSON Schemas of Go types. Named structs and named strings with constants become components.
+type schemas struct {
+	docs *docs
+	// names are the components of types whose Go name is another one; written are the components of types that the
+	// document's hand-written part describes, because their JSON is not that of their fields.
+	names      map[reflect.Type]string
+	written    map[reflect.Type]string
+	components map[string]object
+	types      map[string]reflect.Type // of the components
+}
+
+// newSchemas makes an empty set of schemas.
+func newSchemas(root string) *schemas {
+	return &schemas{
+		docs: &docs{root: root, packages: map[string]*packageDocs{}}, names: names, written: written,
+		components: map[string]object{}, types: map[string]reflect.Type{},
+	}
+}
+
+// with adds a member to an object.
+func with(o object, name string, value any) object {
+	o.Set(name, rawjson.MustMarshal(value))
+	return o
+}
+
+func ref(name string) object {
+	return with(nil, "$ref", "#/components/schemas/"+name)
+}
+
+// of makes the schema of a type: a reference for one that is a component.
+func (s *schemas) of(t reflect.Type) (object, error) {
+	if name := s.written[t]; name != "" {
+		return ref(name), nil
+	}
+	switch t {
+	case reflect.TypeFor[time.Time]():
+		return with(with(nil, "type", "string"), "format", "date-time"), nil
+	case reflect.TypeFor[json.RawMessage]():
+		return object{}, nil
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return s.of(t.Elem())
+	case reflect.Struct:
+		if t.Name() == "" {
+			return s.structure(t)
+		}
+		return s.component(t, s.structure)
+	case reflect.Slice, reflect.Array:
+		items, err := s.of(t.Elem())
+		return with(with(nil, "type", "array"), "items", items), err
+	case reflect.Map:
+		values, err := s.of(t.Elem())
+		if len(values) == 0 {
+			return with(with(nil, "type", "object"), "additionalProperties", true), err
+		}
+		return with(with(nil, "type", "object"), "additionalProperties", values), err
+	case reflect.String:
+		return s.text(t)
+	case reflect.Bool:
+		return with(nil, "type", "boolean"), nil
+	case reflect.Int, reflect.Int64, reflect.Int32, reflect.Uint64, reflect.Uint32:
+		return with(nil, "type", "integer"), nil
+	case reflect.Float64:
+		return with(nil, "type", "number"), nil
+	case reflect.Interface:
+		return object{}, nil
+	}
+	return nil, fmt.Errorf("%s has no schema", t)
+}
+
+// text makes the schema of a string: a component for a named one with constants.
+func (s *schemas) text(t reflect.Type) (object, error) {
+	p, err := s.docs.of(t.PkgPath())
+	if err != nil {
+		return nil, err
+	}
+	if len(p.values[t.Name()]) == 0 || t.PkgPath() == "" {
+		return with(nil, "type", "string"), nil
+	}
+	return s.component(t, func(t reflect.Type) (object, error) {
+		return s.described(with(with(nil, "type", "string"), "enum", p.values[t.Name()]), t)
+	})
+}
+
+// component makes the schema of a type once, and returns a reference to it.
+func (s *schemas) component(t reflect.Type, make func(reflect.Type) (object, error)) (object, error) {
+	name := s.name(t)
+	if known, ok := s.types[name]; ok {
+		if known != t {
+			return nil, fmt.Errorf("%s and %s are both the component %s: name one of them in names", known, t, name)
+		}
+		return ref(name), nil
+	}
+	s.types[name] = t
+	schema, err := make(t)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	s.components[name] = schema
+	return ref(name), nil
+}
+
+// name is the component of a type. Of a generic type, such as api.List[continuo.Turn], it is TurnList.
+func (s *schemas) name(t reflect.Type) string {
+	if name := s.names[t]; name != "" {
+		return name
+	}
+	name, argument, generic := strings.Cut(t.Name(), "[")
+	if !generic {
+		return name
+	}
+	if data, ok := t.FieldByName("Data"); ok && data.Type.Kind() == reflect.Slice {
+		return s.name(data.Type.Elem()) + "List"
+	}
+	return argument[strings.LastIndex(argument, ".")+1:len(argument)-1] + name
+}
+
+// described adds the doc comment of a type.
+func (s *schemas) described(schema object, t reflect.Type) (object, error) {
+	p, err := s.docs.of(t.PkgPath())
+	if err != nil {
+		return nil, err
+	}
+	name, _, _ := strings.Cut(t.Name(), "[")
+	if text := p.description(name, p.types[name]); text != "" {
+		schema = with(schema, "description", text)
+	}
+	return schema, nil
+}
+
+// structure makes the schema of a struct from its JSON members.
+func (s *schemas) structure(t reflect.Type) (object, error) {
+	schema, err := s.described(with(nil, "type", "object"), t)
+	if err != nil {
+		return nil, err
+	}
+	var properties object
+	var required []string
+	if err := s.members(t, &properties, &required); err != nil {
+		return nil, err
+	}
+	if len(required) > 0 {
+		schema = with(schema, "required", required)
+	}
+	if properties == nil {
+		properties = object{}
+	}
+	return with(schema, "properties", properties), nil
+}
+
+// members adds the members of a struct; those of embedded structs are its own.
+func (s *schemas) members(t reflect.Type, properties *object, required *[]string) error {
+	for i := range t.NumField() {
+		field := t.Field(i)
+		tag, tagged := field.Tag.Lookup("json")
+		name, options, _ := strings.Cut(tag, ",")
+		switch {
+		case field.Anonymous && name == "":
+			of := field.Type
+			if of.Kind() == reflect.Pointer {
+				of = of.Elem()
+			}
+			if err := s.members(of, properties, required); err != nil {
+				return err
+			}
+			continue
+		case !tagged || name == "-" || !field.IsExported():
+			continue
+		}
+		optional := strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
+		schema, err := s.field(t, field, !optional)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		properties.Set(name, schema.Raw())
+		if !optional {
+			*required = append(*required, name)
+		}
+	}
+	return nil
+}
+
+// field makes the schema of a struct's field: of its type, its tags and its doc comment. A pointer in a member that is
+// always there can be null.
+func (s *schemas) field(owner reflect.Type, field reflect.StructField, always bool) (object, error) {
+	schema, err := s.of(field.Type)
+	if err != nil {
+		return nil, err
+	}
+	nullable := always && field.Type.Kind() == reflect.Pointer
+	schema, err = tagged(schema, field, nullable)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.docs.of(owner.PkgPath())
+	if err != nil {
+		return nil, err
+	}
+	name, _, _ := strings.Cut(owner.Name(), "[")
+	if text := p.description(name, p.fields[name+"."+field.Name]); text != "" {
+		schema = with(schema, "description", text)
+	}
+	return schema, nil
+}
+
+// tagged adds what the tags of a field say.
+func tagged(schema object, field reflect.StructField, nullable bool) (object, error) {
+	tag := field.Tag
+	if kind := tag.Get("type"); kind != "" { // of a json.RawMessage
+		schema = with(schema, "type", kind)
+		if kind == "object" {
+			schema = with(schema, "additionalProperties", true)
+		}
+	}
+	if names := tag.Get("enum"); names != "" {
+		schema = with(with(nil, "type", "string"), "enum", strings.Split(names, ","))
+	}
+	if value, ok := tag.Lookup("const"); ok {
+		return with(nil, "const", json.RawMessage(value)), nil
+	}
+	if tag.Get("nullable") == "true" {
+		nullable = true
+	}
+	if nullable {
+		schema = orNull(schema)
+	}
+	for _, name := range []string{"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"} {
+		if text, ok := tag.Lookup(name); ok {
+			number, err := strconv.ParseInt(text, 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("the tag %s: %w", name, err)
+			}
+			schema = with(schema, name, number)
+		}
+	}
+	if pattern := tag.Get("pattern"); pattern != "" {
+		schema = with(schema, "pattern", pattern)
+	}
+	if text, ok := tag.Lookup("default"); ok {
+		var value any = text
+		if kind, _ := rawjson.String(schema.Get("type")); kind == "integer" || kind == "boolean" {
+			value = json.RawMessage(text)
+		}
+		schema = with(schema, "default", value)
+	}
+	return schema, nil
+}
+
+// orNull makes the schema of a value that may be null.
+func orNull(schema object) object {
+	if kind := schema.Get("type"); kind != nil {
+		return with(schema, "type", []json.RawMessage{kind, json.RawMessage(`"null"`)})
+	}
+	return with(nil, "oneOf", []object{schema, with(nil, "type", "null")})
+}
