@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/continuo-log/continuo/internal/child"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
@@ -21,7 +21,7 @@ import (
 // skipped; and a client that closes its end right after a request still gets the answer: the end is held back until all
 // requests are answered, or for patience. Batches are refused: the protocol has had none since 2025-06-18.
 type mcpPipe struct {
-	in       *bufio.Reader
+	in       *child.Lines
 	longest  int // longest line, in bytes
 	patience time.Duration
 	message  []byte // the unread rest of a message
@@ -35,14 +35,15 @@ type mcpPipe struct {
 }
 
 func newMCPPipe(in io.Reader, out io.Writer, longest int, patience time.Duration) *mcpPipe {
-	return &mcpPipe{in: bufio.NewReader(in), out: out, longest: longest, patience: patience, open: map[jsonrpc.ID]bool{}, answered: make(chan struct{})}
+	return &mcpPipe{in: child.NewLines(in, longest), out: out, longest: longest, patience: patience, open: map[jsonrpc.ID]bool{}, answered: make(chan struct{})}
 }
 
 // Read is part of io.Reader.
 func (p *mcpPipe) Read(into []byte) (int, error) {
 	for len(p.message) == 0 {
-		line, err := p.readLine()
-		if errors.Is(err, errLongLine) {
+		line, err := p.in.Next()
+		line = bytes.TrimSpace(line)
+		if errors.Is(err, child.ErrLongLine) {
 			err = p.refuse(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the message has more than %d bytes", p.longest))
 		} else if len(line) > 0 {
 			p.message, err = p.check(line)
@@ -56,29 +57,6 @@ func (p *mcpPipe) Read(into []byte) (int, error) {
 	n := copy(into, p.message)
 	p.message = p.message[n:]
 	return n, nil
-}
-
-// errLongLine says that a line exceeds the limit.
-var errLongLine = errors.New("the line is too long")
-
-// readLine reads a whole line, without surrounding white space; the last one, if it has no line end, together with the
-// error.
-func (p *mcpPipe) readLine() ([]byte, error) {
-	var line []byte
-	tooLong := false
-	for {
-		piece, err := p.in.ReadSlice('\n')
-		if tooLong = tooLong || len(line)+len(bytes.TrimRight(piece, "\r\n")) > p.longest; !tooLong {
-			line = append(line, piece...)
-		}
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-		case tooLong:
-			return nil, errLongLine
-		default:
-			return bytes.TrimSpace(line), err
-		}
-	}
 }
 
 // check returns a message with its line end; for a line that is no message it answers the client and returns nil.

@@ -14,7 +14,7 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/internal/group/grouptest"
+	"github.com/continuo-log/continuo/internal/child/childtest"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/prompt"
 	"github.com/continuo-log/continuo/model"
@@ -52,7 +52,7 @@ func ask(ctx context.Context, m model.Model, body []byte) (all whole) {
 
 func noGoroutines(t *testing.T) {
 	t.Helper()
-	grouptest.NoGoroutines(t, "model/acp", "model/internal/child")
+	childtest.NoGoroutines(t, "model/acp", "model/internal/timed")
 }
 
 func reasonOf(err error) continuo.FailureReason {
@@ -64,7 +64,7 @@ func reasonOf(err error) continuo.FailureReason {
 }
 
 func TestModel(t *testing.T) {
-	modeltest.RunModel(t, of(grouptest.Env("polite"), nil), body("hello"))
+	modeltest.RunModel(t, of(childtest.Env("polite"), nil), body("hello"))
 	noGoroutines(t)
 }
 
@@ -73,7 +73,7 @@ func TestAnAnswer(t *testing.T) {
 		false: {text: "You said be brief\n\nhello.\n\nIt was: no", reasoning: "Let me see.\ntool: Write a file\nnot permitted: Write a file\n", finish: "stop"},
 		true:  {text: "You said be brief\n\nhello.\n\nIt was: yes", reasoning: "Let me see.\ntool: Write a file\n", finish: "stop"},
 	} {
-		got := ask(t.Context(), of(grouptest.Env("polite"), func(o *Options) { o.Allow = allow }), body("hello", "be brief"))
+		got := ask(t.Context(), of(childtest.Env("polite"), func(o *Options) { o.Allow = allow }), body("hello", "be brief"))
 		if got != want { // what an agent counts is of all its own requests, and would mislead the window
 			t.Errorf("allow %v: got %+v\nwant %+v", allow, got, want)
 		}
@@ -82,22 +82,22 @@ func TestAnAnswer(t *testing.T) {
 
 func TestAnAgentWorksInItsFolder(t *testing.T) {
 	folder := t.TempDir()
-	if got := ask(t.Context(), of(grouptest.Env("polite"), func(o *Options) { o.Dir = folder }), body("folder")); got.text != "session in "+folder {
+	if got := ask(t.Context(), of(childtest.Env("polite"), func(o *Options) { o.Dir = folder }), body("folder")); got.text != "session in "+folder {
 		t.Errorf("got %+v", got)
 	}
 	here, _ := os.Getwd()
-	if got := ask(t.Context(), of(grouptest.Env("polite"), nil), body("folder")); got.text != "session in "+here {
+	if got := ask(t.Context(), of(childtest.Env("polite"), nil), body("folder")); got.text != "session in "+here {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestWhyAnAgentStops(t *testing.T) {
 	for stop, want := range map[string]string{"max_tokens": "length", "refusal": "content_filter", "max_turn_requests": "max_turn_requests"} {
-		if got := ask(t.Context(), of(grouptest.Env("polite"), nil), body("stop "+stop)); got.finish != want || got.err != nil {
+		if got := ask(t.Context(), of(childtest.Env("polite"), nil), body("stop "+stop)); got.finish != want || got.err != nil {
 			t.Errorf("%s: got %+v", stop, got)
 		}
 	}
-	if got := ask(t.Context(), of(grouptest.Env("polite"), nil), body("stop cancelled")); reasonOf(got.err) != continuo.ReasonCancelled {
+	if got := ask(t.Context(), of(childtest.Env("polite"), nil), body("stop cancelled")); reasonOf(got.err) != continuo.ReasonCancelled {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -116,7 +116,7 @@ func TestHowAgentsMisbehave(t *testing.T) {
 		"endless":    {err: errors.New("agent could not answer: the agent sent a message of more than 33554432 bytes, which is all that is accepted of one")},
 		"flood":      {text: strings.Repeat("hello", 200), err: errors.New("agent said more than 1000 bytes, which is all that it may")},
 	} {
-		got := ask(t.Context(), of(grouptest.Env(role), func(o *Options) { o.MaxOutput = 1000; o.Grace = 2 * time.Second }), body("go"))
+		got := ask(t.Context(), of(childtest.Env(role), func(o *Options) { o.MaxOutput = 1000; o.Grace = 2 * time.Second }), body("go"))
 		wrong, reason := want.err, continuo.ReasonUpstream
 		if role == "flood" {
 			reason = continuo.ReasonTurnLimit
@@ -136,7 +136,7 @@ func TestHowAgentsMisbehave(t *testing.T) {
 
 // An agent is told to cancel before it is ended.
 func TestAnAgentIsCancelled(t *testing.T) {
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var failed error
@@ -157,7 +157,7 @@ func TestAnAgentIsCancelled(t *testing.T) {
 }
 
 func TestNothingIsLeftBehind(t *testing.T) {
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var failed error
@@ -181,7 +181,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 func TestAnAgentHasATime(t *testing.T) {
 	for _, role := range []string{"deaf", "stubborn", "mute"} {
 		long := body(strings.Repeat("long ", 1<<18)) // more than a pipe holds
-		got := ask(t.Context(), of(grouptest.NewWitness(t).Env(role), func(o *Options) { o.Timeout, o.Grace = 150*time.Millisecond, 300*time.Millisecond }), long)
+		got := ask(t.Context(), of(childtest.NewWitness(t).Env(role), func(o *Options) { o.Timeout, o.Grace = 150*time.Millisecond, 300*time.Millisecond }), long)
 		if reasonOf(got.err) != continuo.ReasonTimeout || !errors.Is(got.err, context.DeadlineExceeded) || !strings.Contains(got.err.Error(), "agent did not end within 150ms") {
 			t.Errorf("%s: got %+v", role, got)
 		}

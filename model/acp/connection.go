@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -11,6 +10,8 @@ import (
 	"sync"
 
 	acp "github.com/coder/acp-go-sdk"
+
+	"github.com/continuo-log/continuo/internal/child"
 )
 
 // connection is the client's end of a JSON-RPC connection with one message per line. One goroutine reads it,
@@ -18,7 +19,7 @@ import (
 // down; between calls idle receives the messages. Calls are sequential; notifications may be sent at any
 // time.
 type connection struct {
-	lines *bufio.Reader
+	lines *child.Lines
 	out   io.Writer
 	// idle handles messages between calls, and is called by listen. Its error ends the connection.
 	idle func(message) error
@@ -57,7 +58,7 @@ var errClosed = errors.New("the agent closed its pipes")
 
 func newConnection(in io.Reader, out io.Writer, idle func(message) error) *connection {
 	return &connection{
-		lines: bufio.NewReaderSize(in, 64<<10), out: out, idle: idle, leave: make(chan struct{}), ended: make(chan struct{}),
+		lines: child.NewLines(in, maxLine), out: out, idle: idle, leave: make(chan struct{}), ended: make(chan struct{}),
 	}
 }
 
@@ -107,22 +108,16 @@ func (c *connection) admit(size int, isMessage bool) (*pending, error) {
 	return c.waiting, nil
 }
 
-// line reads up to a line's end.
+// line reads a line.
 func (c *connection) line() ([]byte, error) {
-	var line []byte
-	for {
-		part, err := c.lines.ReadSlice('\n')
-		if len(line)+len(part) > maxLine {
-			return nil, fmt.Errorf("the agent sent a message of more than %d bytes, which is all that is accepted of one", maxLine)
-		}
-		line = append(line, part...)
-		switch {
-		case err == nil:
-			return line, nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, errClosed
-		}
+	line, err := c.lines.Next()
+	switch {
+	case errors.Is(err, child.ErrLongLine):
+		return nil, fmt.Errorf("the agent sent a message of more than %d bytes, which is all that is accepted of one", maxLine)
+	case err != nil:
+		return nil, errClosed
 	}
+	return line, nil
 }
 
 // pending is a call under way.

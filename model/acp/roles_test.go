@@ -18,7 +18,7 @@ import (
 
 	acp "github.com/coder/acp-go-sdk"
 
-	"github.com/continuo-log/continuo/internal/group/grouptest"
+	"github.com/continuo-log/continuo/internal/child/childtest"
 )
 
 // The agents that the tests talk to: one over the SDK's own connection, which is not ours, and others that write
@@ -29,14 +29,14 @@ func TestMain(m *testing.M) {
 		"patient": func() { serve(&polite{waits: true}) },
 		"stubborn": func() {
 			signal.Ignore(syscall.SIGTERM)
-			conn := grouptest.Report()
+			conn := childtest.Report()
 			raw(chunk, nil)
 			_, _ = io.Copy(io.Discard, conn)
 		},
-		"deaf":   grouptest.Block,
+		"deaf":   childtest.Block,
 		"crash":  func() { fmt.Fprintln(os.Stderr, "no key"); os.Exit(4) },
 		"leaves": func() { raw(chunk, func(string) { os.Exit(0) }) },
-		"mute":   func() { conn := grouptest.Report(); _ = os.Stdout.Close(); _, _ = io.Copy(io.Discard, conn) },
+		"mute":   func() { conn := childtest.Report(); _ = os.Stdout.Close(); _, _ = io.Copy(io.Discard, conn) },
 		"logged out": func() {
 			raw("", func(method string) {
 				if method == acp.AgentMethodSessionNew {
@@ -63,7 +63,7 @@ func TestMain(m *testing.M) {
 		"endless": func() { raw(strings.Repeat("x", maxLine+1), nil) },
 	}
 	maps.Copy(roles, talkers)
-	grouptest.Main(m, roles)
+	childtest.Main(m, roles)
 }
 
 const reasoned = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"hm"}}}}` + "\n"
@@ -112,7 +112,7 @@ func raw(text string, other func(method string)) {
 		case acp.AgentMethodSessionPrompt:
 			prompt = got
 			fmt.Print(text)
-			if !strings.Contains(text, "craft/") && os.Getenv("GROUPTEST_ROLE") != "stubborn" {
+			if !strings.Contains(text, "craft/") && os.Getenv("CHILDTEST_ROLE") != "stubborn" {
 				reply(`"result":{"stopReason":"end_turn"}`)
 			}
 		}
@@ -158,7 +158,7 @@ func (p *polite) Prompt(ctx context.Context, in acp.PromptRequest) (acp.PromptRe
 	}
 	switch stop, ok := strings.CutPrefix(text, "stop "); {
 	case p.waits:
-		conn := grouptest.Report()
+		conn := childtest.Report()
 		tell(acp.UpdateAgentMessageText("begun"))
 		<-p.cancelled
 		_, _ = conn.Write([]byte("cancelled"))

@@ -7,20 +7,20 @@ import (
 	"iter"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	acp "github.com/coder/acp-go-sdk"
 
+	"github.com/continuo-log/continuo/internal/child"
 	"github.com/continuo-log/continuo/internal/wire/prompt"
 	"github.com/continuo-log/continuo/model"
-	"github.com/continuo-log/continuo/model/internal/child"
+	"github.com/continuo-log/continuo/model/internal/timed"
 )
 
 // Open starts the agent and its session; see [model.Sessions]. If the agent has no such session, or does not
 // survive loading it, Open begins a new one, and Loaded returns false. Options.Timeout bounds Open too.
 func (m *Model) Open(ctx context.Context, id string) (model.Session, error) {
 	var s *session
-	err := child.Within(ctx, m.options.Name, m.options.Timeout, func(ctx context.Context) (err error) {
+	err := timed.Within(ctx, m.options.Name, m.options.Timeout, func(ctx context.Context) (err error) {
 		s, err = m.open(ctx, id)
 		return err
 	})
@@ -117,7 +117,7 @@ func (s *session) Alive() bool {
 // the grace period, the session stays usable. Any other failure ends the session, unless the agent itself
 // reported it.
 func (s *session) Stream(caller context.Context, body []byte) iter.Seq2[model.Delta, error] {
-	return child.Answer(caller, s.options.Name, s.options.Timeout, func(ctx context.Context, tell func(model.Delta) bool) (string, error) {
+	return timed.Stream(caller, s.options.Name, s.options.Timeout, func(ctx context.Context, tell func(model.Delta) bool) (string, error) {
 		request, err := prompt.Parse(body)
 		if err != nil {
 			return "", err
@@ -137,13 +137,7 @@ func (s *session) Stream(caller context.Context, body []byte) iter.Seq2[model.De
 // the agent. It may be called at any time.
 func (s *session) Close() {
 	s.closed.Store(true)
-	s.process.CloseInput()
-	patience := time.NewTimer(s.options.Grace)
-	defer patience.Stop()
-	select {
-	case <-s.process.Ended():
-	case <-patience.C:
-	}
+	s.process.Close()
 	s.end()
 }
 

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/internal/group/grouptest"
+	"github.com/continuo-log/continuo/internal/child/childtest"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/model/modeltest"
 )
@@ -54,7 +54,7 @@ func wantFailure(t *testing.T, m model.Model, prompt string, reason continuo.Fai
 }
 
 func TestASessionRemembers(t *testing.T) {
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	s := openSession(t, of(w.Env("talker"), talkerOptions(t)), "")
 	if s.ID() == "" || s.Loaded() || !s.Alive() || s.Info() != of(nil, nil).Info() {
 		t.Errorf("the session %q: loaded %v, alive %v", s.ID(), s.Loaded(), s.Alive())
@@ -74,7 +74,7 @@ func TestASessionRemembers(t *testing.T) {
 }
 
 func TestASessionIsAModel(t *testing.T) {
-	s := openSession(t, of(grouptest.Env("talker"), talkerOptions(t)), "")
+	s := openSession(t, of(childtest.Env("talker"), talkerOptions(t)), "")
 	modeltest.RunModel(t, s, body("hello"))
 	if !s.Alive() {
 		t.Error("the session did not survive")
@@ -90,7 +90,7 @@ func TestASessionIsAModel(t *testing.T) {
 func TestASessionGoesOnInAnotherProcess(t *testing.T) {
 	for _, role := range []string{"talker", "resumer"} {
 		t.Run(role, func(t *testing.T) {
-			m := of(grouptest.Env(role), talkerOptions(t))
+			m := of(childtest.Env(role), talkerOptions(t))
 			first := openSession(t, m, "")
 			wantAnswer(t, first, "one", "told: one")
 			first.Close()
@@ -107,10 +107,10 @@ func TestASessionThatCannotBeLoadedBeginsAnew(t *testing.T) {
 	for _, role := range []string{"forgetful", "refuser", "load crash", "load garbage"} {
 		t.Run(role, func(t *testing.T) {
 			options := talkerOptions(t)
-			first := openSession(t, of(grouptest.Env("talker"), options), "")
+			first := openSession(t, of(childtest.Env("talker"), options), "")
 			wantAnswer(t, first, "one", "told: one")
 			first.Close()
-			s := openSession(t, of(grouptest.Env(role), options), first.ID())
+			s := openSession(t, of(childtest.Env(role), options), first.ID())
 			if s.Loaded() || s.ID() == "" || s.ID() == first.ID() || !s.Alive() {
 				t.Errorf("%s: the session is %q, loaded %v, alive %v", role, s.ID(), s.Loaded(), s.Alive())
 			}
@@ -120,14 +120,14 @@ func TestASessionThatCannotBeLoadedBeginsAnew(t *testing.T) {
 		})
 	}
 	t.Run("never was", func(t *testing.T) {
-		if s := openSession(t, of(grouptest.Env("talker"), talkerOptions(t)), "never-was"); s.Loaded() || s.ID() == "never-was" {
+		if s := openSession(t, of(childtest.Env("talker"), talkerOptions(t)), "never-was"); s.Loaded() || s.ID() == "never-was" {
 			t.Errorf("the session is %q, loaded %v", s.ID(), s.Loaded())
 		}
 	})
 }
 
 func TestOpenFails(t *testing.T) {
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	open := func(ctx context.Context, role string, change func(*Options)) error {
 		_, err := of(w.Env(role), change).Open(ctx, "")
 		return err
@@ -187,7 +187,7 @@ func TestASessionOutlivesWhatAgentsObey(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			grace := 2 * time.Second // an agent has to obey within it on a busy machine too
 			options := talkerOptions(t)
-			s := openSession(t, of(grouptest.NewWitness(t).Env("talker"), func(o *Options) { options(o); o.Grace = grace }), "")
+			s := openSession(t, of(childtest.NewWitness(t).Env("talker"), func(o *Options) { options(o); o.Grace = grace }), "")
 			process := ask(t.Context(), s, body("pid")).text
 			ended := time.Now()
 			if err := end(t, s); (err == nil) != (how == "left") || !s.Alive() {
@@ -208,7 +208,7 @@ func TestASessionOutlivesWhatAgentsObey(t *testing.T) {
 // An agent's error may repeat what it was given to log in with.
 func TestSecretsOfAnAgentAreNotInItsErrors(t *testing.T) {
 	const secret = "correct horse battery"
-	env := append(grouptest.NewWitness(t).Env("talker"), "AGENT_SECRET="+secret)
+	env := append(childtest.NewWitness(t).Env("talker"), "AGENT_SECRET="+secret)
 	s := openSession(t, of(env, talkerOptions(t)), "")
 	got := ask(t.Context(), s, body("refuse with its secret"))
 	if got.err == nil || strings.Contains(got.err.Error(), secret[:8]) || !strings.Contains(got.err.Error(), "[redacted] is refused") {
@@ -229,7 +229,7 @@ func TestASessionEndsWithWhatAgentsDo(t *testing.T) {
 		"crash":         {nil, continuo.ReasonUpstream, "agent could not answer: " + `"` + os.Args[0] + `" ended with exit status 3`},
 	} {
 		t.Run(prompt, func(t *testing.T) {
-			w := grouptest.NewWitness(t)
+			w := childtest.NewWitness(t)
 			options := talkerOptions(t)
 			s := openSession(t, of(w.Env("talker"), func(o *Options) { options(o); o.MaxOutput = 1000 }), "")
 			wantAnswer(t, s, "report", "told: report")
@@ -256,7 +256,7 @@ func TestAnAgentThatEndsBetweenPrompts(t *testing.T) {
 		"flood later":             "without being asked",
 	} {
 		t.Run(prompt, func(t *testing.T) {
-			w := grouptest.NewWitness(t)
+			w := childtest.NewWitness(t)
 			s := openSession(t, of(w.Env("talker"), talkerOptions(t)), "")
 			wantAnswer(t, s, prompt, "told: "+prompt)
 			processes := []net.Conn{w.Running()}
@@ -285,7 +285,7 @@ func TestAnAgentThatEndsBetweenPrompts(t *testing.T) {
 
 // What an agent writes between two prompts neither blocks it nor gets into the next answer.
 func TestAnAgentThatWritesBetweenPrompts(t *testing.T) {
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	s := openSession(t, of(w.Env("talker"), talkerOptions(t)), "")
 	wantAnswer(t, s, "write later", "told: write later")
 	agent := w.Running()
@@ -303,7 +303,7 @@ func TestAnAgentThatWritesBetweenPrompts(t *testing.T) {
 }
 
 func TestAnAgentThatTellsMoreBehindItsResult(t *testing.T) {
-	s := openSession(t, of(grouptest.Env("late"), talkerOptions(t)), "")
+	s := openSession(t, of(childtest.Env("late"), talkerOptions(t)), "")
 	for range 100 {
 		wantAnswer(t, s, "go", "hello")
 	}
@@ -312,7 +312,7 @@ func TestAnAgentThatTellsMoreBehindItsResult(t *testing.T) {
 func TestAnAgentThatAsksBetweenPrompts(t *testing.T) {
 	for allow, want := range map[bool]string{false: "no done", true: "yes done"} {
 		t.Run(want, func(t *testing.T) {
-			w := grouptest.NewWitness(t)
+			w := childtest.NewWitness(t)
 			options := talkerOptions(t)
 			s := openSession(t, of(w.Env("talker"), func(o *Options) { options(o); o.Allow = allow }), "")
 			wantAnswer(t, s, "ask later", "told: ask later")
@@ -327,7 +327,7 @@ func TestAnAgentThatAsksBetweenPrompts(t *testing.T) {
 }
 
 func TestCloseEndsAllThatWasStarted(t *testing.T) {
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	options := talkerOptions(t)
 	s := openSession(t, of(w.Env("stays"), func(o *Options) { options(o); o.Grace = 50 * time.Millisecond }), "")
 	heir := w.Running()
@@ -344,7 +344,7 @@ func TestCloseEndsAllThatWasStarted(t *testing.T) {
 
 // Whoever listens may close the session, and so may others.
 func TestCloseInTheMiddleOfAnAnswer(t *testing.T) {
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	m := of(w.Env("talker"), talkerOptions(t))
 	s := openSession(t, m, "")
 	var failed error
@@ -373,7 +373,7 @@ func TestCloseInTheMiddleOfAnAnswer(t *testing.T) {
 
 func TestManySessionsLeaveNothing(t *testing.T) {
 	const sessions, atOnce = 50, 5
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	m := of(w.Env("talker"), talkerOptions(t))
 	before := files()
 	places := make(chan struct{}, atOnce)

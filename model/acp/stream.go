@@ -12,12 +12,12 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/wire/prompt"
 	"github.com/continuo-log/continuo/model"
-	"github.com/continuo-log/continuo/model/internal/child"
+	"github.com/continuo-log/continuo/model/internal/timed"
 )
 
 // Stream starts the agent, prompts it once and ends it; see [model.Model].
 func (m *Model) Stream(caller context.Context, body []byte) iter.Seq2[model.Delta, error] {
-	return child.Answer(caller, m.options.Name, m.options.Timeout, func(ctx context.Context, tell func(model.Delta) bool) (string, error) {
+	return timed.Stream(caller, m.options.Name, m.options.Timeout, func(ctx context.Context, tell func(model.Delta) bool) (string, error) {
 		request, err := prompt.Parse(body)
 		if err != nil {
 			return "", err

@@ -17,7 +17,7 @@ import (
 
 	acp "github.com/coder/acp-go-sdk"
 
-	"github.com/continuo-log/continuo/internal/group/grouptest"
+	"github.com/continuo-log/continuo/internal/child/childtest"
 )
 
 // talker is an agent that remembers its sessions, in files of the folder that it works in, and does what prompts say. It
@@ -57,13 +57,13 @@ var talkers = map[string]func(){
 	},
 	"stays": func() { // it does not go when its stdin is closed, nor when it is asked, and has a child that does not
 		signal.Ignore(syscall.SIGTERM)
-		grouptest.Start("stubborn child", nil)
+		childtest.Start("stubborn child", nil)
 		talk(&talker{})
-		grouptest.Block()
+		childtest.Block()
 	},
 	"stubborn child": func() {
 		signal.Ignore(syscall.SIGTERM)
-		grouptest.Block()
+		childtest.Block()
 	},
 }
 
@@ -121,7 +121,7 @@ func (t *talker) report() net.Conn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.witness == nil {
-		t.witness = grouptest.Report()
+		t.witness = childtest.Report()
 	}
 	return t.witness
 }
@@ -156,7 +156,7 @@ func (t *talker) Prompt(ctx context.Context, in acp.PromptRequest) (acp.PromptRe
 	case "die later":
 		t.onceTold(func() { fmt.Fprintln(os.Stderr, "so long"); os.Exit(3) })
 	case "die later, with a child":
-		grouptest.Start("stubborn child", nil)
+		childtest.Start("stubborn child", nil)
 		t.onceTold(func() { os.Exit(3) })
 	case "close later":
 		t.onceTold(func() { _ = os.Stdout.Close() })

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/internal/group/grouptest"
+	"github.com/continuo-log/continuo/internal/child/childtest"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/prompt"
 	"github.com/continuo-log/continuo/model"
@@ -25,7 +25,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	grouptest.Main(m, map[string]func(){
+	childtest.Main(m, map[string]func(){
 		"echo": func() {
 			text, _ := io.ReadAll(os.Stdin)
 			fmt.Printf("got: %s\n", text)
@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 			begun()
 		},
 		"steps": func() {
-			conn := grouptest.Report()
+			conn := childtest.Report()
 			for _, step := range []string{"one", " two", " three"} {
 				fmt.Print(step)
 				_, _ = io.ReadFull(conn, make([]byte, 1))
@@ -57,11 +57,11 @@ func TestMain(m *testing.M) {
 		"stderr": func() { fmt.Fprintln(os.Stderr, "nothing to say") },
 		"half":   func() { fmt.Print("\x1b[32mok\x1b[0m \xe4\xb8") },
 		"deaf":   func() { fmt.Print("I do not listen") },
-		"mute":   func() { _ = os.Stdout.Close(); grouptest.Block() },
+		"mute":   func() { _ = os.Stdout.Close(); childtest.Block() },
 		"parent": func() {
 			said, saying, _ := os.Pipe()
 			heir := exec.Command(os.Args[0])
-			heir.Env = append(os.Environ(), "GROUPTEST_ROLE=heir")
+			heir.Env = append(os.Environ(), "CHILDTEST_ROLE=heir")
 			heir.Stdout, heir.Stderr = os.Stdout, saying
 			if err := heir.Start(); err != nil {
 				panic(err)
@@ -71,7 +71,7 @@ func TestMain(m *testing.M) {
 		},
 		"heir": func() {
 			signal.Ignore(syscall.SIGTERM)
-			conn := grouptest.Report()
+			conn := childtest.Report()
 			fmt.Fprint(os.Stderr, "x")
 			_, _ = io.Copy(io.Discard, conn)
 		},
@@ -80,7 +80,7 @@ func TestMain(m *testing.M) {
 
 // begun tells the test that it runs, prints, and waits to be ended.
 func begun() {
-	conn := grouptest.Report()
+	conn := childtest.Report()
 	fmt.Println("begun")
 	_, _ = io.Copy(io.Discard, conn)
 }
@@ -107,7 +107,7 @@ func ask(ctx context.Context, m *Model, body []byte) (text, finish string, err e
 
 func noGoroutines(t *testing.T) {
 	t.Helper()
-	grouptest.NoGoroutines(t, "model/command", "model/internal/child")
+	childtest.NoGoroutines(t, "model/command", "internal/child")
 }
 
 func reasonOf(err error) continuo.FailureReason {
@@ -119,7 +119,7 @@ func reasonOf(err error) continuo.FailureReason {
 }
 
 func TestModel(t *testing.T) {
-	modeltest.RunModel(t, of(grouptest.Env("echo"), nil), body("hello"))
+	modeltest.RunModel(t, of(childtest.Env("echo"), nil), body("hello"))
 	noGoroutines(t)
 }
 
@@ -136,7 +136,7 @@ func TestThePromptGoesWhereTheCommandSaysSo(t *testing.T) {
 		{[]string{"--ask={prompt}", "{system}"}, true, `["--ask=-v` + "\uFFFD" + ` {system}" "be brief\n\nbe kind"] ""`},
 		{[]string{"{system}", "not {prompt}"}, false, `["be brief\n\nbe kind" "not {prompt}"] "-v\x00 {system}"`},
 	} {
-		m := of(grouptest.Env("arguments"), func(o *Options) { o.Command, o.Argument = append(o.Command, c.arguments...), c.argument })
+		m := of(childtest.Env("arguments"), func(o *Options) { o.Command, o.Argument = append(o.Command, c.arguments...), c.argument })
 		if text, _, err := ask(t.Context(), m, request); text != c.want || err != nil {
 			t.Errorf("%q: got %s, %v\nwant %s", c.arguments, text, err, c.want)
 		}
@@ -144,7 +144,7 @@ func TestThePromptGoesWhereTheCommandSaysSo(t *testing.T) {
 }
 
 func TestAnArgumentHasALimit(t *testing.T) {
-	m := of(grouptest.Env("arguments"), func(o *Options) { o.Argument = true })
+	m := of(childtest.Env("arguments"), func(o *Options) { o.Argument = true })
 	if text, _, err := ask(t.Context(), m, body(strings.Repeat("x", maxArgument))); len(text) < maxArgument || err != nil {
 		t.Errorf("the longest argument: got %d bytes, %v", len(text), err)
 	}
@@ -152,13 +152,13 @@ func TestAnArgumentHasALimit(t *testing.T) {
 	if reasonOf(err) != continuo.ReasonUpstream || !strings.Contains(err.Error(), "an argument at most 131071") {
 		t.Errorf("got %v", err)
 	}
-	if text, _, err := ask(t.Context(), of(grouptest.Env("echo"), func(o *Options) { o.MaxOutput = 1 << 23 }), body(strings.Repeat("x", 4<<20))); len(text) != 4<<20+5 || err != nil {
+	if text, _, err := ask(t.Context(), of(childtest.Env("echo"), func(o *Options) { o.MaxOutput = 1 << 23 }), body(strings.Repeat("x", 4<<20))); len(text) != 4<<20+5 || err != nil {
 		t.Errorf("4 MiB on stdin: got %d bytes, %v", len(text), err)
 	}
 }
 
 func TestTheAnswerComesWhileItIsPrinted(t *testing.T) {
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	var got []string
 	for delta, err := range of(w.Env("steps"), nil).Stream(t.Context(), body("go")) {
 		if err != nil {
@@ -184,7 +184,7 @@ func TestHowProgramsMisbehave(t *testing.T) {
 		{"half", "ok \uFFFD\uFFFD", ""},
 		{"deaf", "I do not listen", ""},
 	} {
-		text, finish, err := ask(t.Context(), of(grouptest.Env(c.role), nil), body(strings.Repeat("long ", 1<<18)))
+		text, finish, err := ask(t.Context(), of(childtest.Env(c.role), nil), body(strings.Repeat("long ", 1<<18)))
 		switch {
 		case text != c.text || (finish == "stop") != (c.wrong == ""):
 			t.Errorf("%s: got %q, %q", c.role, text, finish)
@@ -196,7 +196,7 @@ func TestHowProgramsMisbehave(t *testing.T) {
 }
 
 func TestAFloodIsCutOff(t *testing.T) {
-	text, finish, err := ask(t.Context(), of(grouptest.Env("flood"), func(o *Options) { o.MaxOutput = 100_001 }), body("go"))
+	text, finish, err := ask(t.Context(), of(childtest.Env("flood"), func(o *Options) { o.MaxOutput = 100_001 }), body("go"))
 	if len(text) > 100_001 || len(text) < 100_000 || finish != "" || reasonOf(err) != continuo.ReasonTurnLimit || !strings.Contains(err.Error(), "agent printed more than 100001 bytes") {
 		t.Errorf("got %d bytes, %q, %v", len(text), finish, err)
 	}
@@ -206,7 +206,7 @@ func TestAFloodIsCutOff(t *testing.T) {
 // Whoever ends an answer early, the program is gone when the stream is, and its children too.
 func TestNothingIsLeftBehind(t *testing.T) {
 	for _, role := range []string{"begun", "stubborn"} {
-		w := grouptest.NewWitness(t)
+		w := childtest.NewWitness(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		var failed error
 		for delta, err := range of(w.Env(role), nil).Stream(ctx, body("go")) {
@@ -225,7 +225,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		w.Gone(w.Running())
 		cancel()
 	}
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	if text, finish, err := ask(t.Context(), of(w.Env("parent"), nil), body("go")); text != "parent" || finish != "stop" || err != nil {
 		t.Errorf("a grandchild holds the output: got %q, %q, %v", text, finish, err)
 	}
@@ -235,7 +235,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 
 func TestAProgramHasATime(t *testing.T) {
 	for _, role := range []string{"stubborn", "mute"} {
-		_, _, err := ask(t.Context(), of(grouptest.NewWitness(t).Env(role), func(o *Options) { o.Timeout = 100 * time.Millisecond }), body("go"))
+		_, _, err := ask(t.Context(), of(childtest.NewWitness(t).Env(role), func(o *Options) { o.Timeout = 100 * time.Millisecond }), body("go"))
 		if reasonOf(err) != continuo.ReasonTimeout || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "agent did not end within 100ms") {
 			t.Errorf("%s: got %v", role, err)
 		}

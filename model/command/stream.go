@@ -8,14 +8,15 @@ import (
 	"sync"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/child"
 	"github.com/continuo-log/continuo/internal/wire/prompt"
 	"github.com/continuo-log/continuo/model"
-	"github.com/continuo-log/continuo/model/internal/child"
+	"github.com/continuo-log/continuo/model/internal/timed"
 )
 
 // Stream starts the program and yields what it prints; see [model.Model].
 func (m *Model) Stream(caller context.Context, body []byte) iter.Seq2[model.Delta, error] {
-	return child.Answer(caller, m.options.Name, m.options.Timeout, func(ctx context.Context, tell func(model.Delta) bool) (string, error) {
+	return timed.Stream(caller, m.options.Name, m.options.Timeout, func(ctx context.Context, tell func(model.Delta) bool) (string, error) {
 		a := &answer{options: m.options, listener: tell}
 		return "stop", a.run(ctx, body)
 	})

@@ -208,7 +208,7 @@ func (s *session) lost(err error) {
 
 // awaitCause waits a moment for the cause of a session that is ending. Errors of HTTP need not end it.
 func (s *session) awaitCause(error) {
-	if _, ok := s.wire.(*child); !ok {
+	if _, ok := s.wire.(*program); !ok {
 		return
 	}
 	moment := time.NewTimer(2 * time.Second)

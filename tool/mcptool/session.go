@@ -54,7 +54,7 @@ func start(parent context.Context, options Options, legacy bool) (*session, erro
 	s := &session{options: options, changes: make(chan struct{}, 1)}
 	s.ctx, s.fail = context.WithCancelCause(parent)
 	if len(options.Command) > 0 {
-		s.wire = &child{session: s}
+		s.wire = &program{session: s}
 	} else {
 		s.wire = newHTTP(s)
 	}

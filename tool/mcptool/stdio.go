@@ -1,28 +1,25 @@
 package mcptool
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/continuo-log/continuo/internal/child"
 )
 
-// lineConn is a connection of JSON lines over a child's pipes. Unlike the SDK's own, it obeys the context of
+// lineConn is a connection of JSON lines over a process's pipes. Unlike the SDK's own, it obeys the context of
 // a write, ignores invalid lines (many servers print to stdout), and bounds what a server can make the client
 // queue.
 type lineConn struct {
 	session *session
-	out     *os.File // the child's stdout
-	in      *os.File // the child's stdin
-	reader  *bufio.Reader
+	process *child.Process
+	lines   *child.Lines
 	queue   []jsonrpc.Message // the rest of a batch
 	writing chan struct{}     // holds one token while a write runs
 
@@ -35,8 +32,8 @@ type lineConn struct {
 // maxAsked bounds the unanswered requests of a server. A client without capabilities is sent only pings.
 const maxAsked = 64
 
-func newLineConn(out, in *os.File, s *session) *lineConn {
-	return &lineConn{session: s, out: out, in: in, reader: bufio.NewReaderSize(out, 64<<10), writing: make(chan struct{}, 1)}
+func newLineConn(process *child.Process, s *session) *lineConn {
+	return &lineConn{session: s, process: process, lines: child.NewLines(process, s.options.MaxMessageBytes), writing: make(chan struct{}, 1)}
 }
 
 // SessionID is empty: a process is its session.
@@ -55,36 +52,15 @@ func (c *lineConn) Read(context.Context) (jsonrpc.Message, error) {
 				return next, nil
 			}
 		}
-		line, err := c.readLine()
-		if errors.Is(err, os.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
-			err = io.EOF
+		line, err := c.lines.Next()
+		if errors.Is(err, child.ErrLongLine) {
+			err = tooLarge(c.session.options.MaxMessageBytes)
+			c.session.fail(err)
 		}
 		if err != nil {
 			return nil, err
 		}
 		c.queue = c.decode(line)
-	}
-}
-
-// readLine reads up to a line's end, at most MaxMessageBytes.
-func (c *lineConn) readLine() ([]byte, error) {
-	var line []byte
-	for {
-		part, err := c.reader.ReadSlice('\n')
-		if len(line)+len(part) > c.session.options.MaxMessageBytes {
-			err = tooLarge(c.session.options.MaxMessageBytes)
-			c.session.fail(err)
-			return nil, err
-		}
-		switch {
-		case err == nil && line == nil:
-			return part, nil // decoding copies
-		case err == nil:
-			return append(line, part...), nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
-		}
-		line = append(line, part...)
 	}
 }
 
@@ -184,19 +160,7 @@ func (c *lineConn) Write(ctx context.Context, message jsonrpc.Message) error {
 }
 
 func (c *lineConn) write(ctx context.Context, data []byte) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	_ = c.in.SetWriteDeadline(time.Time{}) // without deadlines, Close aborts the write
-	broken := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(broken)
-		_ = c.in.SetWriteDeadline(time.Unix(1, 0))
-	})
-	n, err := c.in.Write(data)
-	if !stop() {
-		<-broken
-	}
+	n, err := c.process.WriteWithin(ctx, data)
 	if n > 0 {
 		noteSent(ctx)
 	}
@@ -213,17 +177,8 @@ func (c *lineConn) write(ctx context.Context, data []byte) error {
 	return fmt.Errorf("write to the server: %w", err)
 }
 
-// drain ends reading after a delay, within which the remaining output arrives.
-func (c *lineConn) drain(after time.Duration) {
-	_ = c.out.SetReadDeadline(time.Now().Add(after)) // without deadlines, Close ends it
-}
-
-// closeInput closes the child's stdin. A blocked write is aborted.
-func (c *lineConn) closeInput() { _ = c.in.Close() }
-
 // Close aborts reads and writes. It is idempotent.
 func (c *lineConn) Close() error {
-	_ = c.in.Close()
-	_ = c.out.Close()
+	c.process.Disconnect()
 	return nil
 }

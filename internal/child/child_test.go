@@ -7,25 +7,51 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/continuo-log/continuo/internal/group/grouptest"
+	"github.com/continuo-log/continuo/internal/child/childtest"
 )
 
 func TestMain(m *testing.M) {
-	grouptest.Main(m, map[string]func(){
-		"block": grouptest.Block,
+	childtest.Main(m, map[string]func(){
+		"block": childtest.Block,
+		"echo": func() {
+			conn := childtest.Report()
+			_, _ = io.Copy(conn, conn)
+		},
+		"stubborn": func() {
+			signal.Ignore(syscall.SIGTERM)
+			childtest.Block()
+		},
+		"family": func() {
+			childtest.Start("stubborn", nil)
+			signal.Ignore(syscall.SIGTERM)
+			childtest.Block()
+		},
+		"orphan": func() { childtest.Start("stubborn", nil) },
+		"server": func() {
+			own := append(childtest.Env("stubborn"), "CHILDTEST_WITNESS="+os.Getenv("CHILDTEST_WITNESS"))
+			p, err := launch(Options{Command: []string{os.Args[0]}, Env: own})
+			if err != nil {
+				panic(err)
+			}
+			defer p.end(0)
+			childtest.Block()
+		},
+		"environment": func() { fmt.Print(strings.Join(os.Environ(), "\n")) },
+		"copy":        func() { _, _ = io.Copy(os.Stdout, os.Stdin); fmt.Fprint(os.Stderr, "done"); os.Exit(7) },
 		"leaver": func() {
-			grouptest.Start("block", &syscall.SysProcAttr{Setsid: true})
+			childtest.Start("block", &syscall.SysProcAttr{Setsid: true})
 			fmt.Println("last words")
 		},
 		"last":    func() { fmt.Print("out"); fmt.Fprint(os.Stderr, "why"); os.Exit(7) },
-		"flooder": func() { grouptest.Start("flood", &syscall.SysProcAttr{Setsid: true}) },
+		"flooder": func() { childtest.Start("flood", &syscall.SysProcAttr{Setsid: true}) },
 		"flood": func() {
-			_ = grouptest.Report()
+			_ = childtest.Report()
 			for {
 				if _, err := fmt.Fprint(os.Stderr, strings.Repeat("flood ", 1000)); err != nil {
 					return
@@ -38,7 +64,7 @@ func TestMain(m *testing.M) {
 		},
 		"suicide": func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); select {} },
 		"reader": func() {
-			conn := grouptest.Report()
+			conn := childtest.Report()
 			_, _ = io.ReadFull(conn, make([]byte, 1))
 			_, _ = io.CopyN(os.Stdout, os.Stdin, 1<<20)
 		},
@@ -53,13 +79,13 @@ func run(t *testing.T, env []string, grace time.Duration) *Process {
 	}
 	t.Cleanup(func() {
 		p.End()
-		grouptest.NoGoroutines(t, "model/internal/child")
+		childtest.NoGoroutines(t)
 	})
 	return p
 }
 
 func TestReadEndsAlthoughSomebodyHoldsTheOutput(t *testing.T) {
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	p := run(t, w.Env("leaver"), time.Second)
 	defer w.Running().Close() // it left the group, and ends when the test says so
 	<-p.Ended()
@@ -74,7 +100,7 @@ func TestReadEndsAlthoughSomebodyHoldsTheOutput(t *testing.T) {
 }
 
 func TestEndComesAlthoughSomebodyElseWrites(t *testing.T) {
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	p := run(t, w.Env("flooder"), time.Second)
 	flood := w.Running()
 	<-p.Ended()
@@ -85,7 +111,7 @@ func TestEndComesAlthoughSomebodyElseWrites(t *testing.T) {
 // The last words are what people need most.
 func TestNothingIsLostAtTheEnd(t *testing.T) {
 	for range 100 {
-		p := run(t, grouptest.Env("last"), 0)
+		p := run(t, childtest.Env("last"), 0)
 		text, _ := io.ReadAll(p)
 		<-p.Ended()
 		p.End()
@@ -96,7 +122,7 @@ func TestNothingIsLostAtTheEnd(t *testing.T) {
 }
 
 func TestFailureSaysHowItEnded(t *testing.T) {
-	p := run(t, grouptest.Env("stderr"), 0)
+	p := run(t, childtest.Env("stderr"), 0)
 	if text, _ := io.ReadAll(p); len(text) > 0 {
 		t.Errorf("it printed %q", text)
 	}
@@ -106,7 +132,7 @@ func TestFailureSaysHowItEnded(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "exit status 7; its stderr ended with: …") || !strings.HasSuffix(err.Error(), "noise last words") || len(err.Error()) > maxTail+500 {
 		t.Errorf("got %v", err)
 	}
-	p = run(t, grouptest.Env("suicide"), 0)
+	p = run(t, childtest.Env("suicide"), 0)
 	<-p.Ended()
 	p.End()
 	if err := p.Failure(); err == nil || !strings.Contains(err.Error(), "signal: killed") {
@@ -115,7 +141,7 @@ func TestFailureSaysHowItEnded(t *testing.T) {
 }
 
 func TestWritesEndWithTheProgram(t *testing.T) {
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	p := run(t, w.Env("block"), time.Second)
 	conn := w.Running()
 	written := make(chan error)
@@ -133,7 +159,7 @@ func TestWritesEndWithTheProgram(t *testing.T) {
 
 // A bound on writes can be taken away again, for a program that is spoken to for long.
 func TestWritesAreBoundedForAWhile(t *testing.T) {
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	p := run(t, w.Env("reader"), time.Second)
 	conn := w.Running()
 	p.LimitWrites(time.Nanosecond)
@@ -155,7 +181,7 @@ func TestWritesAreBoundedForAWhile(t *testing.T) {
 }
 
 func TestRuns(t *testing.T) {
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	p := run(t, w.Env("block"), time.Second)
 	conn := w.Running()
 	if !p.Runs() {
@@ -176,7 +202,7 @@ func TestAProgramThatIsNotThere(t *testing.T) {
 	if _, err := Start(Options{Command: []string{"no-such-program-anywhere"}}); err == nil || !strings.HasPrefix(err.Error(), `start "no-such-program-anywhere": `) {
 		t.Errorf("got %v", err)
 	}
-	grouptest.NoGoroutines(t, "model/internal/child")
+	childtest.NoGoroutines(t)
 }
 
 func TestTailKeepsTheEnd(t *testing.T) {

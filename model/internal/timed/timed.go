@@ -1,4 +1,6 @@
-package child
+// Package timed implements what models that are programs share: a time limit for an answer, and the reason for which it
+// ended.
+package timed
 
 import (
 	"context"
@@ -11,10 +13,10 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// Answer returns a stream of the deltas that run passes to tell, until run returns a finish reason or an
+// Stream returns a stream of the deltas that run passes to tell, until run returns a finish reason or an
 // error. The context of run ends with caller, and after the time limit of the program of that name. When tell
 // returns false, the consumer has stopped: further deltas are dropped, and run should return.
-func Answer(caller context.Context, name string, timeout time.Duration,
+func Stream(caller context.Context, name string, timeout time.Duration,
 	run func(ctx context.Context, tell func(model.Delta) bool) (finish string, err error),
 ) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {

@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package group
+package child
 
 // onAnotherThread is for Linux only: elsewhere threads do not matter.
 func onAnotherThread(func(thread int)) {}

@@ -1,10 +1,4 @@
-// Package group runs a program in a process group of its own: its children are in the group too and are ended with it,
-// and a Ctrl-C at the terminal reaches this process only. The program's environment has only what it was given, besides
-// the few variables that programs need to run.
-//
-// Pitfalls: a process that leaves the group is not ended. A member that has ended counts until its parent has waited
-// for it. On systems without process groups only the program itself is ended.
-package group
+package child
 
 import (
 	"errors"
@@ -16,22 +10,11 @@ import (
 	"time"
 )
 
-// Options configures the program to start.
-type Options struct {
-	Command []string // the program and its arguments
-	Dir     string   // working directory. Default: this process's
-	// Env is NAME=value, besides PATH, HOME, LANG and TMPDIR, which are this process's own. Of a duplicate name the
-	// last value counts.
-	Env []string
-	// Bound makes the kernel kill the program itself when this process ends in any way; on Linux only. Default: the
-	// program only sees that its pipes break.
-	Bound bool
-}
-
-// Program is a started program, the leader of its group. Its methods are safe for concurrent use.
-type Program struct {
-	// In, Out and Err are this process's ends of the program's stdin, stdout and stderr. The caller of Start closes them.
-	In, Out, Err *os.File
+// program is a started program, the leader of its group. Its methods are safe for concurrent use.
+type program struct {
+	// in, out and err are this process's ends of the program's stdin, stdout and stderr. The caller of launch closes
+	// them.
+	in, out, err *os.File
 
 	leader *os.Process
 	exited chan struct{}
@@ -39,12 +22,12 @@ type Program struct {
 	ending sync.Once
 }
 
-// Start starts a program. The caller ends it.
-func Start(options Options) (*Program, error) {
-	p := &Program{exited: make(chan struct{})}
+// launch starts a program. The caller ends it.
+func launch(options Options) (*program, error) {
+	p := &program{exited: make(chan struct{})}
 	command := exec.Command(options.Command[0], options.Command[1:]...) //nolint:gosec // the settings name it
 	command.Dir, command.Env = options.Dir, environment(options.Env)
-	command.SysProcAttr = attributes(options.Bound)
+	command.SysProcAttr = attributes(!options.Free)
 	theirs, err := p.pipes(command)
 	if err != nil {
 		return nil, fmt.Errorf("start %q: make pipes: %w", options.Command[0], err)
@@ -52,7 +35,7 @@ func Start(options Options) (*Program, error) {
 	err = p.fork(command)
 	closeAll(theirs) // the program has its own copies
 	if err != nil {
-		closeAll([]*os.File{p.In, p.Out, p.Err})
+		closeAll(p.files())
 		return nil, fmt.Errorf("start %q: %w", options.Command[0], startReason(err))
 	}
 	return p, nil
@@ -60,7 +43,7 @@ func Start(options Options) (*Program, error) {
 
 // pipes makes the program's three pipes and returns its ends of them. They are made here rather than by os/exec because
 // reads and writes of these files can be cancelled.
-func (p *Program) pipes(command *exec.Cmd) (theirs []*os.File, err error) {
+func (p *program) pipes(command *exec.Cmd) (theirs []*os.File, err error) {
 	var all []*os.File
 	for range 3 {
 		read, write, err := os.Pipe()
@@ -71,7 +54,7 @@ func (p *Program) pipes(command *exec.Cmd) (theirs []*os.File, err error) {
 		all = append(all, read, write)
 	}
 	command.Stdin, command.Stdout, command.Stderr = all[0], all[3], all[5]
-	p.In, p.Out, p.Err = all[1], all[2], all[4]
+	p.in, p.out, p.err = all[1], all[2], all[4]
 	return []*os.File{all[0], all[3], all[5]}, nil
 }
 
@@ -83,7 +66,7 @@ func closeAll(files []*os.File) {
 
 // fork starts the program on a thread that lives as long as it does: a bound program dies with the thread that forked
 // it, and other threads may end at any time. Waiting needs a thread anyway.
-func (p *Program) fork(command *exec.Cmd) error {
+func (p *program) fork(command *exec.Cmd) error {
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -129,16 +112,12 @@ func environment(own []string) []string {
 	return append(env, own...)
 }
 
-// End ends the group and returns when it is gone, at the latest after twice the grace: its members get a request to
+func (p *program) files() []*os.File { return []*os.File{p.in, p.out, p.err} }
+
+// end ends the group and returns when it is gone, at the latest after twice the grace: its members get a request to
 // end, the grace period for it, and are killed. It may be called more than once; later calls do nothing, because the id
 // of a group that is gone may be another's by then. Call it soon after the program has ended, for the same reason.
-func (p *Program) End(grace time.Duration) { p.ending.Do(func() { p.end(grace) }) }
+func (p *program) end(grace time.Duration) { p.ending.Do(func() { p.endGroup(grace) }) }
 
-// PID is the id of the program's process, and of its group.
-func (p *Program) PID() int { return p.leader.Pid }
-
-// Exited is closed when the program itself has ended; other members of its group may still run.
-func (p *Program) Exited() <-chan struct{} { return p.exited }
-
-// Status is the error that the program ended with, nil for success. Call it after Exited.
-func (p *Program) Status() error { return p.status }
+// pid is the id of the program's process, and of its group.
+func (p *program) pid() int { return p.leader.Pid }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package group
+package child
 
 import (
 	"errors"
@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// end sends SIGTERM, waits for the grace period, sends SIGKILL, and waits for the system to execute it. The group, and
+// endGroup sends SIGTERM, waits for the grace period, sends SIGKILL, and waits for the system to execute it. The group, and
 // its id, exist while one member is left, also without its leader.
-func (p *Program) end(grace time.Duration) {
+func (p *program) endGroup(grace time.Duration) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		if isGone(syscall.Kill(-p.leader.Pid, signal)) || p.goneWithin(grace) {
 			return
@@ -19,7 +19,7 @@ func (p *Program) end(grace time.Duration) {
 }
 
 // goneWithin waits until the group is gone, and reports whether it is.
-func (p *Program) goneWithin(limit time.Duration) bool {
+func (p *program) goneWithin(limit time.Duration) bool {
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
 	late := time.NewTimer(limit)

@@ -15,6 +15,7 @@ const maxTail = 2 << 10
 type tail struct {
 	// secrets are removed from the kept text: the values of the environment that the program was given.
 	secrets []string
+	line    func(line []byte) // receives each line; nil
 
 	mu   sync.Mutex
 	kept []byte
@@ -36,13 +37,36 @@ func (t *tail) hide(env []string) {
 // read reads until the end, without pauses, so that the program never waits for it.
 func (t *tail) read(from io.Reader) {
 	buffer := make([]byte, 16<<10)
+	var line []byte
 	for {
 		n, err := from.Read(buffer)
 		t.add(buffer[:n])
+		line = t.pass(line, buffer[:n])
 		if err != nil {
+			t.pass(line, []byte("\n"))
 			return
 		}
 	}
+}
+
+// maxStderrLine is how many bytes of a line are passed on.
+const maxStderrLine = 1 << 10
+
+// pass passes the lines on that data completes, and returns the beginning of the next.
+func (t *tail) pass(line, data []byte) []byte {
+	if t.line == nil {
+		return nil
+	}
+	for _, b := range data {
+		switch {
+		case b == '\n':
+			t.line(line)
+			line = line[:0]
+		case len(line) < maxStderrLine:
+			line = append(line, b)
+		}
+	}
+	return line
 }
 
 func (t *tail) add(data []byte) {
@@ -54,23 +78,33 @@ func (t *tail) add(data []byte) {
 	}
 }
 
-// words returns the kept text in readable form, after introductory text.
-func (t *tail) words() string {
+// text returns the kept text in readable form, and whether there was more before it.
+func (t *tail) text() (text string, cut bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var plain Plain
-	text := plain.Text(t.kept) + plain.End()
+	text = plain.Text(t.kept) + plain.End()
 	if t.cut {
 		text = t.withoutHalf(text)
 	}
-	text = strings.TrimSpace(secret.New(t.secrets...).Text(text))
+	return strings.TrimSpace(secret.New(t.secrets...).Text(text)), t.cut
+}
+
+// words returns the kept text after introductory text.
+func (t *tail) words() string {
+	text, cut := t.text()
 	switch {
 	case text == "":
 		return ""
-	case t.cut:
+	case cut:
 		return "; its stderr ended with: …" + text
 	}
 	return "; its stderr: " + text
+}
+
+func (t *tail) lastLine() string {
+	text, _ := t.text()
+	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 // withoutHalf removes the rest of a secret from the beginning of a text that was cut inside the secret.

@@ -1,7 +1,7 @@
-// Package grouptest is for tests of code that starts programs: the test's own binary plays the programs, and reports to
+// Package childtest is for tests of code that starts programs: the test's own binary plays the programs, and reports to
 // the test over a connection that it runs. The connection breaks when the process ends for any reason, so that no test
 // has to wait by the clock.
-package grouptest
+package childtest
 
 import (
 	"io"
@@ -18,8 +18,8 @@ import (
 
 // The variables with the role of a process, and the address on which the test listens.
 const (
-	rolePlace    = "GROUPTEST_ROLE"
-	witnessPlace = "GROUPTEST_WITNESS"
+	rolePlace    = "CHILDTEST_ROLE"
+	witnessPlace = "CHILDTEST_WITNESS"
 )
 
 // Main runs the tests, or in a process that was started with a role, the role.
@@ -107,11 +107,11 @@ func (w *Witness) Gone(process net.Conn) {
 	}
 }
 
-// NoGoroutines fails the test if goroutines of package group are left, or of the packages named here by the end of
+// NoGoroutines fails the test if goroutines of package child are left, or of the packages named here by the end of
 // their paths, except for the test's own.
 func NoGoroutines(t *testing.T, packages ...string) {
 	t.Helper()
-	packages = append(packages, "internal/group")
+	packages = append(packages, "internal/child")
 	var left string
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
 		if left = goroutines(packages); left == "" {

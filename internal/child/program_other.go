@@ -1,6 +1,6 @@
 //go:build !unix
 
-package group
+package child
 
 import (
 	"syscall"
@@ -10,7 +10,7 @@ import (
 // attributes returns nil: there are no process groups here.
 func attributes(bool) *syscall.SysProcAttr { return nil }
 
-// end ends the program only.
-func (p *Program) end(time.Duration) {
+// endGroup ends the program only.
+func (p *program) endGroup(time.Duration) {
 	_ = p.leader.Kill() // an error means that it is gone
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package group
+package child
 
 import (
 	"errors"
@@ -8,107 +8,74 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/continuo-log/continuo/internal/group/grouptest"
+	"github.com/continuo-log/continuo/internal/child/childtest"
 )
 
-func TestMain(m *testing.M) {
-	grouptest.Main(m, map[string]func(){
-		"block": grouptest.Block,
-		"echo": func() {
-			conn := grouptest.Report()
-			_, _ = io.Copy(conn, conn)
-		},
-		"stubborn": func() {
-			signal.Ignore(syscall.SIGTERM)
-			grouptest.Block()
-		},
-		"family": func() {
-			grouptest.Start("stubborn", nil)
-			signal.Ignore(syscall.SIGTERM)
-			grouptest.Block()
-		},
-		"orphan": func() { grouptest.Start("stubborn", nil) },
-		"leaver": func() { grouptest.Start("block", &syscall.SysProcAttr{Setsid: true}) },
-		"server": func() {
-			own := append(grouptest.Env("stubborn"), "GROUPTEST_WITNESS="+os.Getenv("GROUPTEST_WITNESS"))
-			p, err := Start(Options{Command: []string{os.Args[0]}, Env: own, Bound: true})
-			if err != nil {
-				panic(err)
-			}
-			defer p.End(0)
-			grouptest.Block()
-		},
-		"environment": func() { fmt.Print(strings.Join(os.Environ(), "\n")) },
-		"copy":        func() { _, _ = io.Copy(os.Stdout, os.Stdin); fmt.Fprint(os.Stderr, "done"); os.Exit(7) },
-	})
-}
-
-func start(t *testing.T, env []string) *Program {
+func start(t *testing.T, env []string) *program {
 	t.Helper()
-	p, err := Start(Options{Command: []string{os.Args[0]}, Env: env, Bound: true})
+	p, err := launch(Options{Command: []string{os.Args[0]}, Env: env})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		p.End(20 * time.Millisecond)
-		<-p.Exited()
-		closeAll([]*os.File{p.In, p.Out, p.Err})
-		grouptest.NoGoroutines(t)
+		p.end(20 * time.Millisecond)
+		<-p.exited
+		closeAll(p.files())
+		childtest.NoGoroutines(t)
 	})
 	return p
 }
 
 func TestEndEndsTheWholeGroup(t *testing.T) {
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	p := start(t, w.Env("family"))
 	one, other := w.Running(), w.Running()
-	p.End(20 * time.Millisecond)
+	p.end(20 * time.Millisecond)
 	w.Gone(one)
 	w.Gone(other)
-	<-p.Exited()
-	if err := p.Status(); err == nil || err.Error() != "signal: killed" {
+	<-p.exited
+	if err := p.status; err == nil || err.Error() != "signal: killed" {
 		t.Errorf("it ended with %v", err)
 	}
-	p.End(time.Hour) // there is nothing to wait for any more
+	p.end(time.Hour) // there is nothing to wait for any more
 }
 
 func TestAGroupOutlivesItsLeader(t *testing.T) {
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	p := start(t, w.Env("orphan"))
 	orphan := w.Running()
-	<-p.Exited()
-	if err := syscall.Kill(-p.PID(), 0); err != nil {
+	<-p.exited
+	if err := syscall.Kill(-p.pid(), 0); err != nil {
 		t.Errorf("the group is gone already: %v", err)
 	}
-	p.End(20 * time.Millisecond)
+	p.end(20 * time.Millisecond)
 	w.Gone(orphan)
 }
 
 // Who is asked nicely and goes is not waited for any longer.
 func TestEndReturnsWhenTheGroupIsGone(t *testing.T) {
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	p := start(t, w.Env("block"))
 	conn := w.Running()
-	p.End(time.Hour)
+	p.end(time.Hour)
 	w.Gone(conn)
-	<-p.Exited()
-	if err := p.Status(); err == nil || err.Error() != "signal: terminated" {
+	<-p.exited
+	if err := p.status; err == nil || err.Error() != "signal: terminated" {
 		t.Errorf("it ended with %v", err)
 	}
 }
 
 func TestWhoLeavesTheGroupStays(t *testing.T) {
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	p := start(t, w.Env("leaver"))
 	left := w.Running()
-	p.End(20 * time.Millisecond)
+	p.end(20 * time.Millisecond)
 	if err := left.SetReadDeadline(time.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -119,16 +86,16 @@ func TestWhoLeavesTheGroupStays(t *testing.T) {
 }
 
 func TestTheThreePipes(t *testing.T) {
-	p := start(t, grouptest.Env("copy"))
-	if _, err := p.In.WriteString("said and heard"); err != nil {
+	p := start(t, childtest.Env("copy"))
+	if _, err := p.in.WriteString("said and heard"); err != nil {
 		t.Fatal(err)
 	}
-	_ = p.In.Close()
-	said, _ := io.ReadAll(p.Out)
-	wrong, _ := io.ReadAll(p.Err)
-	<-p.Exited()
-	if string(said) != "said and heard" || string(wrong) != "done" || p.Status() == nil || p.Status().Error() != "exit status 7" {
-		t.Errorf("got %q and %q, %v", said, wrong, p.Status())
+	_ = p.in.Close()
+	said, _ := io.ReadAll(p.out)
+	wrong, _ := io.ReadAll(p.err)
+	<-p.exited
+	if string(said) != "said and heard" || string(wrong) != "done" || p.status == nil || p.status.Error() != "exit status 7" {
+		t.Errorf("got %q and %q, %v", said, wrong, p.status)
 	}
 }
 
@@ -136,7 +103,7 @@ func TestAKilledProgramLeavesNoChildren(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the kernel does not do that here: a program that is left ends when its pipes break")
 	}
-	w := grouptest.NewWitness(t)
+	w := childtest.NewWitness(t)
 	server := exec.Command(os.Args[0])
 	server.Env = w.Env("server")
 	if err := server.Start(); err != nil {
@@ -156,12 +123,12 @@ func TestAProgramOutlivesTheThreadOfItsCaller(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("threads do not matter here")
 	}
-	w := grouptest.NewWitness(t)
-	begun := make(chan *Program)
+	w := childtest.NewWitness(t)
+	begun := make(chan *program)
 	threads := make(chan int, 1)
 	go onAnotherThread(func(thread int) {
 		threads <- thread
-		p, err := Start(Options{Command: []string{os.Args[0]}, Env: w.Env("echo"), Bound: true})
+		p, err := launch(Options{Command: []string{os.Args[0]}, Env: w.Env("echo")})
 		if err != nil {
 			t.Error(err)
 		}
@@ -172,8 +139,8 @@ func TestAProgramOutlivesTheThreadOfItsCaller(t *testing.T) {
 	if p == nil {
 		return
 	}
-	defer closeAll([]*os.File{p.In, p.Out, p.Err})
-	defer p.End(0)
+	defer closeAll(p.files())
+	defer p.end(0)
 	for {
 		if _, err := os.Stat(thread); errors.Is(err, os.ErrNotExist) {
 			break
@@ -191,11 +158,11 @@ func TestAProgramOutlivesTheThreadOfItsCaller(t *testing.T) {
 
 func TestTheEnvironmentIsClean(t *testing.T) {
 	t.Setenv("SECRET", "canary")
-	p := start(t, append(grouptest.Env("environment"), "GIVEN=first", "GIVEN=a b"))
-	text, _ := io.ReadAll(p.Out)
+	p := start(t, append(childtest.Env("environment"), "GIVEN=first", "GIVEN=a b"))
+	text, _ := io.ReadAll(p.out)
 	for line := range strings.SplitSeq(string(text), "\n") {
 		switch name, value, _ := strings.Cut(line, "="); name {
-		case "PATH", "HOME", "LANG", "TMPDIR", "GROUPTEST_ROLE":
+		case "PATH", "HOME", "LANG", "TMPDIR", "CHILDTEST_ROLE":
 		case "GIVEN":
 			if value != "a b" {
 				t.Errorf("got %s", line)
@@ -209,16 +176,16 @@ func TestTheEnvironmentIsClean(t *testing.T) {
 	}
 }
 
-func TestAProgramThatIsNotThere(t *testing.T) {
+func TestAProgramThatCannotBeStarted(t *testing.T) {
 	for _, name := range []string{"no-such-program-anywhere", "/no/such/program", t.TempDir()} {
-		if _, err := Start(Options{Command: []string{name}}); err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("start %q: ", name)) {
+		if _, err := launch(Options{Command: []string{name}}); err == nil || !strings.HasPrefix(err.Error(), fmt.Sprintf("start %q: ", name)) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	grouptest.NoGoroutines(t)
+	childtest.NoGoroutines(t)
 	before := descriptors()
 	for range 20 {
-		_, _ = Start(Options{Command: []string{"/no/such/program"}})
+		_, _ = launch(Options{Command: []string{"/no/such/program"}})
 	}
 	if after := descriptors(); after > before {
 		t.Errorf("%d files were open, and %d are", before, after)
