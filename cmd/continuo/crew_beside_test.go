@@ -125,7 +125,7 @@ Besides, 2 entries that no role is shown: records of the crew, and turns with no
 	}
 	right.Messages = nil
 	got = besideText(t, left, right, true)
-	for _, part := range []string{"  whole · original_request  <  in a catch-up · catch_up ", "10–12       left out · over_messages  ≠  in its notes · notes  ", "ui_only 1, placeholder 1"} {
+	for _, part := range []string{"  whole · original_request    <  in a catch-up · catch_up ", "10–12       left out · over_messages    ≠  in its notes · notes  ", "ui_only 1, placeholder 1"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("with the reasons it lacks %q:\n%s", part, got)
 		}
