@@ -49,7 +49,7 @@ const (
 // not. After each write it pauses for as long as the write took. Several processes may run it on one store. A failure
 // is logged once until its text changes, and retried at the next interval.
 func (cv *Conversations) WatchIndex(ctx context.Context, interval time.Duration) {
-	indexer := index.Indexer{Log: cv.log, MaxDocuments: watchDocuments, MaxBytes: watchBytes, Rest: true}
+	indexer := index.Indexer{Log: cv.log, MaxDocuments: watchDocuments, MaxBytes: watchBytes, Pause: true}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	said := ""

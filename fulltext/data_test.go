@@ -85,7 +85,7 @@ func asks(t *testing.T, random *rand.Rand, text string, texts []string) (queries
 	}
 	from := random.IntN(len(tokens))
 	to := min(len(tokens), from+1+random.IntN(8))
-	for _, asked := range askedBy(text, tokens[from:to]) {
+	for _, asked := range queriesOf(text, tokens[from:to]) {
 		if utf8.RuneCountInString(asked) <= fulltext.MaxQueryChars {
 			finds(t, asked, texts)
 			queries++

@@ -63,7 +63,7 @@ func kindOf(r rune) kind {
 		return letter
 	case unicode.IsMark(r):
 		return mark
-	case unicode.Is(unicode.No, r) && standsForDigits(r):
+	case unicode.Is(unicode.No, r) && isDigitLike(r):
 		return letter
 	}
 	return parting
@@ -89,8 +89,8 @@ func isWide(r rune) bool {
 	return unicode.In(r, spaceless...)
 }
 
-// standsForDigits reports whether a number is another form of digits, such as ², and not of a fraction.
-func standsForDigits(r rune) bool {
+// isDigitLike reports whether a number is another form of digits, such as ², and not of a fraction.
+func isDigitLike(r rune) bool {
 	forms := norm.NFKD.PropertiesString(string(r)).Decomposition()
 	for _, b := range forms {
 		if b < '0' || b > '9' {

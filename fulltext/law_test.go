@@ -36,7 +36,7 @@ func TestTheIndexLosesNothing(t *testing.T) {
 		}
 		from := rapid.IntRange(0, len(tokens)-1).Draw(t, "from")
 		to := rapid.IntRange(from+1, min(len(tokens), from+12)).Draw(t, "to")
-		for _, asked := range askedBy(texts[field], tokens[from:to]) {
+		for _, asked := range queriesOf(texts[field], tokens[from:to]) {
 			if utf8.RuneCountInString(asked) <= fulltext.MaxQueryChars {
 				finds(t, asked, texts)
 			}
@@ -44,8 +44,8 @@ func TestTheIndexLosesNothing(t *testing.T) {
 	})
 }
 
-// askedBy are queries that a stretch of a text's tokens must answer.
-func askedBy(text string, tokens []fulltext.Token) []string {
+// queriesOf are queries that a stretch of a text's tokens must answer.
+func queriesOf(text string, tokens []fulltext.Token) []string {
 	unquoted := strings.NewReplacer(`"`, " ", "“", " ", "”", " ", "„", " ", "‟", " ", "«", " ", "»", " ", "「", " ", "」", " ", "『", " ", "』", " ", "＂", " ", "〝", " ", "〞", " ", "〟", " ")
 	var words, sources []string
 	for _, token := range tokens {

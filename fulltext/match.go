@@ -25,8 +25,8 @@ type Hit struct {
 	Start, End int // in bytes
 }
 
-// keptHits is about how many hits a match keeps, besides those closest together.
-const keptHits = 64
+// maxHits is about how many hits a match keeps, besides those closest together.
+const maxHits = 64
 
 // Match decides whether an entry with these texts matches. Words may be in different texts; a phrase must be
 // within one.
@@ -41,7 +41,7 @@ func (q Query) Match(texts ...string) (Match, bool) {
 		}
 	}
 	for _, count := range t.counts {
-		if count.whole+count.longer == 0 {
+		if count.complete+count.longer == 0 {
 			return Match{}, false
 		}
 	}
@@ -69,8 +69,8 @@ type tally struct {
 
 // count is how often a phrase occurs, exactly and with a longer last word.
 type count struct {
-	whole, longer int
-	first         Hit
+	complete, longer int
+	first            Hit
 }
 
 // last is the last position of a phrase in the text.
@@ -97,15 +97,15 @@ func (t *tally) text(field int, text string) bool {
 
 func (t *tally) found(f found, hit Hit) {
 	count := &t.counts[f.phrase]
-	n := count.whole + count.longer
+	n := count.complete + count.longer
 	if n == 0 {
 		count.first = hit
 	}
-	if n < max(2, keptHits/len(t.counts)) {
+	if n < max(2, maxHits/len(t.counts)) {
 		t.hits = append(t.hits, hit)
 	}
-	if f.whole {
-		count.whole++
+	if f.complete {
+		count.complete++
 	} else {
 		count.longer++
 	}
@@ -133,16 +133,16 @@ func (t *tally) closer(f found) {
 		return
 	}
 	t.closeness = sum
-	places := make([]last, 0, len(t.near))
+	seen := make([]last, 0, len(t.near))
 	for _, near := range t.near {
 		if near.seen {
-			places = append(places, near)
+			seen = append(seen, near)
 		}
 	}
-	slices.SortStableFunc(places, func(a, b last) int { return b.last - a.last })
+	slices.SortStableFunc(seen, func(a, b last) int { return b.last - a.last })
 	t.closest = t.closest[:0]
-	for _, place := range places {
-		t.closest = append(t.closest, place.hit)
+	for _, near := range seen {
+		t.closest = append(t.closest, near.hit)
 	}
 }
 
@@ -187,10 +187,10 @@ const usualTokens = 150
 // saturated is BM25's share of a phrase, with k1 = 1.2 and b = 0.75, times 10 000. An exact occurrence counts
 // as four with a longer last word, and a phrase without exact occurrences scores half.
 func (t *tally) saturated(c count) int64 {
-	units := 100 * (4*int64(c.whole) + int64(c.longer))
+	units := 100 * (4*int64(c.complete) + int64(c.longer))
 	length := min(int64(t.tokens), 1_000*usualTokens)
 	share := 22_000 * units / (units + 120 + 360*length/usualTokens)
-	if c.whole == 0 {
+	if c.complete == 0 {
 		share /= 2
 	}
 	return share

@@ -21,7 +21,7 @@ type found struct {
 	phrase      int
 	start, end  int // in bytes
 	first, last int // tokens, counted from the beginning of the text
-	whole       bool
+	complete    bool
 }
 
 func newMatcher(phrases []phrase) *matcher {
@@ -61,15 +61,15 @@ type seen struct {
 	start int
 }
 
-// fewWords is an upper bound of the words in most phrases. A power of two.
-const fewWords = 8
+// smallQuery is an upper bound of the words in most phrases. A power of two.
+const smallQuery = 8
 
 // scan calls each for each occurrence of a phrase, in the order of their ends, until it returns false. It
 // returns the number of tokens read.
 func (m *matcher) scan(text string, each func(found) bool) (tokens int) {
 	s := newScanner(text)
-	ring := make([]seen, fewWords)
-	if m.ring > fewWords {
+	ring := make([]seen, smallQuery)
+	if m.ring > smallQuery {
 		ring = make([]seen, m.ring)
 	}
 	for ; s.next(); tokens++ {
@@ -81,7 +81,7 @@ func (m *matcher) scan(text string, each func(found) bool) (tokens int) {
 		if known {
 			for _, phrase := range m.endWith[id] {
 				if f, ok := m.endsAt(phrase, tokens, ring); ok {
-					f.end, f.whole = s.end, true
+					f.end, f.complete = s.end, true
 					if !each(f) {
 						return tokens
 					}

@@ -168,7 +168,7 @@ func (q Query) Terms() []IndexTerm {
 	for _, phrase := range q.phrases[:q.wanted] {
 		terms = phrase.terms(terms)
 	}
-	slices.SortFunc(terms, mostTelling)
+	slices.SortFunc(terms, bySelectivity)
 	terms = slices.Compact(terms)
 	return terms[:min(len(terms), MaxQueryWords)]
 }
@@ -189,8 +189,8 @@ func (p phrase) terms(terms []IndexTerm) []IndexTerm {
 	return terms
 }
 
-// mostTelling orders whole terms before prefixes, and long ones before short ones.
-func mostTelling(a, b IndexTerm) int {
+// bySelectivity orders whole terms before prefixes, and long ones before short ones.
+func bySelectivity(a, b IndexTerm) int {
 	switch {
 	case a.Prefix != b.Prefix && b.Prefix:
 		return -1

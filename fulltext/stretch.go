@@ -93,13 +93,13 @@ const reach = 24
 // borderAfter returns the first word boundary at or after an offset and not beyond the limit; if there is
 // none near, a character boundary.
 func borderAfter(text string, from, limit int) int {
-	place := from
+	offset := from
 	for range reach {
-		if place >= limit || isBorder(text, place) {
-			return min(place, limit)
+		if offset >= limit || isBorder(text, offset) {
+			return min(offset, limit)
 		}
-		_, size := utf8.DecodeRuneInString(text[place:])
-		place += size
+		_, size := utf8.DecodeRuneInString(text[offset:])
+		offset += size
 	}
 	for from < limit && !partsClusters(text, from) {
 		_, size := utf8.DecodeRuneInString(text[from:])
@@ -110,13 +110,13 @@ func borderAfter(text string, from, limit int) int {
 
 // borderBefore is borderAfter in the other direction.
 func borderBefore(text string, from, limit int) int {
-	place := from
+	offset := from
 	for range reach {
-		if place <= limit || isBorder(text, place) {
-			return max(place, limit)
+		if offset <= limit || isBorder(text, offset) {
+			return max(offset, limit)
 		}
-		_, size := utf8.DecodeLastRuneInString(text[:place])
-		place -= size
+		_, size := utf8.DecodeLastRuneInString(text[:offset])
+		offset -= size
 	}
 	for from > limit && !partsClusters(text, from) {
 		_, size := utf8.DecodeLastRuneInString(text[:from])
@@ -128,23 +128,23 @@ func borderBefore(text string, from, limit int) int {
 // clusterBefore returns the last character boundary at or before an offset, and after the limit if there is
 // one.
 func clusterBefore(text string, limit, from int) int {
-	for place := from; place > limit; {
-		if partsClusters(text, place) {
-			return place
+	for offset := from; offset > limit; {
+		if partsClusters(text, offset) {
+			return offset
 		}
-		_, size := utf8.DecodeLastRuneInString(text[:place])
-		place -= size
+		_, size := utf8.DecodeLastRuneInString(text[:offset])
+		offset -= size
 	}
 	return from
 }
 
 // isBorder reports whether an offset is not within a word.
-func isBorder(text string, place int) bool {
-	if place == 0 || place == len(text) {
+func isBorder(text string, offset int) bool {
+	if offset == 0 || offset == len(text) {
 		return true
 	}
-	before, _ := utf8.DecodeLastRuneInString(text[:place])
-	after, _ := utf8.DecodeRuneInString(text[place:])
+	before, _ := utf8.DecodeLastRuneInString(text[:offset])
+	after, _ := utf8.DecodeRuneInString(text[offset:])
 	if !partClusters(before, after) {
 		return false
 	}
@@ -152,12 +152,12 @@ func isBorder(text string, place int) bool {
 	return !inWord(before) || !inWord(after)
 }
 
-func partsClusters(text string, place int) bool {
-	if place == 0 || place == len(text) {
+func partsClusters(text string, offset int) bool {
+	if offset == 0 || offset == len(text) {
 		return true
 	}
-	before, _ := utf8.DecodeLastRuneInString(text[:place])
-	after, _ := utf8.DecodeRuneInString(text[place:])
+	before, _ := utf8.DecodeLastRuneInString(text[:offset])
+	after, _ := utf8.DecodeRuneInString(text[offset:])
 	return partClusters(before, after)
 }
 

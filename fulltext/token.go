@@ -26,8 +26,8 @@ func Tokens(text string) iter.Seq[Token] {
 
 // scanner iterates over the tokens of a text without allocating for each.
 type scanner struct {
-	text  string
-	place int
+	text   string
+	offset int
 
 	start, end int
 	wide       bool
@@ -41,24 +41,24 @@ func newScanner(text string) scanner {
 
 // next steps to the next token, if there is one. A word that folds to nothing is skipped.
 func (s *scanner) next() bool {
-	for s.place < len(s.text) {
-		if b := s.text[s.place]; b < utf8.RuneSelf {
+	for s.offset < len(s.text) {
+		if b := s.text[s.offset]; b < utf8.RuneSelf {
 			if asciiFolds[b] == 0 {
-				s.place += max(1, colourLen(s.text[s.place:]))
+				s.offset += max(1, colourLen(s.text[s.offset:]))
 				continue
 			}
 			s.word()
 			return true
 		}
-		r, size := utf8.DecodeRuneInString(s.text[s.place:])
+		r, size := utf8.DecodeRuneInString(s.text[s.offset:])
 		switch kindOf(r) {
 		case letter:
-			s.start = s.place
-			s.longWord(s.place)
+			s.start = s.offset
+			s.longWord(s.offset)
 		case wide:
 			s.character(size)
 		default:
-			s.place += size
+			s.offset += size
 			continue
 		}
 		if len(s.folded) > 0 {
@@ -78,15 +78,15 @@ func (s *scanner) string() string {
 
 // word reads a word that begins in ASCII, and calls longWord for one with other characters.
 func (s *scanner) word() {
-	end := s.place
+	end := s.offset
 	for end < len(s.text) && s.text[end] < utf8.RuneSelf && asciiFolds[s.text[end]] != 0 {
 		end++
 	}
-	s.start, s.end, s.wide, s.folded = s.place, end, false, s.fold.out[:0]
+	s.start, s.end, s.wide, s.folded = s.offset, end, false, s.fold.out[:0]
 	for _, b := range []byte(s.text[s.start:min(end, s.start+MaxWord)]) {
 		s.folded = append(s.folded, asciiFolds[b])
 	}
-	s.fold.out, s.place = s.folded, end
+	s.fold.out, s.offset = s.folded, end
 	if end < len(s.text) && s.text[end] >= utf8.RuneSelf {
 		s.longWord(end)
 	}
@@ -98,40 +98,40 @@ func (s *scanner) longWord(from int) {
 	for i := s.start; i < min(from, s.start+MaxWord); i++ {
 		s.fold.put(rune(asciiFolds[s.text[i]]))
 	}
-	s.place, s.end, s.wide = from, from, false
-	for s.place < len(s.text) {
-		r, size := utf8.DecodeRuneInString(s.text[s.place:])
+	s.offset, s.end, s.wide = from, from, false
+	for s.offset < len(s.text) {
+		r, size := utf8.DecodeRuneInString(s.text[s.offset:])
 		switch kindOf(r) {
 		case letter, mark:
-			s.fold.add(s.text[s.place : s.place+size])
-			s.end = s.place + size
+			s.fold.add(s.text[s.offset : s.offset+size])
+			s.end = s.offset + size
 		case joiner:
 		default:
 			s.folded = s.fold.word()
 			return
 		}
-		s.place += size
+		s.offset += size
 	}
 	s.folded = s.fold.word()
 }
 
 // character reads a wide character of so many bytes, and the marks on it.
 func (s *scanner) character(size int) {
-	s.start, s.end, s.wide = s.place, s.place+size, true
+	s.start, s.end, s.wide = s.offset, s.offset+size, true
 	s.fold.begin()
-	s.fold.addWide(s.text[s.place:s.end])
-	for s.place = s.end; s.place < len(s.text); {
-		r, size := utf8.DecodeRuneInString(s.text[s.place:])
+	s.fold.addWide(s.text[s.offset:s.end])
+	for s.offset = s.end; s.offset < len(s.text); {
+		r, size := utf8.DecodeRuneInString(s.text[s.offset:])
 		switch kindOf(r) {
 		case mark:
-			s.fold.add(s.text[s.place : s.place+size])
-			s.end = s.place + size
+			s.fold.add(s.text[s.offset : s.offset+size])
+			s.end = s.offset + size
 		case joiner:
 		default:
 			s.folded = s.fold.word()
 			return
 		}
-		s.place += size
+		s.offset += size
 	}
 	s.folded = s.fold.word()
 }

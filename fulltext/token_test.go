@@ -110,7 +110,7 @@ func TestEveryCharacter(t *testing.T) {
 			continue
 		}
 		for _, text := range []string{string(r), "b" + string(r), "b" + string(r) + "e", "語" + string(r), "क" + string(r)} {
-			laws(t, text)
+			checkTokens(t, text)
 		}
 		char := string(r)
 		for _, other := range []string{norm.NFC.String(char), norm.NFD.String(char)} {
@@ -126,8 +126,8 @@ func TestEveryCharacter(t *testing.T) {
 	}
 }
 
-// laws fails unless tokens are in order, are letters, digits and marks, and fold to themselves.
-func laws(t *testing.T, text string) {
+// checkTokens fails unless tokens are in order, are letters, digits and marks, and fold to themselves.
+func checkTokens(t *testing.T, text string) {
 	t.Helper()
 	end := 0
 	for token := range fulltext.Tokens(text) {

@@ -198,7 +198,7 @@ func decodeUser(first *draft, blocks []block, report *repairs) ([]*draft, error)
 		drafts = append(drafts, d)
 	}
 	if len(rest) > 0 {
-		decodeRest(first, rest)
+		decodeOthers(first, rest)
 		first.record.Blocks = positions
 		drafts = append(drafts, first)
 	}
@@ -249,9 +249,9 @@ func resultText(content json.RawMessage) string {
 	return strings.Join(texts, "\n")
 }
 
-// decodeRest makes parts of the blocks that are no results: text and images in the OpenAI form, others
+// decodeOthers makes parts of the blocks that are no results: text and images in the OpenAI form, others
 // unchanged.
-func decodeRest(d *draft, blocks []block) {
+func decodeOthers(d *draft, blocks []block) {
 	parts := make([]continuo.Part, len(blocks))
 	foreign := false
 	for i, b := range blocks {

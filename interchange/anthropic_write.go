@@ -51,21 +51,21 @@ func writesString(d *draft) bool {
 // joinBlocks puts the blocks of several entries in their order in the message; those with an unknown position
 // come last.
 func joinBlocks(parts []*draft) []json.RawMessage {
-	type placed struct {
+	type positioned struct {
 		position int
 		raw      json.RawMessage
 	}
-	var all []placed
+	var all []positioned
 	for _, d := range parts {
 		for i, raw := range blocksOf(d) {
 			position := math.MaxInt
 			if i < len(d.record.Blocks) {
 				position = d.record.Blocks[i]
 			}
-			all = append(all, placed{position, raw})
+			all = append(all, positioned{position, raw})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b placed) int { return cmp.Compare(a.position, b.position) })
+	slices.SortStableFunc(all, func(a, b positioned) int { return cmp.Compare(a.position, b.position) })
 	blocks := make([]json.RawMessage, len(all))
 	for i := range all {
 		blocks[i] = all[i].raw

@@ -73,7 +73,7 @@ func TestAnExportHoldsNoDataOfAttachments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for entry, err := range newObjects(t.Context(), log).standIn(log.Read(t.Context(), conversation, continuo.Range{})) {
+	for entry, err := range newObjects(t.Context(), log).replaceLarge(log.Read(t.Context(), conversation, continuo.Range{})) {
 		if err != nil || len(entry.Content.Parts()) != 2 || entry.Attachments != nil {
 			t.Fatalf("%+v (%v)", entry, err)
 		}

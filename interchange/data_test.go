@@ -161,8 +161,8 @@ func sameMessages(t *testing.T, document Document, got, want any) {
 	t.FailNow()
 }
 
-// place is a message and what is wrong with it.
-type place struct {
+// location is a message and what is wrong with it.
+type location struct {
 	index int
 	rule  string
 }
@@ -174,7 +174,7 @@ var acceptedCodes = []string{
 }
 
 // repairedOtherwise are conversations in which one repair undoes or adds another violation.
-var repairedOtherwise = map[string]map[place]bool{
+var repairedOtherwise = map[string]map[location]bool{
 	"edge/context-injected-inside-a-group-b": {{3, "late_result"}: true},                                // was unanswered and orphan_tool
 	"edge/missing-call-id-field-b":           {{2, "tool_missing_id"}: true},                            // was unanswered too
 	"edge/same-id-twice-in-one-message-a":    {{1, "duplicate_call_id"}: true, {1, "unanswered"}: true}, // one result for two calls
@@ -187,9 +187,9 @@ func repairsAreViolations(t *testing.T, document Document, line []byte) {
 	if other := repairedOtherwise[id]; other != nil {
 		want = other
 	}
-	found := map[place]bool{}
+	found := map[location]bool{}
 	for _, repair := range document.Repairs {
-		at := place{repair.Index, string(repair.Rule)}
+		at := location{repair.Index, string(repair.Rule)}
 		if want[at] || !expectedBesides(document, repair) {
 			found[at] = true
 		}
@@ -213,7 +213,7 @@ func expectedBesides(document Document, repair Repair) bool {
 	return false
 }
 
-func violations(t *testing.T, line []byte) (id string, named map[place]bool) {
+func violations(t *testing.T, line []byte) (id string, named map[location]bool) {
 	t.Helper()
 	var conversation struct {
 		ID         string `json:"id"`
@@ -225,10 +225,10 @@ func violations(t *testing.T, line []byte) (id string, named map[place]bool) {
 	if err := json.Unmarshal(line, &conversation); err != nil {
 		t.Fatal(err)
 	}
-	named = map[place]bool{}
+	named = map[location]bool{}
 	for _, v := range conversation.Violations {
 		if !slices.Contains(acceptedCodes, v.Code) {
-			named[place{v.Index, v.Code}] = true
+			named[location{v.Index, v.Code}] = true
 		}
 	}
 	return conversation.ID, named

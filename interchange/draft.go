@@ -173,11 +173,11 @@ func decodeJSON(raw json.RawMessage) (value any, err error) {
 	return value, err
 }
 
-// timeFields are the fields that may have the time of a message, and timeForms its formats: RFC 3339 and
+// timeFields are the fields that may have the time of a message, and timeLayouts its formats: RFC 3339 and
 // similar forms of ISO 8601. A time without a zone is UTC.
 var (
-	timeFields = []string{"ts", "timestamp", "createdAt", "created_at"}
-	timeForms  = []string{
+	timeFields  = []string{"ts", "timestamp", "createdAt", "created_at"}
+	timeLayouts = []string{
 		time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",
 		"2006-01-02 15:04:05.999999999", "2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04", "2006-01-02",
 	}
@@ -230,8 +230,8 @@ func timeIn(message rawjson.Object, fields ...string) time.Time {
 			}
 			continue
 		}
-		for _, form := range timeForms {
-			if t, err := time.Parse(form, text); err == nil && storable(t) {
+		for _, layout := range timeLayouts {
+			if t, err := time.Parse(layout, text); err == nil && storable(t) {
 				return t.UTC()
 			}
 		}

@@ -25,7 +25,7 @@ import (
 // conversation in memory, the others one entry, and all of them a part of an output, or one attachment.
 func Export(ctx context.Context, w io.Writer, format string, log *continuo.Log, conversation continuo.Conversation) error {
 	objects := newObjects(ctx, log)
-	return export(w, format, conversation, objects.standIn(log.Read(ctx, conversation, continuo.Range{})), objects)
+	return export(w, format, conversation, objects.replaceLarge(log.Read(ctx, conversation, continuo.Range{})), objects)
 }
 
 // export writes entries, and objects in place of their placeholders.

@@ -97,10 +97,10 @@ func eachIndexed(root *os.Root, path string, index []byte, o Options, yield func
 		}
 	}
 	for _, conversation := range listed {
-		place := filepath.Join(path, conversation.id, "messages.json")
-		document, err := conversation.read(root, place, o)
+		location := filepath.Join(path, conversation.id, "messages.json")
+		document, err := conversation.read(root, location, o)
 		if err != nil {
-			document, err = Document{Source: place}, fmt.Errorf("read %s: %w", place, err)
+			document, err = Document{Source: location}, fmt.Errorf("read %s: %w", location, err)
 		}
 		if !yield(document, err) {
 			return nil
@@ -157,7 +157,7 @@ func indexList(list []json.RawMessage) ([]indexed, error) {
 }
 
 // read reads one conversation of the folder.
-func (c indexed) read(root *os.Root, place string, o Options) (Document, error) {
+func (c indexed) read(root *os.Root, location string, o Options) (Document, error) {
 	raw, err := readFile(root, filepath.Join(c.id, "messages.json"), o.MaxBytes)
 	if err != nil {
 		return Document{}, err
@@ -174,7 +174,7 @@ func (c indexed) read(root *os.Root, place string, o Options) (Document, error) 
 			c.fields.Set(field.Key, field.Value)
 		}
 	}
-	s.place, s.list, s.fields = place, "messages", c.fields
+	s.place, s.list, s.fields = location, "messages", c.fields
 	if s.id() == "" {
 		s.name = c.id
 	}

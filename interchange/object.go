@@ -38,18 +38,18 @@ func newObjects(ctx context.Context, log *continuo.Log) *objects {
 	return &objects{ctx: ctx, log: log, mark: "object-" + rand.Text() + "-", known: map[string]stretch{}}
 }
 
-// wordEnd ends each placeholder.
-const wordEnd = "."
+// placeholderEnd ends each placeholder.
+const placeholderEnd = "."
 
-func (o *objects) word(s stretch) string {
-	word := fmt.Sprintf("%s%d%s", o.mark, len(o.known), wordEnd)
-	o.known[word] = s
-	return word
+func (o *objects) placeholder(s stretch) string {
+	placeholder := fmt.Sprintf("%s%d%s", o.mark, len(o.known), placeholderEnd)
+	o.known[placeholder] = s
+	return placeholder
 }
 
-// standIn restores the appended content of entries, with placeholders for the parts stored as objects. Counts
+// replaceLarge restores the appended content of entries, with placeholders for the parts stored as objects. Counts
 // that were made of a preview are removed.
-func (o *objects) standIn(entries iter.Seq2[continuo.Entry, error]) iter.Seq2[continuo.Entry, error] {
+func (o *objects) replaceLarge(entries iter.Seq2[continuo.Entry, error]) iter.Seq2[continuo.Entry, error] {
 	return func(yield func(continuo.Entry, error) bool) {
 		for entry, err := range entries {
 			switch {
@@ -71,7 +71,7 @@ func (o *objects) replaceOutput(entry *continuo.Entry) (err error) {
 	output := entry.Output
 	entry.Output, entry.Chars, entry.Tokens, entry.Tokenizer = nil, output.Chars, 0, ""
 	entry.Content, err = output.Content(func(offset, length int64) (string, error) {
-		return o.word(stretch{entry: kept, offset: offset, length: length}), nil
+		return o.placeholder(stretch{entry: kept, offset: offset, length: length}), nil
 	})
 	return err
 }
@@ -86,8 +86,8 @@ func (o *objects) replaceAttachments(entry *continuo.Entry) error {
 			return err
 		}
 		if begin, end := longestData(part.Raw); end-begin > smallData {
-			word := o.word(stretch{kept, &attachment, int64(begin), int64(end - begin)})
-			part.Raw = slices.Concat(part.Raw[:begin], []byte(word), part.Raw[end:])
+			placeholder := o.placeholder(stretch{kept, &attachment, int64(begin), int64(end - begin)})
+			part.Raw = slices.Concat(part.Raw[:begin], []byte(placeholder), part.Raw[end:])
 		}
 		parts[attachment.Part] = part
 	}
@@ -141,8 +141,8 @@ func (w *objectWriter) Write(data []byte) (int, error) {
 		if _, err := w.Writer.Write(rest[:begin]); err != nil {
 			return 0, err
 		}
-		word, after, _ := bytes.Cut(rest[begin:], []byte(wordEnd))
-		if err := w.stretch(w.known[string(word)+wordEnd]); err != nil {
+		placeholder, after, _ := bytes.Cut(rest[begin:], []byte(placeholderEnd))
+		if err := w.stretch(w.known[string(placeholder)+placeholderEnd]); err != nil {
 			return 0, err
 		}
 		rest = after

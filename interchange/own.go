@@ -87,10 +87,10 @@ func writeLine(w io.Writer, value any) error {
 
 // ownExport is a partly read export in Continuo's own form.
 type ownExport struct {
-	place string
-	head  ownLine
-	lines [][]byte // the original lines, the header first, within the limit
-	size  int
+	location string
+	head     ownLine
+	lines    [][]byte // the original lines, the header first, within the limit
+	size     int
 	// envelopes maps SHA-256 hashes to texts.
 	envelopes map[string]string
 }
@@ -133,34 +133,34 @@ func (o *ownExport) claimEnvelope(entry *continuo.Entry, document *Document) {
 }
 
 // ownLine reads a line other than an entry.
-func (r *reader) ownLine(raw []byte, place string) bool {
+func (r *reader) ownLine(raw []byte, location string) bool {
 	var line ownLine
 	if err := json.Unmarshal(raw, &line); err != nil {
-		return r.fail(place, invalid("the line with the field %q cannot be read: %v", ownKey, err))
+		return r.fail(location, invalid("the line with the field %q cannot be read: %v", ownKey, err))
 	}
 	switch {
 	case line.Line == ownEnd && r.own != nil:
 		own := r.own
 		r.own = nil
 		own.add(raw, r.options.MaxBytes)
-		return r.give(own.document(line, r.options.MaxBytes))
+		return r.yieldDocument(own.document(line, r.options.MaxBytes))
 	case line.Line == ownEnvelope && r.own != nil:
 		if err := r.own.addEnvelope(line, len(raw), r.options.MaxBytes); err != nil {
 			own := r.own
 			r.own = nil
-			return r.fail(place, own.named(err))
+			return r.fail(location, own.named(err))
 		}
 		return true
 	case line.Line != ownBegin:
-		return r.fail(place, invalid("field %s must be %q or, after it, %q or %q", ownKey, ownBegin, ownEnvelope, ownEnd))
+		return r.fail(location, invalid("field %s must be %q or, after it, %q or %q", ownKey, ownBegin, ownEnvelope, ownEnd))
 	case line.Version > ownVersion:
-		return r.fail(place, invalid("the export has version %d, and this program knows %d: update it", line.Version, ownVersion))
+		return r.fail(location, invalid("the export has version %d, and this program knows %d: update it", line.Version, ownVersion))
 	case !r.closeOwn():
 		return false
 	case line.Conversation == nil:
-		return r.fail(place, invalid("the header has no conversation"))
+		return r.fail(location, invalid("the header has no conversation"))
 	}
-	r.own = &ownExport{place: place, head: line, envelopes: map[string]string{}}
+	r.own = &ownExport{location: location, head: line, envelopes: map[string]string{}}
 	r.own.add(raw, r.options.MaxBytes)
 	return true
 }
@@ -172,7 +172,7 @@ func (r *reader) closeOwn() bool {
 		return true
 	}
 	r.own = nil
-	return r.fail(own.place, own.named(invalid("the export breaks off after %d entries, before its end line", len(own.lines)-1)))
+	return r.fail(own.location, own.named(invalid("the export breaks off after %d entries, before its end line", len(own.lines)-1)))
 }
 
 func (o *ownExport) named(err error) error {
@@ -181,7 +181,7 @@ func (o *ownExport) named(err error) error {
 
 // document checks an export by the log's rules. An export that violates them was not written by Continuo.
 func (o *ownExport) document(end ownLine, maxBytes int) (Document, error) {
-	document := Document{Source: o.place, Format: FormatContinuo}
+	document := Document{Source: o.location, Format: FormatContinuo}
 	if o.size > maxBytes {
 		return document, o.named(invalid("it has %d bytes, more than the limit of %d: raise the limit", o.size, maxBytes))
 	}

@@ -16,7 +16,7 @@ const lookAhead = 1000
 func pair(drafts []*draft, report *repairs) []*draft {
 	p := &pairing{report: report, drafts: drafts, seen: map[string]bool{}}
 	for _, d := range drafts {
-		giveIDs(d, report)
+		assignIDs(d, report)
 	}
 	for i, d := range drafts {
 		switch {
@@ -52,8 +52,8 @@ type openGroup struct {
 	named    map[string]bool // ids named by the results right after it
 }
 
-// giveIDs gives every call of an assistant message a unique id.
-func giveIDs(d *draft, report *repairs) {
+// assignIDs gives every call of an assistant message a unique id.
+func assignIDs(d *draft, report *repairs) {
 	used := map[string]bool{}
 	for _, call := range d.entry.ToolCalls {
 		used[call.ID] = true
@@ -96,17 +96,17 @@ func freeID(id string, used map[string]bool) string {
 func (p *pairing) answer(i int) {
 	d := p.drafts[i]
 	group := &openGroup{of: d, answered: make([]bool, len(d.entry.ToolCalls)), open: len(d.entry.ToolCalls)}
-	group.named = p.namedBehind(i)
+	group.named = p.resultsAfter(i)
 	for _, id := range d.sourceIDs {
 		p.seen[id] = true
 	}
 	p.section = group
 	p.collect(i, group)
-	p.standIn(i, group)
+	p.addMissingResults(i, group)
 }
 
-// namedBehind lists the ids named by the results right after a message.
-func (p *pairing) namedBehind(i int) map[string]bool {
+// resultsAfter lists the ids named by the results right after a message.
+func (p *pairing) resultsAfter(i int) map[string]bool {
 	named := map[string]bool{}
 	for _, d := range p.drafts[i+1:] {
 		if !d.isTool() {
@@ -205,20 +205,20 @@ func (p *pairing) take(d *draft, group *openGroup, call int, late bool) {
 	p.out = append(p.out, d)
 }
 
-// standIn adds a result for each call without one.
-func (p *pairing) standIn(i int, group *openGroup) {
+// addMissingResults adds a result for each call without one.
+func (p *pairing) addMissingResults(i int, group *openGroup) {
 	if group.open == 0 {
 		return
 	}
 	var ids []string
-	behind := p.out[len(p.out)-1]
+	last := p.out[len(p.out)-1]
 	for n, call := range group.of.entry.ToolCalls {
 		if group.answered[n] {
 			continue
 		}
 		d := &draft{record: record{Index: group.of.record.Index, Added: true}}
 		d.entry = continuo.Entry{
-			CreatedAt: behind.entry.CreatedAt, Role: continuo.Tool, Content: continuo.Text(NoResult),
+			CreatedAt: last.entry.CreatedAt, Role: continuo.Tool, Content: continuo.Text(NoResult),
 			ToolCallID: call.ID, ToolName: call.Name, Hidden: group.of.entry.Hidden,
 		}
 		d.mark(continuo.RuleUnanswered)
@@ -226,7 +226,7 @@ func (p *pairing) standIn(i int, group *openGroup) {
 		p.out = append(p.out, d)
 	}
 	rule := continuo.RuleUnanswered
-	if p.endsBehind(i) {
+	if p.onlyResultsFollow(i) {
 		rule = RuleUnansweredAtEnd
 	}
 	p.report.list = append(p.report.list, Repair{
@@ -235,8 +235,8 @@ func (p *pairing) standIn(i int, group *openGroup) {
 	})
 }
 
-// endsBehind reports whether only results follow the message at i.
-func (p *pairing) endsBehind(i int) bool {
+// onlyResultsFollow reports whether only results follow the message at i.
+func (p *pairing) onlyResultsFollow(i int) bool {
 	for _, d := range p.drafts[i+1:] {
 		if !d.isTool() {
 			return false

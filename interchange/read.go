@@ -86,7 +86,7 @@ func (r *reader) run() {
 	}
 }
 
-func (r *reader) give(document Document, err error) bool {
+func (r *reader) yieldDocument(document Document, err error) bool {
 	r.count++
 	document.Position = r.count
 	if err != nil {
@@ -95,41 +95,43 @@ func (r *reader) give(document Document, err error) bool {
 	return r.yield(document, err)
 }
 
-func (r *reader) fail(place string, err error) bool { return r.give(Document{Source: place}, err) }
+func (r *reader) fail(location string, err error) bool {
+	return r.yieldDocument(Document{Source: location}, err)
+}
 
-func (r *reader) linePlace(line int) string { return fmt.Sprintf("%s, line %d", r.name, line) }
+func (r *reader) lineLocation(line int) string { return fmt.Sprintf("%s, line %d", r.name, line) }
 
 // object reads one value that is not a list: a conversation, or a line of Continuo's own form.
 func (r *reader) object() bool {
 	raw, line, err := r.split.value(true)
-	place := r.linePlace(line)
+	location := r.lineLocation(line)
 	if err != nil {
-		return r.fail(place, err) && canGoOn(err)
+		return r.fail(location, err) && canGoOn(err)
 	}
 	object, err := parseObject(raw)
 	switch {
 	case err != nil:
-		return r.fail(place, err)
+		return r.fail(location, err)
 	case object.Get(ownKey) != nil:
-		return r.ownLine(raw, place)
+		return r.ownLine(raw, location)
 	case r.own != nil:
 		r.own.add(raw, r.options.MaxBytes)
 		return true
 	}
-	return r.conversation(raw, place)
+	return r.conversation(raw, location)
 }
 
 // conversation reads one whole conversation: an object or a bare list.
-func (r *reader) conversation(raw []byte, place string) bool {
+func (r *reader) conversation(raw []byte, location string) bool {
 	source, err := parseSource(raw)
 	if err == nil && source.list == "" && len(source.messages) == 0 {
 		err = invalid("the list is empty: it has no messages")
 	}
 	if err != nil {
-		return r.fail(place, err)
+		return r.fail(location, err)
 	}
-	source.place, source.file = place, r.name
-	return r.give(source.document(r.options))
+	source.place, source.file = location, r.name
+	return r.yieldDocument(source.document(r.options))
 }
 
 // list reads a list: of messages, which is one conversation, or of conversations, one at a time.
@@ -137,12 +139,12 @@ func (r *reader) list() bool {
 	_, _ = r.split.peek()
 	start := r.split.line
 	r.split.take()
-	place := r.linePlace(start)
+	location := r.lineLocation(start)
 	whole := []byte("[") // a list of messages, reassembled
 	for n := 0; ; n++ {
 		raw, line, err := r.element()
 		if err != nil {
-			return r.brokenList(place, line, err)
+			return r.reportListError(location, line, err)
 		}
 		if raw == nil {
 			break
@@ -154,11 +156,11 @@ func (r *reader) list() bool {
 			whole = append(whole, ',')
 		}
 		if whole = append(whole, raw...); len(whole) > r.options.MaxBytes {
-			return r.brokenList(place, line, invalid("the list has more than the limit of %d bytes: raise the limit or split it", r.options.MaxBytes))
+			return r.reportListError(location, line, invalid("the list has more than the limit of %d bytes: raise the limit or split it", r.options.MaxBytes))
 		}
 	}
 	r.split.lines = r.split.lines || start == r.split.line && r.split.atLineEnd()
-	return r.conversation(append(whole, ']'), place)
+	return r.conversation(append(whole, ']'), location)
 }
 
 // conversations reads a list of conversations, the first of which is already read.
@@ -169,7 +171,7 @@ func (r *reader) conversations(start int, raw []byte, line int) bool {
 		}
 		var err error
 		if raw, line, err = r.element(); err != nil {
-			return r.brokenList(fmt.Sprintf("%s, element %d", r.name, n+1), line, err)
+			return r.reportListError(fmt.Sprintf("%s, element %d", r.name, n+1), line, err)
 		}
 	}
 	r.split.lines = r.split.lines || start == r.split.line && r.split.atLineEnd()
@@ -198,9 +200,9 @@ func (r *reader) element() ([]byte, int, error) {
 	}
 }
 
-// brokenList reports a list that cannot be read further. In JSON lines, reading continues with the next line.
-func (r *reader) brokenList(place string, line int, err error) bool {
-	if !r.fail(place, err) || !r.split.lines || !canGoOn(err) {
+// reportListError reports a list that cannot be read further. In JSON lines, reading continues with the next line.
+func (r *reader) reportListError(location string, line int, err error) bool {
+	if !r.fail(location, err) || !r.split.lines || !canGoOn(err) {
 		return false
 	}
 	return r.split.line > line || r.split.skipLine() == nil

@@ -54,7 +54,7 @@ func (r *repairs) clean(index int, raw json.RawMessage) json.RawMessage {
 		raw = validUTF8(raw)
 		text(continuo.RuleInvalidUTF8, "Bytes that are not UTF-8 became U+FFFD.")
 	}
-	if whole, changed := wholeSurrogates(raw); changed {
+	if whole, changed := repairSurrogates(raw); changed {
 		raw = whole
 		text(RuleLoneSurrogate, "Halves of surrogate pairs became U+FFFD.")
 	}
@@ -75,8 +75,8 @@ func validUTF8(raw []byte) []byte {
 	return out
 }
 
-// wholeSurrogates replaces escapes of lone surrogates in JSON.
-func wholeSurrogates(raw []byte) (whole []byte, changed bool) {
+// repairSurrogates replaces escapes of lone surrogates in JSON.
+func repairSurrogates(raw []byte) (whole []byte, changed bool) {
 	if !bytes.Contains(raw, []byte(`\u`)) {
 		return raw, false
 	}

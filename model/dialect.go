@@ -55,9 +55,9 @@ func (d Dialect) After(refusal *continuo.TurnError) (next Dialect, ok bool) {
 	return next, next != d
 }
 
-// RefusesForm reports whether a failure refuses the form of the request, whatever its status: the same
+// IsFormatRefusal reports whether a failure refuses the form of the request, whatever its status: the same
 // request will not succeed later.
-func RefusesForm(failed *Error) bool {
+func IsFormatRefusal(failed *Error) bool {
 	_, ok := Dialect{Structured: StructuredSchema}.After(&continuo.TurnError{Reason: failed.Reason, Message: failed.Message})
 	return ok
 }
@@ -91,21 +91,21 @@ func (s *Speaker) Dialect() Dialect {
 }
 
 // Learn handles a refusal of a request in a dialect, and reports whether to retry in another one.
-func (s *Speaker) Learn(spoken Dialect, refusal *continuo.TurnError) bool {
-	next, ok := spoken.After(refusal)
+func (s *Speaker) Learn(used Dialect, refusal *continuo.TurnError) bool {
+	next, ok := used.After(refusal)
 	if s == nil || !ok {
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if next.Roles != spoken.Roles {
-		if !s.fixed.Roles && s.dialect.Roles == spoken.Roles { // else another request has changed it
+	if next.Roles != used.Roles {
+		if !s.fixed.Roles && s.dialect.Roles == used.Roles { // else another request has changed it
 			s.dialect.Roles = next.Roles
 		}
-		return s.dialect.Roles != spoken.Roles
+		return s.dialect.Roles != used.Roles
 	}
-	if s.dialect.Structured == spoken.Structured {
+	if s.dialect.Structured == used.Structured {
 		s.dialect.Structured = next.Structured
 	}
-	return s.dialect.Structured != spoken.Structured
+	return s.dialect.Structured != used.Structured
 }

@@ -43,16 +43,16 @@ func (e *Error) Unwrap() error { return e.Err }
 // error upstream. It returns nil for nil.
 func AsError(err error) *Error {
 	var known *Error
-	var told *failure.Failure
+	var upstreamError *failure.Failure
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &known):
 		return known
-	case errors.As(err, &told):
+	case errors.As(err, &upstreamError):
 		return &Error{
-			Reason: continuo.FailureReason(told.Reason), Status: told.Status, Retryable: told.Retryable,
-			RetryAfter: told.RetryAfter, Message: told.Message, Err: told.Err,
+			Reason: continuo.FailureReason(upstreamError.Reason), Status: upstreamError.Status, Retryable: upstreamError.Retryable,
+			RetryAfter: upstreamError.RetryAfter, Message: upstreamError.Message, Err: upstreamError.Err,
 		}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Error{Reason: continuo.ReasonTimeout, Retryable: true, Message: err.Error(), Err: err}

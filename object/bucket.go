@@ -58,13 +58,13 @@ func Open(ctx context.Context, location string, options Options) (*Bucket, error
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	place, err := parseLocation(location)
+	parsed, err := parseLocation(location)
 	if err != nil {
-		return nil, fmt.Errorf("open the object store %s: %w", place, err)
+		return nil, fmt.Errorf("open the object store %s: %w", parsed, err)
 	}
-	engine, err := place.open(ctx, options)
+	engine, err := parsed.open(ctx, options)
 	if err != nil {
-		return nil, fmt.Errorf("open the object store %s: %w", place, err)
+		return nil, fmt.Errorf("open the object store %s: %w", parsed, err)
 	}
 	return &Bucket{engine: engine, bound: map[*context.CancelCauseFunc]struct{}{}}, nil
 }

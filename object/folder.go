@@ -107,7 +107,7 @@ func (f *folder) prepare(now time.Time) error {
 func (f *folder) put(_ context.Context, name string, data io.Reader) error {
 	temporary, err := f.write(data)
 	if err == nil {
-		err = f.place(temporary, name)
+		err = f.publish(temporary, name)
 	}
 	if err != nil && temporary != "" {
 		_ = f.root.Remove(temporary) // a later Open removes what remains
@@ -134,8 +134,8 @@ func (f *folder) temporary() (name string, file *os.File, err error) {
 	return name, file, err
 }
 
-// place renames a file to its final name, durably.
-func (f *folder) place(temporary, name string) error {
+// publish renames a file to its final name, durably.
+func (f *folder) publish(temporary, name string) error {
 	err := f.rename(temporary, name)
 	for range 10 { // another process may remove the empty folder before the file is in it
 		if !errors.Is(err, fs.ErrNotExist) {
@@ -144,7 +144,7 @@ func (f *folder) place(temporary, name string) error {
 		err = f.rename(temporary, name)
 	}
 	if err != nil {
-		return f.explainPlace(name, err)
+		return f.explainPublish(name, err)
 	}
 	return f.syncUp(path.Dir(name))
 }
@@ -158,8 +158,8 @@ func (f *folder) rename(temporary, name string) error {
 	return f.root.Rename(temporary, name)
 }
 
-// explainPlace explains an error caused by an object whose name conflicts with this one.
-func (f *folder) explainPlace(name string, err error) error {
+// explainPublish explains an error caused by an object whose name conflicts with this one.
+func (f *folder) explainPublish(name string, err error) error {
 	if info, statErr := f.root.Lstat(name); statErr == nil && info.IsDir() {
 		return fmt.Errorf("%w: the names of other objects begin with %s/, and a folder cannot hold both", continuo.ErrInvalid, name)
 	}

@@ -28,7 +28,7 @@ func (f *folder) walk(ctx context.Context, dir, prefix string, yield func(contin
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		return gone(err) || yield(continuo.ObjectInfo{}, translateFile(err))
+		return isMissing(err) || yield(continuo.ObjectInfo{}, translateFile(err))
 	}
 	for _, entry := range entries {
 		name := path.Join(dir, entry.Name())
@@ -42,7 +42,7 @@ func (f *folder) walk(ctx context.Context, dir, prefix string, yield func(contin
 			continue
 		}
 		info, err := f.root.Lstat(name)
-		if gone(err) || err == nil && !info.Mode().IsRegular() {
+		if isMissing(err) || err == nil && !info.Mode().IsRegular() {
 			continue
 		}
 		if err != nil {
@@ -75,7 +75,7 @@ func key(name string, entry fs.DirEntry) string {
 	return name
 }
 
-// gone reports whether an error means that something was removed, which may happen at any time.
-func gone(err error) bool {
+// isMissing reports whether an error means that something was removed, which may happen at any time.
+func isMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -26,9 +26,9 @@ func TestARoleIsToldItsPartTheRulesAndWhoIsThere(t *testing.T) {
 	if len(messages) != 3 || messages[0] != "You plan." || messages[2] != "CREW\n- you: Ada\n- others: Bo; Cy\n- moderators: Bo; Cy" {
 		t.Errorf("%q", messages)
 	}
-	for _, told := range []string{"You are Ada,", "\n" + continuo.Placeholder + "\n", "`User:`", "`Assistant (NAME):`", "`Assistant (Ada):`", "[SYSTEM REMINDER]", "[END REMINDER]", "no instructions of the system"} {
-		if !strings.Contains(messages[1], told) {
-			t.Errorf("the rules do not tell of %s:\n%s", told, messages[1])
+	for _, part := range []string{"You are Ada,", "\n" + continuo.Placeholder + "\n", "`User:`", "`Assistant (NAME):`", "`Assistant (Ada):`", "[SYSTEM REMINDER]", "[END REMINDER]", "no instructions of the system"} {
+		if !strings.Contains(messages[1], part) {
+			t.Errorf("the rules do not tell of %s:\n%s", part, messages[1])
 		}
 	}
 	if strings.Contains(messages[1], "{{") {

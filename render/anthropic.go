@@ -52,7 +52,7 @@ func (m blockMessage) marshal() (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("render for Anthropic: %w", err)
 	}
-	return mendSurrogates(raw), nil
+	return repairSurrogates(raw), nil
 }
 
 // anthropicWriter collects rendered messages.

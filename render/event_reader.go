@@ -11,14 +11,14 @@ import "strings"
 // around the whole answer is removed; $ counts as § when the first event is written with it, and within a
 // call. See transcript.md.
 type EventReader struct {
-	buffer string // received and not yet parsed
-	place  readerPlace
-	kind   EventKind // of the event being read, "" before the first
-	sign   rune      // of the first event that had one
-	held   string    // parsed; content unless an event follows: line ends, a closing fence
-	fence  fence
-	pieces []Piece
-	text   strings.Builder // text of the piece being built
+	buffer  string // received and not yet parsed
+	state   readerState
+	kind    EventKind // of the event being read, "" before the first
+	sign    rune      // of the first event that had one
+	pending string    // parsed; content unless an event follows: line ends, a closing fence
+	fence   fence
+	pieces  []Piece
+	text    strings.Builder // text of the piece being built
 }
 
 // Piece is a part of an event as it was read.
@@ -29,11 +29,11 @@ type Piece struct {
 	Begin bool
 }
 
-// readerPlace is the reader's position in an event.
-type readerPlace int
+// readerState is the reader's position in an event.
+type readerState int
 
 const (
-	atLine  readerPlace = iota // at the beginning of a line
+	atLine  readerState = iota // at the beginning of a line
 	inLine                     // in a line after its beginning
 	atText                     // after the colon of an event
 	atLead                     // after the colon and a line end
@@ -56,8 +56,8 @@ func (r *EventReader) End() []Piece {
 	if r.fence.opening != "" {
 		r.content("")
 	}
-	if r.held != "" && !r.fence.closing {
-		r.give(r.held)
+	if r.pending != "" && !r.fence.closing {
+		r.emit(r.pending)
 	}
 	return append(pieces, r.take()...)
 }
@@ -77,7 +77,7 @@ func (r *EventReader) read(end bool) []Piece {
 
 // step parses one token from the buffer. It returns false when it needs more text.
 func (r *EventReader) step(end bool) bool {
-	switch r.place {
+	switch r.state {
 	case inLine:
 		return r.readContent(end)
 	case atText:
@@ -94,12 +94,12 @@ func (r *EventReader) readLead(end bool) bool {
 	if r.isHalfBreak(0, end) {
 		return false
 	}
-	r.place = atFirst
+	r.state = atFirst
 	switch {
 	case r.buffer[0] == ' ':
 		r.buffer = r.buffer[1:]
 	case lineBreak(r.buffer) != "":
-		r.place = atLead
+		r.state = atLead
 	}
 	return true
 }
@@ -112,7 +112,7 @@ func (r *EventReader) readLeadBreak(end bool) bool {
 	if found := lineBreak(r.buffer); found != "" {
 		r.buffer = r.buffer[len(found):]
 	} else {
-		r.place = atLine
+		r.state = atLine
 	}
 	return true
 }
@@ -137,7 +137,7 @@ func (r *EventReader) readMark(end bool) bool {
 		return false
 	}
 	line, whole := r.buffer[:length], end || width > 0
-	if r.place == atLine {
+	if r.state == atLine {
 		if r.kind == "" && r.fence.opening == "" && whole && strings.TrimLeftFunc(line, isInvisible) == "" {
 			r.buffer = r.buffer[length+width:] // no event has begun
 			return true
@@ -153,14 +153,14 @@ func (r *EventReader) readMark(end bool) bool {
 		}
 		mark = lineMark{}
 	}
-	if mark.kind != "" && r.place == atLine && r.accepts(mark.sign) {
+	if mark.kind != "" && r.state == atLine && r.accepts(mark.sign) {
 		r.begin(mark)
 		return true
 	}
 	if mark.escaped {
 		r.buffer = r.buffer[1:]
 	}
-	r.place = inLine
+	r.state = inLine
 	return true
 }
 
@@ -172,7 +172,7 @@ func (r *EventReader) accepts(sign rune) bool {
 // begin begins the event of a mark. The line ends held back separate it from the event before.
 func (r *EventReader) begin(mark lineMark) {
 	if r.fence.closing { // the held-back fence line closed nothing
-		r.give(strings.TrimSuffix(r.held, lastBreaks(r.held)))
+		r.emit(strings.TrimSuffix(r.pending, lastBreaks(r.pending)))
 		r.fence.closing = false
 	}
 	if r.fence.opening != "" {
@@ -181,7 +181,7 @@ func (r *EventReader) begin(mark lineMark) {
 	if r.sign == 0 {
 		r.sign = mark.sign
 	}
-	r.held, r.place = "", atText
+	r.pending, r.state = "", atText
 	r.buffer = r.buffer[mark.text:]
 	r.beginEvent(mark.kind)
 }
@@ -209,19 +209,19 @@ func (r *EventReader) readContent(end bool) bool {
 		r.content(r.buffer[:width])
 	}
 	r.buffer = r.buffer[width:]
-	r.place = atLine
+	r.state = atLine
 	return true
 }
 
 // hold holds text back that is content unless an event or the end follows.
 func (r *EventReader) hold(text string) {
-	r.held += text
-	if len(r.held) > maxMark { // too long for the end of a fence
+	r.pending += text
+	if len(r.pending) > maxMark { // too long for the end of a fence
 		r.fence.closing = false
 	}
-	if keep := len(lastBreaks(r.held)); !r.fence.closing && len(r.held) > keep {
-		r.give(r.held[:len(r.held)-keep])
-		r.held = r.held[len(r.held)-keep:]
+	if keep := len(lastBreaks(r.pending)); !r.fence.closing && len(r.pending) > keep {
+		r.emit(r.pending[:len(r.pending)-keep])
+		r.pending = r.pending[len(r.pending)-keep:]
 	}
 }
 
@@ -247,11 +247,11 @@ func (r *EventReader) content(text string) {
 	if r.fence.closing { // the held-back fence line opened a code block
 		r.fence.closing, r.fence.inner = false, true
 	}
-	r.give(r.held + text)
-	r.held = ""
+	r.emit(r.pending + text)
+	r.pending = ""
 }
 
-func (r *EventReader) give(text string) {
+func (r *EventReader) emit(text string) {
 	r.text.WriteString(text)
 }
 

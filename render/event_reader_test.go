@@ -196,7 +196,7 @@ func TestReaderHoldsBackLittle(t *testing.T) {
 			reader.Write(begin)
 			for range 5000 {
 				reader.Write(endless)
-				if held := len(reader.buffer) + len(reader.held) + len(reader.fence.opening); held > 3*maxMark {
+				if held := len(reader.buffer) + len(reader.pending) + len(reader.fence.opening); held > 3*maxMark {
 					t.Fatalf("%q after %q: %d bytes are held back", endless, begin, held)
 				}
 			}

@@ -41,20 +41,20 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-func FuzzMendSurrogates(f *testing.F) {
+func FuzzRepairSurrogates(f *testing.F) {
 	f.Add([]byte(`"\ud83d\ude00 \ud83d \\ud83d \ude00\ud83d"`))
 	f.Add([]byte(`{"\uD800":"\u00e9\\\udc00"}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if !json.Valid(data) {
 			return
 		}
-		mended := mendSurrogates(data)
-		if !json.Valid(mended) || loneSurrogate(mended, 0) >= 0 {
-			t.Errorf("%q became %q", data, mended)
+		repaired := repairSurrogates(data)
+		if !json.Valid(repaired) || loneSurrogate(repaired, 0) >= 0 {
+			t.Errorf("%q became %q", data, repaired)
 		}
 		var before, after any
-		if json.Unmarshal(data, &before) == nil && json.Unmarshal(mended, &after) == nil && !reflect.DeepEqual(before, after) {
-			t.Errorf("%q means %v, but %q means %v", data, before, mended, after)
+		if json.Unmarshal(data, &before) == nil && json.Unmarshal(repaired, &after) == nil && !reflect.DeepEqual(before, after) {
+			t.Errorf("%q means %v, but %q means %v", data, before, repaired, after)
 		}
 	})
 }

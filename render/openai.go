@@ -175,6 +175,6 @@ func (w *openAIWriter) add(message openaichat.InputMessage, extra rawjson.Object
 		}
 		raw = append(append(raw[:len(raw)-1], ','), more[1:]...)
 	}
-	w.out = append(w.out, mendSurrogates(raw))
+	w.out = append(w.out, repairSurrogates(raw))
 	return nil
 }

@@ -9,19 +9,19 @@ import (
 // replacementEscape is U+FFFD as a JSON escape.
 const replacementEscape = `\ufffd`
 
-// mendSurrogates replaces each escaped lone surrogate, such as \ud83d, by the replacement character: APIs
+// repairSurrogates replaces each escaped lone surrogate, such as \ud83d, by the replacement character: APIs
 // refuse a request with one. Text that went through Go strings has none, but parts, arguments and vendor data
 // are sent unchanged. data must be valid JSON.
-func mendSurrogates(data []byte) []byte {
+func repairSurrogates(data []byte) []byte {
 	at := loneSurrogate(data, 0)
 	if at < 0 {
 		return data
 	}
-	mended := bytes.Clone(data)
-	for ; at >= 0; at = loneSurrogate(mended, at) {
-		copy(mended[at:], replacementEscape)
+	repaired := bytes.Clone(data)
+	for ; at >= 0; at = loneSurrogate(repaired, at) {
+		copy(repaired[at:], replacementEscape)
 	}
-	return mended
+	return repaired
 }
 
 // loneSurrogate returns the offset of the first lone surrogate escape at or after from, -1 when there is

@@ -19,11 +19,11 @@ func attachmentOf(kind string, raw json.RawMessage) Attachment {
 	var part mediaPart
 	_ = json.Unmarshal(raw, &part) // members of another type are ignored
 	a.Name = oneLine(string(cmp.Or(part.Name, part.File.Name, part.Title)), maxLabel)
-	place := string(cmp.Or(part.Image.URL, part.File.URL, part.File.Data, part.Source.URL, part.Audio.URL, part.Video.URL, part.FileURL, part.Data))
+	location := string(cmp.Or(part.Image.URL, part.File.URL, part.File.Data, part.Source.URL, part.Audio.URL, part.Video.URL, part.FileURL, part.Data))
 	id := string(cmp.Or(part.FileID, part.File.FileID, part.Source.FileID))
 	switch {
-	case isOneWord(place) && isWebAddress(place):
-		a.URL = place
+	case isOneWord(location) && isWebAddress(location):
+		a.URL = location
 	case isOneWord(id):
 		a.Ref = id
 	}

@@ -66,10 +66,10 @@ type candidate struct {
 }
 
 // choose chooses the important sentences, up to a number of characters.
-func choose(sentences []sentence, most int) {
+func choose(sentences []sentence, limit int) {
 	queue, weights := candidatesOf(sentences)
 	covered := map[string]bool{}
-	left := most
+	left := limit
 	taken := 0
 	take := func(c *candidate) {
 		sentences[c.index].taken = true

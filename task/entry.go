@@ -12,14 +12,14 @@ import (
 
 // The limits of a group's text: the calls of an assistant entry and their results.
 const (
-	maxToldText      = 1000 // characters of the text before the calls
-	maxToldArguments = 60   // characters of a call's arguments
-	maxToldResult    = 80   // characters of a result
-	maxToldCalls     = 8    // calls of a group
+	maxText      = 1000 // characters of the text before the calls
+	maxArguments = 60   // characters of a call's arguments
+	maxResult    = 80   // characters of a result
+	maxCalls     = 8    // calls of a group
 )
 
-// maxToldAttachments is the most attachments of a message; the first ones are kept.
-const maxToldAttachments = 10
+// maxAttachments is the most attachments of a message; the first ones are kept.
+const maxAttachments = 10
 
 // FromEntries converts entries of the log, in order, to the messages of a history. It omits system entries, hidden
 // entries and empty entries. A group becomes one line of the assistant: its text, its calls and their results. An
@@ -29,28 +29,28 @@ func FromEntries(entries []continuo.Entry) []Message {
 	var messages []Message
 	for i := 0; i < len(entries); i++ {
 		e := &entries[i]
-		told := entries[i : i+1]
+		group := entries[i : i+1]
 		var text string
 		role := Assistant
 		switch {
 		case e.Hidden:
 			continue
 		case e.Role == continuo.User:
-			role, text = User, saidBy(e)
+			role, text = User, userText(e)
 		case e.HasCalls():
 			results := resultsAfter(entries[i+1:])
-			told = entries[i : i+1+len(results)]
+			group = entries[i : i+1+len(results)]
 			i += len(results)
 			text = groupLine(e, results)
 		case e.Role == continuo.Assistant:
-			text = saidBy(e)
+			text = userText(e)
 		case e.Role == continuo.Tool: // its call is before the range
 			text = oneLine(e.ToolName, maxLabel) + " -> " + resultLine(e)
 		}
 		if strings.TrimSpace(text) != "" && !e.IsPlaceholder() {
 			messages = append(messages, Message{
 				Role: role, Content: named(e, text), Timestamp: timestampOf(e.CreatedAt),
-				Attachments: attachmentsOf(told),
+				Attachments: attachmentsOf(group),
 			})
 		}
 	}
@@ -70,8 +70,8 @@ func resultsAfter(entries []continuo.Entry) []continuo.Entry {
 	return entries[:end]
 }
 
-// saidBy is the text of an entry, with the reason before it if it is incomplete.
-func saidBy(e *continuo.Entry) string {
+// userText is the text of an entry, with the reason before it if it is incomplete.
+func userText(e *continuo.Entry) string {
 	text := entryText(e)
 	if e.Error == nil {
 		return text
@@ -111,18 +111,18 @@ func attachmentsOf(entries []continuo.Entry) []Attachment {
 		if e.Hidden || e.Redacted != nil {
 			continue
 		}
-		for place, part := range e.Content.Parts() {
+		for index, part := range e.Content.Parts() {
 			attached := attachmentOf(part.Type, part.Raw)
 			if attached.Type == "" {
 				continue
 			}
-			if len(attachments) == maxToldAttachments {
+			if len(attachments) == maxAttachments {
 				return attachments
 			}
 			if attached.URL == "" {
-				attached.Ref = partPath(e, place)
+				attached.Ref = partPath(e, index)
 			}
-			attached.Name = cmp.Or(attached.Name, mediaTypeOf(e, place))
+			attached.Name = cmp.Or(attached.Name, mediaTypeOf(e, index))
 			attachments = append(attachments, attached)
 		}
 	}
@@ -130,13 +130,13 @@ func attachmentsOf(entries []continuo.Entry) []Attachment {
 }
 
 // partPath is the API's path of a part of an entry's content.
-func partPath(e *continuo.Entry, place int) string {
-	return fmt.Sprintf("/api/conversations/%s/entries/%d/parts/%d", url.PathEscape(e.ConversationID), e.Seq, place)
+func partPath(e *continuo.Entry, index int) string {
+	return fmt.Sprintf("/api/conversations/%s/entries/%d/parts/%d", url.PathEscape(e.ConversationID), e.Seq, index)
 }
 
 // mediaTypeOf is the media type that the log has for a part stored as an object; the part's name is in that object.
-func mediaTypeOf(e *continuo.Entry, place int) string {
-	at := slices.IndexFunc(e.Attachments, func(a continuo.Attachment) bool { return a.Part == place })
+func mediaTypeOf(e *continuo.Entry, index int) string {
+	at := slices.IndexFunc(e.Attachments, func(a continuo.Attachment) bool { return a.Part == index })
 	if at < 0 {
 		return ""
 	}
@@ -145,21 +145,21 @@ func mediaTypeOf(e *continuo.Entry, place int) string {
 
 // groupLine writes a group on one line.
 func groupLine(e *continuo.Entry, results []continuo.Entry) string {
-	var told []string
+	var group []string
 	for i, call := range e.ToolCalls {
-		if i == maxToldCalls {
-			told = append(told, fmt.Sprintf("and %d more", len(e.ToolCalls)-i))
+		if i == maxCalls {
+			group = append(group, fmt.Sprintf("and %d more", len(e.ToolCalls)-i))
 			break
 		}
-		line := fmt.Sprintf("%s(%s) -> ", oneLine(call.Name, maxLabel), oneLine(call.Arguments, maxToldArguments))
+		line := fmt.Sprintf("%s(%s) -> ", oneLine(call.Name, maxLabel), oneLine(call.Arguments, maxArguments))
 		if result := resultOf(results, call.ID, i); result != nil {
 			line += resultLine(result)
 		} else {
 			line += "no result"
 		}
-		told = append(told, line)
+		group = append(group, line)
 	}
-	return strings.TrimSpace(oneLine(saidBy(e), maxToldText) + " called " + strings.Join(told, "; "))
+	return strings.TrimSpace(oneLine(userText(e), maxText) + " called " + strings.Join(group, "; "))
 }
 
 // resultOf finds the result of a call, nil if there is none to show. Imported calls may share an id or have none; then
@@ -190,7 +190,7 @@ func resultLine(e *continuo.Entry) string {
 		}
 		text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
 	}
-	text = oneLine(text, maxToldResult)
+	text = oneLine(text, maxResult)
 	switch {
 	case e.PartType == continuo.PartInterrupted:
 		return strings.TrimSpace("interrupted: " + text)

@@ -104,7 +104,7 @@ const maxAtOnce = 4
 // summarize makes the summaries of messages, several concurrently. The only error is that of a context that is done; no
 // summary is begun after that.
 func (s *shaper) summarize(ctx context.Context, messages []Message, shaped []Shaped, long []int) error {
-	told := counted{tell: s.progress, total: len(long)}
+	progress := counted{report: s.progress, total: len(long)}
 	fellBack := make([]bool, len(messages))
 	next := make(chan int)
 	var working sync.WaitGroup
@@ -113,7 +113,7 @@ func (s *shaper) summarize(ctx context.Context, messages []Message, shaped []Sha
 			for i := range next {
 				if ctx.Err() == nil {
 					fellBack[i] = s.summarizeOne(ctx, &messages[i], &shaped[i])
-					told.one()
+					progress.one()
 				}
 			}
 		})
@@ -158,8 +158,8 @@ func notSummarized(index int) Warning {
 
 // counted counts summaries and reports the count. It is safe for concurrent use.
 type counted struct {
-	tell  func(made, total int) // nil for none
-	total int
+	report func(made, total int) // nil for none
+	total  int
 
 	mu   sync.Mutex
 	made int
@@ -169,7 +169,7 @@ type counted struct {
 func (c *counted) one() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.made++; c.tell != nil {
-		c.tell(c.made, c.total)
+	if c.made++; c.report != nil {
+		c.report(c.made, c.total)
 	}
 }

@@ -233,12 +233,12 @@ func TestWarningsOfRelevance(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var told []string
+		var lines []string
 		for _, warning := range warnings {
-			told = append(told, fmt.Sprintf("%s: %s: %s", warning.Severity, warning.Message, warning.Suggestion))
+			lines = append(lines, fmt.Sprintf("%s: %s: %s", warning.Severity, warning.Message, warning.Suggestion))
 		}
-		if !slices.Equal(told, test.want) {
-			t.Errorf("%s: the warnings are\n%s", name, strings.Join(told, "\n"))
+		if !slices.Equal(lines, test.want) {
+			t.Errorf("%s: the warnings are\n%s", name, strings.Join(lines, "\n"))
 		}
 		history := made.Context.ConversationHistory
 		if len(history.Messages) > 50 || len(history.Messages) < 50 && len(test.want) > 0 && strings.HasPrefix(test.want[len(test.want)-1], "medium") {

@@ -39,7 +39,7 @@ func (d *Draft) Read(backward iter.Seq2[continuo.Entry, error]) error {
 	source, most := d.Task.Source, d.limits.orDefaults().MaxMessages
 	read := sourceRead{asked: *source, from: source.From}
 	var unit []continuo.Entry // an entry with the results that follow it
-	var told [][]Message      // of each unit, the newest first
+	var shown [][]Message     // of each unit, the newest first
 	entries, messages := 0, 0
 	for entry, err := range backward {
 		if err != nil {
@@ -56,13 +56,13 @@ func (d *Draft) Read(backward iter.Seq2[continuo.Entry, error]) error {
 		if read.more = d.Relevance == nil && messages >= most && len(found) > 0; read.more {
 			break
 		}
-		told, messages = append(told, found), messages+len(found)
+		shown, messages = append(shown, found), messages+len(found)
 		if read.from, unit = entry.Seq, nil; last {
 			break
 		}
 	}
-	slices.Reverse(told)
-	d.Messages, d.read, source.From = slices.Concat(told...), read, read.from
+	slices.Reverse(shown)
+	d.Messages, d.read, source.From = slices.Concat(shown...), read, read.from
 	return nil
 }
 

@@ -72,7 +72,7 @@ func Check(request Request, now time.Time, limits Limits) (Draft, []Warning, err
 // them (nil: [Extractive]); where it fails, Extractive makes the summary and a warning says so. The only error is that
 // of a context that is done.
 func (d *Draft) Shape(ctx context.Context, summarizer Summarizer) (Task, []Warning, error) {
-	messages, gaps, warnings := d.choose()
+	messages, gaps, warnings := d.selectMessages()
 	s := shaper{limits: d.limits.orDefaults(), summarizer: summarizer, progress: d.Progress}
 	if d.Compression == Semantic && summarizer == nil {
 		s.summarizer = Extractive{}
@@ -92,8 +92,8 @@ func (d *Draft) Shape(ctx context.Context, summarizer Summarizer) (Task, []Warni
 	return task, warnings, nil
 }
 
-// choose returns the messages that the history keeps, and where it drops some because of low relevance.
-func (d *Draft) choose() (messages []Message, gaps []Gap, warnings []Warning) {
+// selectMessages returns the messages that the history keeps, and where it drops some because of low relevance.
+func (d *Draft) selectMessages() (messages []Message, gaps []Gap, warnings []Warning) {
 	most := d.limits.orDefaults().MaxMessages
 	warnings = d.read.warnings(most)
 	if d.Relevance != nil {

@@ -189,21 +189,21 @@ func (c client) chat(ctx context.Context, id int64) (found chat, err error) {
 	return found, c.call(ctx, "getChat", callTime, map[string]any{"chat_id": id}, &found)
 }
 
-// standingIn is an account's membership in a group: a ChatMember.
-type standingIn struct {
+// membership is an account's membership in a group: a ChatMember.
+type membership struct {
 	Status   string `json:"status"`
 	IsMember bool   `json:"is_member"`         // only of a restricted member
 	MaySend  bool   `json:"can_send_messages"` // only of a restricted member
 }
 
-func (s standingIn) isAdmin() bool { return s.Status == "creator" || s.Status == "administrator" }
-func (s standingIn) isIn() bool {
+func (s membership) isAdmin() bool { return s.Status == "creator" || s.Status == "administrator" }
+func (s membership) isIn() bool {
 	return s.isAdmin() || s.Status == "member" || s.Status == "restricted" && s.IsMember
 }
-func (s standingIn) maySpeak() bool { return s.Status != "restricted" || s.MaySend }
+func (s membership) maySpeak() bool { return s.Status != "restricted" || s.MaySend }
 
-// standing fetches an account's membership in a group.
-func (c client) standing(ctx context.Context, chatID, userID int64) (found standingIn, err error) {
+// member fetches an account's membership in a group.
+func (c client) member(ctx context.Context, chatID, userID int64) (found membership, err error) {
 	return found, c.call(ctx, "getChatMember", callTime, map[string]any{"chat_id": chatID, "user_id": userID}, &found)
 }
 

@@ -128,6 +128,6 @@ const (
 
 // after is the delay after a number of failures: it doubles up to maxWait, and half of it is random.
 func after(failures int) time.Duration {
-	whole := backoff.Doubled(firstWait, maxWait, failures+1)
-	return whole/2 + rand.N(whole/2) //nolint:gosec // spreads callers, hides nothing
+	wait := backoff.Doubled(firstWait, maxWait, failures+1)
+	return wait/2 + rand.N(wait/2) //nolint:gosec // spreads callers, hides nothing
 }

@@ -104,15 +104,15 @@ func (c *checking) chat(ctx context.Context, me account) {
 	if found.Type == "private" {
 		return
 	}
-	standing, err := c.listener.standing(ctx, id, me.ID)
+	joined, err := c.listener.member(ctx, id, me.ID)
 	switch {
 	case err != nil:
 		c.find(true, "whether @%s is in the chat cannot be asked for: %v", me.Username, err)
-	case !standing.isIn():
+	case !joined.isIn():
 		c.find(true, "@%s is not in the chat: add it", me.Username)
-	case !standing.maySpeak():
+	case !joined.maySpeak():
 		c.find(true, "@%s may not write in the chat: let it", me.Username)
-	case !me.ReadsAll && !standing.isAdmin():
+	case !me.ReadsAll && !joined.isAdmin():
 		c.find(true, "@%s hears nothing but commands and replies in groups: write /setprivacy to BotFather, choose it, then Disable; take it out of the group, and add it again", me.Username)
 	}
 }
@@ -128,16 +128,16 @@ func (c *checking) roleIn(ctx context.Context, b *bot, role string, me account) 
 		}
 		return
 	}
-	standing, err := b.standing(ctx, c.options.ChatID, me.ID)
+	joined, err := b.member(ctx, c.options.ChatID, me.ID)
 	if refused, ok := errors.AsType[*apiError](err); ok && refused.Code < http.StatusInternalServerError && refused.Code != http.StatusTooManyRequests {
-		standing, err = standingIn{}, nil // the bot cannot see the chat
+		joined, err = membership{}, nil // the bot cannot see the chat
 	}
 	switch {
 	case err != nil:
 		c.find(false, "whether @%s, the bot of %s, is in the chat cannot be asked for: %v", me.Username, role, err)
-	case !standing.isIn():
+	case !joined.isIn():
 		c.find(false, "@%s, the bot of %s, is not in the chat: add it, or the listener speaks for it", me.Username, role)
-	case !standing.maySpeak():
+	case !joined.maySpeak():
 		c.find(false, "@%s, the bot of %s, may not write in the chat: let it, or the listener speaks for it", me.Username, role)
 	}
 }

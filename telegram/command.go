@@ -36,11 +36,11 @@ func offeredCommands() []offeredCommand {
 	}
 }
 
-var commandForm = regexp.MustCompile(`^/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]{1,64}))?(?:\s+|$)`)
+var commandPattern = regexp.MustCompile(`^/([A-Za-z0-9_]{1,32})(?:@([A-Za-z0-9_]{1,64}))?(?:\s+|$)`)
 
 // parseCommand parses a command; ok is false for any other text, such as a path.
 func parseCommand(text string) (c command, ok bool) {
-	found := commandForm.FindStringSubmatch(text)
+	found := commandPattern.FindStringSubmatch(text)
 	if found == nil {
 		return command{}, false
 	}
@@ -91,9 +91,9 @@ func (f *FrontEnd) command(ctx context.Context, u update, c command) error {
 	case "context":
 		return f.showContext(ctx, c.argument)
 	case "start", "help":
-		return f.tell(ctx, help(""))
+		return f.notify(ctx, help(""))
 	default:
-		return f.tell(ctx, help("There is no command /"+c.name+"."))
+		return f.notify(ctx, help("There is no command /"+c.name+"."))
 	}
 }
 
@@ -104,41 +104,41 @@ func unkeyed(do func(context.Context) (string, error)) func(context.Context, str
 
 // change executes a command that changes something, once per update, and replies with the result.
 func (f *FrontEnd) change(ctx context.Context, u update, do func(context.Context, string) (string, error)) error {
-	said, err := do(ctx, f.key(u))
+	answer, err := do(ctx, f.key(u))
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
-		return f.tell(ctx, refused.Reason)
+		return f.notify(ctx, refused.Reason)
 	}
 	if err != nil {
 		return fmt.Errorf("carry the command out: %w", err)
 	}
-	return f.tell(ctx, said)
+	return f.notify(ctx, answer)
 }
 
 // show replies with what a command reads. A failure is reported too: the person can send the command again.
 func (f *FrontEnd) show(ctx context.Context, read func(context.Context) (string, error)) error {
 	bounded, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	said, err := read(bounded)
+	answer, err := read(bounded)
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
-		return f.tell(ctx, refused.Reason)
+		return f.notify(ctx, refused.Reason)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		f.log.ErrorContext(ctx, "telegram_command_failed", "error", err.Error())
-		return f.tell(ctx, "That could not be read. Please try again.")
+		return f.notify(ctx, "That could not be read. Please try again.")
 	}
-	return f.tell(ctx, said)
+	return f.notify(ctx, answer)
 }
 
 func (f *FrontEnd) showContext(ctx context.Context, role string) error {
 	if role == "" || strings.ContainsAny(role, " \n\t") {
-		return f.tell(ctx, "Which role? Write /context ROLE; /roles lists them.")
+		return f.notify(ctx, "Which role? Write /context ROLE; /roles lists them.")
 	}
 	return f.show(ctx, func(ctx context.Context) (string, error) {
-		said, err := f.crew.Context(ctx, role)
-		return f.newest(said), err
+		answer, err := f.crew.Context(ctx, role)
+		return f.newest(answer), err
 	})
 }
 

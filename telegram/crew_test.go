@@ -44,14 +44,14 @@ func (l *crewLog) add(events ...telegram.Event) {
 	l.changed = make(chan struct{})
 }
 
-// tell appends events.
-func (l *crewLog) tell(events ...telegram.Event) {
+// emit appends events.
+func (l *crewLog) emit(events ...telegram.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.add(events...)
 }
 
-func (l *crewLog) heard() []string {
+func (l *crewLog) messages() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.said)

@@ -64,8 +64,8 @@ type FrontEnd struct {
 }
 
 var (
-	tokenForm  = regexp.MustCompile(`^([0-9]{1,20}):[A-Za-z0-9_-]{1,200}$`)
-	secretForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+	tokenPattern  = regexp.MustCompile(`^([0-9]{1,20}):[A-Za-z0-9_-]{1,200}$`)
+	secretPattern = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
 )
 
 // New makes a front end. It makes no calls before [FrontEnd.Run].
@@ -80,7 +80,7 @@ func New(crew Crew, options Options) (*FrontEnd, error) {
 	}
 	f := &FrontEnd{
 		crew: crew, options: options, log: options.Log, roles: map[string]*bot{}, ignored: map[int64]bool{},
-		handling: make(chan struct{}, 1), botID: tokenForm.FindStringSubmatch(options.Token)[1],
+		handling: make(chan struct{}, 1), botID: tokenPattern.FindStringSubmatch(options.Token)[1],
 	}
 	f.listener = f.bot("listener", options.Token)
 	for role, token := range options.RoleTokens {
@@ -94,12 +94,12 @@ func (f *FrontEnd) bot(name, token string) *bot {
 }
 
 func (o Options) check() error {
-	if !tokenForm.MatchString(o.Token) {
+	if !tokenPattern.MatchString(o.Token) {
 		return errors.New("the listener's token has not the form of one (123456:ABC…): take it over from BotFather as it is")
 	}
 	seen := map[string]string{o.Token: "the listener"}
 	for role, token := range o.RoleTokens {
-		if !tokenForm.MatchString(token) {
+		if !tokenPattern.MatchString(token) {
 			return fmt.Errorf("the token of the role %s has not the form of one (123456:ABC…): take it over from BotFather as it is", role)
 		}
 		if other, ok := seen[token]; ok {
@@ -119,7 +119,7 @@ func (o Options) check() error {
 	if base, err := url.Parse(o.URL); err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
 		return errors.New("the URL of the Bot API is not one: it begins with https://")
 	}
-	if o.Webhook != nil && !secretForm.MatchString(o.Webhook.Secret) {
+	if o.Webhook != nil && !secretPattern.MatchString(o.Webhook.Secret) {
 		return errors.New("the webhook's secret has 1 to 256 letters, digits, _ and -")
 	}
 	return nil

@@ -59,7 +59,7 @@ func TestOverTheNetwork(t *testing.T) {
 	if err := front.stop(); err != nil {
 		t.Error(err)
 	}
-	s.expect("the crew heard", s.log.heard(), "Eve: one", "Eve: two")
+	s.expect("the crew heard", s.log.messages(), "Eve: one", "Eve: two")
 	s.expect("sent was", slices.Compact(s.wrote(group)), "ann_bot: Ann\nto one", "ann_bot: Ann\nto two")
 	s.check()
 }

@@ -150,7 +150,7 @@ func (s *scene) checkKilled(names []string, unsure int) {
 				"crew_bot: Bob\nshort to "+text, "crew_bot: Ann did not answer: at "+text)
 		}
 	}
-	s.expect(where+", the crew heard", s.log.heard(), heard...)
+	s.expect(where+", the crew heard", s.log.messages(), heard...)
 	if s.log.resets != len(names)+1 {
 		s.t.Errorf("%s, it was reset %d times", where, s.log.resets)
 	}

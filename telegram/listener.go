@@ -8,9 +8,9 @@ import (
 	"github.com/continuo-log/continuo/internal/backoff"
 )
 
-// standBy is how long to leave the bot's updates to another program that receives them; up to as much again is added at
-// random.
-const standBy = 5 * time.Second
+// standbyWait is how long to leave the bot's updates to another program that receives them; up to as much again is
+// added at random.
+const standbyWait = 5 * time.Second
 
 // poll receives updates and sends answers while no other program receives the bot's updates. While another does, it
 // sends nothing: that program sends.
@@ -32,9 +32,9 @@ func (f *FrontEnd) poll(ctx context.Context) error {
 			running = nil
 			f.log.WarnContext(ctx, "telegram_standby", "error", err.Error(), "reason", "another program gets the updates of the bot")
 			p = polling{frontEnd: f}
-			err = backoff.Wait(ctx, standBy+rand.N(standBy)) //nolint:gosec // spreads callers, hides nothing
+			err = backoff.Wait(ctx, standbyWait+rand.N(standbyWait)) //nolint:gosec // spreads callers, hides nothing
 		case err != nil:
-			err = p.rest(ctx, err)
+			err = p.pause(ctx, err)
 		default:
 			if running == nil {
 				running = f.startDelivering(ctx, fail)
@@ -52,11 +52,11 @@ type polling struct {
 	frontEnd *FrontEnd
 	// offset confirms the updates before it; 0 none. It returns to 0 when they are known to be confirmed: after a week
 	// without updates Telegram continues with any id, and a higher offset would confirm updates that were never received.
-	offset   int64
-	wait     time.Duration // how long Telegram holds the next poll open; 0 at first, to see soon which program receives the updates
-	failures int           // of the newest polls
-	held     int           // how often the first unconfirmed update has failed
-	overtook map[int64]bool
+	offset       int64
+	wait         time.Duration // how long Telegram holds the next poll open; 0 at first, to see soon which program receives the updates
+	failures     int           // of the newest polls
+	heldFailures int           // how often the first unconfirmed update has failed
+	overtook     map[int64]bool
 }
 
 // next polls for updates. After an empty response that comes at once, which no long poll gives, it waits.
@@ -78,7 +78,7 @@ func (p *polling) next(ctx context.Context) ([]update, error) {
 func (p *polling) take(ctx context.Context, updates []update) error {
 	p.failures, p.wait = 0, p.frontEnd.options.PollTime
 	if len(updates) == 0 {
-		p.offset, p.held, p.overtook = 0, 0, nil
+		p.offset, p.heldFailures, p.overtook = 0, 0, nil
 	}
 	for i, u := range updates {
 		err := error(nil)
@@ -90,15 +90,15 @@ func (p *polling) take(ctx context.Context, updates []update) error {
 		if err != nil {
 			return p.hold(ctx, u, err, updates[i+1:])
 		}
-		p.held = 0
+		p.heldFailures = 0
 		delete(p.overtook, u.ID)
 		p.offset = u.ID + 1
 	}
 	return nil
 }
 
-// tellAfter is how often an update is tried before the person is told that it waits: it takes about two seconds.
-const tellAfter = 3
+// notifyAfter is how often an update is tried before the person is told that it waits: it takes about two seconds.
+const notifyAfter = 3
 
 // hold leaves a failed update for the next poll, and waits.
 func (p *polling) hold(ctx context.Context, u update, failure error, behind []update) error {
@@ -106,10 +106,10 @@ func (p *polling) hold(ctx context.Context, u update, failure error, behind []up
 		return ctx.Err()
 	}
 	f := p.frontEnd
-	p.held++
-	f.log.ErrorContext(ctx, "telegram_update_failed", "update_id", u.ID, "error", failure.Error(), "failures", p.held)
-	if p.held == tellAfter {
-		_ = f.tell(ctx, saidWaits) // optional
+	p.heldFailures++
+	f.log.ErrorContext(ctx, "telegram_update_failed", "update_id", u.ID, "error", failure.Error(), "failures", p.heldFailures)
+	if p.heldFailures == notifyAfter {
+		_ = f.notify(ctx, replyWaiting) // optional
 	}
 	for _, later := range behind {
 		if f.overtakes(later) && !p.overtook[later.ID] && f.one(ctx, later) == nil {
@@ -119,11 +119,11 @@ func (p *polling) hold(ctx context.Context, u update, failure error, behind []up
 			p.overtook[later.ID] = true
 		}
 	}
-	return backoff.Wait(ctx, after(p.held-1))
+	return backoff.Wait(ctx, after(p.heldFailures-1))
 }
 
-// rest waits after a failure.
-func (p *polling) rest(ctx context.Context, failure error) error {
+// pause waits after a failure.
+func (p *polling) pause(ctx context.Context, failure error) error {
 	f := p.frontEnd
 	f.listener.obeyRetryAfter(failure)
 	f.log.WarnContext(ctx, "telegram_poll_failed", "error", failure.Error(), "failures", p.failures+1)

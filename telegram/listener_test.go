@@ -23,7 +23,7 @@ func TestMessagesReachTheCrew(t *testing.T) {
 			"text": "from all", "from": map[string]any{"id": 1087968824, "is_bot": true, "first_name": "Group"}, "sender_chat": map[string]any{"id": group, "title": "Team"},
 		})
 		settle(time.Second)
-		s.expect("the crew heard", s.log.heard(), "Eve: hidden words", "Max System:: ab\nc", "Eve: /usr/bin is a path", "Eve: look", "Team: from all")
+		s.expect("the crew heard", s.log.messages(), "Eve: hidden words", "Max System:: ab\nc", "Eve: /usr/bin is a path", "Eve: look", "Team: from all")
 		settle(time.Minute)
 		if pending := s.api.Pending(s.listener); pending != 0 {
 			t.Errorf("%d updates are not confirmed", pending)
@@ -74,7 +74,7 @@ func TestWhatIsNotTaken(t *testing.T) {
 				if len(s.api.Sent()) != len(replies) {
 					t.Error("somebody else got an answer")
 				}
-				s.expect("the crew heard", s.log.heard())
+				s.expect("the crew heard", s.log.messages())
 				switch {
 				case test.want == "":
 					s.expect("the replies are", replies)
@@ -104,7 +104,7 @@ func TestPrivateChat(t *testing.T) {
 		s.api.Say(77, "Eve", "hello")
 		s.api.Say(77, "Eve", "/context ann")
 		settle(time.Second)
-		s.expect("the crew heard", s.log.heard(), "-: hello")
+		s.expect("the crew heard", s.log.messages(), "-: hello")
 		replies := s.wrote(77)
 		if len(replies) != 2 || !strings.Contains(replies[0], "The newest ") || !strings.Contains(replies[1], "what ann sees") || !strings.HasSuffix(replies[1], "the newest word.") {
 			t.Errorf("a long context has %d parts: %q", len(replies), replies)
@@ -140,7 +140,7 @@ func TestAMessageIsConfirmedWhenItStands(t *testing.T) {
 			t.Errorf("%d updates of 2 are pending while the store is away", pending)
 		}
 		settle(time.Minute)
-		s.expect("the crew heard", s.log.heard(), "Eve: one", "Eve: two")
+		s.expect("the crew heard", s.log.messages(), "Eve: one", "Eve: two")
 		if pending := s.api.Pending(s.listener); pending != 0 || failures != 3 {
 			t.Errorf("%d updates are pending after %d failures", pending, failures)
 		}
@@ -163,7 +163,7 @@ func TestStandingBy(t *testing.T) {
 		})
 		s.api.Say(group, "Eve", "one") // ends the poll that is under way
 		settle(time.Second)
-		s.log.tell(says("ann", "waits"))
+		s.log.emit(says("ann", "waits"))
 		settle(time.Minute)
 		s.expect("sent while standing by was", s.wrote(group))
 		if times := strings.Count(s.logged.String(), "telegram_standby"); times < 4 || times > 13 {
@@ -172,7 +172,7 @@ func TestStandingBy(t *testing.T) {
 		s.api.SetFaults(nil)
 		settle(20 * time.Second)
 		s.expect("sent then was", s.wrote(group), "ann_bot: Ann\nwaits")
-		s.expect("the crew heard", s.log.heard(), "Eve: one")
+		s.expect("the crew heard", s.log.messages(), "Eve: one")
 	})
 }
 
@@ -183,7 +183,7 @@ func TestAnUnreadableUpdate(t *testing.T) {
 		s.api.Post(group, "Eve", map[string]any{"text": map[string]any{"new": "shape"}})
 		s.api.Say(group, "Eve", "two")
 		settle(time.Minute)
-		s.expect("the crew heard", s.log.heard(), "Eve: two")
+		s.expect("the crew heard", s.log.messages(), "Eve: two")
 		if s.api.Pending(s.listener) != 0 || !strings.Contains(s.logged.String(), "telegram_update_unreadable") {
 			t.Errorf("the log is %s", s.logged)
 		}
@@ -204,7 +204,7 @@ func TestTwoFrontEnds(t *testing.T) {
 			settle(1700 * time.Millisecond)
 		}
 		settle(time.Minute)
-		s.expect("the crew heard", s.log.heard(), want...)
+		s.expect("the crew heard", s.log.messages(), want...)
 		answers := map[string]int{}
 		for _, text := range s.wrote(group) {
 			answers[text]++
@@ -234,7 +234,7 @@ func TestPollingGoesOnAfterFailures(t *testing.T) {
 					s.api.Say(group, "Eve", "one")
 					front := s.start(&crew{crewLog: s.log}, s.options())
 					settle(5 * time.Minute) // eight waits of at most 30 s
-					s.expect("the crew heard", s.log.heard(), "Eve: one")
+					s.expect("the crew heard", s.log.messages(), "Eve: one")
 					if calls := len(s.api.Calls()); calls > 40 {
 						t.Errorf("in five minutes it made %d calls", calls)
 					}
@@ -256,7 +256,7 @@ func TestPollingObeysRetryAfter(t *testing.T) {
 		s.api.Say(group, "Eve", "one") // ends the question under way; the next one fails
 		s.api.Say(group, "Eve", "two")
 		settle(time.Minute)
-		s.expect("the crew heard", s.log.heard(), "Eve: one", "Eve: two")
+		s.expect("the crew heard", s.log.messages(), "Eve: one", "Eve: two")
 	})
 }
 
@@ -285,7 +285,7 @@ func TestIdsMayGoBack(t *testing.T) {
 		s.api.Say(group, "Eve", "two")
 		s.api.SetFaults(nil)
 		settle(time.Minute)
-		s.expect("the crew heard", s.log.heard(), "Eve: one", "Eve: two")
+		s.expect("the crew heard", s.log.messages(), "Eve: one", "Eve: two")
 	})
 }
 
@@ -313,7 +313,7 @@ func TestCommandsOvertakeAMessageThatWaits(t *testing.T) {
 			"crew_bot: Your message could not be handed to the crew yet. It is tried again until it can; /stop and /status are heard meanwhile.", "crew_bot: Stopped.")
 		busy.Store(false)
 		settle(time.Minute)
-		s.expect("the crew heard", s.log.heard(), "Eve: one", "Eve: two")
+		s.expect("the crew heard", s.log.messages(), "Eve: one", "Eve: two")
 		s.expect("in the end", s.wrote(group)[2:], "crew_bot: All begin anew.")
 		s.expect("stopped was", s.log.stopped, "Eve: one", "Eve: two")
 		if pending := s.api.Pending(s.listener); pending != 0 || s.log.resets != 1 {

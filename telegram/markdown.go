@@ -77,7 +77,7 @@ func scan(source string, limit int) (spans []span) {
 		r := renderer{source: []byte(piece.text), maxURL: limit / 4}
 		r.blocks(markdown.Parse(text.NewReader(r.source)))
 		spans = join(spans, separator, r.spans, piece.fence != "")
-		separator = piece.behind
+		separator = piece.trailing
 	}
 	return spans
 }
@@ -105,7 +105,7 @@ type renderer struct {
 	indent string // of lines in a list
 }
 
-func (r *renderer) write(words string) { r.spans = appendSpan(r.spans, r.style, words) }
+func (r *renderer) write(text string) { r.spans = appendSpan(r.spans, r.style, text) }
 
 // as renders with a modified style.
 func (r *renderer) as(change func(*style), render func()) {
@@ -192,14 +192,14 @@ func (r *renderer) paragraph(n ast.Node) {
 		return
 	}
 	if header > 0 {
-		r.words(strings.Join(lines[:header], "\n"))
+		r.writeText(strings.Join(lines[:header], "\n"))
 		r.write("\n")
 	}
 	r.code(layOut(lines[header:]), "")
 }
 
-// words renders Markdown without blocks.
-func (r *renderer) words(source string) {
+// writeText renders Markdown without blocks.
+func (r *renderer) writeText(source string) {
 	inner := renderer{source: []byte(source), maxURL: r.maxURL, style: r.style, indent: r.indent}
 	for n := inlineMarkdown.Parse(text.NewReader(inner.source)).FirstChild(); n != nil; n = n.NextSibling() {
 		inner.inlines(n)

@@ -12,9 +12,9 @@ const maxPiece = 8 << 10
 
 // piece is a part of a text that is parsed by itself.
 type piece struct {
-	text   string
-	fence  string // the fence line of the block of code that the piece begins in; "" for none
-	behind string // the line feeds after it
+	text     string
+	fence    string // the fence line of the block of code that the piece begins in; "" for none
+	trailing string // the line feeds after it
 }
 
 // fenceLine matches the first or last line of a block of code.
@@ -81,5 +81,5 @@ func (c *cutter) cut(line int) {
 func (c *cutter) piece(end int) piece {
 	whole := c.text[c.start:end]
 	text := strings.TrimRight(whole, "\n")
-	return piece{text: text, fence: c.within, behind: whole[len(text):min(len(whole), len(text)+2)]}
+	return piece{text: text, fence: c.within, trailing: whole[len(text):min(len(whole), len(text)+2)]}
 }

@@ -22,8 +22,8 @@ type quotation struct {
 	Text string `json:"text"`
 }
 
-// elsewhere is a message of another chat that a reply answers: an ExternalReplyInfo.
-type elsewhere struct {
+// externalReply is a message of another chat that a reply answers: an ExternalReplyInfo.
+type externalReply struct {
 	Origin origin `json:"origin"`
 }
 
@@ -43,29 +43,29 @@ const (
 // maxQuoted is how many characters of a message a reply to it repeats.
 const maxQuoted = 300
 
-// told formats a message for the roles: with the text that it replies to, or under the name of the original sender of a
-// forwarded message. The person's own lines that look like such headers get a backslash.
-func (f *FrontEnd) told(m *message, text string) string {
+// withQuote formats a message for the roles: with the text that it replies to, or under the name of the original sender
+// of a forwarded message. The person's own lines that look like such headers get a backslash.
+func (f *FrontEnd) withQuote(m *message, text string) string {
 	if m.Forward != nil {
 		return forwardedFrom + m.Forward.name() + "]\n" + quote(text)
 	}
-	who, words, ok := f.repliedTo(m)
+	who, quoted, ok := f.repliedTo(m)
 	if !ok {
 		return escapeHeaders(text, false)
 	}
 	header := repliesTo + who + "]\n"
-	if !plaintext.IsBlank(words) {
-		header += quote(shorten(strings.TrimSpace(clean(words)), maxQuoted)) + "\n"
+	if !plaintext.IsBlank(quoted) {
+		header += quote(shorten(strings.TrimSpace(clean(quoted)), maxQuoted)) + "\n"
 	}
 	return header + escapeHeaders(text, true)
 }
 
 // repliedTo returns the writer of the message that m answers, and its relevant text; ok is false if m is no reply.
-func (f *FrontEnd) repliedTo(m *message) (who, words string, ok bool) {
+func (f *FrontEnd) repliedTo(m *message) (who, quoted string, ok bool) {
 	switch replied := m.ReplyTo; {
 	case replied != nil:
-		who, words = f.writer(replied)
-		if words == "" && !replied.has() && m.Quote == nil {
+		who, quoted = f.writer(replied)
+		if quoted == "" && !replied.has() && m.Quote == nil {
 			return "", "", false // Telegram's service message, such as the beginning of a topic
 		}
 	case m.External != nil:
@@ -74,33 +74,33 @@ func (f *FrontEnd) repliedTo(m *message) (who, words string, ok bool) {
 		return "", "", false
 	}
 	if m.Quote != nil {
-		words = m.Quote.Text
+		quoted = m.Quote.Text
 	}
-	return who, words, true
+	return who, quoted, true
 }
 
 // writer returns the writer of a message, and its text. For a role's answer the writer is the role, whichever bot has
 // sent it.
-func (f *FrontEnd) writer(m *message) (who, words string) {
-	words = cmp.Or(m.Text, m.Caption)
+func (f *FrontEnd) writer(m *message) (who, quoted string) {
+	quoted = cmp.Or(m.Text, m.Caption)
 	switch {
 	case m.Forward != nil:
-		return m.Forward.name(), words
+		return m.Forward.name(), quoted
 	case m.isBots():
-		name, words := f.roleOf(m)
-		return "Assistant" + inBrackets(name), words
+		name, quoted := f.roleOf(m)
+		return "Assistant" + inBrackets(name), quoted
 	default:
-		return "User" + inBrackets(m.name()), words
+		return "User" + inBrackets(m.name()), quoted
 	}
 }
 
 // roleOf returns the display name of the role whose answer a bot has sent, and the answer without the name above it.
 // The name is "" where it cannot be determined, as for a later part of an answer that the listener has sent.
-func (f *FrontEnd) roleOf(m *message) (name, words string) {
+func (f *FrontEnd) roleOf(m *message) (name, quoted string) {
 	header, rest, _ := strings.Cut(m.Text, "\n")
 	isHeader := slices.Contains(m.Entities, entity{"underline", 0, countUnits(header)})
 	for role, token := range f.options.RoleTokens {
-		if tokenForm.FindStringSubmatch(token)[1] == m.From.id() {
+		if tokenPattern.FindStringSubmatch(token)[1] == m.From.id() {
 			name = cmp.Or(f.options.DisplayNames[role], role)
 		}
 	}
@@ -150,11 +150,11 @@ func inBrackets(name string) string {
 func quote(text string) string { return "> " + strings.ReplaceAll(text, "\n", "\n> ") }
 
 // shorten truncates a text to a number of characters.
-func shorten(text string, most int) string {
-	if utf8.RuneCountInString(text) <= most {
+func shorten(text string, limit int) string {
+	if utf8.RuneCountInString(text) <= limit {
 		return text
 	}
-	return strings.TrimSpace(string([]rune(text)[:most-1])) + "…"
+	return strings.TrimSpace(string([]rune(text)[:limit-1])) + "…"
 }
 
 // escapeHeaders puts a backslash before the person's lines that look like one of our headers and, after a quote, before
@@ -184,11 +184,11 @@ func looksLikeHeader(line string) bool {
 }
 
 // lettersOf returns the first letters of a line in the form that they look like.
-func lettersOf(line string, most int) string {
+func lettersOf(line string, limit int) string {
 	var head strings.Builder
 	for _, r := range line {
 		if r = plaintext.PlainRune(r); r >= 'a' && r <= 'z' {
-			if head.WriteRune(r); head.Len() == most {
+			if head.WriteRune(r); head.Len() == limit {
 				break
 			}
 		}

@@ -117,7 +117,7 @@ func TestRepliesAndForwards(t *testing.T) {
 			play(t, func(s *scene) {
 				s.api.Post(group, "Eve", test.fields)
 				settle(time.Second)
-				s.expect("the crew heard", s.log.heard(), "Eve: "+test.want)
+				s.expect("the crew heard", s.log.messages(), "Eve: "+test.want)
 			})
 		})
 	}

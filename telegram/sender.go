@@ -89,7 +89,7 @@ func (f *FrontEnd) sendEvent(ctx context.Context, event Event, delivered Deliver
 	if len(parts) == 0 {
 		return delivered, nil
 	}
-	by := f.voice(event)
+	by := f.botFor(event)
 	for i := delivered.Parts; i < len(parts)-1; i++ {
 		var err error
 		if by, err = f.speak(ctx, by, parts[i]); err != nil {
@@ -128,8 +128,8 @@ func (f *FrontEnd) parts(event Event) []part {
 	}
 }
 
-// voice returns the bot that sends an event: a role's own bot sends only the role's answers.
-func (f *FrontEnd) voice(event Event) *bot {
+// botFor returns the bot that sends an event: a role's own bot sends only the role's answers.
+func (f *FrontEnd) botFor(event Event) *bot {
 	if event.Kind == EventAnswer || event.Kind == EventSpeaking {
 		return cmp.Or(f.roles[event.Role], f.listener)
 	}
@@ -164,8 +164,9 @@ func (f *FrontEnd) speak(ctx context.Context, by *bot, p part) (*bot, error) {
 	return f.listener, f.speakAsListener(ctx, p)
 }
 
-// saidUnsent replaces a part that Telegram refuses. In a chat that does not exist, Telegram refuses this text as well.
-const saidUnsent = "(A part of this answer cannot be shown here. It stands in the log.)"
+// partNotShown replaces a part that Telegram refuses. In a chat that does not exist, Telegram refuses this text as
+// well.
+const partNotShown = "(A part of this answer cannot be shown here. It stands in the log.)"
 
 // speakAsListener sends a part until Telegram accepts it or its replacement. Nothing is skipped: a chat that the
 // listener is not in blocks the answers until it is.
@@ -176,7 +177,7 @@ func (f *FrontEnd) speakAsListener(ctx context.Context, p part) error {
 			return err
 		}
 		refused, _ := errors.AsType[*apiError](err)
-		if refused.Code == http.StatusBadRequest && refused.MigrateTo == 0 && f.send(ctx, f.listener, split("", verbatim(saidUnsent), maxUnits)[0]) == nil {
+		if refused.Code == http.StatusBadRequest && refused.MigrateTo == 0 && f.send(ctx, f.listener, split("", verbatim(partNotShown), maxUnits)[0]) == nil {
 			f.log.ErrorContext(ctx, "telegram_part_refused", "error", err.Error())
 			return nil
 		}

@@ -14,7 +14,7 @@ import (
 
 func TestWhoSays(t *testing.T) {
 	play(t, func(s *scene) {
-		s.log.tell(
+		s.log.emit(
 			says("ann", "By *ann*, v1.0"),
 			telegram.Event{Kind: telegram.EventPassed, Role: "ann", Text: "....."},
 			says("bob", "By the listener"),
@@ -45,10 +45,10 @@ func TestTheListenerStandsIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(s *scene) {
 				test.away(s)
-				s.log.tell(says("ann", strings.Repeat("long words ", 500)), says("ann", "two"))
+				s.log.emit(says("ann", strings.Repeat("long words ", 500)), says("ann", "two"))
 				settle(time.Second)
 				test.back(s)
-				s.log.tell(says("ann", "three"))
+				s.log.emit(says("ann", "three"))
 				settle(time.Second)
 				var by []string
 				for _, sent := range s.api.Sent() {
@@ -77,7 +77,7 @@ func TestFailuresOfSending(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(s *scene) {
 				s.api.SetFaults(failOn("sendMessage", 2, 3, test.fault))
-				s.log.tell(says("ann", "one"), says("ann", "two"), says("bob", "three"))
+				s.log.emit(says("ann", "one"), says("ann", "two"), says("bob", "three"))
 				settle(2 * time.Minute)
 				got := s.wrote(group)
 				s.expect("each once, sent was", slices.Compact(slices.Clone(got)), "ann_bot: Ann\none", "ann_bot: Ann\ntwo", "crew_bot: Bob\nthree")
@@ -94,7 +94,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 	play(t, func(s *scene) {
 		settle(time.Second)
 		s.api.SetFaults(failOn("sendMessage", 1, 1, telegramtest.Fault{Status: http.StatusTooManyRequests, RetryAfter: 45}))
-		s.log.tell(says("bob", "one"))
+		s.log.emit(says("bob", "one"))
 		begin := time.Now()
 		settle(time.Second)
 		s.api.Say(group, "Eve", "/status") // the same bot replies, and waits too
@@ -127,7 +127,7 @@ func TestRefusedMessages(t *testing.T) {
 			play(t, func(s *scene) {
 				settle(time.Second)
 				s.api.SetFaults(failOn("sendMessage", test.first, test.last, test.fault))
-				s.log.tell(says("bob", "see `x.y`."))
+				s.log.emit(says("bob", "see `x.y`."))
 				settle(5 * time.Minute)
 				s.expect("sent was", s.wrote(group), test.want)
 				if s.log.delivered.Seq != 1 {
@@ -151,7 +151,7 @@ func TestGoesOnWithinAnAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newScene(t)
-				s.log.tell(telegram.Event{Kind: telegram.EventPassed, Role: "bob"}, says("ann", strings.Repeat("some words ", 500)))
+				s.log.emit(telegram.Event{Kind: telegram.EventPassed, Role: "bob"}, says("ann", strings.Repeat("some words ", 500)))
 				s.log.delivered = test.delivered
 				options := s.options()
 				options.MaxMessageLength = test.limit
@@ -175,13 +175,13 @@ func TestGoesOnWithinAnAnswer(t *testing.T) {
 // A role that is speaking is seen writing until it has answered.
 func TestTyping(t *testing.T) {
 	play(t, func(s *scene) {
-		s.log.tell(telegram.Event{Kind: telegram.EventSpeaking, Role: "ann"})
+		s.log.emit(telegram.Event{Kind: telegram.EventSpeaking, Role: "ann"})
 		settle(10 * time.Second)
 		typed := s.api.Typed(s.ann)
 		if typed < 2 || s.api.Typed(s.listener) != 0 {
 			t.Errorf("in 10 s the role was seen writing %d times", typed)
 		}
-		s.log.tell(says("ann", "done"))
+		s.log.emit(says("ann", "done"))
 		settle(time.Minute)
 		if after := s.api.Typed(s.ann); after != typed {
 			t.Errorf("it went on writing: %d", after-typed)
@@ -204,7 +204,7 @@ func TestEndsAfterTheMessageUnderWay(t *testing.T) {
 			s.api.ServeHTTP(w, r)
 		}))
 		front := s.start(&crew{crewLog: s.log}, options)
-		s.log.tell(says("ann", "one"), says("ann", "two"))
+		s.log.emit(says("ann", "one"), says("ann", "two"))
 		synctest.Wait()
 		front.cancel()
 		settle(time.Second)

@@ -25,7 +25,7 @@ func split(header string, spans []span, limit int) (parts []part) {
 	limit = min(max(limit, minUnits), maxUnits)
 	header = headerOf(header, limit)
 	s := splitter{spans: spans, limit: limit}
-	for at := s.skip(place{}); at.span < len(s.spans); {
+	for at := s.skip(splitPoint{}); at.span < len(s.spans); {
 		var used int
 		if header != "" {
 			used = countUnits(headline(header)) + 1
@@ -70,11 +70,11 @@ type splitter struct {
 	limit int
 }
 
-// place is a position in spans. The position after a span's last rune is the beginning of the next span.
-type place struct{ span, offset int }
+// splitPoint is a position in spans. The position after a span's last rune is the beginning of the next span.
+type splitPoint struct{ span, offset int }
 
 // skip skips white space, except for the indentation of code.
-func (s *splitter) skip(at place) place {
+func (s *splitter) skip(at splitPoint) splitPoint {
 	for at.span < len(s.spans) {
 		current := s.spans[at.span]
 		r, size := utf8.DecodeRuneInString(current.text[at.offset:])
@@ -86,9 +86,9 @@ func (s *splitter) skip(at place) place {
 	return at
 }
 
-func (s *splitter) after(at place, size int) place {
+func (s *splitter) after(at splitPoint, size int) splitPoint {
 	if at.offset += size; at.offset >= len(s.spans[at.span].text) {
-		return place{at.span + 1, 0}
+		return splitPoint{at.span + 1, 0}
 	}
 	return at
 }
@@ -99,15 +99,15 @@ type seam uint8
 const (
 	seamRune seam = iota // within what people see as one character
 	seamCharacter
-	seamWord
+	seamSpace
 	seamLine
 	seamParagraph
 	seams
 )
 
 // reach returns the end of the part that begins at a position and has used some of its units already.
-func (s *splitter) reach(from place, used int) place {
-	var last [seams]place // for each seam its last position, and the size of the part that would end there
+func (s *splitter) reach(from splitPoint, used int) splitPoint {
+	var last [seams]splitPoint // for each seam its last position, and the size of the part that would end there
 	var cost [seams]int
 	var before rune
 	var first, ofLine int
@@ -128,25 +128,25 @@ func (s *splitter) reach(from place, used int) place {
 			used += ofLine
 		}
 		if used > s.limit {
-			return s.choose(last, cost)
+			return s.best(last, cost)
 		}
 		at = s.after(at, size)
 		kind := s.seam(before, r, at)
 		last[kind], cost[kind] = at, used
 		before = r
 	}
-	return place{len(s.spans), 0}
+	return splitPoint{len(s.spans), 0}
 }
 
 // seam ranks a break between r and the rune at next.
-func (s *splitter) seam(before, r rune, next place) seam {
+func (s *splitter) seam(before, r rune, next splitPoint) seam {
 	switch {
 	case r == '\n' && before == '\n':
 		return seamParagraph
 	case r == '\n':
 		return seamLine
 	case unicode.IsSpace(r):
-		return seamWord
+		return seamSpace
 	}
 	if next.span < len(s.spans) {
 		if after, _ := utf8.DecodeRuneInString(s.spans[next.span].text[next.offset:]); joins(r, after) {
@@ -156,14 +156,14 @@ func (s *splitter) seam(before, r rune, next place) seam {
 	return seamCharacter
 }
 
-// choose takes the best seam in the part's second half, else the last one between words, else between characters.
-func (s *splitter) choose(last [seams]place, cost [seams]int) place {
-	for kind := seamParagraph; kind >= seamWord; kind-- {
+// best takes the best seam in the part's second half, else the last one between words, else between characters.
+func (s *splitter) best(last [seams]splitPoint, cost [seams]int) splitPoint {
+	for kind := seamParagraph; kind >= seamSpace; kind-- {
 		if cost[kind] >= s.limit/2 {
 			return last[kind]
 		}
 	}
-	best := seamWord
+	best := seamSpace
 	for kind := seamLine; kind <= seamParagraph; kind++ {
 		if cost[kind] > cost[best] {
 			best = kind
@@ -176,7 +176,7 @@ func (s *splitter) choose(last [seams]place, cost [seams]int) place {
 }
 
 // between copies the spans between two positions.
-func (s *splitter) between(from, to place) (spans []span) {
+func (s *splitter) between(from, to splitPoint) (spans []span) {
 	for i := from.span; i < len(s.spans) && i <= to.span; i++ {
 		piece := s.spans[i]
 		if i == to.span {

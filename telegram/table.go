@@ -82,7 +82,7 @@ func cells(row string) []string {
 // cellText is the visible text of a cell.
 func cellText(cell string) string {
 	r := renderer{}
-	r.words(strings.TrimSpace(cell))
+	r.writeText(strings.TrimSpace(cell))
 	return plainText(r.spans)
 }
 

@@ -43,12 +43,12 @@ func clean(text string) string {
 }
 
 // oneLine makes text one line of at most so many characters.
-func oneLine(text string, most int) string {
+func oneLine(text string, limit int) string {
 	text = strings.Join(strings.Fields(clean(text)), " ")
-	if utf8.RuneCountInString(text) <= most {
+	if utf8.RuneCountInString(text) <= limit {
 		return text
 	}
-	return string([]rune(text)[:most-1]) + "…"
+	return string([]rune(text)[:limit-1]) + "…"
 }
 
 // joins reports whether two runes belong to what people see as one character. In doubt it returns true.

@@ -10,7 +10,7 @@ import (
 const (
 	typingDelay = time.Second      // before the first indicator: a turn that is long over needs none
 	typingEvery = 4 * time.Second  // Telegram shows an indicator for 5 s
-	typingMost  = 15 * time.Minute // if no event ever ends the role's turn
+	maxTyping   = 15 * time.Minute // if no event ever ends the role's turn
 )
 
 // typing shows in the chat that a role is writing.
@@ -21,9 +21,9 @@ type typing struct {
 
 // startTyping shows the indicator until it is stopped. Its failures are ignored.
 func (f *FrontEnd) startTyping(ctx context.Context, role string) *typing {
-	ctx, cancel := context.WithTimeout(ctx, typingMost)
+	ctx, cancel := context.WithTimeout(ctx, maxTyping)
 	t := &typing{cancel, make(chan struct{})}
-	by := f.voice(Event{Kind: EventSpeaking, Role: role})
+	by := f.botFor(Event{Kind: EventSpeaking, Role: role})
 	go func() {
 		defer close(t.done)
 		for wait := typingDelay; backoff.Wait(ctx, wait) == nil && by.pace(ctx) == nil; wait = typingEvery {

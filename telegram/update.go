@@ -18,7 +18,7 @@ type update struct {
 	ID      int64    `json:"update_id"`
 	Message *message `json:"message"`
 	Edited  *message `json:"edited_message"`
-	broken  bool     // its content cannot be parsed
+	invalid bool     // its content cannot be parsed
 }
 
 // readUpdate parses an update. If its fields have unexpected types only its id is read: it must be confirmed all the
@@ -27,7 +27,7 @@ func readUpdate(data []byte) (update, error) {
 	var u update
 	err := json.Unmarshal(data, &u)
 	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && u.ID != 0 {
-		return update{ID: u.ID, broken: true}, nil
+		return update{ID: u.ID, invalid: true}, nil
 	}
 	if err != nil || u.ID == 0 {
 		return update{}, errors.New("an update cannot be read")
@@ -36,19 +36,19 @@ func readUpdate(data []byte) (update, error) {
 }
 
 type message struct {
-	From        *account   `json:"from"`
-	SenderChat  *chat      `json:"sender_chat"` // of an anonymous administrator, and of a channel
-	Chat        chat       `json:"chat"`
-	Text        string     `json:"text"`
-	Entities    []entity   `json:"entities"`
-	Caption     string     `json:"caption"`
-	Album       string     `json:"media_group_id"`
-	Forward     *origin    `json:"forward_origin"`
-	ReplyTo     *message   `json:"reply_to_message"`
-	External    *elsewhere `json:"external_reply"`
-	Quote       *quotation `json:"quote"`
-	MigrateTo   int64      `json:"migrate_to_chat_id"`
-	MigrateFrom int64      `json:"migrate_from_chat_id"`
+	From        *account       `json:"from"`
+	SenderChat  *chat          `json:"sender_chat"` // of an anonymous administrator, and of a channel
+	Chat        chat           `json:"chat"`
+	Text        string         `json:"text"`
+	Entities    []entity       `json:"entities"`
+	Caption     string         `json:"caption"`
+	Album       string         `json:"media_group_id"`
+	Forward     *origin        `json:"forward_origin"`
+	ReplyTo     *message       `json:"reply_to_message"`
+	External    *externalReply `json:"external_reply"`
+	Quote       *quotation     `json:"quote"`
+	MigrateTo   int64          `json:"migrate_to_chat_id"`
+	MigrateFrom int64          `json:"migrate_from_chat_id"`
 	media
 }
 
@@ -105,13 +105,13 @@ func (m media) has() bool {
 
 // The replies to messages that are refused, or not accepted completely.
 const (
-	saidEdited  = "An edited message is not read again. Please send what you mean as a new message."
-	saidMedia   = "Only text is taken: pictures, files and voice messages are not read."
-	saidCaption = "Only the text below it was taken: pictures, files and voice messages are not read."
-	saidLong    = "The message is too long: at most 4096 characters are taken. Please send it in parts."
-	saidEmpty   = "There is nothing to read in the message."
-	saidBroken  = "The message is not valid text."
-	saidWaits   = "Your message could not be handed to the crew yet. It is tried again until it can; /stop and /status are heard meanwhile."
+	replyEdited      = "An edited message is not read again. Please send what you mean as a new message."
+	replyTextOnly    = "Only text is taken: pictures, files and voice messages are not read."
+	replyCaptionOnly = "Only the text below it was taken: pictures, files and voice messages are not read."
+	replyTooLong     = "The message is too long: at most 4096 characters are taken. Please send it in parts."
+	replyEmpty       = "There is nothing to read in the message."
+	replyInvalid     = "The message is not valid text."
+	replyWaiting     = "Your message could not be handed to the crew yet. It is tried again until it can; /stop and /status are heard meanwhile."
 )
 
 // handle processes an update. An error means that it has to be handled again: all its effects have the update's key,
@@ -122,7 +122,7 @@ func (f *FrontEnd) handle(ctx context.Context, u update) error {
 		m = u.Edited
 	}
 	switch {
-	case u.broken:
+	case u.invalid:
 		f.log.ErrorContext(ctx, "telegram_update_unreadable", "update_id", u.ID)
 		return nil
 	case m == nil:
@@ -135,7 +135,7 @@ func (f *FrontEnd) handle(ctx context.Context, u update) error {
 		f.ignore(ctx, m.Chat)
 		return nil
 	case u.Edited != nil:
-		return f.tell(ctx, saidEdited)
+		return f.notify(ctx, replyEdited)
 	case m.MigrateTo != 0:
 		return f.moved(ctx, m.MigrateTo)
 	case m.Text != "":
@@ -145,10 +145,10 @@ func (f *FrontEnd) handle(ctx context.Context, u update) error {
 	case m.Caption == "":
 		return f.refuseMedia(ctx, m)
 	}
-	if err := f.say(ctx, u, m, m.Caption); err != nil {
+	if err := f.submit(ctx, u, m, m.Caption); err != nil {
 		return err
 	}
-	return f.tell(ctx, saidCaption)
+	return f.notify(ctx, replyCaptionOnly)
 }
 
 // isBots reports whether a bot has written the message: roles must not receive their own messages. Anonymous
@@ -160,7 +160,7 @@ func (f *FrontEnd) refuseMedia(ctx context.Context, m *message) error {
 	if m.Album != "" && m.Album == f.album {
 		return nil
 	}
-	if err := f.tell(ctx, saidMedia); err != nil {
+	if err := f.notify(ctx, replyTextOnly); err != nil {
 		return err
 	}
 	f.album = m.Album
@@ -172,18 +172,18 @@ func (f *FrontEnd) read(ctx context.Context, u update, m *message, text string) 
 	if c, ok := parseCommand(text); ok && m.Forward == nil {
 		return f.command(ctx, u, c)
 	}
-	return f.say(ctx, u, m, text)
+	return f.submit(ctx, u, m, text)
 }
 
-// say appends a message to the crew's conversation.
-func (f *FrontEnd) say(ctx context.Context, u update, m *message, text string) error {
+// submit appends a message to the crew's conversation.
+func (f *FrontEnd) submit(ctx context.Context, u update, m *message, text string) error {
 	text, complaint := checkText(text)
 	if complaint != "" {
-		return f.tell(ctx, complaint)
+		return f.notify(ctx, complaint)
 	}
-	err := f.crew.Say(ctx, f.key(u), continuo.Text(f.told(m, text)), m.author())
+	err := f.crew.Say(ctx, f.key(u), continuo.Text(f.withQuote(m, text)), m.author())
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
-		return f.tell(ctx, refused.Reason)
+		return f.notify(ctx, refused.Reason)
 	}
 	if err != nil {
 		return fmt.Errorf("hand the message in: %w", err)
@@ -195,12 +195,12 @@ func (f *FrontEnd) say(ctx context.Context, u update, m *message, text string) e
 func checkText(text string) (taken, complaint string) {
 	switch {
 	case strings.ToValidUTF8(text, "") != text:
-		return "", saidBroken
+		return "", replyInvalid
 	case countUnits(text) > maxUnits:
-		return "", saidLong
+		return "", replyTooLong
 	}
 	if text = clean(text); plaintext.IsBlank(text) {
-		return "", saidEmpty
+		return "", replyEmpty
 	}
 	return text, ""
 }
@@ -262,15 +262,15 @@ func (f *FrontEnd) moved(ctx context.Context, to int64) error {
 	}
 	f.movedTo = to
 	f.log.ErrorContext(ctx, "telegram_chat_moved", "chat_id", f.options.ChatID, "new_chat_id", to, "do", "set telegram.chat_id to the new one")
-	return f.tellIn(ctx, to, fmt.Sprintf("This group is a supergroup now, with the id %d. The crew does not hear it before telegram.chat_id is set to that id.", to))
+	return f.notifyChat(ctx, to, fmt.Sprintf("This group is a supergroup now, with the id %d. The crew does not hear it before telegram.chat_id is set to that id.", to))
 }
 
-// tell sends the chat a reply from the listener. A reply that Telegram will never accept is dropped.
-func (f *FrontEnd) tell(ctx context.Context, text string) error {
-	return f.tellIn(ctx, f.options.ChatID, text)
+// notify sends the chat a reply from the listener. A reply that Telegram will never accept is dropped.
+func (f *FrontEnd) notify(ctx context.Context, text string) error {
+	return f.notifyChat(ctx, f.options.ChatID, text)
 }
 
-func (f *FrontEnd) tellIn(ctx context.Context, chatID int64, text string) error {
+func (f *FrontEnd) notifyChat(ctx context.Context, chatID int64, text string) error {
 	for _, p := range split("", verbatim(text), f.options.MaxMessageLength) {
 		if err := f.sendTo(ctx, f.listener, chatID, p); err != nil {
 			if ctx.Err() != nil || isPassing(err) {

@@ -33,13 +33,13 @@ func (f *FrontEnd) Handler() http.Handler {
 		case !f.ready.Load():
 			w.WriteHeader(http.StatusServiceUnavailable)
 		default:
-			w.WriteHeader(f.hear(w, r))
+			w.WriteHeader(f.handleUpdate(w, r))
 		}
 	})
 }
 
-// hear processes one update and returns the status of the response.
-func (f *FrontEnd) hear(w http.ResponseWriter, r *http.Request) (status int) {
+// handleUpdate processes one update and returns the status of the response.
+func (f *FrontEnd) handleUpdate(w http.ResponseWriter, r *http.Request) (status int) {
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxUpdate))
 	if err != nil {
 		return http.StatusRequestEntityTooLarge

@@ -60,7 +60,7 @@ func TestWebhook(t *testing.T) {
 			t.Errorf("then it is %d", status)
 		}
 		settle(time.Second)
-		s.expect("the crew heard", s.log.heard(), "Eve: one")
+		s.expect("the crew heard", s.log.messages(), "Eve: one")
 		s.expect("sent was", s.wrote(group), "crew_bot: Bob\nto one")
 	})
 }
@@ -128,7 +128,7 @@ func TestWebhookRefuses(t *testing.T) {
 			}
 			_ = response.Body.Close()
 		}
-		s.expect("the crew heard", s.log.heard())
+		s.expect("the crew heard", s.log.messages())
 	})
 }
 
@@ -142,7 +142,7 @@ func TestNoWebhook(t *testing.T) {
 		again := s.start(&crew{crewLog: s.log}, s.options())
 		s.api.Say(group, "Eve", "one")
 		settle(time.Minute)
-		s.expect("the crew heard", s.log.heard(), "Eve: one")
+		s.expect("the crew heard", s.log.messages(), "Eve: one")
 		response, err := telegramtest.Client(again.Handler()).Get("https://crew.test/hook") //nolint:noctx // calls a handler
 		if err != nil || response.StatusCode != http.StatusNotFound {
 			t.Errorf("the handler answers %v, %v", response, err)

@@ -30,7 +30,7 @@ type cacheEntry struct {
 // get returns the count of piece if it is cached. A shard that another goroutine holds counts as a miss:
 // merging a short piece again is cheaper than waiting.
 func (c *pieceCache) get(hash uint64, piece string) (count int, ok bool) {
-	shard, entry := c.place(hash)
+	shard, entry := c.slot(hash)
 	if !shard.mu.TryLock() {
 		return 0, false
 	}
@@ -43,7 +43,7 @@ func (c *pieceCache) get(hash uint64, piece string) (count int, ok bool) {
 
 // put caches the count of piece, which is 1 to cachedPiece bytes long, unless the shard is locked.
 func (c *pieceCache) put(hash uint64, piece string, count int) {
-	shard, entry := c.place(hash)
+	shard, entry := c.slot(hash)
 	if !shard.mu.TryLock() {
 		return
 	}
@@ -52,7 +52,7 @@ func (c *pieceCache) put(hash uint64, piece string, count int) {
 	shard.mu.Unlock()
 }
 
-func (c *pieceCache) place(hash uint64) (*cacheShard, *cacheEntry) {
+func (c *pieceCache) slot(hash uint64) (*cacheShard, *cacheEntry) {
 	hash >>= 32 // the better bits of a product
 	shard := &c[hash%cacheShards]
 	return shard, &shard.entries[hash/cacheShards%cacheEntries]

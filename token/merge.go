@@ -71,10 +71,10 @@ func (m *merger) merge(v *vocab, text string, i, end int) int {
 
 // join joins a part with its right neighbour and updates the keys that this changes.
 func (m *merger) join(v *vocab, text string, i, n, part int) {
-	gone := int(m.right[part])
-	next := int(m.right[gone])
+	merged := int(m.right[part])
+	next := int(m.right[merged])
 	m.right[part], m.left[next] = uint8(next), uint8(part)
-	m.key[gone], m.key[part] = noKey, noKey
+	m.key[merged], m.key[part] = noKey, noKey
 	if next < n {
 		m.key[part] = partKey(v.rank(text, i+part, i+int(m.right[next])), part)
 	}

@@ -45,10 +45,10 @@ func (h *heapMerger) merge(v *vocab, text string, i, end int) int {
 			continue
 		}
 		parts--
-		gone := h.right[part]
-		next := int(h.right[gone])
+		merged := h.right[part]
+		next := int(h.right[merged])
 		h.right[part] = uint32(next)
-		h.rank[gone], h.rank[part] = noRank, noRank
+		h.rank[merged], h.rank[part] = noRank, noRank
 		if next < n {
 			h.left[next] = uint32(part)
 			h.offer(part, v.rank(text, i+part, i+int(h.right[next])))

@@ -30,7 +30,7 @@ type Policy struct {
 
 // Decide returns whether calls of a tool may run.
 func (p Policy) Decide(name string) Decision {
-	decision := p.alone(name)
+	decision := p.decideAlone(name)
 	for _, other := range p.with {
 		decision = stricter(decision, other.Decide(name))
 	}
@@ -78,8 +78,8 @@ func (p Policy) Check() error {
 	return nil
 }
 
-// alone decides without the merged policies.
-func (p Policy) alone(name string) Decision {
+// decideAlone decides without the merged policies.
+func (p Policy) decideAlone(name string) Decision {
 	switch {
 	case matchesAny(p.Deny, name):
 		return Deny
@@ -102,8 +102,8 @@ func (d Decision) care() int {
 	if d == "" {
 		d = Ask
 	}
-	if place := slices.Index(byCare, d); place >= 0 {
-		return place
+	if index := slices.Index(byCare, d); index >= 0 {
+		return index
 	}
 	return len(byCare) - 1
 }

@@ -253,7 +253,7 @@ func (r *archiveReader) some() (some []continuo.Record, end bool, err error) {
 			return nil, false, fmt.Errorf("%w (%w)", errDamaged, err)
 		}
 		if bytes.HasPrefix(text, []byte(`{"records":`)) {
-			return some, true, r.whole(text)
+			return some, true, r.complete(text)
 		}
 		var record continuo.Record
 		if err := json.Unmarshal(text, &record); err != nil {
@@ -269,8 +269,8 @@ func (r *archiveReader) some() (some []continuo.Record, end bool, err error) {
 	return some, false, nil
 }
 
-// whole checks the trailer.
-func (r *archiveReader) whole(text []byte) error {
+// complete checks the trailer.
+func (r *archiveReader) complete(text []byte) error {
 	var last trailer
 	if err := json.Unmarshal(text, &last); err != nil {
 		return fmt.Errorf("%w (%w)", errDamaged, err)

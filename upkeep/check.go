@@ -82,23 +82,23 @@ func (c *Checker) Check(ctx context.Context, found func(Finding)) (Checked, erro
 	}
 	c.blobs = map[string]bool{}
 	var checked Checked
-	tell := func(f Finding) {
+	report := func(f Finding) {
 		checked.Findings++
 		if f.Mended {
 			checked.Mended++
 		}
 		found(f)
 	}
-	if err := c.integrity(ctx, tell); err != nil {
+	if err := c.integrity(ctx, report); err != nil {
 		return checked, err
 	}
 	known := map[string]bool{}
-	for id, err := range c.ids(ctx, tell) {
+	for id, err := range c.ids(ctx, report) {
 		if err != nil {
 			return checked, err
 		}
 		known[id] = true
-		if err := c.conversation(ctx, id, &checked, tell); err != nil {
+		if err := c.conversation(ctx, id, &checked, report); err != nil {
 			return checked, fmt.Errorf("check conversation %s: %w", id, err)
 		}
 		if c.Progress != nil {
@@ -108,15 +108,15 @@ func (c *Checker) Check(ctx context.Context, found func(Finding)) (Checked, erro
 	if err := c.strangers(ctx, known, &checked); err != nil {
 		return checked, err
 	}
-	return checked, c.tellLoose(ctx, tell)
+	return checked, c.checkUnreferenced(ctx, report)
 }
 
 // conversation checks one.
-func (c *Checker) conversation(ctx context.Context, id string, checked *Checked, tell func(Finding)) error {
+func (c *Checker) conversation(ctx context.Context, id string, checked *Checked, report func(Finding)) error {
 	w := &walk{Checker: c, ctx: ctx, checked: checked, runs: runs{}, needs: map[string]need{}, fences: map[int64]string{}}
 	w.tell = func(f Finding) {
 		f.ConversationID = id
-		tell(f)
+		report(f)
 	}
 	for record, err := range readable(ctx, c.Store, id) {
 		if err != nil && !isOfTheStore(ctx, err) {
@@ -188,8 +188,8 @@ type unnamed struct {
 	finding Finding
 }
 
-// tellLoose reports the objects that nothing refers to, and removes them if that is wanted and safe.
-func (c *Checker) tellLoose(ctx context.Context, tell func(Finding)) error {
+// checkUnreferenced reports the objects that nothing refers to, and removes them if that is wanted and safe.
+func (c *Checker) checkUnreferenced(ctx context.Context, report func(Finding)) error {
 	for _, object := range c.unnamed {
 		switch {
 		case c.missing > 0:
@@ -200,7 +200,7 @@ func (c *Checker) tellLoose(ctx context.Context, tell func(Finding)) error {
 			}
 			object.finding.Mended = true
 		}
-		tell(object.finding)
+		report(object.finding)
 	}
 	return nil
 }

@@ -51,7 +51,7 @@ func (w *walk) runIndex() error {
 	for range runTries {
 		indexed, err := w.indexedRuns()
 		if err != nil && !isOfTheStore(w.ctx, err) {
-			return w.mendRuns([]Finding{{Kind: Unreadable, What: "the index of runs: " + err.Error(), Mend: w.remakeWords()}})
+			return w.mendRuns([]Finding{{Kind: Unreadable, What: "the index of runs: " + err.Error(), Mend: w.reindexAdvice()}})
 		}
 		if err != nil {
 			return err
@@ -109,7 +109,7 @@ func (w *walk) indexedRuns() (runs, error) {
 // the index.
 func (w *walk) wrongRuns(indexed runs) (wrong []Finding) {
 	told := w.runs
-	if isAside(w.record0) {
+	if isInactive(w.record0) {
 		told = nil
 	}
 	all := maps.Clone(indexed)
@@ -117,13 +117,13 @@ func (w *walk) wrongRuns(indexed runs) (wrong []Finding) {
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		have, there := indexed[id]
 		want, known := told[id]
-		finding := Finding{Seq: want.FirstSeq, Kind: BadIndex, Mend: w.remakeWords()}
+		finding := Finding{Seq: want.FirstSeq, Kind: BadIndex, Mend: w.reindexAdvice()}
 		switch ways := differences(have, want); {
 		case !there:
 			finding.What = fmt.Sprintf("the run %s, which is %s, is missing from the index of runs", id, want.State)
 		case !known:
 			finding.What = fmt.Sprintf("the index of runs has the run %s, which no entry tells of", id)
-			if isAside(w.record0) {
+			if isInactive(w.record0) {
 				finding.What = fmt.Sprintf("the index of runs has the run %s of a conversation that is archived or deleted", id)
 			}
 		case len(ways) > 0:
@@ -136,8 +136,8 @@ func (w *walk) wrongRuns(indexed runs) (wrong []Finding) {
 	return wrong
 }
 
-// isAside reports whether a conversation's entries are in an archive, or are kept for forks only.
-func isAside(c *continuo.ConversationRecord) bool {
+// isInactive reports whether a conversation's entries are in an archive, or are kept for forks only.
+func isInactive(c *continuo.ConversationRecord) bool {
 	return c.Deleted || !c.ArchivedAt.IsZero()
 }
 
@@ -147,9 +147,9 @@ func differences(have, want continuo.Run) (ways []string) {
 		{"workflow_id", strconv.Quote(have.WorkflowID), strconv.Quote(want.WorkflowID)},
 		{"state", string(have.State), string(want.State)},
 		{"first_seq", strconv.FormatInt(have.FirstSeq, 10), strconv.FormatInt(want.FirstSeq, 10)},
-		{"started_at", timeWords(have.StartedAt), timeWords(want.StartedAt)},
-		{"updated_at", timeWords(have.UpdatedAt), timeWords(want.UpdatedAt)},
-		{"ended_at", timeWords(have.EndedAt), timeWords(want.EndedAt)},
+		{"started_at", formatTime(have.StartedAt), formatTime(want.StartedAt)},
+		{"updated_at", formatTime(have.UpdatedAt), formatTime(want.UpdatedAt)},
+		{"ended_at", formatTime(have.EndedAt), formatTime(want.EndedAt)},
 	} {
 		if field.have != field.want {
 			ways = append(ways, fmt.Sprintf("%s %s instead of %s", field.name, field.have, field.want))
@@ -158,7 +158,7 @@ func differences(have, want continuo.Run) (ways []string) {
 	return ways
 }
 
-func timeWords(t time.Time) string {
+func formatTime(t time.Time) string {
 	if t.IsZero() {
 		return "none"
 	}
@@ -172,7 +172,7 @@ func (w *walk) settled(through *int64) (bool, error) {
 	if err != nil || len(head) == 0 || head[0].Conversation == nil {
 		return false, err
 	}
-	if isAside(head[0].Conversation) != isAside(w.record0) {
+	if isInactive(head[0].Conversation) != isInactive(w.record0) {
 		return false, nil
 	}
 	settled := true
@@ -194,10 +194,10 @@ func (w *walk) settled(through *int64) (bool, error) {
 	}
 }
 
-// remakeWords is how to fix an index of runs that differs from the entries.
-func (w *walk) remakeWords() string {
+// reindexAdvice is how to fix an index of runs that differs from the entries.
+func (w *walk) reindexAdvice() string {
 	if w.broken {
-		return "entries are missing, and the index may be right: " + restoreWords
+		return "entries are missing, and the index may be right: " + restoreAdvice
 	}
 	return "have it made anew: continuo store check --mend"
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/continuo-log/continuo/upkeep"
 )
 
-// tells has the conversation's log tell of a run: an entry for each event.
-func (p *place) tells(conversation, run string, kinds ...continuo.RunEventKind) {
+// addRunEvents has the conversation's log tell of a run: an entry for each event.
+func (p *fixture) addRunEvents(conversation, run string, kinds ...continuo.RunEventKind) {
 	p.Helper()
 	var entries []continuo.Entry
 	for _, kind := range kinds {
@@ -31,18 +31,18 @@ func (p *place) tells(conversation, run string, kinds ...continuo.RunEventKind) 
 }
 
 // running is a conversation with a run that waits (from entry 5 on), one that has ended, and one that goes on.
-func (p *place) running() continuo.Conversation {
+func (p *fixture) running() continuo.Conversation {
 	p.Helper()
-	conversation := p.talk(1)
-	p.tells(conversation.ID, "run_a", continuo.RunBegan, continuo.RunNodeBegan)
-	p.tells(conversation.ID, "run_a", continuo.RunNodeAsked, continuo.RunHeld)
-	p.tells(conversation.ID, "run_b", continuo.RunBegan, continuo.RunEnded)
-	p.tells(conversation.ID, "run_c", continuo.RunBegan)
+	conversation := p.addConversation(1)
+	p.addRunEvents(conversation.ID, "run_a", continuo.RunBegan, continuo.RunNodeBegan)
+	p.addRunEvents(conversation.ID, "run_a", continuo.RunNodeAsked, continuo.RunHeld)
+	p.addRunEvents(conversation.ID, "run_b", continuo.RunBegan, continuo.RunEnded)
+	p.addRunEvents(conversation.ID, "run_c", continuo.RunBegan)
 	return p.now(conversation.ID)
 }
 
 // restored archives a conversation and brings it back.
-func (p *place) restored(id string) {
+func (p *fixture) restored(id string) {
 	p.Helper()
 	_, err := p.archivist().Archive(p.Context(), id)
 	p.must(err)
@@ -56,18 +56,18 @@ func TestRunsAreIndexedAsTheCheckFoldsThem(t *testing.T) {
 		"memory": func(*testing.T) continuo.Store { return storetest.NewMemory() }, "file": openFile, "database": openDatabase,
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlace(t, open(t))
+			p := newFixture(t, open(t))
 			id := p.running().ID
-			p.tells(id, "unknown", continuo.RunHeld, continuo.RunEnded)
-			p.tells(id, "run_b", continuo.RunResumed, continuo.RunCalledOff) // it is over
-			p.tells(id, "run_a", continuo.RunBegan, continuo.RunResumed, continuo.RunBrokeOff, continuo.RunResumed, continuo.RunHalted, "of a later version")
-			p.tells(id, "unknown", continuo.RunBegan, continuo.RunCalledOff, continuo.RunBegan, continuo.RunNodeFinished)
+			p.addRunEvents(id, "unknown", continuo.RunHeld, continuo.RunEnded)
+			p.addRunEvents(id, "run_b", continuo.RunResumed, continuo.RunCalledOff) // it is over
+			p.addRunEvents(id, "run_a", continuo.RunBegan, continuo.RunResumed, continuo.RunBrokeOff, continuo.RunResumed, continuo.RunHalted, "of a later version")
+			p.addRunEvents(id, "unknown", continuo.RunBegan, continuo.RunCalledOff, continuo.RunBegan, continuo.RunNodeFinished)
 			for i := range 300 { // more than one page of the index
-				p.tells(id, fmt.Sprintf("run_%03d", i), continuo.RunBegan)
+				p.addRunEvents(id, fmt.Sprintf("run_%03d", i), continuo.RunBegan)
 			}
 			fork := p.fork(id, 12)
-			p.tells(fork.ID, "run_a", continuo.RunEnded) // the fork has no such run
-			p.tells(fork.ID, "run_d", continuo.RunBegan)
+			p.addRunEvents(fork.ID, "run_a", continuo.RunEnded) // the fork has no such run
+			p.addRunEvents(fork.ID, "run_d", continuo.RunBegan)
 			_, err := p.log.Redact(t.Context(), p.now(id), 5, 9, "a wish")
 			p.must(err)
 			if _, found := p.checks(); len(found) > 0 {
@@ -136,7 +136,7 @@ func TestAWrongIndexOfRunsIsFound(t *testing.T) {
 		"two things of one": {change("run_a", func(r *continuo.Run) { r.State, r.FirstSeq = continuo.RunFailed, 1 }), 5, "state failed instead of waiting, first_seq 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlace(t, storetest.NewMemory())
+			p := newFixture(t, storetest.NewMemory())
 			id := p.running().ID
 			p.store = misled{p.store, c.mislead}
 			for _, mend := range []bool{false, true} {
@@ -155,7 +155,7 @@ func TestAWrongIndexOfRunsIsFound(t *testing.T) {
 // TestLostEntriesAreNotToBeForgottenByTheIndex: where entries are missing, it may be the index that is right.
 func TestLostEntriesAreNotToBeForgottenByTheIndex(t *testing.T) {
 	for name, gone := range map[string]int64{"a gap": 8, "the end": 11} {
-		p := newPlace(t, storetest.NewMemory())
+		p := newFixture(t, storetest.NewMemory())
 		p.running()
 		p.store = bent{p.store, func(records []continuo.Record) []continuo.Record {
 			return slices.DeleteFunc(records, func(r continuo.Record) bool { return r.Entry != nil && r.Entry.Seq == gone })
@@ -188,33 +188,33 @@ func TestWhatHappensMeanwhileIsNotAFinding(t *testing.T) {
 			}
 		}
 	}
-	for name, meanwhile := range map[string]func(p *place, id string) func(){
-		"a run goes on": func(p *place, id string) func() {
-			return times(3, func() { p.tells(id, "run_c", continuo.RunHeld, continuo.RunResumed) })
+	for name, meanwhile := range map[string]func(p *fixture, id string) func(){
+		"a run goes on": func(p *fixture, id string) func() {
+			return times(3, func() { p.addRunEvents(id, "run_c", continuo.RunHeld, continuo.RunResumed) })
 		},
-		"a run begins": func(p *place, id string) func() {
+		"a run begins": func(p *fixture, id string) func() {
 			n := 0
-			return times(2, func() { n++; p.tells(id, fmt.Sprint("run_new", n), continuo.RunBegan) })
+			return times(2, func() { n++; p.addRunEvents(id, fmt.Sprint("run_new", n), continuo.RunBegan) })
 		},
-		"runs never rest": func(p *place, id string) func() {
-			return func() { p.tells(id, "run_c", continuo.RunHeld, continuo.RunResumed) }
+		"runs never rest": func(p *fixture, id string) func() {
+			return func() { p.addRunEvents(id, "run_c", continuo.RunHeld, continuo.RunResumed) }
 		},
-		"it is archived": func(p *place, id string) func() {
+		"it is archived": func(p *fixture, id string) func() {
 			return times(1, func() {
 				_, err := p.archivist().Archive(p.Context(), id)
 				p.must(err)
 			})
 		},
-		"it is deleted": func(p *place, id string) func() {
+		"it is deleted": func(p *fixture, id string) func() {
 			return times(1, func() { p.must(p.log.Delete(p.Context(), id)) })
 		},
-		"it is deleted, but for a fork": func(p *place, id string) func() {
+		"it is deleted, but for a fork": func(p *fixture, id string) func() {
 			p.fork(id, 10)
 			return times(1, func() { p.must(p.log.Delete(p.Context(), id)) })
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPlace(t, storetest.NewMemory())
+			p := newFixture(t, storetest.NewMemory())
 			happens, sound := meanwhile(p, p.running().ID), p.store
 			p.store = restless{sound, happens}
 			noObjects := func(c *upkeep.Checker) { c.Objects = nil }
@@ -227,13 +227,13 @@ func TestWhatHappensMeanwhileIsNotAFinding(t *testing.T) {
 
 // TestARunThatEndsMeanwhileHidesNoOther: what is wrong is told once the conversation rests.
 func TestARunThatEndsMeanwhileHidesNoOther(t *testing.T) {
-	p := newPlace(t, storetest.NewMemory())
+	p := newFixture(t, storetest.NewMemory())
 	id, sound := p.running().ID, p.store
 	ends := true
 	p.store = misled{restless{sound, func() {
 		if ends {
 			ends = false
-			p.tells(id, "run_c", continuo.RunEnded)
+			p.addRunEvents(id, "run_c", continuo.RunEnded)
 		}
 	}}, func(found []continuo.Run) []continuo.Run {
 		return slices.DeleteFunc(found, func(r continuo.Run) bool { return r.ID == "run_a" })
@@ -252,7 +252,7 @@ func TestForgedRowsOfRunsAreFoundAndMended(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	p := newPlace(t, store)
+	p := newFixture(t, store)
 	conversation := p.running()
 	file, err := sql.Open("sqlite", path)
 	p.must(err)

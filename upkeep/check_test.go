@@ -15,7 +15,7 @@ import (
 )
 
 // checks runs a check and returns the kinds of what it finds.
-func (p *place) checks(change ...func(*upkeep.Checker)) (kinds []upkeep.Kind, found []upkeep.Finding) {
+func (p *fixture) checks(change ...func(*upkeep.Checker)) (kinds []upkeep.Kind, found []upkeep.Finding) {
 	p.Helper()
 	checker := &upkeep.Checker{Store: p.store, Objects: p.objects, Counter: token.O200k(), Now: func() time.Time { return time.Now().Add(48 * time.Hour) }}
 	for _, c := range change {
@@ -116,8 +116,8 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			p := newPlace(t, storetest.NewMemory())
-			conversation := p.talk(3)
+			p := newFixture(t, storetest.NewMemory())
+			conversation := p.addConversation(3)
 			p.turn(conversation, "turn_1", true)
 			p.turn(conversation, "turn_2", true)
 			p.store = bent{p.store, c.bend}
@@ -129,9 +129,9 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 }
 
 func TestObjectsThatNothingNamesAreMended(t *testing.T) {
-	p := newPlace(t, storetest.NewMemory())
-	conversation := p.talk(1)
-	archived := p.talk(1)
+	p := newFixture(t, storetest.NewMemory())
+	conversation := p.addConversation(1)
+	archived := p.addConversation(1)
 	_, err := p.archivist().Archive(t.Context(), archived.ID)
 	p.must(err)
 	for _, name := range []string{continuo.ObjectName(conversation.ID, "out_lost"), continuo.ObjectName("conv_gone", "out_lost")} {
@@ -158,9 +158,9 @@ func TestObjectsThatNothingNamesAreMended(t *testing.T) {
 
 // TestNothingIsRemovedWhereNamedObjectsAreMissing: it may be the wrong object store.
 func TestNothingIsRemovedWhereNamedObjectsAreMissing(t *testing.T) {
-	p, other := newPlace(t, storetest.NewMemory()), newPlace(t, storetest.NewMemory())
-	p.talk(1)
-	theirs := other.talk(1)
+	p, other := newFixture(t, storetest.NewMemory()), newFixture(t, storetest.NewMemory())
+	p.addConversation(1)
+	theirs := other.addConversation(1)
 	p.objects = other.objects
 	kinds, found := p.checks(func(c *upkeep.Checker) { c.Mend = true })
 	if !slices.Equal(kinds, []upkeep.Kind{upkeep.BadReference, upkeep.LooseObject}) || found[1].Mended {
@@ -183,9 +183,9 @@ func (b broken) Records(ctx context.Context, id string, after continuo.RecordPla
 }
 
 func TestARowThatCannotBeReadIsOneFinding(t *testing.T) {
-	p := newPlace(t, storetest.NewMemory())
-	damaged := p.talk(1)
-	p.talk(1)
+	p := newFixture(t, storetest.NewMemory())
+	damaged := p.addConversation(1)
+	p.addConversation(1)
 	p.store = broken{p.store, damaged.ID}
 	if kinds, found := p.checks(); !slices.Contains(kinds, upkeep.Unreadable) || found[0].ConversationID != damaged.ID {
 		t.Errorf("found %+v", found)
@@ -197,8 +197,8 @@ func TestARowThatCannotBeReadIsOneFinding(t *testing.T) {
 }
 
 func TestALostArchiveIsFound(t *testing.T) {
-	p := newPlace(t, storetest.NewMemory())
-	conversation := p.talk(1)
+	p := newFixture(t, storetest.NewMemory())
+	conversation := p.addConversation(1)
 	_, err := p.archivist().Archive(t.Context(), conversation.ID)
 	p.must(err)
 	p.must(p.objects.DeleteObject(t.Context(), continuo.ObjectName(conversation.ID, continuo.ArchiveObject(p.now(conversation.ID).ArchivedAt))))

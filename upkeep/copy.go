@@ -89,8 +89,8 @@ func (c *Copier) Verify(ctx context.Context) (Copied, error) {
 type readOnly struct{ continuo.Store }
 
 func (readOnly) PutRecords(_ context.Context, id string, records []continuo.Record) error {
-	place := records[0].Place()
-	return fmt.Errorf("conversation %s differs from its copy at %s", id, placeWords(place))
+	position := records[0].Place()
+	return fmt.Errorf("conversation %s differs from its copy at %s", id, describePlace(position))
 }
 
 func (readOnly) Archive(_ context.Context, seen continuo.Conversation, _ time.Time) error {
@@ -105,14 +105,14 @@ func (readOnly) PutBlob(_ context.Context, hash string, _ []byte) error {
 	return fmt.Errorf("the copy does not have the blob %s", hash)
 }
 
-func placeWords(place continuo.RecordPlace) string {
-	switch place.Kind {
+func describePlace(position continuo.RecordPlace) string {
+	switch position.Kind {
 	case continuo.RecordEntry:
-		return fmt.Sprintf("entry %d", place.Seq)
+		return fmt.Sprintf("entry %d", position.Seq)
 	case continuo.RecordReceipt:
-		return "the receipt of the key " + place.Key
+		return "the receipt of the key " + position.Key
 	case continuo.RecordTurn:
-		return "turn " + place.Key
+		return "turn " + position.Key
 	case continuo.RecordConversation:
 	}
 	return "its own record"
@@ -255,7 +255,7 @@ func (p *pass) copyOne(ctx context.Context, id string, first []continuo.Record) 
 	if err == nil && stale {
 		p.stale.Add(1)
 		if err = p.To.Delete(ctx, id); err == nil || errors.Is(err, continuo.ErrNotFound) { // forks keep a deleted one
-			err = p.copyAnew(ctx, id, first)
+			err = p.copyAgain(ctx, id, first)
 		}
 	}
 	p.looked.Add(1)
@@ -263,9 +263,9 @@ func (p *pass) copyOne(ctx context.Context, id string, first []continuo.Record) 
 	return err
 }
 
-// copyAnew copies a conversation that was removed, after those that it begins with: some of these may have been kept
+// copyAgain copies a conversation that was removed, after those that it begins with: some of these may have been kept
 // only for it, and be gone as well.
-func (p *pass) copyAnew(ctx context.Context, id string, first []continuo.Record) error {
+func (p *pass) copyAgain(ctx context.Context, id string, first []continuo.Record) error {
 	for _, record := range first {
 		for _, ancestor := range record.Conversation.Lineage {
 			if _, err := p.copyRecords(ctx, ancestor.ConversationID); err != nil {
@@ -411,20 +411,20 @@ func (p *pass) removeOthers(ctx context.Context, ids []string) (removed int64, e
 	for _, id := range ids {
 		there[id] = true
 	}
-	var gone []string
+	var deleted []string
 	for id, err := range conversationIDs(ctx, p.To) {
 		if err != nil {
 			return 0, err
 		}
 		if !there[id] {
-			gone = append(gone, id)
+			deleted = append(deleted, id)
 		}
 	}
-	for i := len(gone) - 1; i >= 0; i-- { // forks before their ancestors
-		switch err := p.To.Delete(ctx, gone[i]); {
+	for i := len(deleted) - 1; i >= 0; i-- { // forks before their ancestors
+		switch err := p.To.Delete(ctx, deleted[i]); {
 		case errors.Is(err, continuo.ErrNotFound): // deleted already; kept for its forks
 		case err != nil:
-			return removed, fmt.Errorf("remove conversation %s: %w", gone[i], err)
+			return removed, fmt.Errorf("remove conversation %s: %w", deleted[i], err)
 		default:
 			removed++
 		}

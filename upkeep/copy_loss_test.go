@@ -15,7 +15,7 @@ import (
 
 // TestLossesAreToldBeforeACopy: what only the destination has is told, and nothing else is.
 func TestLossesAreToldBeforeACopy(t *testing.T) {
-	source, target := furnished(t, storetest.NewMemory()), newPlace(t, storetest.NewMemory())
+	source, target := furnished(t, storetest.NewMemory()), newFixture(t, storetest.NewMemory())
 	copier := upkeep.Copier{From: source.store, To: target.store}
 	losses := func(want upkeep.Losses) {
 		t.Helper()
@@ -43,11 +43,11 @@ func TestLossesAreToldBeforeACopy(t *testing.T) {
 	}
 	_, err = copier.Copy(t.Context())
 	source.must(err)
-	own := target.talk(1)
+	own := target.addConversation(1)
 	losses(upkeep.Losses{Unknown: 1, Example: own.ID})
 	source.must(target.store.Delete(t.Context(), own.ID))
 	title := "renamed at the destination"
-	shared := source.talk(1)
+	shared := source.addConversation(1)
 	_, err = copier.Copy(t.Context())
 	source.must(err)
 	_, err = target.log.Update(t.Context(), shared.ID, continuo.ConversationChange{Title: &title})
@@ -62,8 +62,8 @@ func TestWhatIsRetiredSinceTheLastCopyIsRetiredInTheCopy(t *testing.T) {
 		"memory": func(*testing.T) continuo.Store { return storetest.NewMemory() }, "file": openFile, "database": openDatabase,
 	} {
 		t.Run(name, func(t *testing.T) {
-			source, target := newPlace(t, storetest.NewMemory()), newPlace(t, open(t))
-			deleted, archived := source.talk(4), source.talk(4)
+			source, target := newFixture(t, storetest.NewMemory()), newFixture(t, open(t))
+			deleted, archived := source.addConversation(4), source.addConversation(4)
 			for _, parent := range []continuo.Conversation{deleted, archived} {
 				source.turn(parent, "turn_"+parent.ID, true)
 				source.fork(parent.ID, 1) // before the large output
@@ -96,21 +96,21 @@ func TestWhatIsRetiredSinceTheLastCopyIsRetiredInTheCopy(t *testing.T) {
 
 // TestVerifyComparesKeysAndBlobs: they are no records of a conversation, and are compared all the same.
 func TestVerifyComparesKeysAndBlobs(t *testing.T) {
-	for name, change := range map[string]func(*place){
-		"a project": func(p *place) { p.must(p.store.CreateProject(t.Context(), continuo.Project{ID: "new"})) },
-		"a key": func(p *place) {
+	for name, change := range map[string]func(*fixture){
+		"a project": func(p *fixture) { p.must(p.store.CreateProject(t.Context(), continuo.Project{ID: "new"})) },
+		"a key": func(p *fixture) {
 			p.must(p.store.CreateKey(t.Context(), continuo.APIKey{ID: "k9", ProjectID: "acme", Hash: "h"}))
 		},
-		"a revoked key": func(p *place) {
+		"a revoked key": func(p *fixture) {
 			_, err := p.store.RevokeKey(t.Context(), "k1", time.Unix(5, 0))
 			p.must(err)
 		},
-		"an envelope": func(p *place) {
+		"an envelope": func(p *fixture) {
 			_, err := p.log.PutEnvelope(t.Context(), continuo.Envelope{Model: "another"})
 			p.must(err)
 		},
 	} {
-		source, target := furnished(t, storetest.NewMemory()), newPlace(t, storetest.NewMemory())
+		source, target := furnished(t, storetest.NewMemory()), newFixture(t, storetest.NewMemory())
 		copier := upkeep.Copier{From: source.store, To: target.store}
 		_, err := copier.Copy(t.Context())
 		source.must(err)
@@ -173,8 +173,8 @@ var errSilence = errors.New("the connection was lost")
 
 // TestAnArchiveIsKeptWhereTheStoreDoesNotSayWhatCameOfIt: it may be all that there is.
 func TestAnArchiveIsKeptWhereTheStoreDoesNotSayWhatCameOfIt(t *testing.T) {
-	p := newPlace(t, storetest.NewMemory())
-	conversation := p.talk(3)
+	p := newFixture(t, storetest.NewMemory())
+	conversation := p.addConversation(3)
 	before := p.kept(conversation.ID)
 	archivist := p.archivist()
 	archivist.Store = silent{p.store}

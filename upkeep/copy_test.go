@@ -43,8 +43,8 @@ func openFile(t *testing.T) continuo.Store {
 }
 
 // furnished is a store with everything in it that there can be.
-func furnished(t *testing.T, store continuo.Store) *place {
-	p := newPlace(t, store)
+func furnished(t *testing.T, store continuo.Store) *fixture {
+	p := newFixture(t, store)
 	p.must(store.CreateProject(t.Context(), continuo.Project{ID: "acme", CreatedAt: time.Unix(1, 5).UTC()}))
 	key := continuo.APIKey{ID: "k1", ProjectID: "acme", Name: "n", Hash: "h", CreatedAt: time.Unix(2, 7).UTC(), ExpiresAt: time.Unix(1e9, 0).UTC()}
 	p.must(store.CreateKey(t.Context(), key))
@@ -55,26 +55,26 @@ func furnished(t *testing.T, store continuo.Store) *place {
 	_, err = p.log.PutEnvelope(t.Context(), continuo.Envelope{Model: "m", System: []string{"s"}})
 	p.must(err)
 
-	plain := p.talk(300)
+	plain := p.addConversation(300)
 	p.turn(plain, "turn_1", true)
 	p.turn(plain, "turn_2", false)
-	parent := p.talk(2)
+	parent := p.addConversation(2)
 	fork := p.fork(parent.ID, 4)
 	p.fork(fork.ID, 5)
 	p.must(p.log.Delete(t.Context(), parent.ID)) // stays for its forks
-	archived := p.talk(1)
+	archived := p.addConversation(1)
 	_, err = p.archivist().Archive(t.Context(), archived.ID)
 	p.must(err)
 	_, err = p.log.Redact(t.Context(), plain, 5, 6, "wish")
 	if err != nil && !strings.Contains(err.Error(), "busy") {
 		t.Fatal(err)
 	}
-	p.must(p.log.Delete(t.Context(), p.talk(1).ID))
+	p.must(p.log.Delete(t.Context(), p.addConversation(1).ID))
 	return p
 }
 
 // everything is all that a store keeps.
-func (p *place) everything() map[string]string {
+func (p *fixture) everything() map[string]string {
 	p.Helper()
 	all := map[string]string{}
 	ids, err := p.store.ConversationIDs(p.Context(), "", 1000)
@@ -99,7 +99,7 @@ func (p *place) everything() map[string]string {
 	return all
 }
 
-func same(t *testing.T, from, to *place) {
+func same(t *testing.T, from, to *fixture) {
 	t.Helper()
 	a, b := from.everything(), to.everything()
 	for key, text := range a {
@@ -126,7 +126,7 @@ func TestACopyHasEverything(t *testing.T) {
 }
 
 func copiesEverything(t *testing.T, from, to continuo.Store) {
-	source, target := furnished(t, from), newPlace(t, to)
+	source, target := furnished(t, from), newFixture(t, to)
 	var mu sync.Mutex
 	last := upkeep.Progress{}
 	copier := upkeep.Copier{From: from, To: to, Progress: func(p upkeep.Progress) {
@@ -162,7 +162,7 @@ func copiesEverything(t *testing.T, from, to continuo.Store) {
 }
 
 // change changes each kind of thing.
-func (p *place) change() {
+func (p *fixture) change() {
 	p.Helper()
 	ids, err := p.store.ConversationIDs(p.Context(), "", 1000)
 	p.must(err)
@@ -187,9 +187,9 @@ func (p *place) change() {
 		}
 		p.must(err)
 	}
-	_, err = p.archivist().Archive(p.Context(), p.talk(9).ID)
+	_, err = p.archivist().Archive(p.Context(), p.addConversation(9).ID)
 	p.must(err)
-	p.talk(1)
+	p.addConversation(1)
 }
 
 // stopping is a store that fails after some writes.
@@ -209,7 +209,7 @@ func (s *stopping) PutRecords(ctx context.Context, id string, records []continuo
 func TestACopyThatWasStoppedGoesOn(t *testing.T) {
 	source := furnished(t, storetest.NewMemory())
 	for stop := range 6 {
-		target := newPlace(t, storetest.NewMemory())
+		target := newFixture(t, storetest.NewMemory())
 		broken := upkeep.Copier{From: source.store, To: &stopping{target.store, stop}, Workers: 1}
 		if _, err := broken.Copy(t.Context()); err == nil {
 			t.Fatalf("it was not stopped after %d writes", stop)
@@ -223,8 +223,8 @@ func TestACopyThatWasStoppedGoesOn(t *testing.T) {
 
 // TestACopyOfAStoreInUse appends while the copy runs.
 func TestACopyOfAStoreInUse(t *testing.T) {
-	source, target := furnished(t, storetest.NewMemory()), newPlace(t, storetest.NewMemory())
-	conversation := source.talk(0)
+	source, target := furnished(t, storetest.NewMemory()), newFixture(t, storetest.NewMemory())
+	conversation := source.addConversation(0)
 	appended := 0
 	copier := upkeep.Copier{From: source.store, To: target.store, Workers: 1, Progress: func(upkeep.Progress) {
 		if appended++; appended > 12 {
@@ -248,8 +248,8 @@ func TestACopyOfAStoreInUse(t *testing.T) {
 func TestACopyOfAForkThatWentOnBringsItsDeletedParentBack(t *testing.T) {
 	for name, to := range map[string]continuo.Store{"memory": storetest.NewMemory(), "file": openFile(t), "database": openDatabase(t)} {
 		t.Run(name, func(t *testing.T) {
-			source, target := newPlace(t, storetest.NewMemory()), newPlace(t, to)
-			parent := source.talk(5)
+			source, target := newFixture(t, storetest.NewMemory()), newFixture(t, to)
+			parent := source.addConversation(5)
 			fork := source.fork(parent.ID, 4)
 			source.must(source.log.Delete(t.Context(), parent.ID))
 			copier := upkeep.Copier{From: source.store, To: to}

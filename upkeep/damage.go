@@ -24,13 +24,13 @@ type selfChecking interface {
 const restoreDatabase = "restore a backup of the database; copy what can be read with continuo export, or sqlite3's .recover"
 
 // integrity reports what the engine finds in its own files.
-func (c *Checker) integrity(ctx context.Context, tell func(Finding)) error {
+func (c *Checker) integrity(ctx context.Context, report func(Finding)) error {
 	store, ok := c.Store.(selfChecking)
 	if !ok {
 		return nil
 	}
 	err := store.CheckIntegrity(ctx, func(what string) {
-		tell(Finding{Kind: Damaged, What: what, Mend: restoreDatabase})
+		report(Finding{Kind: Damaged, What: what, Mend: restoreDatabase})
 	})
 	if err != nil {
 		return fmt.Errorf("check the database's own structure: %w", err)
@@ -39,13 +39,13 @@ func (c *Checker) integrity(ctx context.Context, tell func(Finding)) error {
 }
 
 // ids yields the ids of all conversations. After a damaged part of their list, the ids come from the entries.
-func (c *Checker) ids(ctx context.Context, tell func(Finding)) iter.Seq2[string, error] {
+func (c *Checker) ids(ctx context.Context, report func(Finding)) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		last := ""
 		for id, err := range conversationIDs(ctx, c.Store) {
 			store, ok := c.Store.(selfChecking)
 			if err != nil && ok && !isOfTheStore(ctx, err) {
-				tell(Finding{Kind: Unreadable, What: fmt.Sprintf("the list of conversations behind %q: %v; the check goes on with those that have entries", last, err), Mend: restoreDatabase})
+				report(Finding{Kind: Unreadable, What: fmt.Sprintf("the list of conversations behind %q: %v; the check goes on with those that have entries", last, err), Mend: restoreDatabase})
 				pages(ctx, last, store.EntryOwners)(yield)
 				return
 			}

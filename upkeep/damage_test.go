@@ -16,15 +16,15 @@ import (
 )
 
 // damaged makes a store of 60 conversations whose table has a damaged leaf page, and opens it.
-func damaged(t *testing.T, table string) *place {
+func damaged(t *testing.T, table string) *fixture {
 	path := filepath.Join(t.TempDir(), "a.db")
 	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Synchronous: sqlite.Normal})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newPlace(t, store)
+	p := newFixture(t, store)
 	for range 60 {
-		conversation := p.talk(1)
+		conversation := p.addConversation(1)
 		p.turn(conversation, "turn_1", true)
 		_, err := p.log.PutEnvelope(t.Context(), continuo.Envelope{Model: conversation.ID, System: []string{strings.Repeat(conversation.ID, 50)}})
 		p.must(err)
@@ -114,8 +114,8 @@ func TestAFlippedLetterIsAFinding(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := newPlace(t, store)
-			conversation := p.talk(1)
+			p := newFixture(t, store)
+			conversation := p.addConversation(1)
 			p.must(store.Close())
 			flipLetter(t, engine.driver, engine.source, engine.table)
 			if p.store, err = engine.open(); err != nil {

@@ -15,29 +15,29 @@ import (
 	"github.com/continuo-log/continuo/upkeep"
 )
 
-// place is a store with its objects and its log.
-type place struct {
+// fixture is a store with its objects and its log.
+type fixture struct {
 	*testing.T
 	store   continuo.Store
 	objects continuo.ObjectStore
 	log     *continuo.Log
 }
 
-func newPlace(t *testing.T, store continuo.Store) *place {
-	p := &place{T: t, store: store, objects: storetest.NewObjects()}
+func newFixture(t *testing.T, store continuo.Store) *fixture {
+	p := &fixture{T: t, store: store, objects: storetest.NewObjects()}
 	p.log = continuo.NewLog(store, continuo.LogOptions{Objects: p.objects, MaxInlineOutput: 100})
 	return p
 }
 
-func (p *place) must(err error) {
+func (p *fixture) must(err error) {
 	p.Helper()
 	if err != nil {
 		p.Fatal(err)
 	}
 }
 
-// talk makes a conversation with a group, a large output, a receipt and n more entries.
-func (p *place) talk(n int) continuo.Conversation {
+// addConversation makes a conversation with a group, a large output, a receipt and n more entries.
+func (p *fixture) addConversation(n int) continuo.Conversation {
 	p.Helper()
 	conversation, err := p.log.Import(p.Context(), continuo.Conversation{Title: "a talk", Key: p.log.NewID("key")}, []continuo.Entry{
 		{Role: continuo.User, Content: continuo.Text("look")},
@@ -52,14 +52,14 @@ func (p *place) talk(n int) continuo.Conversation {
 	return p.now(conversation.ID)
 }
 
-func (p *place) now(id string) continuo.Conversation {
+func (p *fixture) now(id string) continuo.Conversation {
 	p.Helper()
 	conversation, err := p.log.Conversation(p.Context(), id)
 	p.must(err)
 	return conversation
 }
 
-func (p *place) fork(id string, at int64) continuo.Conversation {
+func (p *fixture) fork(id string, at int64) continuo.Conversation {
 	p.Helper()
 	fork, err := p.log.Fork(p.Context(), id, at, continuo.Conversation{})
 	p.must(err)
@@ -69,7 +69,7 @@ func (p *place) fork(id string, at int64) continuo.Conversation {
 }
 
 // turn runs one and leaves it, ended or running.
-func (p *place) turn(conversation continuo.Conversation, id string, ended bool) {
+func (p *fixture) turn(conversation continuo.Conversation, id string, ended bool) {
 	p.Helper()
 	begun, err := p.store.BeginTurn(p.Context(), continuo.Turn{ID: id, ConversationID: conversation.ID, Owner: "o"}, time.Hour)
 	p.must(err)
@@ -83,7 +83,7 @@ func (p *place) turn(conversation continuo.Conversation, id string, ended bool) 
 }
 
 // kept is all that is kept of a conversation.
-func (p *place) kept(id string) []continuo.Record {
+func (p *fixture) kept(id string) []continuo.Record {
 	p.Helper()
 	var all []continuo.Record
 	for after := (continuo.RecordPlace{}); ; {
@@ -97,13 +97,13 @@ func (p *place) kept(id string) []continuo.Record {
 	}
 }
 
-func (p *place) archivist() upkeep.Archivist {
+func (p *fixture) archivist() upkeep.Archivist {
 	return upkeep.Archivist{Store: p.store, Objects: p.objects}
 }
 
 func TestAnArchivedConversationComesBackAsItWas(t *testing.T) {
-	p := newPlace(t, storetest.NewMemory())
-	parent := p.talk(20)
+	p := newFixture(t, storetest.NewMemory())
+	parent := p.addConversation(20)
 	p.turn(parent, "turn_1", true)
 	fork := p.fork(parent.ID, 5)
 	for _, conversation := range []continuo.Conversation{fork, parent} {
@@ -136,7 +136,7 @@ func TestAnArchivedConversationComesBackAsItWas(t *testing.T) {
 	}
 }
 
-func (p *place) readable(conversation continuo.Conversation) {
+func (p *fixture) readable(conversation continuo.Conversation) {
 	p.Helper()
 	read := int64(0)
 	for entry, err := range p.log.Read(p.Context(), conversation, continuo.Range{}) {
@@ -151,8 +151,8 @@ func (p *place) readable(conversation continuo.Conversation) {
 }
 
 func TestADamagedArchiveChangesNothing(t *testing.T) {
-	p := newPlace(t, storetest.NewMemory())
-	conversation := p.talk(50)
+	p := newFixture(t, storetest.NewMemory())
+	conversation := p.addConversation(50)
 	archived, err := p.archivist().Archive(t.Context(), conversation.ID)
 	p.must(err)
 	name := continuo.ObjectName(conversation.ID, continuo.ArchiveObject(archived.ArchivedAt))
@@ -219,17 +219,17 @@ func (m *meddler) PutObject(ctx context.Context, name string, data io.Reader) er
 
 // TestTwoArchivingsAtOnceKeepOneWholeArchive has a second one come at the worst moments of the first.
 func TestTwoArchivingsAtOnceKeepOneWholeArchive(t *testing.T) {
-	other := func(p *place, id string) {
+	other := func(p *fixture, id string) {
 		_, err := p.archivist().Archive(t.Context(), id)
 		p.must(err)
 	}
 	for what, test := range map[string]struct {
-		meddle func(p *place, m *meddler, id string)
+		meddle func(p *fixture, m *meddler, id string)
 		want   error
 	}{
-		"before the entries are read": {func(p *place, m *meddler, id string) { m.beforeRead = func() { other(p, id) } }, continuo.ErrArchived},
-		"when they are written":       {func(p *place, m *meddler, id string) { m.afterObject = func() { other(p, id) } }, continuo.ErrArchived},
-		"while a turn runs, which comes to nothing": {func(p *place, m *meddler, id string) {
+		"before the entries are read": {func(p *fixture, m *meddler, id string) { m.beforeRead = func() { other(p, id) } }, continuo.ErrArchived},
+		"when they are written":       {func(p *fixture, m *meddler, id string) { m.afterObject = func() { other(p, id) } }, continuo.ErrArchived},
+		"while a turn runs, which comes to nothing": {func(p *fixture, m *meddler, id string) {
 			m.afterObject = func() {
 				begun, err := p.store.BeginTurn(t.Context(), continuo.Turn{ID: "turn_1", ConversationID: id, Owner: "o"}, time.Hour)
 				p.must(err)
@@ -242,8 +242,8 @@ func TestTwoArchivingsAtOnceKeepOneWholeArchive(t *testing.T) {
 		}, nil},
 	} {
 		t.Run(what, func(t *testing.T) {
-			p := newPlace(t, storetest.NewMemory())
-			conversation := p.talk(20)
+			p := newFixture(t, storetest.NewMemory())
+			conversation := p.addConversation(20)
 			m := &meddler{Store: p.store, ObjectStore: p.objects}
 			test.meddle(p, m, conversation.ID)
 			if _, err := (upkeep.Archivist{Store: m, Objects: m}).Archive(t.Context(), conversation.ID); !errors.Is(err, test.want) {
@@ -264,8 +264,8 @@ func TestTwoArchivingsAtOnceKeepOneWholeArchive(t *testing.T) {
 // TestASlowRestoreWritesOverNothing restores a conversation that another process restores first, and in which
 // a person redacts everything then.
 func TestASlowRestoreWritesOverNothing(t *testing.T) {
-	p := newPlace(t, storetest.NewMemory())
-	conversation := p.talk(300)
+	p := newFixture(t, storetest.NewMemory())
+	conversation := p.addConversation(300)
 	_, err := p.archivist().Archive(t.Context(), conversation.ID)
 	p.must(err)
 	m := &meddler{Store: p.store, afterPut: func() {

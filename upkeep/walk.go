@@ -36,8 +36,8 @@ type need struct {
 	bytes int64
 }
 
-// restoreWords is how to fix what a program cannot reconstruct.
-const restoreWords = "restore it from a backup of the store; what is there can be saved with continuo export"
+// restoreAdvice is how to fix what a program cannot reconstruct.
+const restoreAdvice = "restore it from a backup of the store; what is there can be saved with continuo export"
 
 func (w *walk) record(r *continuo.Record) error {
 	switch {
@@ -47,14 +47,14 @@ func (w *walk) record(r *continuo.Record) error {
 	case w.record0 == nil && w.unreadable != "":
 		w.record0 = &continuo.ConversationRecord{Conversation: continuo.Conversation{ID: recordOwner(r), LastSeq: math.MaxInt64}}
 	case w.record0 == nil:
-		w.say(0, BadReference, "it has entries, receipts or turns, but no record of its own", restoreWords)
+		w.report(0, BadReference, "it has entries, receipts or turns, but no record of its own", restoreAdvice)
 		w.record0 = &continuo.ConversationRecord{}
 	}
 	switch {
 	case r.Entry != nil:
 		w.checked.Entries++
 		if r.Damaged {
-			w.say(r.Entry.Seq, Damaged, "the stored entry does not match its checksum", restoreWords)
+			w.report(r.Entry.Seq, Damaged, "the stored entry does not match its checksum", restoreAdvice)
 		}
 		return w.entry(r.Entry)
 	case r.Receipt != nil:
@@ -71,7 +71,7 @@ func (w *walk) record(r *continuo.Record) error {
 func (w *walk) damaged(err error) {
 	if w.broken = true; w.unreadable != err.Error() {
 		w.unreadable = err.Error()
-		w.say(0, Unreadable, w.unreadable, restoreWords)
+		w.report(0, Unreadable, w.unreadable, restoreAdvice)
 	}
 }
 
@@ -83,7 +83,7 @@ func recordOwner(r *continuo.Record) string {
 	return ""
 }
 
-func (w *walk) say(seq int64, kind Kind, what, mend string) {
+func (w *walk) report(seq int64, kind Kind, what, mend string) {
 	w.tell(Finding{Seq: seq, Kind: kind, What: what, Mend: mend})
 }
 
@@ -93,19 +93,19 @@ func (w *walk) lineage() error {
 	through := int64(0)
 	for _, segment := range c.Lineage {
 		if segment.Through <= through {
-			w.say(0, BadReference, fmt.Sprintf("its lineage goes back from %d to %d", through, segment.Through), restoreWords)
+			w.report(0, BadReference, fmt.Sprintf("its lineage goes back from %d to %d", through, segment.Through), restoreAdvice)
 		}
 		above, err := w.Store.Records(w.ctx, segment.ConversationID, continuo.RecordPlace{}, 1)
 		if err != nil {
 			return err
 		}
 		if len(above) == 0 || above[0].Conversation == nil || above[0].Conversation.LastSeq < segment.Through {
-			w.say(0, BadReference, fmt.Sprintf("it begins with entries up to %d of conversation %s, which are not there", segment.Through, segment.ConversationID), restoreWords)
+			w.report(0, BadReference, fmt.Sprintf("it begins with entries up to %d of conversation %s, which are not there", segment.Through, segment.ConversationID), restoreAdvice)
 		}
 		through = segment.Through
 	}
 	if through != c.ForkSeq && !c.Deleted { // a deleted one no longer has a lineage
-		w.say(0, BadCount, fmt.Sprintf("its fork_seq is %d, and its lineage ends at %d", c.ForkSeq, through), restoreWords)
+		w.report(0, BadCount, fmt.Sprintf("its fork_seq is %d, and its lineage ends at %d", c.ForkSeq, through), restoreAdvice)
 	}
 	return nil
 }
@@ -113,15 +113,15 @@ func (w *walk) lineage() error {
 // entry checks an entry's position, its shape, its references and its counts.
 func (w *walk) entry(e *continuo.Entry) error {
 	if e.Seq != w.last+1 && !w.broken {
-		w.say(e.Seq, BadSequence, fmt.Sprintf("entry %d follows entry %d", e.Seq, w.last), restoreWords)
+		w.report(e.Seq, BadSequence, fmt.Sprintf("entry %d follows entry %d", e.Seq, w.last), restoreAdvice)
 		w.broken = true
 	}
 	w.last = e.Seq
 	if e.ConversationID != w.record0.ID {
-		w.say(e.Seq, BadSequence, fmt.Sprintf("the entry says that it belongs to conversation %s", e.ConversationID), restoreWords)
+		w.report(e.Seq, BadSequence, fmt.Sprintf("the entry says that it belongs to conversation %s", e.ConversationID), restoreAdvice)
 	}
 	if err := w.group.Accept(e); err != nil {
-		w.say(e.Seq, BadGroup, err.Error(), "fork the conversation before it (continuo conversations fork --at) and go on there")
+		w.report(e.Seq, BadGroup, err.Error(), "fork the conversation before it (continuo conversations fork --at) and go on there")
 		w.group = continuo.Group{}
 	}
 	if e.Output != nil {
@@ -147,13 +147,13 @@ func (w *walk) counts(e *continuo.Entry) {
 		chars += utf8.RuneCountInString(call.Name) + utf8.RuneCountInString(call.Arguments)
 	}
 	if !e.Content.IsParts() && chars != e.Chars {
-		w.say(e.Seq, BadCount, fmt.Sprintf("it has %d characters and says %d", chars, e.Chars), mend)
+		w.report(e.Seq, BadCount, fmt.Sprintf("it has %d characters and says %d", chars, e.Chars), mend)
 	}
 	if w.Counter == nil || w.Counter.Name() != e.Tokenizer || e.Content.IsParts() {
 		return
 	}
 	if tokens := continuo.Measure(e.Content, e.ToolCalls, w.Counter).Tokens; tokens != e.Tokens {
-		w.say(e.Seq, BadCount, fmt.Sprintf("it has %d tokens and says %d", tokens, e.Tokens), mend)
+		w.report(e.Seq, BadCount, fmt.Sprintf("it has %d tokens and says %d", tokens, e.Tokens), mend)
 	}
 }
 
@@ -168,7 +168,7 @@ func (w *walk) envelope(seq int64, hash string) error {
 			return err
 		}
 		if err != nil && !errors.Is(err, continuo.ErrNotFound) {
-			w.say(seq, Unreadable, "the envelope "+hash+" of its request: "+err.Error(), restoreWords)
+			w.report(seq, Unreadable, "the envelope "+hash+" of its request: "+err.Error(), restoreAdvice)
 			return nil
 		}
 		if len(w.blobs) >= maxBlobs {
@@ -178,27 +178,27 @@ func (w *walk) envelope(seq int64, hash string) error {
 		w.blobs[hash] = there
 	}
 	if !there {
-		w.say(seq, BadReference, "the envelope "+hash+" of its request is not there", "the conversation goes on as before, but this request cannot be shown again; "+restoreWords)
+		w.report(seq, BadReference, "the envelope "+hash+" of its request is not there", "the conversation goes on as before, but this request cannot be shown again; "+restoreAdvice)
 	}
 	return nil
 }
 
 func (w *walk) receipt(r *continuo.Receipt) {
 	if r.First < 1 || r.Last < r.First || r.Last > w.record0.LastSeq {
-		w.say(0, BadReference, fmt.Sprintf("the receipt of the key %q names entries %d to %d", r.Key, r.First, r.Last), restoreWords)
+		w.report(0, BadReference, fmt.Sprintf("the receipt of the key %q names entries %d to %d", r.Key, r.First, r.Last), restoreAdvice)
 	}
 }
 
 func (w *walk) turn(t *continuo.Turn) {
 	if other, taken := w.fences[t.Fence]; taken {
-		w.say(0, BadTurn, fmt.Sprintf("turns %s and %s have the same fence %d", other, t.ID, t.Fence), restoreWords)
+		w.report(0, BadTurn, fmt.Sprintf("turns %s and %s have the same fence %d", other, t.ID, t.Fence), restoreAdvice)
 	}
 	w.fences[t.Fence] = t.ID
 	if t.State != continuo.TurnRunning {
 		return
 	}
 	if w.running != "" {
-		w.say(0, BadTurn, fmt.Sprintf("turns %s and %s both run", w.running, t.ID), "restart the programs that use the store: the first one that looks closes them")
+		w.report(0, BadTurn, fmt.Sprintf("turns %s and %s both run", w.running, t.ID), "restart the programs that use the store: the first one that looks closes them")
 	}
 	w.running = t.ID
 }
@@ -222,7 +222,7 @@ func (w *walk) end() error {
 		return nil
 	}
 	w.broken = true
-	w.say(0, BadCount, fmt.Sprintf("its last_seq is %d, and its newest entry is %d", c.LastSeq, w.last), restoreWords)
+	w.report(0, BadCount, fmt.Sprintf("its last_seq is %d, and its newest entry is %d", c.LastSeq, w.last), restoreAdvice)
 	return nil
 }
 
@@ -234,7 +234,7 @@ func (w *walk) archive() error {
 	w.needs[continuo.ArchiveObject(w.record0.ArchivedAt)] = need{bytes: -1}
 	err := Archivist{Store: w.Store, Objects: w.Objects}.verify(w.ctx, w.record0.Conversation)
 	if err != nil && w.ctx.Err() == nil {
-		w.say(0, BadReference, "it is archived, and its archive cannot be read: "+err.Error(), "put the object back from a backup of the object store")
+		w.report(0, BadReference, "it is archived, and its archive cannot be read: "+err.Error(), "put the object back from a backup of the object store")
 		return nil
 	}
 	return err
@@ -255,7 +255,7 @@ func (w *walk) objects() error {
 		delete(w.needs, id)
 		switch {
 		case named && need.bytes >= 0 && need.bytes != object.Size:
-			w.say(need.seq, BadReference, fmt.Sprintf("the object %s has %d bytes and should have %d", object.Name, object.Size, need.bytes), "put the object back from a backup of the object store")
+			w.report(need.seq, BadReference, fmt.Sprintf("the object %s has %d bytes and should have %d", object.Name, object.Size, need.bytes), "put the object back from a backup of the object store")
 		case named || !w.record0.ArchivedAt.IsZero() && !continuo.IsArchiveObject(id): // the references of an archived conversation are in its archive
 		case w.Now().Sub(object.ModifiedAt) >= w.Loose:
 			w.loose(object, w.record0.ID)
@@ -266,7 +266,7 @@ func (w *walk) objects() error {
 			continue // reported already
 		}
 		w.missing++
-		w.say(need.seq, BadReference, "the object "+continuo.ObjectName(w.record0.ID, id)+" is missing; requests say so in its place", "put it back from a backup of the object store")
+		w.report(need.seq, BadReference, "the object "+continuo.ObjectName(w.record0.ID, id)+" is missing; requests say so in its place", "put it back from a backup of the object store")
 	}
 	return nil
 }

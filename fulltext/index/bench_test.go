@@ -22,7 +22,7 @@ func BenchmarkSearch(b *testing.B) {
 		sizes = append(sizes, 1_000_000)
 	}
 	for _, size := range sizes {
-		p := newPlace(b, benchStore(b, size))
+		p := newFixture(b, benchStore(b, size))
 		c := p.long(size)
 		for name, request := range map[string]index.Request{
 			"rare": {Query: "zebra"}, "common": {Query: "words"}, "two": {Query: "words zebra"}, "phrase": {Query: `"number seven"`}, "none": {Query: "nowhere"},
@@ -42,7 +42,7 @@ func BenchmarkSearch(b *testing.B) {
 		b.Run(fmt.Sprintf("%d/right after an append", size), func(b *testing.B) {
 			for b.Loop() {
 				needle := fmt.Sprintf("needle%dx", c.LastSeq)
-				c = p.append(c, says(needle)...)
+				c = p.append(c, userEntries(needle)...)
 				if found := p.search(index.Request{Query: needle, Conversation: &c}); len(found.Items) != 1 {
 					b.Fatalf("found %s", names(found.Items))
 				}
@@ -71,7 +71,7 @@ func benchStore(b *testing.B, size int64) continuo.Store {
 
 // long is the indexed conversation of so many entries, made when it is not there. One entry of 1 000 has the word
 // zebra, up to 5 000 of them.
-func (p *place) long(size int64) continuo.Conversation {
+func (p *fixture) long(size int64) continuo.Conversation {
 	p.Helper()
 	c, err := p.log.Find(p.Context(), continuo.Scope{ProjectID: continuo.DefaultProject}, "long")
 	if err != nil {

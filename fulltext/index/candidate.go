@@ -28,8 +28,8 @@ func (c *Candidate) Texts() []string {
 	return textsOf(&c.Entry)
 }
 
-// placesAtOnce is how many places one query of the index requests.
-const placesAtOnce = ranked
+// candidatePage is how many places one query of the index requests.
+const candidatePage = ranked
 
 // Candidates yields the entries from to to of a conversation that may match, the newest first, through a
 // fork's lineage: those that the index finds, and all that are not indexed. It reads no other entries.
@@ -63,7 +63,7 @@ func (r *Request) inProject(ctx context.Context, log *continuo.Log, query fullte
 		known := map[string]continuo.Conversation{}
 		s := source{ctx: ctx, log: log, terms: termsOf(query)}
 		scope := continuo.Scope{ProjectID: r.ProjectID, UserID: r.UserID}
-		all := continuo.PlaceQuery{ProjectID: r.ProjectID, UserID: r.UserID, Labels: r.Labels, Terms: s.terms, Limit: placesAtOnce, Before: after}
+		all := continuo.PlaceQuery{ProjectID: r.ProjectID, UserID: r.UserID, Labels: r.Labels, Terms: s.terms, Limit: candidatePage, Before: after}
 		for run, err := range s.runs(all, math.MaxInt64) {
 			if err != nil {
 				yield(Candidate{}, err)
@@ -83,7 +83,7 @@ func (r *Request) inProject(ctx context.Context, log *continuo.Log, query fullte
 				continue
 			}
 			s.conversation = conversation
-			if !s.give(run, yield) {
+			if !s.yieldRun(run, yield) {
 				return
 			}
 		}
@@ -122,7 +122,7 @@ func (s *source) part(p part, after continuo.Place, yield func(Candidate, error)
 			yield(Candidate{}, err)
 			return false
 		}
-		if !s.give(run, yield) {
+		if !s.yieldRun(run, yield) {
 			return false
 		}
 	}
@@ -170,8 +170,8 @@ func joins(run []continuo.Place, place continuo.Place) bool {
 	return place.ConversationID == last.ConversationID && place.Seq > 0 && place.Seq < last.Seq && run[0].Seq-place.Seq <= 2*int64(len(run))
 }
 
-// give reads the entries of a run; false when the consumer has stopped.
-func (s *source) give(run []continuo.Place, yield func(Candidate, error) bool) bool {
+// yieldRun reads the entries of a run; false when the consumer has stopped.
+func (s *source) yieldRun(run []continuo.Place, yield func(Candidate, error) bool) bool {
 	if run[0].Seq == 0 {
 		return yield(Candidate{Place: run[0], Conversation: s.conversation}, nil)
 	}

@@ -106,7 +106,7 @@ func TestEveryStoreGivesTheSame(t *testing.T) {
 	for _, query := range asked {
 		plain[query] = plainly(documents, query)
 	}
-	everywhere(t, func(p *place) {
+	everywhere(t, func(p *fixture) {
 		p.log = continuo.NewLog(p.store, continuo.LogOptions{Now: p.time})
 		entries, matches := 0, 0
 		for _, document := range documents {

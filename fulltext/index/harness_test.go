@@ -33,8 +33,8 @@ var engines = []struct {
 	}},
 }
 
-// place is a log with conversations, whose clock stands still until it is told to go on.
-type place struct {
+// fixture is a log with conversations, whose clock advances only when the test advances it.
+type fixture struct {
 	testing.TB
 	store continuo.Store
 	log   *continuo.Log
@@ -44,7 +44,7 @@ type place struct {
 }
 
 // everywhere runs a test over each store.
-func everywhere(t *testing.T, test func(p *place)) {
+func everywhere(t *testing.T, test func(p *fixture)) {
 	for _, engine := range engines {
 		t.Run(engine.name, func(t *testing.T) {
 			store, err := engine.open(t)
@@ -56,40 +56,40 @@ func everywhere(t *testing.T, test func(p *place)) {
 					t.Error(err)
 				}
 			})
-			test(newPlace(t, store))
+			test(newFixture(t, store))
 		})
 	}
 }
 
-func newPlace(t testing.TB, store continuo.Store) *place {
-	p := &place{TB: t, store: store, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+func newFixture(t testing.TB, store continuo.Store) *fixture {
+	p := &fixture{TB: t, store: store, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	p.log = continuo.NewLog(store, continuo.LogOptions{Now: p.time, Objects: storetest.NewObjects(), MaxInlineOutput: 200})
 	return p
 }
 
-func (p *place) time() time.Time {
+func (p *fixture) time() time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.now
 }
 
-func (p *place) later() {
+func (p *fixture) later() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.now = p.now.Add(time.Second)
 }
 
 // begin makes a conversation of the default project whose key is its title.
-func (p *place) begin(title string, texts ...string) continuo.Conversation {
+func (p *fixture) begin(title string, texts ...string) continuo.Conversation {
 	p.Helper()
-	c, err := p.log.Import(p.Context(), continuo.Conversation{Title: title, Key: strings.ReplaceAll(title, " ", "-")}, says(texts...))
+	c, err := p.log.Import(p.Context(), continuo.Conversation{Title: title, Key: strings.ReplaceAll(title, " ", "-")}, userEntries(texts...))
 	if err != nil {
 		p.Fatal(err)
 	}
 	return c
 }
 
-func says(texts ...string) []continuo.Entry {
+func userEntries(texts ...string) []continuo.Entry {
 	entries := make([]continuo.Entry, len(texts))
 	for i, text := range texts {
 		entries[i] = continuo.Entry{Role: []continuo.Role{continuo.User, continuo.Assistant}[i%2], Content: continuo.Text(text)}
@@ -98,7 +98,7 @@ func says(texts ...string) []continuo.Entry {
 }
 
 // append appends and returns the conversation as it is then.
-func (p *place) append(c continuo.Conversation, entries ...continuo.Entry) continuo.Conversation {
+func (p *fixture) append(c continuo.Conversation, entries ...continuo.Entry) continuo.Conversation {
 	p.Helper()
 	if _, err := p.log.Append(p.Context(), c.ID, entries, continuo.AppendOptions{}); err != nil {
 		p.Fatal(err)
@@ -106,7 +106,7 @@ func (p *place) append(c continuo.Conversation, entries ...continuo.Entry) conti
 	return p.again(c)
 }
 
-func (p *place) again(c continuo.Conversation) continuo.Conversation {
+func (p *fixture) again(c continuo.Conversation) continuo.Conversation {
 	p.Helper()
 	c, err := p.log.Conversation(p.Context(), c.ID)
 	if err != nil {
@@ -115,7 +115,7 @@ func (p *place) again(c continuo.Conversation) continuo.Conversation {
 	return c
 }
 
-func (p *place) search(request index.Request) index.Result {
+func (p *fixture) search(request index.Request) index.Result {
 	p.Helper()
 	if request.ProjectID == "" {
 		request.ProjectID = continuo.DefaultProject
@@ -131,7 +131,7 @@ func (p *place) search(request index.Request) index.Result {
 }
 
 // all pages through a search.
-func (p *place) all(request index.Request) (items []index.Item) {
+func (p *fixture) all(request index.Request) (items []index.Item) {
 	p.Helper()
 	for range 10_000 {
 		result := p.search(request)
@@ -155,7 +155,7 @@ func names(items []index.Item) string {
 }
 
 // finds checks what a query finds in the project and, with conversations given, in each of those instead.
-func (p *place) finds(query, want string, in ...continuo.Conversation) {
+func (p *fixture) finds(query, want string, in ...continuo.Conversation) {
 	p.Helper()
 	if len(in) == 0 {
 		if got := names(p.all(index.Request{Query: query})); got != want {

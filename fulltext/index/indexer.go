@@ -15,9 +15,9 @@ type Indexer struct {
 	// MaxDocuments and MaxBytes bound a batch: its documents, and the bytes of their texts without the last
 	// entry. Default 256 and 1 MiB.
 	MaxDocuments, MaxBytes int
-	// Rest makes the indexer pause after each batch for as long as the batch took, so that others can write.
+	// Pause makes the indexer pause after each batch for as long as the batch took, so that others can write.
 	// Default false.
-	Rest bool
+	Pause bool
 	// Indexed is called after each batch with the number of entries added. Default nil.
 	Indexed func(entries int64)
 }
@@ -104,7 +104,7 @@ func (r *run) one(ctx context.Context, unindexed continuo.Unindexed) error {
 		}
 	}
 	r.passed[id] = true
-	if now, gone := r.Log.Conversation(ctx, id); errors.Is(gone, continuo.ErrNotFound) || gone == nil && !now.ArchivedAt.IsZero() {
+	if now, err := r.Log.Conversation(ctx, id); errors.Is(err, continuo.ErrNotFound) || err == nil && !now.ArchivedAt.IsZero() {
 		return nil
 	}
 	if r.err == nil {
@@ -188,7 +188,7 @@ func (r *run) commit(ctx context.Context, b *batch, began time.Time) error {
 	if !r.until.IsZero() && !time.Now().Before(r.until) {
 		return errTimeUp
 	}
-	if !r.Rest {
+	if !r.Pause {
 		return nil
 	}
 	pause := time.NewTimer(time.Since(began))

@@ -16,7 +16,7 @@ import (
 )
 
 // run indexes until nothing waits.
-func (p *place) run(indexer index.Indexer, scope index.Scope) {
+func (p *fixture) run(indexer index.Indexer, scope index.Scope) {
 	p.Helper()
 	indexer.Log = p.log
 	if done, err := indexer.Run(p.Context(), scope, time.Time{}); !done || err != nil {
@@ -25,7 +25,7 @@ func (p *place) run(indexer index.Indexer, scope index.Scope) {
 }
 
 // waiting are the keys of the conversations that the index does not have.
-func (p *place) waiting() string {
+func (p *fixture) waiting() string {
 	p.Helper()
 	waiting, err := p.log.Index().Unindexed(p.Context(), continuo.UnindexedQuery{Limit: 1000})
 	if err != nil {
@@ -40,10 +40,10 @@ func (p *place) waiting() string {
 }
 
 func TestAScopeIsIndexedAndNoOther(t *testing.T) {
-	everywhere(t, func(p *place) {
+	everywhere(t, func(p *fixture) {
 		a := p.begin("a", "one", "two")
 		p.begin("b", "three")
-		if _, err := p.log.Import(p.Context(), continuo.Conversation{ProjectID: "other", Key: "c"}, says("four")); err != nil {
+		if _, err := p.log.Import(p.Context(), continuo.Conversation{ProjectID: "other", Key: "c"}, userEntries("four")); err != nil {
 			p.Fatal(err)
 		}
 		p.run(index.Indexer{}, index.Scope{ConversationID: a.ID})
@@ -83,12 +83,12 @@ func (b *batches) Index(ctx context.Context, batch continuo.IndexBatch) error {
 
 func TestBatchesAreBounded(t *testing.T) {
 	store := &batches{Store: storetest.NewMemory()}
-	p := newPlace(t, store)
+	p := newFixture(t, store)
 	c := p.begin("c", slices.Repeat([]string{"some words", strings.Repeat("more words ", 100)}, 50)...)
-	var told int64
-	p.run(index.Indexer{MaxDocuments: 7, MaxBytes: 1500, Indexed: func(n int64) { told += n }, Rest: true}, index.Scope{})
-	if told != 100 || len(store.seen) < 25 {
-		t.Errorf("told of %d entries in %d batches", told, len(store.seen))
+	var indexed int64
+	p.run(index.Indexer{MaxDocuments: 7, MaxBytes: 1500, Indexed: func(n int64) { indexed += n }, Pause: true}, index.Scope{})
+	if indexed != 100 || len(store.seen) < 25 {
+		t.Errorf("told of %d entries in %d batches", indexed, len(store.seen))
 	}
 	for _, batch := range store.seen {
 		if n := len(batch.Documents); n == 0 || n > 8 {
@@ -102,8 +102,8 @@ func TestBatchesAreBounded(t *testing.T) {
 }
 
 func TestEntriesStandInTheOrderOfSeqs(t *testing.T) {
-	everywhere(t, func(p *place) {
-		entries := says("needle", "needle", "needle", "needle", "needle", "needle")
+	everywhere(t, func(p *fixture) {
+		entries := userEntries("needle", "needle", "needle", "needle", "needle", "needle")
 		for i, hour := range []int{5, 1, 1, 9, 2, 2} {
 			entries[i].CreatedAt = p.now.Add(time.Duration(hour-12) * time.Hour)
 		}
@@ -116,7 +116,7 @@ func TestEntriesStandInTheOrderOfSeqs(t *testing.T) {
 		if done, err := indexer.Run(p.Context(), index.Scope{}, time.Unix(0, 1)); done || err != nil { // one batch, so that the next has to look back
 			p.Errorf("done %t, %v", done, err)
 		}
-		c = p.append(c, says("needle")...)
+		c = p.append(c, userEntries("needle")...)
 		p.run(index.Indexer{MaxDocuments: 3}, index.Scope{})
 		places, err := p.log.Index().Places(p.Context(), continuo.PlaceQuery{ConversationID: c.ID, Terms: []continuo.IndexTerm{{Text: "needle"}}, Limit: 10})
 		if err != nil {
@@ -133,7 +133,7 @@ func TestEntriesStandInTheOrderOfSeqs(t *testing.T) {
 }
 
 func TestIndexersMayRace(t *testing.T) {
-	everywhere(t, func(p *place) {
+	everywhere(t, func(p *fixture) {
 		var conversations []continuo.Conversation
 		for i := range 4 {
 			conversations = append(conversations, p.begin(fmt.Sprintf("c%d", i), slices.Repeat([]string{"needle"}, 40)...))
@@ -150,7 +150,7 @@ func TestIndexersMayRace(t *testing.T) {
 		}
 		running.Go(func() {
 			for i := range 40 {
-				if _, err := p.log.Append(p.Context(), conversations[i%4].ID, says("needle"), continuo.AppendOptions{}); err != nil {
+				if _, err := p.log.Append(p.Context(), conversations[i%4].ID, userEntries("needle"), continuo.AppendOptions{}); err != nil {
 					p.Error(err)
 				}
 			}
@@ -172,14 +172,14 @@ func TestIndexersMayRace(t *testing.T) {
 }
 
 func TestWhenTheTimeIsUpARunEndsWithABatch(t *testing.T) {
-	everywhere(t, func(p *place) {
+	everywhere(t, func(p *fixture) {
 		p.begin("c", slices.Repeat([]string{"needle"}, 10)...)
 		for i := 1; i <= 5; i++ {
-			var told int64
-			indexer := index.Indexer{Log: p.log, MaxDocuments: 3, Indexed: func(n int64) { told += n }}
+			var indexed int64
+			indexer := index.Indexer{Log: p.log, MaxDocuments: 3, Indexed: func(n int64) { indexed += n }}
 			done, err := indexer.Run(p.Context(), index.Scope{}, time.Unix(0, 1))
-			if want := i == 5; done != want || err != nil || told > 3 {
-				p.Errorf("run %d: done %t with %d entries: %v", i, done, told, err)
+			if want := i == 5; done != want || err != nil || indexed > 3 {
+				p.Errorf("run %d: done %t with %d entries: %v", i, done, indexed, err)
 			}
 		}
 	})
@@ -188,7 +188,7 @@ func TestWhenTheTimeIsUpARunEndsWithABatch(t *testing.T) {
 func TestAConversationThatCannotBeIndexedKeepsNobodyWaiting(t *testing.T) {
 	wrong := errors.New("something is wrong with it")
 	store := &batches{Store: storetest.NewMemory()}
-	p := newPlace(t, store)
+	p := newFixture(t, store)
 	var bad []string
 	for i := range 90 {
 		bad = append(bad, p.begin(fmt.Sprintf("bad%d", i), "needle").ID)
@@ -226,7 +226,7 @@ func TestAnotherIndexerMayBeFasterForever(t *testing.T) {
 	store.fail = func(b continuo.IndexBatch) error {
 		return &continuo.ConflictError{Want: b.After + 1, Have: b.After + 2}
 	}
-	p := newPlace(t, store)
+	p := newFixture(t, store)
 	p.begin("c", "needle")
 	if done, err := (index.Indexer{Log: p.log}).Run(t.Context(), index.Scope{}, time.Time{}); done || err != nil {
 		t.Errorf("done %t, %v", done, err)
@@ -236,14 +236,14 @@ func TestAnotherIndexerMayBeFasterForever(t *testing.T) {
 // TestARunEnds: a conversation that is appended to all the time keeps nobody in a run.
 func TestARunEnds(t *testing.T) {
 	store := &batches{Store: storetest.NewMemory()}
-	p := newPlace(t, store)
+	p := newFixture(t, store)
 	for i := range 70 {
 		p.begin(fmt.Sprintf("c%d", i), "needle")
 	}
 	calls := 0
 	store.fail = func(batch continuo.IndexBatch) error {
 		if calls++; calls <= 1000 {
-			p.append(continuo.Conversation{ID: batch.ConversationID}, says("needle")...)
+			p.append(continuo.Conversation{ID: batch.ConversationID}, userEntries("needle")...)
 		}
 		return nil
 	}
@@ -256,10 +256,10 @@ func TestARunEnds(t *testing.T) {
 }
 
 func TestLargeOutputsAreKnown(t *testing.T) {
-	everywhere(t, func(p *place) {
+	everywhere(t, func(p *fixture) {
 		call := continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: []continuo.ToolCall{continuo.FunctionCall("a", "f", "{}")}}
 		output := continuo.Entry{Role: continuo.Tool, ToolCallID: "a", Content: continuo.Text("apple\n" + strings.Repeat("x\n", 1000) + "pear\n" + strings.Repeat("y\n", 1000))}
-		c, err := p.log.Import(p.Context(), continuo.Conversation{Key: "c"}, []continuo.Entry{says("hello")[0], call, output, says("bye")[0]})
+		c, err := p.log.Import(p.Context(), continuo.Conversation{Key: "c"}, []continuo.Entry{userEntries("hello")[0], call, output, userEntries("bye")[0]})
 		if err != nil {
 			p.Fatal(err)
 		}

@@ -83,7 +83,7 @@ func (p part) split(indexed int64) []part {
 
 // query returns the query of the part's places that follow a place, the newest first.
 func (p part) query(terms []continuo.IndexTerm, after continuo.Place) continuo.PlaceQuery {
-	q := continuo.PlaceQuery{ConversationID: p.id, From: p.from, To: p.to, Terms: terms, Limit: placesAtOnce}
+	q := continuo.PlaceQuery{ConversationID: p.id, From: p.from, To: p.to, Terms: terms, Limit: candidatePage}
 	if p.whole { // open ranges are cheaper for an index
 		q.From, q.To = 1, 0
 	}

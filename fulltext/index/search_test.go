@@ -23,13 +23,13 @@ func TestANewVersionEmptiesTheIndexes(t *testing.T) {
 }
 
 func TestAnEntryIsFoundAsSoonAsItIsThere(t *testing.T) {
-	everywhere(t, func(p *place) {
+	everywhere(t, func(p *fixture) {
 		c := p.begin("plans", "We meet in Köln", "我们星期五在上海见面。")
 		p.finds("köln", "plans#1")
 		p.finds("上海", "plans#2", c)
 		for i := range 5 {
 			p.later()
-			c = p.append(c, says(fmt.Sprintf("needle%d in the hay", i))...)
+			c = p.append(c, userEntries(fmt.Sprintf("needle%d in the hay", i))...)
 			p.finds(fmt.Sprintf("needle%d", i), fmt.Sprintf("plans#%d", i+3))
 			p.finds(fmt.Sprintf("needle%d", i), fmt.Sprintf("plans#%d", i+3), c)
 		}
@@ -37,7 +37,7 @@ func TestAnEntryIsFoundAsSoonAsItIsThere(t *testing.T) {
 }
 
 func TestAnItemSaysWhereAndWhat(t *testing.T) {
-	everywhere(t, func(p *place) {
+	everywhere(t, func(p *fixture) {
 		c := p.begin("Staging keys", "Where are the keys?", "Bob has the <keys> of staging.")
 		items := p.all(index.Request{Query: "keys staging"})
 		if names(items) != "Staging-keys#2 Staging-keys#0" {
@@ -58,7 +58,7 @@ func TestAnItemSaysWhereAndWhat(t *testing.T) {
 }
 
 func TestTheBestComesFirstThenTheNewest(t *testing.T) {
-	everywhere(t, func(p *place) {
+	everywhere(t, func(p *fixture) {
 		long := strings.Repeat("other words in between ", 60)
 		p.begin("a", "refund "+long, "the refund status", "no", "refund "+long)
 		p.later()
@@ -71,7 +71,7 @@ func TestTheBestComesFirstThenTheNewest(t *testing.T) {
 }
 
 func TestFilters(t *testing.T) {
-	everywhere(t, func(p *place) {
+	everywhere(t, func(p *fixture) {
 		c := p.begin("needle", "needle 1", "needle 2", "needle 3", "needle 4", "needle 5")
 		for want, request := range map[string]index.Request{
 			"needle#5 needle#3 needle#1": {Role: continuo.User},
@@ -93,14 +93,14 @@ func TestFilters(t *testing.T) {
 
 // Tasks and the work of agents repeat what people said: they are left out, or searched alone.
 func TestKindsAreKeptApart(t *testing.T) {
-	everywhere(t, func(p *place) {
+	everywhere(t, func(p *fixture) {
 		begin := func(kind continuo.Kind, key string) continuo.Conversation {
 			c, err := p.log.Create(p.Context(), continuo.Conversation{Kind: kind, Title: key, Key: key})
 			if err != nil {
 				p.Fatal(err)
 			}
 			p.later()
-			return p.append(c, says("needle")...)
+			return p.append(c, userEntries("needle")...)
 		}
 		begin(continuo.KindTalk, "talk")
 		begin(continuo.KindTask, "task")
@@ -121,18 +121,18 @@ func TestKindsAreKeptApart(t *testing.T) {
 }
 
 func TestAForkFindsWhatItBeganWith(t *testing.T) {
-	everywhere(t, func(p *place) {
+	everywhere(t, func(p *fixture) {
 		parent := p.begin("parent", "needle 1", "hay", "needle 3", "needle 4")
 		child, err := p.log.Fork(p.Context(), parent.ID, 3, continuo.Conversation{Key: "child", Title: "child"})
 		if err != nil {
 			p.Fatal(err)
 		}
-		child = p.append(child, says("needle of the child", "needle of the child")...)
+		child = p.append(child, userEntries("needle of the child", "needle of the child")...)
 		grandchild, err := p.log.Fork(p.Context(), child.ID, 4, continuo.Conversation{Key: "grandchild", Title: "grandchild"})
 		if err != nil {
 			p.Fatal(err)
 		}
-		grandchild = p.append(grandchild, says("needle of the grandchild")...)
+		grandchild = p.append(grandchild, userEntries("needle of the grandchild")...)
 		check := func() {
 			p.Helper()
 			p.finds("needle", "child#3 child#1 child#5 child#4", child)
@@ -163,7 +163,7 @@ func TestAForkFindsWhatItBeganWith(t *testing.T) {
 }
 
 func TestWhatWasRemovedIsNotFound(t *testing.T) {
-	everywhere(t, func(p *place) {
+	everywhere(t, func(p *fixture) {
 		c := p.begin("c", "needle one", "needle two", "needle three")
 		p.later()
 		p.begin("d", "needle four")
@@ -177,7 +177,7 @@ func TestWhatWasRemovedIsNotFound(t *testing.T) {
 		p.finds("two", "")
 
 		// Redacted before it was indexed, and looked for by the word that stands in its place.
-		c = p.append(c, says("", "needle five")[1:]...)
+		c = p.append(c, userEntries("", "needle five")[1:]...)
 		if _, err := p.log.Redact(p.Context(), c, 5, 5, ""); err != nil {
 			p.Fatal(err)
 		}
@@ -198,9 +198,9 @@ func TestWhatWasRemovedIsNotFound(t *testing.T) {
 }
 
 func TestProjectsAreApart(t *testing.T) {
-	everywhere(t, func(p *place) {
+	everywhere(t, func(p *fixture) {
 		c := p.begin("mine", "needle")
-		if _, err := p.log.Import(p.Context(), continuo.Conversation{ProjectID: "other", Key: "theirs", Title: "needle"}, says("needle")); err != nil {
+		if _, err := p.log.Import(p.Context(), continuo.Conversation{ProjectID: "other", Key: "theirs", Title: "needle"}, userEntries("needle")); err != nil {
 			p.Fatal(err)
 		}
 		p.finds("needle", "mine#1")
@@ -225,8 +225,8 @@ func (l leaky) Places(ctx context.Context, query continuo.PlaceQuery) ([]continu
 }
 
 func TestProjectsAreApartWhateverTheIndexSays(t *testing.T) {
-	p := newPlace(t, leaky{storetest.NewMemory()})
-	if _, err := p.log.Import(t.Context(), continuo.Conversation{ProjectID: "other", Key: "theirs", Title: "needle"}, says("needle")); err != nil {
+	p := newFixture(t, leaky{storetest.NewMemory()})
+	if _, err := p.log.Import(t.Context(), continuo.Conversation{ProjectID: "other", Key: "theirs", Title: "needle"}, userEntries("needle")); err != nil {
 		t.Fatal(err)
 	}
 	p.run(index.Indexer{}, index.Scope{})
@@ -238,7 +238,7 @@ func TestProjectsAreApartWhateverTheIndexSays(t *testing.T) {
 
 // TestPagesHaveEverythingOnce pages through more matches than are ranked together, while others are added.
 func TestPagesHaveEverythingOnce(t *testing.T) {
-	everywhere(t, func(p *place) {
+	everywhere(t, func(p *fixture) {
 		var conversations []continuo.Conversation
 		want := map[string]bool{}
 		for i := range 5 {
@@ -262,7 +262,7 @@ func TestPagesHaveEverythingOnce(t *testing.T) {
 }
 
 // pagesOnce pages while entries are added to a conversation.
-func (p *place) pagesOnce(request index.Request, want map[string]bool, busy continuo.Conversation) {
+func (p *fixture) pagesOnce(request index.Request, want map[string]bool, busy continuo.Conversation) {
 	p.Helper()
 	found := map[string]int{}
 	var before index.Item
@@ -280,7 +280,7 @@ func (p *place) pagesOnce(request index.Request, want map[string]bool, busy cont
 		}
 		request.Cursor = result.NextCursor
 		p.later()
-		p.append(busy, says("needle that came later")...)
+		p.append(busy, userEntries("needle that came later")...)
 		if request.Conversation != nil {
 			*request.Conversation = p.again(*request.Conversation)
 		}
@@ -294,7 +294,7 @@ func (p *place) pagesOnce(request index.Request, want map[string]bool, busy cont
 
 // TestAStretchOutlivesItsEnd: what a cursor names may be gone when it comes back.
 func TestAStretchOutlivesItsEnd(t *testing.T) {
-	everywhere(t, func(p *place) {
+	everywhere(t, func(p *fixture) {
 		texts := slices.Repeat([]string{"needle"}, 100) // they are better, but older than the 200 that are ranked first
 		c := p.begin("c", append(texts, slices.Repeat([]string{"a needle in the hay"}, 50)...)...)
 		p.later()
@@ -323,10 +323,10 @@ func TestAStretchOutlivesItsEnd(t *testing.T) {
 }
 
 func TestWhatTheIndexLacksIsSaid(t *testing.T) {
-	everywhere(t, func(p *place) {
+	everywhere(t, func(p *fixture) {
 		c := p.begin("c", "needle one", "hay")
 		p.finds("needle", "c#1")
-		c = p.append(c, says("needle three")...)
+		c = p.append(c, userEntries("needle three")...)
 		p.later()
 		p.begin("d", "needle four")
 		result := p.search(index.Request{Query: "needle", Patience: -1})
@@ -349,7 +349,7 @@ func TestWhatTheIndexLacksIsSaid(t *testing.T) {
 }
 
 func TestALongTailIsReadPageByPage(t *testing.T) {
-	everywhere(t, func(p *place) {
+	everywhere(t, func(p *fixture) {
 		texts := slices.Repeat([]string{"hay"}, 4500)
 		texts[0], texts[2400], texts[4499] = "needle", "needle", "needle"
 		c := p.begin("c", texts...)
@@ -365,7 +365,7 @@ func TestALongTailIsReadPageByPage(t *testing.T) {
 }
 
 func TestWrongRequestsAreExplained(t *testing.T) {
-	everywhere(t, func(p *place) {
+	everywhere(t, func(p *fixture) {
 		c := p.begin("c", slices.Repeat([]string{"needle"}, 30)...)
 		good := p.search(index.Request{Query: "needle", Limit: 3}).NextCursor
 		decoded, err := base64.RawURLEncoding.DecodeString(good)

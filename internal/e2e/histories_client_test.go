@@ -232,7 +232,7 @@ func complete(history []historytest.Operation, final []continuo.Entry) []history
 			continue
 		}
 		o := historytest.Operation{
-			Client: -1, Kind: historytest.Say, Value: e.ID, Turn: messages[e.TurnID], Last: last[e.TurnID] == i,
+			Client: -1, Kind: historytest.AppendEntry, Value: e.ID, Turn: messages[e.TurnID], Last: last[e.TurnID] == i,
 			Outcome: historytest.Done, Called: called[messages[e.TurnID]],
 		}
 		o.Answered, _ = historytest.FirstRead(history, o)

@@ -30,7 +30,7 @@ func TestVerify(t *testing.T) {
 	one := Operation{Kind: Append, Value: "one", Seq: 1}
 	unknown := Operation{Kind: Append, Value: "two", Outcome: Unknown}
 	begin := Operation{Kind: Begin, Value: "go", Turn: "t1"}
-	end := Operation{Kind: Say, Value: "gone", Turn: "t1", Last: true}
+	end := Operation{Kind: AppendEntry, Value: "gone", Turn: "t1", Last: true}
 	owned := Operation{Kind: Begin, Value: "go", Turn: "t1", Owner: "a"}
 	take := Operation{Kind: Take, Turn: "t1", Owner: "b"}
 	for name, test := range map[string]struct {
@@ -54,10 +54,10 @@ func TestVerify(t *testing.T) {
 		"unknown, taken back":        {at(one, unknown, Operation{Kind: Read, Log: []string{"one", "two"}}, Operation{Kind: Read, Log: []string{"one"}}), false},
 		"a turn":                     {at(begin, end, Operation{Kind: Begin, Value: "again", Turn: "t2"}), true},
 		"two turns at once":          {at(begin, Operation{Kind: Begin, Value: "again", Turn: "t2"}), false},
-		"a turn goes on when over":   {at(begin, end, Operation{Kind: Say, Value: "more", Turn: "t1"}), false},
-		"the owner says":             {at(owned, take, Operation{Kind: Say, Value: "mine", Turn: "t1", Owner: "b"}), true},
-		"a former owner says":        {at(owned, take, Operation{Kind: Say, Value: "mine", Turn: "t1", Owner: "a"}), false},
-		"a former owner is refused":  {at(owned, take, Operation{Kind: Say, Value: "mine", Turn: "t1", Owner: "a", Outcome: Refused}), true},
+		"a turn goes on when over":   {at(begin, end, Operation{Kind: AppendEntry, Value: "more", Turn: "t1"}), false},
+		"the owner says":             {at(owned, take, Operation{Kind: AppendEntry, Value: "mine", Turn: "t1", Owner: "b"}), true},
+		"a former owner says":        {at(owned, take, Operation{Kind: AppendEntry, Value: "mine", Turn: "t1", Owner: "a"}), false},
+		"a former owner is refused":  {at(owned, take, Operation{Kind: AppendEntry, Value: "mine", Turn: "t1", Owner: "a", Outcome: Refused}), true},
 		"a signal":                   {at(begin, Operation{Kind: Signal, Turn: "t1"}), true},
 		"a signal to a turn gone by": {at(begin, end, Operation{Kind: Signal, Turn: "t1"}), false},
 	} {

@@ -45,8 +45,8 @@ func step(s state, o Operation) (bool, state) {
 		return s.log == joined(o.Log), s
 	case Begin:
 		return stepBegin(s, o)
-	case Say:
-		return stepSay(s, o)
+	case AppendEntry:
+		return stepAppendEntry(s, o)
 	case Take:
 		return stepTake(s, o)
 	case Signal:
@@ -95,7 +95,7 @@ func stepTake(s state, o Operation) (bool, state) {
 	return s.running == o.Turn, after
 }
 
-func stepSay(s state, o Operation) (bool, state) {
+func stepAppendEntry(s state, o Operation) (bool, state) {
 	if o.Outcome != Done {
 		return true, s
 	}

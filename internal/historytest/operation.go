@@ -11,12 +11,12 @@ type Kind string
 
 // The kinds of operations.
 const (
-	Append Kind = "append" // adds Value, after the seq After if that is at least 0
-	Read   Kind = "read"   // shows Log
-	Begin  Kind = "begin"  // begins the turn Turn with the message Value
-	Say    Kind = "say"    // adds Value as an entry of the running turn Turn, which Owner runs; Last ends the turn
-	Take   Kind = "take"   // makes Owner the owner of the running turn Turn
-	Signal Kind = "signal" // is delivered to the running turn Turn
+	Append      Kind = "append" // adds Value, after the seq After if that is at least 0
+	Read        Kind = "read"   // shows Log
+	Begin       Kind = "begin"  // begins the turn Turn with the message Value
+	AppendEntry Kind = "say"    // adds Value as an entry of the running turn Turn, which Owner runs; Last ends the turn
+	Take        Kind = "take"   // makes Owner the owner of the running turn Turn
+	Signal      Kind = "signal" // is delivered to the running turn Turn
 )
 
 // Outcome is what a client knows about an operation's effect.

@@ -341,11 +341,11 @@ func checkHandoff(t *testing.T, where string, s *stored, at int64, plan *window.
 	if err != nil {
 		return
 	}
-	told := task.FromEntries([]continuo.Entry{newest})
-	if len(told) == 0 {
+	messages := task.FromEntries([]continuo.Entry{newest})
+	if len(messages) == 0 {
 		return
 	}
-	whole := []rune(told[0].Content)
+	whole := []rune(messages[0].Content)
 	if len(whole) > 8000 {
 		whole = append(whole[:7900:7900], []rune(fmt.Sprintf(" ... (truncated, original: %d chars)", len(whole)))...)
 	}

@@ -54,7 +54,7 @@ func withSummary(t testing.TB, s *stored, at int64) *stored {
 
 // TestEveryPrefixBuildsAValidRequestWithASummary holds plans that show summaries to the laws of all plans.
 func TestEveryPrefixBuildsAValidRequestWithASummary(t *testing.T) {
-	var builds, told atomic.Int64
+	var builds, shown atomic.Int64
 	step := 401
 	if long() {
 		step = 7
@@ -77,7 +77,7 @@ func TestEveryPrefixBuildsAValidRequestWithASummary(t *testing.T) {
 						for _, limits := range budgets[:len(budgets)-1] { // without a limit nothing is summarized
 							builds.Add(1)
 							if trySummary(t, with, name, limits) {
-								told.Add(1)
+								shown.Add(1)
 							}
 						}
 					}
@@ -85,7 +85,7 @@ func TestEveryPrefixBuildsAValidRequestWithASummary(t *testing.T) {
 			}
 		})
 	}
-	t.Cleanup(func() { t.Logf("%d builds, %d of them show the summary", builds.Load(), told.Load()) })
+	t.Cleanup(func() { t.Logf("%d builds, %d of them show the summary", builds.Load(), shown.Load()) })
 }
 
 // trySummary builds one request and holds it to the laws. It reports whether it shows the summary.
@@ -142,7 +142,7 @@ func TestRequestsWithSummariesOnlyGrowBetweenMoves(t *testing.T) {
 			}
 			return plan
 		}
-		log, made, told := &stored{name: s.name}, 0, 0
+		log, made, shown := &stored{name: s.name}, 0, 0
 		var g growth
 		var before []byte
 		for _, entry := range s.entries {
@@ -155,7 +155,7 @@ func TestRequestsWithSummariesOnlyGrowBetweenMoves(t *testing.T) {
 					plan = build(log)
 				}
 				if plan.Window.Summary != 0 {
-					told++
+					shown++
 				}
 				now := historyBytes(t, plan)
 				g.add(before, now, plan.Moved)
@@ -166,12 +166,12 @@ func TestRequestsWithSummariesOnlyGrowBetweenMoves(t *testing.T) {
 			log.entries = append(log.entries, entry)
 		}
 		t.Logf("%s: %d requests, %d moves, %d summaries made, %d requests show one, %.1f %% of the bytes extend the request before",
-			s.name, g.requests, g.moves, made, told, g.share()*100)
+			s.name, g.requests, g.moves, made, shown, g.share()*100)
 		if g.broken > 0 {
 			t.Errorf("%s: %d requests changed earlier bytes without a move", s.name, g.broken)
 		}
-		if g.moves == 0 || g.moves > g.requests/3 || told == 0 {
-			t.Errorf("%s: %d moves in %d requests, %d show a summary", s.name, g.moves, g.requests, told)
+		if g.moves == 0 || g.moves > g.requests/3 || shown == 0 {
+			t.Errorf("%s: %d moves in %d requests, %d show a summary", s.name, g.moves, g.requests, shown)
 		}
 	}
 }

@@ -51,7 +51,7 @@ type comparison struct {
 // compare compares the stretches left[a:b] and right[from:to].
 func (c *comparison) compare(a, b, from, to int) {
 	for a < b && from < to && c.left[a] == c.right[from] {
-		c.tell(Equal, c.left[a:a+1])
+		c.add(Equal, c.left[a:a+1])
 		a, from = a+1, from+1
 	}
 	end := 0
@@ -59,7 +59,7 @@ func (c *comparison) compare(a, b, from, to int) {
 		end++
 	}
 	c.between(a, b-end, from, to-end)
-	c.tell(Equal, c.left[b-end:b])
+	c.add(Equal, c.left[b-end:b])
 }
 
 // between compares stretches that neither begin nor end with the same line: it splits them at the middle of a shortest
@@ -72,12 +72,12 @@ func (c *comparison) between(a, b, from, to int) {
 			return
 		}
 	}
-	c.tell(Left, c.left[a:b])
-	c.tell(Right, c.right[from:to])
+	c.add(Left, c.left[a:b])
+	c.add(Right, c.right[from:to])
 }
 
-// tell appends lines to the result. Of a replaced stretch the left lines come before the right ones.
-func (c *comparison) tell(op Op, texts []string) {
+// add appends lines to the result. Of a replaced stretch the left lines come before the right ones.
+func (c *comparison) add(op Op, texts []string) {
 	for _, text := range texts {
 		c.lines = append(c.lines, Line{op, text})
 	}

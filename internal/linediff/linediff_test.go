@@ -77,11 +77,11 @@ func TestLines(t *testing.T) {
 		{"a\nb\nc", "b\nc\nd", "left a|equal b|equal c|right d"},
 		{"a\nb", "c\nd", "left a|left b|right c|right d"},
 	} {
-		var told []string
+		var lines []string
 		for _, line := range Lines(test.left, test.right) {
-			told = append(told, string(line.Op)+" "+line.Text)
+			lines = append(lines, string(line.Op)+" "+line.Text)
 		}
-		if got := strings.Join(told, "|"); got != test.want {
+		if got := strings.Join(lines, "|"); got != test.want {
 			t.Errorf("%q and %q: %s, want %s", test.left, test.right, got, test.want)
 		}
 	}

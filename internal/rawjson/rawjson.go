@@ -62,18 +62,18 @@ func ParseValidObject(data []byte) (Object, error) {
 		return nil, ErrNotObject
 	}
 	var object Object
-	places := map[string]int{}
+	indexes := map[string]int{}
 	for s.next('}') {
 		name, _ := String(s.value()) // keys are strings
 		s.skipSpace()
 		s.at++ // the colon
 		s.skipSpace()
 		value := s.value()
-		if at, again := places[name]; again {
+		if at, again := indexes[name]; again {
 			object[at].Value = value
 			continue
 		}
-		places[name] = len(object)
+		indexes[name] = len(object)
 		object = append(object, Field{Key: name, Value: value})
 	}
 	return object, nil

@@ -12,7 +12,7 @@ import (
 
 // answer turns the events of a message into deltas.
 type answer struct {
-	give    func(model.Delta) bool
+	sink    func(model.Delta) bool
 	stopped bool // the consumer has stopped
 	finish  string
 	usage   wire.Usage
@@ -23,11 +23,11 @@ type answer struct {
 	thought bool // there has been thinking
 }
 
-func newAnswer(give func(model.Delta) bool) *answer {
-	return &answer{give: give, ids: model.CallIDs{}}
+func newAnswer(sink func(model.Delta) bool) *answer {
+	return &answer{sink: sink, ids: model.CallIDs{}}
 }
 
-func (a *answer) yield(delta model.Delta) { a.stopped = a.stopped || !a.give(delta) }
+func (a *answer) yield(delta model.Delta) { a.stopped = a.stopped || !a.sink(delta) }
 
 // add takes an event of a stream; unknown ones are ignored, as the protocol requires.
 func (a *answer) add(event *wire.Event) error {
@@ -55,8 +55,8 @@ func (a *answer) add(event *wire.Event) error {
 	return nil
 }
 
-// addWhole adds an answer that was not streamed.
-func (a *answer) addWhole(response *wire.Response) error {
+// addResponse adds an answer that was not streamed.
+func (a *answer) addResponse(response *wire.Response) error {
 	a.begin(response)
 	for _, raw := range response.Content {
 		index := len(a.blocks)
@@ -70,7 +70,7 @@ func (a *answer) addWhole(response *wire.Response) error {
 	} else {
 		a.finish = "stop"
 	}
-	a.giveUsage()
+	a.yieldUsage()
 	return nil
 }
 
@@ -79,7 +79,7 @@ func (a *answer) begin(message *wire.Response) {
 		a.yield(model.Delta{Model: message.Model})
 	}
 	a.usage = message.Usage
-	a.giveUsage()
+	a.yieldUsage()
 }
 
 // open begins a block and yields its first content.
@@ -98,9 +98,9 @@ func (a *answer) open(event *wire.Event) error {
 	a.blocks = append(a.blocks, block)
 	switch block.kind {
 	case "text":
-		a.giveText(block, block.text("text"))
+		a.yieldText(block, block.text("text"))
 	case "thinking":
-		a.giveReasoning(block, block.text("thinking"))
+		a.yieldReasoning(block, block.text("thinking"))
 	case "tool_use":
 		block.call = a.calls
 		a.calls++
@@ -131,10 +131,10 @@ func (a *answer) extend(block *block, raw json.RawMessage) error {
 	switch {
 	case delta.Text != nil:
 		block.append("text", *delta.Text)
-		a.giveText(block, *delta.Text)
+		a.yieldText(block, *delta.Text)
 	case delta.Thinking != nil:
 		block.append("thinking", *delta.Thinking)
-		a.giveReasoning(block, *delta.Thinking)
+		a.yieldReasoning(block, *delta.Thinking)
 	case delta.Signature != nil:
 		block.append("signature", *delta.Signature)
 	case delta.PartialJSON != nil:
@@ -150,7 +150,7 @@ func (a *answer) extend(block *block, raw json.RawMessage) error {
 	return nil
 }
 
-func (a *answer) giveText(block *block, text string) {
+func (a *answer) yieldText(block *block, text string) {
 	if text == "" {
 		return
 	}
@@ -159,7 +159,7 @@ func (a *answer) giveText(block *block, text string) {
 	block.gap = ""
 }
 
-func (a *answer) giveReasoning(block *block, text string) {
+func (a *answer) yieldReasoning(block *block, text string) {
 	if text == "" {
 		return
 	}
@@ -201,7 +201,7 @@ func (a *answer) addMessageDelta(event *wire.Event) error {
 		update(&a.usage.CacheCreationInputTokens, event.Usage.CacheCreationInputTokens)
 		update(&a.usage.CacheReadInputTokens, event.Usage.CacheReadInputTokens)
 		update(&a.usage.OutputTokens, event.Usage.OutputTokens)
-		a.giveUsage()
+		a.yieldUsage()
 	}
 	return nil
 }
@@ -212,9 +212,9 @@ func update(count *int, value *int) {
 	}
 }
 
-// giveUsage yields the counts so far, if the upstream sends any. Anthropic's input count leaves out tokens
+// yieldUsage yields the counts so far, if the upstream sends any. Anthropic's input count leaves out tokens
 // read from and written to the cache.
-func (a *answer) giveUsage() {
+func (a *answer) yieldUsage() {
 	if a.usage == (wire.Usage{}) {
 		return
 	}
@@ -246,12 +246,12 @@ func (a *answer) end() {
 		a.close(block)
 	}
 	a.yield(model.Delta{Finish: a.finish})
-	a.giveVendor()
+	a.yieldVendor()
 }
 
-// giveVendor yields the complete blocks and the text as vendor data, unless they add nothing to the deltas:
+// yieldVendor yields the complete blocks and the text as vendor data, unless they add nothing to the deltas:
 // one text followed by calls.
-func (a *answer) giveVendor() {
+func (a *answer) yieldVendor() {
 	var content []json.RawMessage
 	plain := true
 	for i, block := range a.blocks {

@@ -75,7 +75,7 @@ func New(options Options) *Model {
 		},
 		client: upstream.Client{
 			BaseURL: cmp.Or(options.BaseURL, DefaultBaseURL), Path: "v1/messages",
-			HTTP: options.HTTPClient, Key: key, SetKey: setKey, Standing: map[string]string{"anthropic-version": Version},
+			HTTP: options.HTTPClient, Key: key, SetKey: setKey, DefaultHeaders: map[string]string{"anthropic-version": Version},
 			Headers: options.Headers, IdleTimeout: options.IdleTimeout, ConnectTimeout: options.ConnectTimeout,
 		},
 	}

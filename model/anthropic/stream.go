@@ -26,7 +26,7 @@ func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, 
 		answer := newAnswer(func(delta model.Delta) bool { return yield(delta, nil) })
 		err = read(response, answer)
 		if err != nil {
-			answer.giveVendor()
+			answer.yieldVendor()
 		}
 		if err != nil && !answer.stopped {
 			yield(model.Delta{}, model.AsError(err))
@@ -53,7 +53,7 @@ func read(response *upstream.Response, answer *answer) error {
 		case err == io.EOF:
 			return response.Unfinished()
 		case err != nil:
-			return response.Broken(err)
+			return response.ReadFailed(err)
 		case len(bytes.TrimSpace(event.Data)) == 0:
 			continue // a keep-alive
 		}
@@ -131,7 +131,7 @@ func readJSON(response *upstream.Response, answer *answer) error {
 		}
 		return response.Malformed(data, errors.New("there is no content"))
 	}
-	if err := answer.addWhole(&whole); err != nil {
+	if err := answer.addResponse(&whole); err != nil {
 		return response.Malformed(data, err)
 	}
 	answer.end()

@@ -25,8 +25,8 @@ var (
 	stalls  = []modeltest.Step{{Wait: time.Hour, Delta: model.Delta{Text: "late"}}, modeltest.Finish()}
 )
 
-// house is a script behind a breaker that opens after three failures.
-type house struct {
+// fixture is a script behind a breaker that opens after three failures.
+type fixture struct {
 	*breaker.Model
 	script *modeltest.Script
 
@@ -34,30 +34,30 @@ type house struct {
 	entered []breaker.State
 }
 
-func newHouse(script ...[]modeltest.Step) *house { return newPatient(0, script...) }
+func newFixture(script ...[]modeltest.Step) *fixture { return newPatient(0, script...) }
 
 // newPatient is a house whose requests wait.
-func newPatient(patience time.Duration, script ...[]modeltest.Step) *house {
-	h := &house{script: &modeltest.Script{Answers: script}}
+func newPatient(patience time.Duration, script ...[]modeltest.Step) *fixture {
+	h := &fixture{script: &modeltest.Script{Answers: script}}
 	h.Model = breaker.New(h.script, breaker.Options{Name: "main", Failures: 3, Patience: patience, OnChange: h.enter})
 	return h
 }
 
-func (h *house) enter(state breaker.State) {
+func (h *fixture) enter(state breaker.State) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.entered = append(h.entered, state)
 }
 
 // states are the states that the breaker has entered so far.
-func (h *house) states() []breaker.State {
+func (h *fixture) states() []breaker.State {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.entered)
 }
 
 // ask makes one request and returns its error.
-func (h *house) ask(ctx context.Context) *model.Error {
+func (h *fixture) ask(ctx context.Context) *model.Error {
 	var failed *model.Error
 	for _, err := range h.Stream(ctx, nil) {
 		failed = model.AsError(err)
@@ -67,7 +67,7 @@ func (h *house) ask(ctx context.Context) *model.Error {
 
 func TestItOpensTriesAndCloses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(fails, breaks, fails, fails, answers, answers)
+		h := newFixture(fails, breaks, fails, fails, answers, answers)
 		for range 3 {
 			h.ask(t.Context())
 		}
@@ -103,7 +103,7 @@ func TestWhatDoesNotCount(t *testing.T) {
 		"the caller's own (4xx)":   {early, early, early, early},
 		"answered between":         {fails, fails, answers, fails, fails, answers},
 	} {
-		h := newHouse(script...)
+		h := newFixture(script...)
 		for range script {
 			h.ask(t.Context())
 		}
@@ -136,7 +136,7 @@ func TestAnswersUnderWayKeepItClosed(t *testing.T) {
 				for range c.failures {
 					script = append(script, c.kind)
 				}
-				h := newHouse(script...)
+				h := newFixture(script...)
 				for range c.streams {
 					go h.ask(t.Context())
 				}
@@ -155,7 +155,7 @@ func TestAnswersUnderWayKeepItClosed(t *testing.T) {
 
 // An answer that has ended, however, no longer counts.
 func TestAnswersThatHaveEndedDoNotKeepItClosed(t *testing.T) {
-	h := newHouse(answers, breaks, answers, fails, fails, fails)
+	h := newFixture(answers, breaks, answers, fails, fails, fails)
 	for range 6 {
 		h.ask(t.Context())
 	}
@@ -166,7 +166,7 @@ func TestAnswersThatHaveEndedDoNotKeepItClosed(t *testing.T) {
 
 func TestTheCallersEndSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(fails, stalls, stalls, answers, fails, fails)
+		h := newFixture(fails, stalls, stalls, answers, fails, fails)
 		h.ask(t.Context())
 		timed, cancelTimed := context.WithTimeout(t.Context(), time.Second)
 		defer cancelTimed()
@@ -193,7 +193,7 @@ func TestTheCallersEndSaysNothing(t *testing.T) {
 func TestTheTrial(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		long := []modeltest.Step{{Wait: time.Second, Delta: model.Delta{Text: "a"}}, {Wait: time.Hour, Delta: model.Delta{Text: "b"}}, modeltest.Finish()}
-		h := newHouse(fails, fails, fails, stalls, long, answers)
+		h := newFixture(fails, fails, fails, stalls, long, answers)
 		for range 3 {
 			h.ask(t.Context())
 		}

@@ -8,22 +8,22 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// seat is the model's role in a crew: its name, and the conversation that it was shown.
-type seat struct {
-	name string
-	talk []said
+// crewRole is the model's role in a crew: its name, and the conversation that it was shown.
+type crewRole struct {
+	name     string
+	messages []spokenMessage
 }
 
-// said is a message of a crew's conversation.
-type said struct {
+// spokenMessage is a message of a crew's conversation.
+type spokenMessage struct {
 	user bool
 	name string // of the sender; "" for a user without a name
 	text string
 }
 
-// parseSeat reads the system message that begins with CREW, and the text of the conversation; nil when there
+// parseRole reads the system message that begins with CREW, and the text of the conversation; nil when there
 // is no such message.
-func parseSeat(systems []string, messages []message) *seat {
+func parseRole(systems []string, messages []message) *crewRole {
 	for _, text := range systems {
 		lines := strings.Split(strings.TrimSpace(text), "\n")
 		if len(lines) < 2 || strings.TrimSpace(lines[0]) != "CREW" {
@@ -33,16 +33,16 @@ func parseSeat(systems []string, messages []message) *seat {
 		if !found {
 			continue
 		}
-		place := &seat{name: name}
-		place.readTalk(messages)
-		return place
+		role := &crewRole{name: name}
+		role.readMessages(messages)
+		return role
 	}
 	return nil
 }
 
-// readTalk reads the messages before the first call of its own turn: those of the user contain the
+// readMessages reads the messages before the first call of its own turn: those of the user contain the
 // conversation as text, the assistant's are its own answers.
-func (s *seat) readTalk(messages []message) {
+func (s *crewRole) readMessages(messages []message) {
 	var text strings.Builder
 	for _, m := range messages {
 		if len(m.calls) > 0 || m.role == "tool" {
@@ -53,7 +53,7 @@ func (s *seat) readTalk(messages []message) {
 		}
 		text.WriteString(m.text + "\n\n")
 	}
-	s.talk = parseTalk(text.String())
+	s.messages = parseMessages(text.String())
 }
 
 var (
@@ -63,13 +63,13 @@ var (
 	}
 )
 
-// brokeOff is the line that ends an incomplete message.
-var brokeOff = regexp.MustCompile(`\n\[broke off: [a-z_]+\]\s*$`)
+// failureMark is the line that ends an incomplete message.
+var failureMark = regexp.MustCompile(`\n\[broke off: [a-z_]+\]\s*$`)
 
-// parseTalk finds the messages in the text that a role is shown; blocks before and between them are ignored.
+// parseMessages finds the messages in the text that a role is shown; blocks before and between them are ignored.
 // Lines of a message never look like a label or a block, because those are escaped by a backslash.
-func parseTalk(text string) []said {
-	var talk []said
+func parseMessages(text string) []spokenMessage {
+	var messages []spokenMessage
 	end := "" // the line that ends the current block
 	for line := range strings.SplitSeq(text, "\n") {
 		found := label.FindStringSubmatch(line)
@@ -82,32 +82,32 @@ func parseTalk(text string) []said {
 			end = blocks[line]
 		case strings.HasPrefix(line, "[MORE"):
 		case found != nil:
-			talk = append(talk, said{found[1] == "User", found[2], line[len(found[0]):]})
-		case len(talk) > 0:
-			talk[len(talk)-1].text += "\n" + line
+			messages = append(messages, spokenMessage{found[1] == "User", found[2], line[len(found[0]):]})
+		case len(messages) > 0:
+			messages[len(messages)-1].text += "\n" + line
 		}
 	}
-	return talk
+	return messages
 }
 
 // replyCrew answers as a role of a crew: once after each user message.
 func (r *request) replyCrew() (text string, calls []call) {
 	if results, names := r.results(); len(results) > 0 {
-		return r.tellResults(results, names), nil
+		return r.describeResults(results, names), nil
 	}
 	asked, answered := -1, false
-	for i, one := range r.seat.talk {
+	for i, one := range r.role.messages {
 		switch {
 		case one.user:
 			asked, answered = i, false
-		case one.name == r.seat.name:
-			answered = !brokeOff.MatchString(one.text)
+		case one.name == r.role.name:
+			answered = !failureMark.MatchString(one.text)
 		}
 	}
 	if asked < 0 || answered {
 		return continuo.Placeholder, nil
 	}
-	newest := r.seat.talk[asked].text
+	newest := r.role.messages[asked].text
 	calls, unknown := r.callsIn(newest)
 	if len(calls) > 0 {
 		return "As the user asked, I call " + names(calls) + ".", calls
@@ -116,14 +116,14 @@ func (r *request) replyCrew() (text string, calls []call) {
 	if unknown != "" {
 		words = append(words, r.refuse(unknown))
 	}
-	return strings.Join(append(words, introduction, r.seat.tell(asked)), " "), nil
+	return strings.Join(append(words, introduction, r.role.reply(asked)), " "), nil
 }
 
-// tell says as which role the model speaks and what it was shown, and repeats the last messages of the user
+// reply says as which role the model speaks and what it was shown, and repeats the last messages of the user
 // and of another role.
-func (s *seat) tell(asked int) string {
-	text := fmt.Sprintf("Here I am %s. I was shown %s of the talk. The user says: %s", s.name, plural(len(s.talk), "message"), quote(s.talk[asked].text, maxQuote))
-	if last := s.talk[len(s.talk)-1]; !last.user {
+func (s *crewRole) reply(asked int) string {
+	text := fmt.Sprintf("Here I am %s. I was shown %s of the talk. The user says: %s", s.name, plural(len(s.messages), "message"), quote(s.messages[asked].text, maxQuote))
+	if last := s.messages[len(s.messages)-1]; !last.user {
 		text += fmt.Sprintf(" %s said last: %s", last.name, quote(last.text, maxQuote))
 	}
 	return text

@@ -20,11 +20,11 @@ func (r *request) reply() (text string, calls []call) {
 	if r.step != nil {
 		return r.replyStep()
 	}
-	if r.seat != nil {
+	if r.role != nil {
 		return r.replyCrew()
 	}
 	if results, names := r.results(); len(results) > 0 {
-		return r.tellResults(results, names), nil
+		return r.describeResults(results, names), nil
 	}
 	users := r.users()
 	if len(users) == 0 {
@@ -35,14 +35,14 @@ func (r *request) reply() (text string, calls []call) {
 	if len(calls) > 0 {
 		return "As you asked, I call " + names(calls) + ".", calls
 	}
-	var said []string
+	var parts []string
 	if unknown != "" {
-		said = append(said, r.refuse(unknown))
+		parts = append(parts, r.refuse(unknown))
 	}
 	if isQuestion(newest) && len(users) > 1 {
-		said = append(said, recall(newest, users[:len(users)-1]))
+		parts = append(parts, recall(newest, users[:len(users)-1]))
 	}
-	return strings.Join(append(said, introduction, r.count(), tellUsers(users)), " "), nil
+	return strings.Join(append(parts, introduction, r.count(), describeUsers(users)), " "), nil
 }
 
 func names(calls []call) string {
@@ -79,8 +79,8 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// tellUsers repeats the user's messages that show continuity.
-func tellUsers(users []string) string {
+// describeUsers repeats the user's messages that show continuity.
+func describeUsers(users []string) string {
 	newest := quote(users[len(users)-1], maxQuote)
 	switch len(users) {
 	case 1:
@@ -93,15 +93,15 @@ func tellUsers(users []string) string {
 	}
 }
 
-func (r *request) tellResults(results []message, names []string) string {
-	said := []string{introduction, r.count()}
+func (r *request) describeResults(results []message, names []string) string {
+	parts := []string{introduction, r.count()}
 	for i, result := range results {
-		said = append(said, tellResult(result, names[i]))
+		parts = append(parts, describeResult(result, names[i]))
 	}
-	return strings.Join(said, " ")
+	return strings.Join(parts, " ")
 }
 
-func tellResult(result message, name string) string {
+func describeResult(result message, name string) string {
 	return fmt.Sprintf("%s returned %s: %s", name, plural(utf8.RuneCountInString(result.text), "character"), quote(result.text, maxResult))
 }
 

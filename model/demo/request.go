@@ -13,9 +13,9 @@ import (
 
 // request is what the model reads from a body.
 type request struct {
-	systems  []string // the system messages
-	step     *step    // the step of the request; nil for none
-	seat     *seat    // the role of a crew's request; nil for none
+	systems  []string  // the system messages
+	step     *step     // the step of the request; nil for none
+	role     *crewRole // the role of a crew's request; nil for none
 	messages []message
 	tools    []string
 	marker   string // the line about messages left out, empty when there is none
@@ -81,7 +81,7 @@ func parseRequest(body []byte) (*request, error) {
 			parsed.tools = append(parsed.tools, tool.Function.Name)
 		}
 	}
-	parsed.step, parsed.seat = parseStep(parsed.systems), parseSeat(parsed.systems, parsed.messages)
+	parsed.step, parsed.role = parseStep(parsed.systems), parseRole(parsed.systems, parsed.messages)
 	return parsed, nil
 }
 

@@ -19,28 +19,28 @@ func (r *request) replyStep() (text string, calls []call) {
 	if len(calls) > 0 && len(tried.results) == 0 {
 		return r.step.mark() + "As its brief asks, I call " + names(calls) + ".", calls
 	}
-	said := []string{introduction, r.count()}
+	parts := []string{introduction, r.count()}
 	if unknown != "" {
-		said = append(said, r.refuse(unknown))
+		parts = append(parts, r.refuse(unknown))
 	}
-	said = append(said, "Inputs: "+namesShown(r.step.inputs)+". Outputs of earlier steps: "+namesShown(r.step.earlier)+".")
+	parts = append(parts, "Inputs: "+namesShown(r.step.inputs)+". Outputs of earlier steps: "+namesShown(r.step.earlier)+".")
 	for i, result := range tried.results {
-		said = append(said, tellResult(result, tried.names[i]))
+		parts = append(parts, describeResult(result, tried.names[i]))
 	}
 	if tried.refused > 0 {
 		users := r.users()
-		said = append(said, fmt.Sprintf("I was told of my answer before: %s So I answer as I would %s later.",
+		parts = append(parts, fmt.Sprintf("I was told of my answer before: %s So I answer as I would %s later.",
 			quote(users[len(users)-1], maxQuote), plural(tried.refused, "visit")))
 	}
 	sources := r.step.sources(tried)
 	if len(r.step.outputs) == 0 {
-		said = append(said, "The newest that I was shown: "+sources[0].quote())
+		parts = append(parts, "The newest that I was shown: "+sources[0].quote())
 	}
-	return r.step.mark() + strings.Join(said, " ") + r.step.block(r.step.visit+tried.refused, sources), nil
+	return r.step.mark() + strings.Join(parts, " ") + r.step.block(r.step.visit+tried.refused, sources), nil
 }
 
-// brokenOff follows the text of an interrupted answer.
-const brokenOff = "\n\nLLM_ERROR"
+// failureCode follows the text of an interrupted answer.
+const failureCode = "\n\nLLM_ERROR"
 
 // rest is the rest of the last interrupted answer: that of the answer to the same request without it. It is
 // empty without an interrupted answer, or if the answer cannot be continued.
@@ -52,15 +52,15 @@ func (r *request) rest() string {
 	if last < 0 || r.messages[last].role != "assistant" {
 		return ""
 	}
-	at := strings.LastIndex(r.messages[last].text, brokenOff)
+	at := strings.LastIndex(r.messages[last].text, failureCode)
 	if at < 0 {
 		return ""
 	}
 	before := *r
 	before.messages = r.messages[:last]
 	whole, calls := before.replyStep()
-	rest, goesOn := strings.CutPrefix(whole, r.messages[last].text[:at])
-	if !goesOn || len(calls) > 0 {
+	rest, continues := strings.CutPrefix(whole, r.messages[last].text[:at])
+	if !continues || len(calls) > 0 {
 		return ""
 	}
 	return rest
@@ -83,18 +83,18 @@ type tried struct {
 // by the program. Results at the end of the request count, whichever made the calls.
 func (r *request) tried() tried {
 	var found tried
-	asked, goesOn := map[string]string{}, false
+	asked, continues := map[string]string{}, false
 	for _, message := range r.messages {
 		again := len(asked) > 0 && message.text == "" && len(message.calls) > 0
-		switch own := goesOn || again || strings.HasPrefix(message.text, r.step.mark()); {
+		switch own := continues || again || strings.HasPrefix(message.text, r.step.mark()); {
 		case message.role == "tool" && asked[message.callID] != "":
 			found.results, found.names = append(found.results, message), append(found.names, asked[message.callID])
 		case message.role != "assistant" || !own:
 		case len(message.calls) > 0:
-			asked, goesOn = message.calls, false
+			asked, continues = message.calls, false
 			found.results, found.names = nil, nil
 		default:
-			if goesOn = strings.Contains(message.text, brokenOff); !goesOn {
+			if continues = strings.Contains(message.text, failureCode); !continues {
 				found.refused++
 			}
 		}

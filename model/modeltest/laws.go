@@ -59,7 +59,7 @@ func (c canned) RoundTrip(*http.Request) (*http.Response, error) {
 }
 
 // play lets a model answer from canned bytes.
-func play(t *testing.T, options Options, transcript *transcript, body func() io.Reader) *told {
+func play(t *testing.T, options Options, transcript *transcript, body func() io.Reader) *streamed {
 	t.Helper()
 	client := newCountingClient(canned{transcript, body})
 	got, err := listen(t.Context(), options.New("http://upstream.invalid", key, client.Client), transcript.request)

@@ -13,16 +13,16 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// told is everything that a stream yielded.
-type told struct {
+// streamed is everything that a stream yielded.
+type streamed struct {
 	deltas []model.Delta
 	err    error
 	answer *model.Answer
 }
 
 // listen reads a whole answer and checks that its parts are in order.
-func listen(ctx context.Context, m model.Model, body []byte) (*told, error) {
-	got := &told{answer: &model.Answer{Provider: m.Info().Provider}}
+func listen(ctx context.Context, m model.Model, body []byte) (*streamed, error) {
+	got := &streamed{answer: &model.Answer{Provider: m.Info().Provider}}
 	for delta, err := range m.Stream(ctx, body) {
 		if got.err != nil {
 			return got, fmt.Errorf("something comes after the error %v", got.err)
@@ -38,7 +38,7 @@ func listen(ctx context.Context, m model.Model, body []byte) (*told, error) {
 }
 
 // check returns how the deltas violate the contract of model.Model.
-func (g *told) check() error {
+func (g *streamed) check() error {
 	var failure *model.Error
 	if g.err != nil && !errors.As(g.err, &failure) {
 		return fmt.Errorf("the error %v is no *model.Error", g.err)
@@ -51,9 +51,9 @@ func (g *told) check() error {
 	}
 	finished, vendor, begun := false, false, map[int]bool{}
 	for i, delta := range g.deltas {
-		said := delta.Text != "" || delta.Reasoning != "" || delta.Signature != "" || delta.ToolCall != nil
+		hasContent := delta.Text != "" || delta.Reasoning != "" || delta.Signature != "" || delta.ToolCall != nil
 		switch {
-		case said && (finished || vendor):
+		case hasContent && (finished || vendor):
 			return fmt.Errorf("delta %d: content after the end", i)
 		case delta.Finish != "" && finished:
 			return fmt.Errorf("delta %d: a second finish", i)
@@ -73,7 +73,7 @@ func (g *told) check() error {
 
 // acceptable returns the reason for which the log would refuse the resulting entry, nil if it accepts the
 // entry.
-func (g *told) acceptable() error {
+func (g *streamed) acceptable() error {
 	entry := g.answer.Entry(g.err)
 	if err := new(continuo.Group).Accept(&entry); err != nil {
 		return fmt.Errorf("the log would refuse the entry: %w", err)
@@ -107,7 +107,7 @@ type callJSON struct {
 }
 
 // deltasText writes the section deltas.
-func (g *told) deltasText() []byte {
+func (g *streamed) deltasText() []byte {
 	var out bytes.Buffer
 	for _, delta := range g.deltas {
 		line := deltaJSON{
@@ -124,7 +124,7 @@ func (g *told) deltasText() []byte {
 }
 
 // answerText writes the section answer; host is written as UPSTREAM.
-func (g *told) answerText(host string) []byte {
+func (g *streamed) answerText(host string) []byte {
 	type failure struct {
 		Reason       continuo.FailureReason `json:"reason"`
 		Status       int                    `json:"status,omitempty"`

@@ -15,7 +15,7 @@ import (
 
 // answer turns the pieces of a message into deltas.
 type answer struct {
-	give    func(model.Delta) bool
+	sink    func(model.Delta) bool
 	stopped bool // the consumer has stopped
 	model   string
 	finish  string
@@ -23,11 +23,11 @@ type answer struct {
 	vendor  fragment.Object
 }
 
-func newAnswer(give func(model.Delta) bool) *answer {
-	return &answer{give: give, calls: calls{ids: model.CallIDs{}}}
+func newAnswer(sink func(model.Delta) bool) *answer {
+	return &answer{sink: sink, calls: calls{ids: model.CallIDs{}}}
 }
 
-func (a *answer) yield(delta model.Delta) { a.stopped = a.stopped || !a.give(delta) }
+func (a *answer) yield(delta model.Delta) { a.stopped = a.stopped || !a.sink(delta) }
 
 func (a *answer) addModel(name string) {
 	if a.model == "" && name != "" {

@@ -55,7 +55,7 @@ func readEvents(response *upstream.Response, answer *answer) error {
 		case err == io.EOF:
 			return response.Unfinished()
 		case err != nil:
-			return response.Broken(err)
+			return response.ReadFailed(err)
 		case len(bytes.TrimSpace(event.Data)) == 0:
 			continue // a keep-alive
 		case string(bytes.TrimSpace(event.Data)) == openaichat.Done:

@@ -6,14 +6,14 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// maxHeld bounds how many deltas are held back; after that many without any text the answer counts as begun.
-const maxHeld = 100
+// maxBuffered bounds how many deltas are held back; after that many without any text the answer counts as begun.
+const maxBuffered = 100
 
 // attempt is one request whose answer may still be discarded.
 type attempt struct {
 	yield    func(model.Delta, error) bool
 	accepted func()        // called when the answer begins
-	held     []model.Delta // not yielded yet
+	buffered []model.Delta // not yielded yet
 	began    bool
 	shown    bool // something was yielded
 	stopped  bool // the consumer has stopped
@@ -40,21 +40,21 @@ func (a *attempt) run(answer iter.Seq2[model.Delta, error]) *model.Error {
 }
 
 func (a *attempt) take(delta model.Delta) {
-	a.held = append(a.held, delta)
-	if a.shown || delta.Visible() || delta.Finish != "" || len(a.held) > maxHeld {
+	a.buffered = append(a.buffered, delta)
+	if a.shown || delta.Visible() || delta.Finish != "" || len(a.buffered) > maxBuffered {
 		a.show()
 	}
 }
 
 // show yields the deltas that were held back.
 func (a *attempt) show() {
-	for _, delta := range a.held {
+	for _, delta := range a.buffered {
 		a.shown = true
 		if a.stopped = !a.yield(delta, nil); a.stopped {
 			break
 		}
 	}
-	a.held = a.held[:0]
+	a.buffered = a.buffered[:0]
 }
 
 // fail yields the error of the last attempt, after the deltas held back.

@@ -30,11 +30,11 @@ type queue struct {
 	until     time.Time // nothing is sent before this time
 	window    float64   // of requests in flight, while the rate is limited
 	threshold float64   // below it the window grows by one per accepted request
-	flying    int
+	inFlight  int
 	epoch     int // counts the windows that were refused
 	refusals  int // consecutive windows without an accepted request
 	arrived   int64
-	waiting   []*place // in the order of arrival
+	waiting   []*ticket // in the order of arrival
 	timer     *time.Timer
 }
 
@@ -43,13 +43,13 @@ const (
 	settleAfter = time.Second
 	// calm is how long after its end a limit is forgotten, when no request waits.
 	calm = 10 * time.Second
-	// openWait and openWaitMost are the first and the longest wait if the upstream does not state one.
-	openWait     = time.Second
-	openWaitMost = 30 * time.Second
+	// openWait and maxOpenWait are the first and the longest wait if the upstream does not state one.
+	openWait    = time.Second
+	maxOpenWait = 30 * time.Second
 )
 
-// place is the position of one request in the queue, for all of its attempts.
-type place struct {
+// ticket is the position of one request in the queue, for all of its attempts.
+type ticket struct {
 	queue    *queue
 	number   int64
 	patience time.Duration // waiting time left
@@ -67,25 +67,25 @@ type pass struct {
 }
 
 // arrive adds a request to the queue, where it waits for at most patience.
-func (q *queue) arrive(patience time.Duration) *place {
+func (q *queue) arrive(patience time.Duration) *ticket {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.arrived++
-	return &place{queue: q, number: q.arrived, patience: patience, total: patience}
+	return &ticket{queue: q, number: q.arrived, patience: patience, total: patience}
 }
 
 // enter returns when the request may be sent. It fails with a *model.Error when the request would exceed its
 // waiting time, or when ctx ends. Refused is the upstream's refusal of the previous attempt; nil for the
 // first one.
-func (p *place) enter(ctx context.Context, refused *model.Error) (*pass, error) {
+func (p *ticket) enter(ctx context.Context, refused *model.Error) (*pass, error) {
 	q := p.queue
 	q.mu.Lock()
 	if wait := time.Until(q.until); q.limited && tooLong(ctx, wait, p.patience) {
 		q.mu.Unlock()
-		return nil, p.givenUp(refused, wait)
+		return nil, p.rejected(refused, wait)
 	}
 	p.next = &pass{queue: q, ready: make(chan struct{})}
-	at, _ := slices.BinarySearchFunc(q.waiting, p, func(a, b *place) int { return int(a.number - b.number) })
+	at, _ := slices.BinarySearchFunc(q.waiting, p, func(a, b *ticket) int { return int(a.number - b.number) })
 	q.waiting = slices.Insert(q.waiting, at, p)
 	q.release()
 	q.mu.Unlock()
@@ -99,7 +99,7 @@ func tooLong(ctx context.Context, wait, patience time.Duration) bool {
 }
 
 // wait returns when the request's turn has come, its patience is used up, or ctx ends.
-func (p *place) wait(ctx context.Context, refused *model.Error) (*pass, error) {
+func (p *ticket) wait(ctx context.Context, refused *model.Error) (*pass, error) {
 	begin := time.Now()
 	defer func() { p.patience -= time.Since(begin) }()
 	timer := time.NewTimer(p.patience)
@@ -116,12 +116,12 @@ func (p *place) wait(ctx context.Context, refused *model.Error) (*pass, error) {
 		if !p.quit() {
 			return p.next, nil
 		}
-		return nil, p.givenUp(refused, p.queue.closedFor())
+		return nil, p.rejected(refused, p.queue.closedFor())
 	}
 }
 
 // quit removes a request from the queue; false if it is already admitted.
-func (p *place) quit() bool {
+func (p *ticket) quit() bool {
 	q := p.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -139,8 +139,8 @@ func (q *queue) closedFor() time.Duration {
 	return max(time.Until(q.until), openWait)
 }
 
-// givenUp is the error of a request that has waited, or would wait, too long.
-func (p *place) givenUp(refused *model.Error, wait time.Duration) *model.Error {
+// rejected is the error of a request that has waited, or would wait, too long.
+func (p *ticket) rejected(refused *model.Error, wait time.Duration) *model.Error {
 	failed := &model.Error{
 		Reason: continuo.ReasonRateLimit, Status: http.StatusTooManyRequests, Retryable: true, RetryAfter: wait,
 		Message: "the upstream limits the rate of requests, and this one was not sent",
@@ -158,14 +158,14 @@ func (p *place) givenUp(refused *model.Error, wait time.Duration) *model.Error {
 // release admits the requests that may be sent now. The caller holds mu.
 func (q *queue) release() {
 	now := time.Now()
-	if q.limited && q.flying == 0 && now.Sub(q.until) > calm {
+	if q.limited && q.inFlight == 0 && now.Sub(q.until) > calm {
 		q.limited = false
 	}
 	if wait := q.until.Sub(now); q.limited && wait > 0 {
 		q.releaseIn(wait)
 		return
 	}
-	for len(q.waiting) > 0 && (!q.limited || q.flying < int(q.window)) {
+	for len(q.waiting) > 0 && (!q.limited || q.inFlight < int(q.window)) {
 		q.send(q.waiting[0].next)
 		q.waiting = slices.Delete(q.waiting, 0, 1)
 	}
@@ -173,7 +173,7 @@ func (q *queue) release() {
 
 // send admits an attempt. The caller holds mu.
 func (q *queue) send(next *pass) {
-	q.flying++
+	q.inFlight++
 	next.flies, next.epoch = true, q.epoch
 	next.settle = time.AfterFunc(settleAfter, next.accepted)
 	close(next.ready)
@@ -198,7 +198,7 @@ func (p *pass) lands() bool {
 	}
 	p.flies = false
 	p.settle.Stop()
-	p.queue.flying--
+	p.queue.inFlight--
 	return true
 }
 
@@ -252,7 +252,7 @@ func (p *pass) refused(asked time.Duration) time.Duration {
 // shrink begins a new window and returns how long to wait before it. The caller holds mu.
 func (q *queue) shrink(asked time.Duration) time.Duration {
 	if !q.limited {
-		q.window = float64(q.flying + 1)
+		q.window = float64(q.inFlight + 1)
 	}
 	q.limited, q.threshold, q.window = true, max(q.window/2, 1), 1
 	q.epoch++
@@ -261,9 +261,9 @@ func (q *queue) shrink(asked time.Duration) time.Duration {
 		return asked
 	}
 	wait := openWait
-	for n := 1; n < q.refusals && wait < openWaitMost; n++ {
+	for n := 1; n < q.refusals && wait < maxOpenWait; n++ {
 		wait *= 2
 	}
-	wait = min(wait, openWaitMost)
+	wait = min(wait, maxOpenWait)
 	return wait/2 + time.Duration(q.random()*float64(wait/2)) // so that replicas do not retry together
 }

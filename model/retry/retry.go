@@ -84,7 +84,7 @@ func New(inner model.Model, options Options) *Model {
 // error is the last attempt's, and its message contains the number of attempts.
 func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
-		r := request{m: m, ctx: ctx, body: body, yield: yield, place: m.queue.arrive(m.options.QueueWait), begin: time.Now()}
+		r := request{m: m, ctx: ctx, body: body, yield: yield, ticket: m.queue.arrive(m.options.QueueWait), begin: time.Now()}
 		r.run()
 	}
 }
@@ -95,7 +95,7 @@ type request struct {
 	ctx     context.Context //nolint:containedctx // lives as long as the call
 	body    []byte
 	yield   func(model.Delta, error) bool
-	place   *place
+	ticket  *ticket
 	begin   time.Time    // start of the first attempt, without the time in the queue
 	refused *model.Error // error of the newest attempt, if it was refused because of the rate
 	tried   int          // number of attempts, without refused ones
@@ -104,7 +104,7 @@ type request struct {
 func (r *request) run() {
 	for {
 		queued := time.Now()
-		pass, err := r.place.enter(r.ctx, r.refused)
+		pass, err := r.ticket.enter(r.ctx, r.refused)
 		if err != nil {
 			r.yield(model.Delta{}, err)
 			return
@@ -150,7 +150,7 @@ func (m *Model) next(ctx context.Context, failed *model.Error, tried int, begin 
 	if failed.Costly {
 		return 0, "it is not asked again by itself, because the upstream was at work and another try costs as much", false
 	}
-	if !failed.Retryable || model.RefusesForm(failed) || tried >= m.options.Attempts || ctx.Err() != nil {
+	if !failed.Retryable || model.IsFormatRefusal(failed) || tried >= m.options.Attempts || ctx.Err() != nil {
 		return 0, "", false
 	}
 	wait = max(m.backoff(tried), failed.RetryAfter)
@@ -173,12 +173,12 @@ func (m *Model) backoff(tried int) time.Duration {
 
 // explained adds the number of attempts and the note to a failure's message.
 func explained(failed *model.Error, tried int, note string) *model.Error {
-	told := *failed
+	final := *failed
 	if tried > 1 {
-		told.Message += fmt.Sprintf(" (tried %d times)", tried)
+		final.Message += fmt.Sprintf(" (tried %d times)", tried)
 	}
 	if note != "" {
-		told.Message += ": " + note
+		final.Message += ": " + note
 	}
-	return &told
+	return &final
 }

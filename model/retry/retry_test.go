@@ -19,8 +19,8 @@ import (
 	"github.com/continuo-log/continuo/model/retry"
 )
 
-// told is what a consumer got, how long it took, and what was observed of the attempts.
-type told struct {
+// outcome is what a consumer got, how long it took, and what was observed of the attempts.
+type outcome struct {
 	text  string
 	usage *continuo.Usage
 	err   *model.Error
@@ -29,8 +29,8 @@ type told struct {
 }
 
 // play asks a script once. Waits are drawn as the middle of their range.
-func play(ctx context.Context, script *modeltest.Script, options retry.Options) told {
-	var got told
+func play(ctx context.Context, script *modeltest.Script, options retry.Options) outcome {
+	var got outcome
 	options.Random = func() float64 { return 0.5 }
 	options.OnRetry = func(_ int, _ error, wait time.Duration) { got.waits = append(got.waits, wait) }
 	begin := time.Now()

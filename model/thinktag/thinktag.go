@@ -45,11 +45,11 @@ func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, 
 	}
 }
 
-// place is the splitter's position in an answer.
-type place int
+// state is the splitter's position in an answer.
+type state int
 
 const (
-	beginning place = iota // only spaces and complete thoughts so far
+	beginning state = iota // only spaces and complete thoughts so far
 	thinking
 	answering
 )
@@ -60,8 +60,8 @@ var tags = []string{"think", "thinking"}
 // splitter separates thinking from the answer.
 type splitter struct {
 	yield   func(model.Delta) bool
-	place   place
-	held    string // text that is not yet classified
+	state   state
+	pending string // text that is not yet classified
 	tag     string // name of the open tag
 	thought strings.Builder
 	called  bool // the answer calls a tool
@@ -88,10 +88,10 @@ func (s *splitter) take(delta model.Delta) bool {
 
 // text handles the next piece of text.
 func (s *splitter) text(text string) bool {
-	s.held += text
+	s.pending += text
 	for {
-		before, more := s.place, true
-		switch s.place {
+		before, more := s.state, true
+		switch s.state {
 		case beginning:
 			more = s.begin()
 		case thinking:
@@ -102,7 +102,7 @@ func (s *splitter) text(text string) bool {
 		if !more {
 			return false
 		}
-		if s.place == before {
+		if s.state == before {
 			return true
 		}
 	}
@@ -110,33 +110,33 @@ func (s *splitter) text(text string) bool {
 
 // begin looks for a tag that begins thinking.
 func (s *splitter) begin() bool {
-	trimmed := strings.TrimLeft(s.held, " \t\r\n")
+	trimmed := strings.TrimLeft(s.pending, " \t\r\n")
 	for _, tag := range tags {
 		open := "<" + tag + ">"
 		switch {
 		case len(trimmed) >= len(open) && strings.EqualFold(trimmed[:len(open)], open):
-			s.place, s.tag, s.held = thinking, tag, trimmed[len(open):]
+			s.state, s.tag, s.pending = thinking, tag, trimmed[len(open):]
 			return true
 		case strings.EqualFold(trimmed, open[:min(len(trimmed), len(open))]):
 			return true // it may still become one
 		}
 	}
-	s.place = answering
+	s.state = answering
 	return true
 }
 
 // think yields thinking up to the closing tag.
 func (s *splitter) think() bool {
 	end := "</" + s.tag + ">"
-	at := indexFold(s.held, end)
+	at := indexFold(s.pending, end)
 	if at < 0 {
-		kept := len(s.held) - partOf(s.held, end)
-		thought := s.held[:kept]
-		s.held = s.held[kept:]
+		kept := len(s.pending) - partOf(s.pending, end)
+		thought := s.pending[:kept]
+		s.pending = s.pending[kept:]
 		return s.reason(thought)
 	}
-	thought := s.held[:at]
-	s.held, s.place = s.held[at+len(end):], beginning
+	thought := s.pending[:at]
+	s.pending, s.state = s.pending[at+len(end):], beginning
 	s.thought.Reset()
 	return thought == "" || s.yield(model.Delta{Reasoning: thought})
 }
@@ -148,30 +148,30 @@ func (s *splitter) reason(thought string) bool {
 
 // rest yields the text that was held back.
 func (s *splitter) rest() bool {
-	text := s.held
-	s.held = ""
-	if s.place == thinking {
+	text := s.pending
+	s.pending = ""
+	if s.state == thinking {
 		return s.reason(text)
 	}
-	if s.tag != "" && strings.TrimSpace(text) == "" && s.place == beginning {
+	if s.tag != "" && strings.TrimSpace(text) == "" && s.state == beginning {
 		return true // the spaces after a thought
 	}
 	if s.tag != "" {
 		text, s.tag = strings.TrimLeft(text, " \t\r\n"), ""
 	}
 	if text != "" {
-		s.place = answering
+		s.state = answering
 	}
 	return text == "" || s.yield(model.Delta{Text: text})
 }
 
 // unclosed repeats the thinking as the answer, if the answer ended normally within its thinking.
 func (s *splitter) unclosed() bool {
-	said := strings.TrimSpace(s.thought.String())
-	if s.place != thinking || s.called || said == "" {
+	thought := strings.TrimSpace(s.thought.String())
+	if s.state != thinking || s.called || thought == "" {
 		return true
 	}
-	return s.yield(model.Delta{Text: said})
+	return s.yield(model.Delta{Text: thought})
 }
 
 // isEmpty reports whether a delta has no content.

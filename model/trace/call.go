@@ -31,8 +31,8 @@ type call struct {
 	answer *model.Answer
 }
 
-// took handles a piece of the answer.
-func (c *call) took(delta model.Delta) {
+// received handles a piece of the answer.
+func (c *call) received(delta model.Delta) {
 	if !c.started {
 		c.started = true
 		wait := time.Since(c.begin)
@@ -124,21 +124,21 @@ type part struct {
 // messages returns the answer so far, as JSON.
 func (c *call) messages() string {
 	var failed error
-	said := message{Role: "assistant", FinishReason: c.answer.Finish(), Parts: []part{}}
+	output := message{Role: "assistant", FinishReason: c.answer.Finish(), Parts: []part{}}
 	if c.err != nil {
-		failed, said.FinishReason = c.err, "error"
+		failed, output.FinishReason = c.err, "error"
 	}
 	entry := c.answer.Entry(failed)
 	if entry.Reasoning != nil && entry.Reasoning.Text != "" {
-		said.Parts = append(said.Parts, part{Type: "reasoning", Content: entry.Reasoning.Text})
+		output.Parts = append(output.Parts, part{Type: "reasoning", Content: entry.Reasoning.Text})
 	}
 	if text := entry.Content.String(); text != "" {
-		said.Parts = append(said.Parts, part{Type: "text", Content: text})
+		output.Parts = append(output.Parts, part{Type: "text", Content: text})
 	}
 	for _, called := range entry.ToolCalls {
-		said.Parts = append(said.Parts, part{Type: "tool_call", ID: called.ID, Name: called.Name, Arguments: arguments(called.Arguments)})
+		output.Parts = append(output.Parts, part{Type: "tool_call", ID: called.ID, Name: called.Name, Arguments: arguments(called.Arguments)})
 	}
-	return string(rawjson.MustMarshal([]message{said}))
+	return string(rawjson.MustMarshal([]message{output}))
 }
 
 // arguments returns the arguments if they are JSON, otherwise a JSON string of them.

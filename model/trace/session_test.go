@@ -45,7 +45,7 @@ const openNames = "gen_ai.operation.name=open_session,gen_ai.provider.name=scrip
 
 func TestASessionIsOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newFixture(t)
 		m := trace.New(opening{Script: &modeltest.Script{Answers: [][]modeltest.Step{{modeltest.Text("fine"), modeltest.Finish()}}}}, h.options).(model.Sessions)
 		ctx := span.With(t.Context(), attribute.String(span.ConversationID, "conv_1"))
 		session, err := m.Open(ctx, "s1")
@@ -70,7 +70,7 @@ func TestASessionIsOpened(t *testing.T) {
 
 func TestASessionThatIsNotOpenedIsNamedByTheReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newFixture(t)
 		broken := &model.Error{Reason: continuo.ReasonUpstream, Message: "its stderr: my secret"}
 		m := trace.New(opening{&modeltest.Script{}, broken}, h.options).(model.Sessions)
 		if _, err := m.Open(t.Context(), ""); err != broken {

@@ -62,7 +62,7 @@ func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, 
 			if err != nil {
 				c.failed(err)
 			} else {
-				c.took(delta)
+				c.received(delta)
 			}
 			if !yield(delta, err) {
 				return

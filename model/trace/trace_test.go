@@ -26,16 +26,16 @@ import (
 	"github.com/continuo-log/continuo/model/trace"
 )
 
-// house is a place where spans and metrics end up.
-type house struct {
+// fixture records spans and metrics.
+type fixture struct {
 	t       *testing.T
 	spans   *tracetest.InMemoryExporter
 	reader  *sdkmetric.ManualReader
 	options trace.Options
 }
 
-func newHouse(t *testing.T) *house {
-	h := &house{t: t, spans: tracetest.NewInMemoryExporter(), reader: sdkmetric.NewManualReader()}
+func newFixture(t *testing.T) *fixture {
+	h := &fixture{t: t, spans: tracetest.NewInMemoryExporter(), reader: sdkmetric.NewManualReader()}
 	h.options.Tracer = sdktrace.NewTracerProvider(sdktrace.WithSyncer(h.spans)).Tracer(span.Scope)
 	h.options.Meter = sdkmetric.NewMeterProvider(sdkmetric.WithReader(h.reader)).Meter(span.Scope)
 	return h
@@ -51,7 +51,7 @@ func ask(ctx context.Context, m model.Model, body string) *model.Error {
 }
 
 // one returns the only span and its attributes.
-func (h *house) one() (tracetest.SpanStub, attribute.Set) {
+func (h *fixture) one() (tracetest.SpanStub, attribute.Set) {
 	h.t.Helper()
 	spans := h.spans.GetSpans()
 	if len(spans) != 1 {
@@ -72,7 +72,7 @@ type histogram struct {
 }
 
 // metrics reads every histogram, by name and by its attributes as text.
-func (h *house) metrics() map[string]map[string]histogram {
+func (h *fixture) metrics() map[string]map[string]histogram {
 	h.t.Helper()
 	var data metricdata.ResourceMetrics
 	if err := h.reader.Collect(context.Background(), &data); err != nil {
@@ -102,7 +102,7 @@ func key(set attribute.Set) string { return set.Encoded(attribute.DefaultEncoder
 const names = "gen_ai.operation.name=chat,gen_ai.provider.name=script,gen_ai.request.model=script"
 
 func TestTheLawsHoldThroughIt(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.options.MessageText = true
 	modeltest.RunModel(t, trace.New(demo.New(demo.Options{}), h.options), []byte(`{"model":"demo","messages":[{"role":"user","content":"Hello"}]}`))
 	if len(h.spans.GetSpans()) == 0 {
@@ -125,7 +125,7 @@ func TestWithoutTracerAndMeter(t *testing.T) {
 
 func TestAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newFixture(t)
 		first := modeltest.Text("a secret answer")
 		first.Wait = 2 * time.Second
 		last := modeltest.Step{Wait: time.Second, Delta: model.Delta{Finish: "stop", Model: "script-2026", Usage: &continuo.Usage{InputTokens: 30, OutputTokens: 4, CachedTokens: 20, ReasoningTokens: 1}}}
@@ -167,7 +167,7 @@ func TestAnAnswer(t *testing.T) {
 }
 
 func TestMessageTextIsThereWhenItIsAskedFor(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.options.MessageText = true
 	call := modeltest.Step{Delta: model.Delta{ToolCall: &model.ToolCallDelta{ID: "c1", Type: "function", Name: "get", Arguments: `{"n":1}`, Done: true}}}
 	m := trace.New(&modeltest.Script{Answers: [][]modeltest.Step{{{Delta: model.Delta{Reasoning: "hm"}}, modeltest.Text("well"), call, {Delta: model.Delta{Finish: "tool_calls"}}}}}, h.options)
@@ -183,7 +183,7 @@ func TestMessageTextIsThereWhenItIsAskedFor(t *testing.T) {
 }
 
 func TestTextIsBounded(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	h.options.MessageText = true
 	steps := []modeltest.Step{}
 	for range 100 {
@@ -198,7 +198,7 @@ func TestTextIsBounded(t *testing.T) {
 }
 
 func TestAFailureIsNamedWithoutItsMessage(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	broken := modeltest.Step{Err: &model.Error{Reason: continuo.ReasonRateLimit, Status: 429, Message: "you wrote: my secret"}}
 	m := trace.New(&modeltest.Script{Answers: [][]modeltest.Step{{modeltest.Text("half"), broken}}}, h.options)
 	if failed := ask(t.Context(), m, "{}"); failed == nil || failed.Message != "you wrote: my secret" {
@@ -217,7 +217,7 @@ func TestAFailureIsNamedWithoutItsMessage(t *testing.T) {
 }
 
 func TestOneSpanForAllAttempts(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	script := &modeltest.Script{Answers: [][]modeltest.Step{{modeltest.Fails(continuo.ReasonNetwork)}, {modeltest.Text("fine"), modeltest.Finish()}}}
 	m := trace.New(retry.New(trace.Attempts{Model: script}, retry.Options{FirstWait: time.Nanosecond}), h.options)
 	ask(t.Context(), m, "{}")
@@ -228,7 +228,7 @@ func TestOneSpanForAllAttempts(t *testing.T) {
 }
 
 func TestAConsumerThatStops(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	m := trace.New(&modeltest.Script{Answers: [][]modeltest.Step{{modeltest.Text("a"), modeltest.Text("b"), modeltest.Finish()}}}, h.options)
 	for range m.Stream(t.Context(), nil) {
 		break
@@ -240,7 +240,7 @@ func TestAConsumerThatStops(t *testing.T) {
 }
 
 func TestACancelledRequestIsCountedAllTheSame(t *testing.T) {
-	h := newHouse(t)
+	h := newFixture(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	ask(ctx, trace.New(&modeltest.Script{Answers: [][]modeltest.Step{{modeltest.Text("a")}}}, h.options), "{}")

@@ -15,7 +15,7 @@ const maxCalls = 128
 
 // answer converts the deltas of a text with events into those of the answer that the events describe.
 type answer struct {
-	give    func(model.Delta) bool
+	sink    func(model.Delta) bool
 	stopped bool // the consumer has stopped
 	vendor  bool // the upstream's data on the whole answer are passed on
 
@@ -23,9 +23,9 @@ type answer struct {
 	call     *callText // the call under way, nil when it was yielded
 	begun    bool      // the current event has yielded text
 	thought  bool      // there has been reasoning
-	said     bool      // there has been text
+	hasText  bool      // there has been text
 	native   bool      // the newest reasoning is the upstream's own
-	called   bool      // a call of the text was yielded
+	hasCall  bool      // a call of the text was yielded
 	calls    int       // number yielded so far, the upstream's own included
 	ids      model.CallIDs
 	idPrefix string      // of the calls of the text
@@ -40,7 +40,7 @@ type answer struct {
 // same for the same request, and differ from those of the conversation's earlier calls.
 func newAnswer(body []byte, give func(model.Delta) bool) *answer {
 	return &answer{
-		give: give, ids: model.CallIDs{}, idPrefix: idPrefix(body), upstream: map[int]int{},
+		sink: give, ids: model.CallIDs{}, idPrefix: idPrefix(body), upstream: map[int]int{},
 	}
 }
 
@@ -49,7 +49,7 @@ func idPrefix(body []byte) string {
 	return fmt.Sprintf("call_%x_", hash[:4])
 }
 
-func (a *answer) yield(delta model.Delta) { a.stopped = a.stopped || !a.give(delta) }
+func (a *answer) yield(delta model.Delta) { a.stopped = a.stopped || !a.sink(delta) }
 
 // add handles the upstream's next delta.
 func (a *answer) add(delta model.Delta) {
@@ -66,7 +66,7 @@ func (a *answer) add(delta model.Delta) {
 		a.later = delta.Vendor
 	}
 	if a.finished {
-		a.giveVendor()
+		a.yieldVendor()
 	}
 }
 
@@ -83,8 +83,8 @@ func (a *answer) addContent(delta model.Delta) {
 	}
 }
 
-// giveVendor yields the upstream's data, after all content.
-func (a *answer) giveVendor() {
+// yieldVendor yields the upstream's data, after all content.
+func (a *answer) yieldVendor() {
 	if a.later != nil {
 		a.yield(model.Delta{Vendor: a.later})
 		a.later = nil
@@ -130,7 +130,7 @@ func (a *answer) begin(kind render.EventKind) {
 	a.begun = false
 	switch {
 	case a.over:
-	case kind == render.EventUser, kind == render.EventResult, a.called && kind != render.EventCall:
+	case kind == render.EventUser, kind == render.EventResult, a.hasCall && kind != render.EventCall:
 		a.over = true
 	case kind == render.EventCall:
 		a.call = &callText{}
@@ -147,10 +147,10 @@ func (a *answer) think(text string, apart bool) {
 }
 
 func (a *answer) respond(text string) {
-	if !a.begun && a.said {
+	if !a.begun && a.hasText {
 		text = "\n\n" + text
 	}
-	a.begun, a.said = true, true
+	a.begun, a.hasText = true, true
 	a.yield(model.Delta{Text: text})
 }
 
@@ -176,15 +176,15 @@ func (a *answer) closeCall(cut render.CallCut) {
 		return
 	}
 	name, arguments := a.call.read(cut)
-	a.giveCall(model.ToolCallDelta{Name: name, Arguments: arguments, Done: true})
+	a.yieldCall(model.ToolCallDelta{Name: name, Arguments: arguments, Done: true})
 	a.call = nil
 }
 
-func (a *answer) giveCall(delta model.ToolCallDelta) {
+func (a *answer) yieldCall(delta model.ToolCallDelta) {
 	delta.Index, delta.Type = a.calls, "function"
 	delta.ID = a.ids.Take(a.idPrefix+strconv.Itoa(a.calls), a.calls)
 	a.calls++
-	a.called = true
+	a.hasCall = true
 	a.over = a.over || a.calls >= maxCalls
 	a.yield(model.Delta{ToolCall: &delta})
 }
@@ -224,7 +224,7 @@ func (a *answer) fail() {
 	}
 	if a.call != nil && !a.over {
 		name, arguments := a.call.readPart()
-		a.giveCall(model.ToolCallDelta{Name: name, Arguments: arguments})
+		a.yieldCall(model.ToolCallDelta{Name: name, Arguments: arguments})
 	}
-	a.giveVendor()
+	a.yieldVendor()
 }

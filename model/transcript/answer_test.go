@@ -65,17 +65,17 @@ func saying(pieces ...string) *upstream {
 	return u
 }
 
-// heard is what came of an answer.
-type heard struct {
+// streamedAnswer is what a stream yielded, and the entry it results in.
+type streamedAnswer struct {
 	deltas []model.Delta
 	err    error
 	entry  continuo.Entry
 	finish string
 }
 
-func listen(t testing.TB, u *upstream) heard {
+func listen(t testing.TB, u *upstream) streamedAnswer {
 	t.Helper()
-	var got heard
+	var got streamedAnswer
 	answer := model.Answer{Provider: "acme"}
 	for delta, err := range New(u).Stream(t.Context(), nil) {
 		if err != nil {
@@ -367,12 +367,12 @@ func TestWhatPasses(t *testing.T) {
 
 // A text is told as soon as it can be no structure, a call as soon as it is whole.
 func TestLatency(t *testing.T) {
-	told := ""
+	text := ""
 	u := saying("§resp", "ond: He", "llo\n", "\n§", "call: {\"name\": ", "\"f\"}", "\n", "\n")
 	steps := []string{"", "", "He", "Hello", "Hello", "Hello", "Hello<f>", "Hello<f>", "Hello<f>"}
 	u.asked = func() {
-		if told != steps[0] {
-			t.Errorf("told %q, want %q", told, steps[0])
+		if text != steps[0] {
+			t.Errorf("told %q, want %q", text, steps[0])
 		}
 		steps = steps[1:]
 	}
@@ -380,8 +380,8 @@ func TestLatency(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told += delta.Text; delta.ToolCall != nil {
-			told += "<" + delta.ToolCall.Name + ">"
+		if text += delta.Text; delta.ToolCall != nil {
+			text += "<" + delta.ToolCall.Name + ">"
 		}
 	}
 	if len(steps) > 0 {
@@ -435,7 +435,7 @@ func TestEndlessUpstreams(t *testing.T) {
 			if ended != test.want || asked*len(test.piece) > maxText+2*4096*10 {
 				t.Fatalf("ended by %s after %d bytes", ended, asked*len(test.piece))
 			}
-			if calls := got.entry.ToolCalls; test.want == "tool_calls" && (len(calls) != 1 || len(calls[0].Arguments) > 2*keptOfLong || asked*len(test.piece) > 2*maxCall) {
+			if calls := got.entry.ToolCalls; test.want == "tool_calls" && (len(calls) != 1 || len(calls[0].Arguments) > 2*keptBytes || asked*len(test.piece) > 2*maxCall) {
 				t.Errorf("%d calls after %d bytes", len(calls), asked*len(test.piece))
 			}
 		})

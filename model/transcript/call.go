@@ -7,10 +7,10 @@ import (
 	"github.com/continuo-log/continuo/render"
 )
 
-// maxCall bounds the text of one call, in bytes, and keptOfLong is how many bytes of a longer one are kept.
+// maxCall bounds the text of one call, in bytes, and keptBytes is how many bytes of a longer one are kept.
 const (
-	maxCall    = 1 << 20
-	keptOfLong = 4 << 10
+	maxCall   = 1 << 20
+	keptBytes = 4 << 10
 )
 
 // callText is the text of one call as it arrives, parsed as far as needed to find its end.
@@ -113,7 +113,7 @@ func (c *callText) stepOther(b byte) {
 func (c *callText) read(cut render.CallCut) (name, arguments string) {
 	text := c.text.String()
 	if cut == render.CutLong {
-		return render.MalformedCall, render.MalformedArguments(text[:keptOfLong], cut)
+		return render.MalformedCall, render.MalformedArguments(text[:keptBytes], cut)
 	}
 	if c.begin > 0 {
 		text = text[c.begin:]

@@ -78,7 +78,7 @@ func (c *contest) take(seen continuo.Turn, owner string) (continuo.Turn, error) 
 // say adds an answer with the fencing token that its owner has; a state ends the turn.
 func (c *contest) say(turn continuo.Turn, text string, state continuo.TurnState) {
 	c.t.Helper()
-	operation := historytest.Operation{Kind: historytest.Say, Owner: turn.Owner, Last: state != "", Called: c.history.Now()}
+	operation := historytest.Operation{Kind: historytest.AppendEntry, Owner: turn.Owner, Last: state != "", Called: c.history.Now()}
 	c.append(turn, continuo.Assistant, text, operation, state)
 }
 

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// carryOut executes a call.
-func (s *Server) carryOut(b *bot, token, method string, r *http.Request) (result any, refused *refusal) {
+// dispatch executes a call.
+func (s *Server) dispatch(b *bot, token, method string, r *http.Request) (result any, refused *refusal) {
 	switch method {
 	case "getMe":
 		return s.getMe(b)
@@ -250,7 +250,7 @@ func (s *Server) sendChatAction(b *bot, token string, r *http.Request) (any, *re
 	return true, nil
 }
 
-var commandForm = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
+var commandPattern = regexp.MustCompile(`^[a-z0-9_]{1,32}$`)
 
 func (s *Server) setMyCommands(b *bot, r *http.Request) (any, *refusal) {
 	var params struct {
@@ -266,7 +266,7 @@ func (s *Server) setMyCommands(b *bot, r *http.Request) (any, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range params.Commands {
-		if !commandForm.MatchString(c.Command) || c.Description == "" || len(c.Description) > 256 {
+		if !commandPattern.MatchString(c.Command) || c.Description == "" || len(c.Description) > 256 {
 			return nil, badRequest("BOT_COMMAND_INVALID")
 		}
 	}

@@ -262,7 +262,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, &refusal{code: http.StatusUnauthorized, description: "Unauthorized"})
 		return
 	}
-	result, refused := s.carryOut(b, token, method, r)
+	result, refused := s.dispatch(b, token, method, r)
 	switch {
 	case fault.Lost || r.Context().Err() != nil:
 		panic(http.ErrAbortHandler)

@@ -18,7 +18,7 @@ func cutAtMeaning(text []byte, extension string) int {
 	if end := bytes.LastIndexByte(text, '\n') + 1; end > 0 {
 		return end
 	}
-	return wholeRunes(text, len(text))
+	return runeBoundary(text, len(text))
 }
 
 // lastLineEnd returns the last end of a line after which the text may be cut; 0 when there is none.
@@ -67,8 +67,8 @@ func paragraphEnd(last, next []byte) bool {
 	return len(bytes.TrimSpace(last)) == 0 && outermost.Match(next)
 }
 
-// wholeRunes returns the largest end, at most end, that is not inside a character.
-func wholeRunes(text []byte, end int) int {
+// runeBoundary returns the largest end, at most end, that is not inside a character.
+func runeBoundary(text []byte, end int) int {
 	for back := 0; back < utf8.UTFMax-1 && end-back > 0 && end < len(text)+1; back++ {
 		last := text[end-back-1]
 		if utf8.RuneStart(last) {

@@ -12,7 +12,7 @@ import (
 
 // TestLinksDoNotLeadOut has a secret beside the folder and every kind of link to it.
 func TestLinksDoNotLeadOut(t *testing.T) {
-	p := newPlace(t, map[string]string{"in/file.txt": "inside"})
+	p := newFixture(t, map[string]string{"in/file.txt": "inside"})
 	outside := filepath.Dir(p.ProjectDir)
 	if err := os.WriteFile(filepath.Join(outside, "secret.txt"), []byte("the secret"), 0o600); err != nil {
 		t.Fatal(err)
@@ -50,7 +50,7 @@ func TestLinksDoNotLeadOut(t *testing.T) {
 
 // TestOnlyRegularFilesAreOpened would hang where a pipe is opened like a file.
 func TestOnlyRegularFilesAreOpened(t *testing.T) {
-	p := newPlace(t, map[string]string{"a": "x"})
+	p := newFixture(t, map[string]string{"a": "x"})
 	if err := syscall.Mkfifo(filepath.Join(p.ProjectDir, "pipe"), 0o600); err != nil {
 		t.Skipf("SKIPPED: no named pipes on this machine: %v", err)
 	}
@@ -71,7 +71,7 @@ func TestOnlyRegularFilesAreOpened(t *testing.T) {
 }
 
 func TestNamesAreTakenAsTheyAre(t *testing.T) {
-	p := newPlace(t, map[string]string{"a": "plain", "a ": "space", "a.": "dot", "%2e%2e": "percent", "~": "tilde", "$HOME": "dollar"})
+	p := newFixture(t, map[string]string{"a": "plain", "a ": "space", "a.": "dot", "%2e%2e": "percent", "~": "tilde", "$HOME": "dollar"})
 	for name, want := range map[string]string{"a": "plain", "a ": "space", "a.": "dot", "%2e%2e": "percent", "~": "tilde", "$HOME": "dollar"} {
 		p.is(p.read(path("@project/"+name)), want)
 	}
@@ -86,7 +86,7 @@ func TestWhatMayNotBeReadIsSaid(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("SKIPPED: the user root may read everything")
 	}
-	p := newPlace(t, map[string]string{"shut/x": "x", "a": "x", "mine": "x"})
+	p := newFixture(t, map[string]string{"shut/x": "x", "a": "x", "mine": "x"})
 	for _, name := range []string{"shut", "mine"} {
 		if err := os.Chmod(filepath.Join(p.ProjectDir, name), 0); err != nil {
 			t.Fatal(err)
@@ -99,14 +99,14 @@ func TestWhatMayNotBeReadIsSaid(t *testing.T) {
 }
 
 func TestListNamesWhatNoPathCanHold(t *testing.T) {
-	p := newPlace(t, nil)
+	p := newFixture(t, nil)
 	p.write("a\n[b]", "x")
 	p.write(`c\d`, "x")
 	p.is(p.list(path("@project/")), `"a\n[b]" (a name that no path can hold)  1`+"\n"+`"c\\d" (a name that no path can hold)  1`)
 }
 
 func TestSearchDoesNotForgeLines(t *testing.T) {
-	p := newPlace(t, nil)
+	p := newFixture(t, nil)
 	p.write("a\nb", "x\x1b[2J")
 	p.is(p.search(`{"pattern":"x"}`), `"@project/a\nb":1: x`+"\uFFFD[2J")
 }

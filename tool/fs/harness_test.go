@@ -15,23 +15,23 @@ import (
 	"github.com/continuo-log/continuo/tool/fs"
 )
 
-// place is a project's folder and a log.
-type place struct {
+// fixture is a project's folder and a log.
+type fixture struct {
 	*testing.T
 	fs.Roots
 	conversation continuo.Conversation
 	since        int64 // of the calls
 }
 
-// newPlace makes a folder with the files, whose names may have folders in them.
-func newPlace(t *testing.T, files map[string]string) *place {
+// newFixture makes a folder with the files, whose names may have folders in them.
+func newFixture(t *testing.T, files map[string]string) *fixture {
 	t.Helper()
 	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})
 	conversation, err := log.Create(t.Context(), continuo.Conversation{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &place{t, fs.Roots{Log: log, ProjectDir: filepath.Join(t.TempDir(), "project")}, conversation, 0}
+	p := &fixture{t, fs.Roots{Log: log, ProjectDir: filepath.Join(t.TempDir(), "project")}, conversation, 0}
 	p.write("", "")
 	for name, text := range files {
 		p.write(name, text)
@@ -40,7 +40,7 @@ func newPlace(t *testing.T, files map[string]string) *place {
 }
 
 // write writes a file of the project; "" makes only the folder.
-func (p *place) write(name, text string) {
+func (p *fixture) write(name, text string) {
 	p.Helper()
 	path := filepath.Join(p.ProjectDir, name)
 	folder := filepath.Dir(path)
@@ -59,7 +59,7 @@ func (p *place) write(name, text string) {
 }
 
 // link makes a symbolic link in the project.
-func (p *place) link(target, name string) {
+func (p *fixture) link(target, name string) {
 	p.Helper()
 	if err := os.Symlink(target, filepath.Join(p.ProjectDir, name)); err != nil {
 		p.Skipf("SKIPPED: no symbolic links on this machine: %v", err)
@@ -67,7 +67,7 @@ func (p *place) link(target, name string) {
 }
 
 // run calls a tool, which must be able to tell a model about itself.
-func (p *place) run(t tool.Tool, arguments string) tool.Result {
+func (p *fixture) run(t tool.Tool, arguments string) tool.Result {
 	p.Helper()
 	if !json.Valid(t.Spec().Parameters) || strings.TrimSpace(t.Spec().Description) == "" {
 		p.Fatalf("%s has no proper specification", t.Spec().Name)
@@ -75,17 +75,17 @@ func (p *place) run(t tool.Tool, arguments string) tool.Result {
 	return t.Run(p.Context(), tool.Call{Conversation: p.conversation, ID: "call_x", Arguments: arguments, Since: p.since})
 }
 
-func (p *place) read(arguments string) tool.Result {
+func (p *fixture) read(arguments string) tool.Result {
 	p.Helper()
 	return p.run(fs.Read{Roots: p.Roots}, arguments)
 }
 
-func (p *place) list(arguments string) tool.Result {
+func (p *fixture) list(arguments string) tool.Result {
 	p.Helper()
 	return p.run(fs.List{Roots: p.Roots}, arguments)
 }
 
-func (p *place) search(arguments string) tool.Result {
+func (p *fixture) search(arguments string) tool.Result {
 	p.Helper()
 	return p.run(fs.Search{Roots: p.Roots}, arguments)
 }
@@ -94,7 +94,7 @@ func (p *place) search(arguments string) tool.Result {
 func path(path string) string { return string(rawjson.MustMarshal(map[string]string{"path": path})) }
 
 // is checks a result that is no failure.
-func (p *place) is(got tool.Result, want string) {
+func (p *fixture) is(got tool.Result, want string) {
 	p.Helper()
 	if got.Failed || got.Content != want {
 		p.Errorf("failed %t:\n%s\nwant:\n%s", got.Failed, got.Content, want)
@@ -102,7 +102,7 @@ func (p *place) is(got tool.Result, want string) {
 }
 
 // fails checks that a result is a failure which says all of the words.
-func (p *place) fails(got tool.Result, words ...string) {
+func (p *fixture) fails(got tool.Result, words ...string) {
 	p.Helper()
 	for _, word := range words {
 		if !got.Failed || !strings.Contains(got.Content, word) {
@@ -115,7 +115,7 @@ func (p *place) fails(got tool.Result, words ...string) {
 }
 
 // calls appends an answer with calls of a tool and their results, whose ids are call_0 and so on.
-func (p *place) calls(arguments []string, results []string) {
+func (p *fixture) calls(arguments []string, results []string) {
 	p.Helper()
 	answer := continuo.Entry{Role: continuo.Assistant, Content: continuo.Null()}
 	var entries []continuo.Entry
@@ -132,7 +132,7 @@ func (p *place) calls(arguments []string, results []string) {
 	p.refresh()
 }
 
-func (p *place) refresh() {
+func (p *fixture) refresh() {
 	p.Helper()
 	conversation, err := p.Log.Conversation(p.Context(), p.conversation.ID)
 	if err != nil {

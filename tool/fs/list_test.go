@@ -11,7 +11,7 @@ import (
 )
 
 func TestListShowsAFolder(t *testing.T) {
-	p := newPlace(t, map[string]string{"b.go": "12345", "a/x": "1", "a/y/z": "22", "a.go": "", ".hidden": "1", ".git/config": "secret", "a/.git": "gitdir: x"})
+	p := newFixture(t, map[string]string{"b.go": "12345", "a/x": "1", "a/y/z": "22", "a.go": "", ".hidden": "1", ".git/config": "secret", "a/.git": "gitdir: x"})
 	p.link("b.go", "c")
 	p.is(p.list(path("@project/")), ".hidden  1\na/\na.go  0\nb.go  5\nc  (link)")
 	p.is(p.list(path("@project")), ".hidden  1\na/\na.go  0\nb.go  5\nc  (link)")
@@ -21,7 +21,7 @@ func TestListShowsAFolder(t *testing.T) {
 	p.fails(p.list(path("@project/z")), "no such file")
 	p.write("a/y/empty/x", "")
 	p.is(p.list(path("@project/a/y/empty")), "x  0")
-	p.is(newPlace(t, nil).list(path("@project/")), "[nothing is here]")
+	p.is(newFixture(t, nil).list(path("@project/")), "[nothing is here]")
 }
 
 // TestListGoesOn reads a tree in steps of every length and wants the same names as at once.
@@ -30,7 +30,7 @@ func TestListGoesOn(t *testing.T) {
 	for i := range 30 {
 		files[fmt.Sprintf("d%d/f%d", i%4, i)], files[fmt.Sprintf("d%d/e/f%d", i%3, i)], files[fmt.Sprintf("d%d.x", i%5)] = "", "", ""
 	}
-	p := newPlace(t, files)
+	p := newFixture(t, files)
 	whole := p.list(`{"path":"@project/","depth":9}`).Content
 	for limit := 1; limit < 20; limit++ {
 		if got := p.steps("@project/", limit); got != whole {
@@ -40,7 +40,7 @@ func TestListGoesOn(t *testing.T) {
 }
 
 // steps lists a folder, so many lines at a time, by doing what the last line says.
-func (p *place) steps(folder string, limit int) string {
+func (p *fixture) steps(folder string, limit int) string {
 	p.Helper()
 	var got []string
 	left := 0
@@ -62,12 +62,12 @@ func (p *place) steps(folder string, limit int) string {
 }
 
 func TestListIsCutAtWholeLines(t *testing.T) {
-	p := newPlace(t, map[string]string{"aaaa": "", "bbbb": "", "cccc": ""})
+	p := newFixture(t, map[string]string{"aaaa": "", "bbbb": "", "cccc": ""})
 	p.is(p.run(fs.List{Roots: p.Roots, MaxBytes: 17}, path("@project/")), "aaaa  0\nbbbb  0\n[1 more; go on with after \"bbbb\", or use path to list a folder below]")
 }
 
 func TestListStopsWhenTheTimeIsUp(t *testing.T) {
-	p := newPlace(t, map[string]string{"a/x": "", "b/x": ""})
+	p := newFixture(t, map[string]string{"a/x": "", "b/x": ""})
 	ctx := &countdown{Context: t.Context(), left: 2}
 	result := fs.List{Roots: p.Roots}.Run(ctx, tool.Call{Arguments: `{"path":"@project/","depth":3}`})
 	p.is(result, "a/\n[the time is up and there may be more; go on with after \"a\"]")

@@ -22,7 +22,7 @@ func grown(run func()) int64 {
 }
 
 // writeLarge writes 64 MiB: lines of 1 KiB with the end of line given, the last of which begins with "the end".
-func (p *place) writeLarge(name string, lines int, lineEnd byte) {
+func (p *fixture) writeLarge(name string, lines int, lineEnd byte) {
 	p.Helper()
 	file, err := os.Create(filepath.Join(p.ProjectDir, name))
 	if err != nil {
@@ -45,7 +45,7 @@ func (p *place) writeLarge(name string, lines int, lineEnd byte) {
 
 // TestLargeFilesAreNotHeld reads and searches files of 64 MiB.
 func TestLargeFilesAreNotHeld(t *testing.T) {
-	p := newPlace(t, nil)
+	p := newFixture(t, nil)
 	const lines = 64 << 10
 	p.writeLarge("large", lines, '\n')
 	p.writeLarge("oneline", lines, ' ')
@@ -75,7 +75,7 @@ func TestLargeFoldersAreNotHeld(t *testing.T) {
 	if os.Getenv("CONTINUO_LONG") != "" {
 		count = 100_000
 	}
-	p := newPlace(t, nil)
+	p := newFixture(t, nil)
 	for i := range count {
 		if err := os.WriteFile(filepath.Join(p.ProjectDir, fmt.Sprintf("file-%06d.txt", i)), nil, 0o600); err != nil {
 			t.Fatal(err)

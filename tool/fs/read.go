@@ -195,7 +195,7 @@ func (a readArguments) end(text []byte, more bool, extension string) int {
 			return afterLines(text, wanted)
 		}
 	case a.Length > 0 && a.Length <= int64(len(text)):
-		return wholeRunes(text, int(a.Length))
+		return runeBoundary(text, int(a.Length))
 	}
 	if !more {
 		return len(text)

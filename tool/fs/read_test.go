@@ -11,7 +11,7 @@ import (
 )
 
 func TestReadGivesRanges(t *testing.T) {
-	p := newPlace(t, map[string]string{"a.txt": "one\ntwo\nthree\nżółć", "empty": ""})
+	p := newFixture(t, map[string]string{"a.txt": "one\ntwo\nthree\nżółć", "empty": ""})
 	for arguments, want := range map[string]string{
 		``:                           "one\ntwo\nthree\nżółć",
 		`,"from_line":4`:             "żółć",
@@ -38,7 +38,7 @@ func TestWholeFileCanBeReadInSteps(t *testing.T) {
 	for i := range 400 {
 		fmt.Fprintf(&text, "func f%d() {\n\tżółć(%d)\n}\n\n", i, i)
 	}
-	p := newPlace(t, map[string]string{"a.go": text.String()})
+	p := newFixture(t, map[string]string{"a.go": text.String()})
 	reader := fs.Read{Roots: p.Roots, MaxBytes: 1000}
 	var got strings.Builder
 	for line, steps := 1, 0; ; steps++ {
@@ -61,7 +61,7 @@ func TestWholeFileCanBeReadInSteps(t *testing.T) {
 }
 
 func TestReadRefusesWhatCannotBeShown(t *testing.T) {
-	p := newPlace(t, map[string]string{"dir/notes.md": "x", "a.bin": "ab\x00cd", "latin.txt": "caf\xe9"})
+	p := newFixture(t, map[string]string{"dir/notes.md": "x", "a.bin": "ab\x00cd", "latin.txt": "caf\xe9"})
 	p.is(p.read(path("@project/latin.txt")), "caf\uFFFD")
 	p.fails(p.read(path("@project/a.bin")), "binary file of 5 bytes")
 	p.fails(p.read(path("@project/dir")), "this is a folder; fs.list")
@@ -84,7 +84,7 @@ func TestReadRefusesWhatCannotBeShown(t *testing.T) {
 }
 
 func TestArgumentsAreReadStrictly(t *testing.T) {
-	p := newPlace(t, nil)
+	p := newFixture(t, nil)
 	for arguments, want := range map[string]string{
 		"":                              "EOF",
 		"null":                          "this is no object",

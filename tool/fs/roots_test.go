@@ -10,7 +10,7 @@ import (
 
 // TestTheFolderIsOfOneProject: the tools are for all projects alike, the folder is one project's.
 func TestTheFolderIsOfOneProject(t *testing.T) {
-	p := newPlace(t, map[string]string{"a.txt": "the secret", "sub/b.txt": "another secret"})
+	p := newFixture(t, map[string]string{"a.txt": "the secret", "sub/b.txt": "another secret"})
 	p.Project = p.conversation.ProjectID
 	own := p.conversation
 	p.is(p.read(path("@project/a.txt")), "the secret")

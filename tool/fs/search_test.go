@@ -10,7 +10,7 @@ import (
 )
 
 func TestSearchShowsWholeMatches(t *testing.T) {
-	p := newPlace(t, map[string]string{
+	p := newFixture(t, map[string]string{
 		"b.go": "package b\n\nfunc Main() {}\r\n// func main\n", "a/a.go": "func main() {}", "a/a.md": "func main\n", "a.bin": "func main\x00", ".git/x": "func main",
 	})
 	p.is(p.search(`{"pattern":"func main"}`), "@project/a/a.go:1: func main() {}\n@project/a/a.md:1: func main\n@project/b.go:4: // func main")
@@ -24,7 +24,7 @@ func TestSearchShowsWholeMatches(t *testing.T) {
 }
 
 func TestSearchGoesOn(t *testing.T) {
-	p := newPlace(t, map[string]string{"a": "x1\nx2\n", "b": "x3\nno\nx4\nx5"})
+	p := newFixture(t, map[string]string{"a": "x1\nx2\n", "b": "x3\nno\nx4\nx5"})
 	p.is(p.search(`{"pattern":"x","max_matches":2}`), "@project/a:1: x1\n@project/a:2: x2\n[3 of 5 matching lines in 2 files are left out; narrow path, include or pattern, or go on with skip 2]")
 	p.is(p.search(`{"pattern":"x","max_matches":2,"skip":2}`), "@project/b:1: x3\n@project/b:3: x4\n[1 of 5 matching lines in 2 files are left out; narrow path, include or pattern, or go on with skip 4]")
 	p.is(p.search(`{"pattern":"x","skip":4}`), "@project/b:4: x5")
@@ -35,7 +35,7 @@ func TestSearchGoesOn(t *testing.T) {
 func TestSearchFindsWhatStandsAcrossPiecesOfALongLine(t *testing.T) {
 	const piece = 128 << 10
 	for _, before := range []int{0, 1, piece - 6, piece - 5, piece - 3, piece - 1, piece, 2*piece - 3, 3 * piece} {
-		p := newPlace(t, map[string]string{"long": "first\n" + strings.Repeat("x", before) + "NEEDLE" + strings.Repeat("y", 2*piece) + "\nNEEDLE"})
+		p := newFixture(t, map[string]string{"long": "first\n" + strings.Repeat("x", before) + "NEEDLE" + strings.Repeat("y", 2*piece) + "\nNEEDLE"})
 		got := p.search(`{"pattern":"NEEDLE"}`)
 		lines := strings.Split(got.Content, "\n")
 		if len(lines) != 2 || !strings.HasPrefix(lines[0], "@project/long:2: ") || !strings.Contains(lines[0], "NEEDLE") || len(lines[0]) > 430 || lines[1] != "@project/long:3: NEEDLE" {
@@ -45,7 +45,7 @@ func TestSearchFindsWhatStandsAcrossPiecesOfALongLine(t *testing.T) {
 }
 
 func TestSearchWithoutTimeSaysSo(t *testing.T) {
-	p := newPlace(t, map[string]string{"a": "x"})
+	p := newFixture(t, map[string]string{"a": "x"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	p.is(fs.Search{Roots: p.Roots}.Run(ctx, tool.Call{Arguments: `{"pattern":"x"}`}), "[the time is up: no file was searched whole, so narrow path or include]")

@@ -12,8 +12,8 @@ import (
 )
 
 // withSecrets is a project with secret files, and links of both kinds to them.
-func withSecrets(t *testing.T) *place {
-	p := newPlace(t, map[string]string{
+func withSecrets(t *testing.T) *fixture {
+	p := newFixture(t, map[string]string{
 		"main.go": "open code", ".env": "TOKEN=hunter2", ".env.local": "TOKEN=hunter2", ".env.example": "TOKEN=open",
 		"deploy/.ENV": "TOKEN=hunter2", "keys/server.key": "hunter2", "id_rsa": "hunter2", ".ssh/config": "hunter2", "sub/.git/config": "hunter2",
 		"data/continuo.db": "hunter2", "data/continuo.db-wal": "hunter2", "data/continuo.db.objects/conv_1/out_1": "hunter2",
@@ -67,7 +67,7 @@ func TestSecretsAreOutOfReach(t *testing.T) {
 
 // TestAProjectInsideOfTheStoreIsClosed: the whole folder is one of the secret paths.
 func TestAProjectInsideOfTheStoreIsClosed(t *testing.T) {
-	p := newPlace(t, map[string]string{"out_1": "hunter2"})
+	p := newFixture(t, map[string]string{"out_1": "hunter2"})
 	secrets, err := fs.NewSecrets(p.ProjectDir, nil, []string{filepath.Dir(p.ProjectDir)})
 	if err != nil {
 		t.Fatal(err)

@@ -26,9 +26,9 @@ type source struct {
 	joined int64
 }
 
-// place returns an entry's position in the caller's conversation; ok is false for an entry that the caller
+// position returns an entry's position in the caller's conversation; ok is false for an entry that the caller
 // cannot see.
-func (s state) place(of source, entry *continuo.Entry) (at int64, ok bool) {
+func (s state) position(of source, entry *continuo.Entry) (at int64, ok bool) {
 	at = entry.Seq
 	if of.joined > 0 {
 		at = of.joined
@@ -49,7 +49,7 @@ func (s state) findNamed(ctx context.Context, name string) (item, error) {
 		if err != nil && !errors.Is(err, continuo.ErrNotFound) {
 			return item{}, err
 		}
-		if at, ok := s.place(source, &entry); err == nil && ok && at > newest {
+		if at, ok := s.position(source, &entry); err == nil && ok && at > newest {
 			found, newest = s.namedItem(source.conversation, &entry), at
 		}
 	}
@@ -99,7 +99,7 @@ func (s state) names(ctx context.Context, folder string) (map[string]item, error
 				return nil, err
 			}
 			name := strings.TrimPrefix(entry.OutputRef, aliasState+"/")
-			if at, ok := s.place(source, &entry); ok && at >= newest[name] && strings.HasPrefix(name, folder+"/") {
+			if at, ok := s.position(source, &entry); ok && at >= newest[name] && strings.HasPrefix(name, folder+"/") {
 				found[name], newest[name] = s.namedItem(source.conversation, &entry), at
 			}
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 func TestStateIsReadFromTheLog(t *testing.T) {
-	p := newPlace(t, nil)
+	p := newFixture(t, nil)
 	p.calls([]string{`{"q":"one"}`, `{"q":"two"}`}, []string{"first\nline", "second"})
 	p.is(p.list(`{"path":"@state/","depth":9}`), "files/\nlogs/\nlogs/tool-calls/\nlogs/tool-calls/2-0.json  11  look\nlogs/tool-calls/2-1.json  11  look\n"+
 		"logs/tool-results/\nlogs/tool-results/call_0.json  10  look · Looked\nlogs/tool-results/call_1.json  6  look · Looked\nruns/")
@@ -28,7 +28,7 @@ func TestStateIsReadFromTheLog(t *testing.T) {
 
 // TestStateListGoesOn reads the listing in steps of every length and wants the same lines as at once.
 func TestStateListGoesOn(t *testing.T) {
-	p := newPlace(t, nil)
+	p := newFixture(t, nil)
 	p.calls([]string{"a", "b", "c"}, []string{"1", "2", "3"})
 	p.calls([]string{"d", "e"}, []string{"4", "5"}) // ids come again
 	whole := p.list(`{"path":"@state/","depth":9}`).Content
@@ -41,7 +41,7 @@ func TestStateListGoesOn(t *testing.T) {
 }
 
 func TestStateOfAnotherConversationCannotBeReached(t *testing.T) {
-	p := newPlace(t, nil)
+	p := newFixture(t, nil)
 	p.calls([]string{`{"q":"secret"}`}, []string{"the secret"})
 	owner := p.conversation
 	other, err := p.Log.Create(p.Context(), continuo.Conversation{})
@@ -67,7 +67,7 @@ func TestStateOfAnotherConversationCannotBeReached(t *testing.T) {
 
 // A role sees nothing from before a reset, neither by name nor in a listing, a continued listing or a search.
 func TestStateFromBeforeAResetIsNotThere(t *testing.T) {
-	p := newPlace(t, nil)
+	p := newFixture(t, nil)
 	p.calls([]string{`{"q":"one"}`}, []string{"before"})
 	p.since = p.conversation.LastSeq
 	p.is(p.list(`{"path":"@state/","depth":9}`), "files/\nlogs/\nlogs/tool-calls/\nlogs/tool-results/\nruns/")
@@ -86,7 +86,7 @@ func TestStateFromBeforeAResetIsNotThere(t *testing.T) {
 }
 
 func TestWhatOnlyPeopleAreShownIsNoFile(t *testing.T) {
-	p := newPlace(t, nil)
+	p := newFixture(t, nil)
 	entries := []continuo.Entry{
 		{Role: continuo.User, Content: continuo.Text("hello")},
 		{Role: continuo.Assistant, Hidden: true, Content: continuo.Null(), ToolCalls: []continuo.ToolCall{continuo.FunctionCall("h", "look", "for people")}},
@@ -102,7 +102,7 @@ func TestWhatOnlyPeopleAreShownIsNoFile(t *testing.T) {
 
 // TestALargeOutputIsReadFromItsObject reads, lists and searches an output that its entry shows a preview of.
 func TestALargeOutputIsReadFromItsObject(t *testing.T) {
-	p := newPlace(t, nil)
+	p := newFixture(t, nil)
 	p.Log = continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{MaxInlineOutput: 1000, Objects: storetest.NewObjects()})
 	var err error
 	if p.conversation, err = p.Log.Create(t.Context(), continuo.Conversation{}); err != nil {
@@ -137,7 +137,7 @@ func TestALargeOutputIsReadFromItsObject(t *testing.T) {
 
 // The inputs of a run and the newest outputs of its steps are files, for the run's branches too.
 func TestRunsAreFiles(t *testing.T) {
-	p := newPlace(t, nil)
+	p := newFixture(t, nil)
 	event := func(ref string, event continuo.RunEvent) continuo.Entry {
 		return continuo.Entry{Role: continuo.System, Hidden: true, Content: continuo.Text("x"), OutputRef: ref, Mode: continuo.ModeRun, RunID: "run_1", RunEvent: &event}
 	}

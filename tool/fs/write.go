@@ -62,8 +62,8 @@ func (w Write) Run(_ context.Context, call tool.Call) tool.Result {
 	if err != nil {
 		return tool.Failure("fs.write %q: %v", arguments.Path, err)
 	}
-	said := fmt.Sprintf("Wrote %s (%d bytes)", arguments.Path, len(*arguments.Content))
-	return tool.Result{Outcome: said, Content: said, File: file}
+	report := fmt.Sprintf("Wrote %s (%d bytes)", arguments.Path, len(*arguments.Content))
+	return tool.Result{Outcome: report, Content: report, File: file}
 }
 
 func (a writeArguments) check() error {

@@ -19,7 +19,7 @@ func written(name, content string) string {
 }
 
 // call writes a file as a turn does, with the call and its result in the log.
-func (p *place) call(id, name, content string) {
+func (p *fixture) call(id, name, content string) {
 	p.Helper()
 	arguments := written(name, content)
 	result := p.run(fs.Write{Roots: p.Roots}, arguments)
@@ -41,7 +41,7 @@ func (p *place) call(id, name, content string) {
 }
 
 func TestFilesOfAConversationAreInItsLog(t *testing.T) {
-	p := newPlace(t, nil)
+	p := newFixture(t, nil)
 	p.call("w1", "@state/files/notes/a.md", "first")
 	fork, err := p.Log.Fork(t.Context(), p.conversation.ID, 0, continuo.Conversation{})
 	if err != nil {
@@ -68,7 +68,7 @@ func TestFilesOfAConversationAreInItsLog(t *testing.T) {
 
 // Steps beside others write in branches. What they wrote is there once they have finished, the newest under each name.
 func TestFilesOfBranchesJoin(t *testing.T) {
-	p := newPlace(t, nil)
+	p := newFixture(t, nil)
 	scope := continuo.Run{ID: "run_1", ProjectID: p.conversation.ProjectID, ConversationID: p.conversation.ID, WorkflowID: "w"}
 	event := func(node string, kind continuo.RunEventKind, branch string) {
 		t.Helper()
@@ -129,7 +129,7 @@ func TestFilesOfBranchesJoin(t *testing.T) {
 }
 
 func TestOnlyFilesCanBeWritten(t *testing.T) {
-	p := newPlace(t, nil)
+	p := newFixture(t, nil)
 	write := func(arguments string) tool.Result { return p.run(fs.Write{Roots: p.Roots}, arguments) }
 	for _, name := range []string{"@state/", "@state/files", "@state/runs/run_1/inputs.json", "@state/logs/tool-results/c.json", "@state/files/../logs/x"} {
 		p.fails(write(written(name, "x")), "error")

@@ -83,7 +83,7 @@ func TestSharedConversationsAreSearchedWhole(t *testing.T) {
 	for _, path := range dataFiles(t) {
 		left := 4 // conversations of this file
 		conversations(t, path, func(entries []continuo.Entry) bool {
-			p := newPlace(t, entries...)
+			p := newFixture(t, entries...)
 			for n := range 4 {
 				looked := []string{words(&entries[random.IntN(len(entries))], random), words(&entries[random.IntN(len(entries))], random)}
 				found := p.comparesPlainly(filepath.Base(path), entries, looked[:1+n%2], n == 2)
@@ -100,7 +100,7 @@ func TestSharedConversationsAreSearchedWhole(t *testing.T) {
 }
 
 // comparesPlainly looks for words and returns how many entries it found.
-func (p *place) comparesPlainly(file string, entries []continuo.Entry, looked []string, regex bool) int {
+func (p *fixture) comparesPlainly(file string, entries []continuo.Entry, looked []string, regex bool) int {
 	p.Helper()
 	if slices.Contains(looked, "") {
 		return 0
@@ -124,7 +124,7 @@ func (p *place) comparesPlainly(file string, entries []continuo.Entry, looked []
 }
 
 // all pages through a search until it ends or has found enough.
-func (p *place) all(text string, regex bool, enough int) []string {
+func (p *fixture) all(text string, regex bool, enough int) []string {
 	p.Helper()
 	var found []string
 	for before := ""; len(found) < enough; {

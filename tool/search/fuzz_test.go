@@ -20,7 +20,7 @@ func FuzzSearch(f *testing.F) {
 	f.Add("a\nb\n", "\n", true)
 	f.Fuzz(func(t *testing.T, text, asked string, regex bool) {
 		text = strings.ToValidUTF8(text, "\uFFFD")
-		p := newPlace(t, join(says(text), calls("c1", "look", text, continuo.Entry{Outcome: text, Content: continuo.Text(text)}), says("end"))...)
+		p := newFixture(t, join(userEntries(text), calls("c1", "look", text, continuo.Entry{Outcome: text, Content: continuo.Text(text)}), userEntries("end"))...)
 		arguments, err := json.Marshal(map[string]any{"query": asked, "regex": regex})
 		if err != nil {
 			t.Fatal(err)

@@ -12,8 +12,8 @@ import (
 	"github.com/continuo-log/continuo/tool/search"
 )
 
-// place is a log with one conversation.
-type place struct {
+// fixture is a log with one conversation.
+type fixture struct {
 	testing.TB
 	tool         search.Tool
 	conversation continuo.Conversation
@@ -22,18 +22,18 @@ type place struct {
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-func newPlace(t testing.TB, entries ...continuo.Entry) *place {
+func newFixture(t testing.TB, entries ...continuo.Entry) *fixture {
 	t.Helper()
 	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Now: func() time.Time { return noon }})
 	conversation, err := log.Import(t.Context(), continuo.Conversation{}, entries)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &place{TB: t, tool: search.Tool{Log: log}, conversation: conversation}
+	return &fixture{TB: t, tool: search.Tool{Log: log}, conversation: conversation}
 }
 
-// says makes entries of alternate speakers.
-func says(texts ...string) []continuo.Entry {
+// userEntries makes entries of alternate speakers.
+func userEntries(texts ...string) []continuo.Entry {
 	entries := make([]continuo.Entry, len(texts))
 	for i, text := range texts {
 		entries[i] = continuo.Entry{Role: []continuo.Role{continuo.User, continuo.Assistant}[i%2], Content: continuo.Text(text)}
@@ -59,7 +59,7 @@ func join(lists ...[]continuo.Entry) []continuo.Entry {
 	return all
 }
 
-func (p *place) append(entries ...continuo.Entry) {
+func (p *fixture) append(entries ...continuo.Entry) {
 	p.Helper()
 	if _, err := p.tool.Log.Append(p.Context(), p.conversation.ID, entries, continuo.AppendOptions{}); err != nil {
 		p.Fatal(err)
@@ -71,7 +71,7 @@ func (p *place) append(entries ...continuo.Entry) {
 	p.conversation = conversation
 }
 
-func (p *place) search(arguments string) tool.Result {
+func (p *fixture) search(arguments string) tool.Result {
 	p.Helper()
 	return p.tool.Run(p.Context(), tool.Call{Conversation: p.conversation, ID: "call_x", Arguments: arguments, Since: p.since})
 }
@@ -95,7 +95,7 @@ func seqs(result tool.Result) (string, bool) {
 }
 
 // finds checks which entries a search finds.
-func (p *place) finds(arguments, want string) {
+func (p *fixture) finds(arguments, want string) {
 	p.Helper()
 	result := p.search(arguments)
 	if got, ended := seqs(result); got != want || !ended {
@@ -103,7 +103,7 @@ func (p *place) finds(arguments, want string) {
 	}
 }
 
-func (p *place) is(got tool.Result, outcome, content string) {
+func (p *fixture) is(got tool.Result, outcome, content string) {
 	p.Helper()
 	if got.Failed || got.Outcome != outcome || got.Content != content {
 		p.Errorf("failed %t: %s\n%s\nwant: %s\n%s", got.Failed, got.Outcome, got.Content, outcome, content)

@@ -46,7 +46,7 @@ func (q *query) match(ctx context.Context, candidate *index.Candidate) (*match, 
 	if q.expression != nil {
 		hits, err = hitsOf(ctx, q.expression, fields)
 	} else if found, ok := q.words.Match(texts...); ok {
-		hits = m.linesOf(eachFormFirst(found.Hits, texts), origins)
+		hits = m.linesOf(firstOfEachForm(found.Hits, texts), origins)
 	}
 	if err != nil || len(hits) == 0 {
 		return nil, err
@@ -113,9 +113,9 @@ func fieldsOf(entry *continuo.Entry, texts []string) (fields []field, origins []
 	return fields, origins
 }
 
-// eachFormFirst moves the first hit of each word, in each of its forms, before all others, so that each is
+// firstOfEachForm moves the first hit of each word, in each of its forms, before all others, so that each is
 // shown if there is room.
-func eachFormFirst(hits []fulltext.Hit, texts []string) []fulltext.Hit {
+func firstOfEachForm(hits []fulltext.Hit, texts []string) []fulltext.Hit {
 	var first, others []fulltext.Hit
 	seen := map[string]bool{}
 	for _, hit := range hits {
@@ -172,30 +172,30 @@ const (
 // scan iterates over the lines of a text that an expression matches. Each step begins at a line, or in a long
 // line, at a piece.
 type scan struct {
-	text  string
-	place int
+	text   string
+	offset int
 }
 
 // next returns the bounds of the next line with a match and the offset of the match, -1 when there is none.
 func (s *scan) next(ctx context.Context, term *regexp.Regexp) (begin, end, at int, err error) {
-	for s.place < len(s.text) {
+	for s.offset < len(s.text) {
 		if err := ctx.Err(); err != nil {
 			return 0, 0, -1, err
 		}
-		rest := s.text[s.place:]
+		rest := s.text[s.offset:]
 		piece := rest[:pieceEnd(rest)]
 		if found := term.FindStringIndex(piece); found != nil {
-			at = s.place + found[0]
+			at = s.offset + found[0]
 			begin, end = lineAround(s.text, at)
-			s.place = end + 1
+			s.offset = end + 1
 			return begin, end, at, nil
 		}
 		if len(piece) == len(rest) {
 			break
 		}
-		s.place += seamBegin(piece)
+		s.offset += seamBegin(piece)
 	}
-	s.place = len(s.text)
+	s.offset = len(s.text)
 	return 0, 0, -1, nil
 }
 
@@ -221,18 +221,18 @@ func seamBegin(piece string) int {
 }
 
 // lineAround returns the bounds of the line that contains an offset, without its end.
-func lineAround(text string, place int) (begin, end int) {
-	begin = strings.LastIndexByte(text[:place], '\n') + 1
-	if end = strings.IndexByte(text[place:], '\n'); end < 0 {
+func lineAround(text string, offset int) (begin, end int) {
+	begin = strings.LastIndexByte(text[:offset], '\n') + 1
+	if end = strings.IndexByte(text[offset:], '\n'); end < 0 {
 		return begin, len(text)
 	}
-	return begin, place + end
+	return begin, offset + end
 }
 
 // runeBegin returns the beginning of the character that contains an offset.
-func runeBegin(text string, place int) int {
-	for place > 0 && place < len(text) && !utf8.RuneStart(text[place]) {
-		place--
+func runeBegin(text string, offset int) int {
+	for offset > 0 && offset < len(text) && !utf8.RuneStart(text[offset]) {
+		offset--
 	}
-	return place
+	return offset
 }

@@ -93,12 +93,12 @@ func (v *value) join(next *value) {
 
 func (v *value) addElement(element *value, first bool) {
 	list := *v.list
-	index, kind := element.place()
+	index, kind := element.position()
 	for i, old := range list {
-		oldIndex, oldKind := old.place()
+		oldIndex, oldKind := old.position()
 		sameIndex := index != "" && oldIndex == index && oldKind == kind
-		goesOn := first && i == len(list)-1 && index == "" && oldIndex == "" && oldKind == kind && old.flows() && element.flows()
-		if sameIndex || goesOn {
+		continues := first && i == len(list)-1 && index == "" && oldIndex == "" && oldKind == kind && old.flows() && element.flows()
+		if sameIndex || continues {
 			old.join(element)
 			return
 		}
@@ -114,8 +114,8 @@ func (v *value) flows() bool {
 	return v.object != nil && slices.ContainsFunc(v.object.fields, func(f field) bool { return f.value.text != nil })
 }
 
-// place returns the "index" and the "type" of an object in a list, as JSON; index is empty without one.
-func (v *value) place() (index, kind string) {
+// position returns the "index" and the "type" of an object in a list, as JSON; index is empty without one.
+func (v *value) position() (index, kind string) {
 	if v.object == nil {
 		return "", ""
 	}

@@ -30,8 +30,8 @@ type Client struct {
 	Key func(context.Context) (string, error)
 	// SetKey puts the key into the header.
 	SetKey func(header http.Header, key string)
-	// Standing headers are sent with each request; they are not secret.
-	Standing map[string]string
+	// DefaultHeaders are sent with each request; they are not secret.
+	DefaultHeaders map[string]string
 	// Headers are sent with each request and override all others. Their values do not appear in errors.
 	Headers map[string]string
 	// IdleTimeout is how long the upstream may be silent; 0 for DefaultIdleTimeout.

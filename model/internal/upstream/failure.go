@@ -42,12 +42,12 @@ func (r *Response) statusFailure() *failure.Failure {
 // stream. ok is false when data is no error.
 func (r *Response) Failed(data []byte) (failed *failure.Failure, ok bool) {
 	said := parseMessage(data)
-	if said.text == "" && len(said.words) == 0 && said.status == 0 {
+	if said.text == "" && len(said.codes) == 0 && said.status == 0 {
 		return nil, false
 	}
 	failed = &failure.Failure{Status: said.status}
 	failed.Reason, failed.Retryable = classify(said.status, said)
-	text := cmp.Or(said.text, strings.Join(said.words, " "))
+	text := cmp.Or(said.text, strings.Join(said.codes, " "))
 	failed.Message = fmt.Sprintf("%s ended the answer: %s", r.call.host, r.call.clean(text, maxMessage))
 	return failed, true
 }
@@ -56,7 +56,7 @@ func (r *Response) Failed(data []byte) (failed *failure.Failure, ok bool) {
 // is an error inside a stream, which mostly means that the upstream failed.
 func classify(status int, m message) (reason string, retryable bool) {
 	said := func(parts ...string) bool {
-		for _, word := range m.words {
+		for _, word := range m.codes {
 			for _, part := range parts {
 				if strings.Contains(strings.ToLower(word), part) {
 					return true

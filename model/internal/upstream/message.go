@@ -11,7 +11,7 @@ import (
 // message is the content of an error's body.
 type message struct {
 	text   string
-	words  []string // types and codes
+	codes  []string // types and codes
 	status int      // a code that is an HTTP status, 0 for none
 }
 
@@ -48,42 +48,42 @@ func parseMessage(body []byte) message {
 		return message{text: firstOf(detail)}
 	}
 	if text, ok := rawjson.String(object.Get("message")); ok {
-		said := message{text: text}
-		said.addWords(object)
-		return said
+		parsed := message{text: text}
+		parsed.addCodes(object)
+		return parsed
 	}
 	return message{}
 }
 
 func parseInner(inner json.RawMessage, outer rawjson.Object) message {
 	if text, ok := rawjson.String(inner); ok {
-		said := message{text: text}
-		said.addWords(outer)
-		return said
+		parsed := message{text: text}
+		parsed.addCodes(outer)
+		return parsed
 	}
 	object, err := rawjson.ParseObject(inner)
 	if err != nil {
 		return message{text: string(inner)}
 	}
-	var said message
-	said.text, _ = rawjson.String(object.Get("message"))
-	said.addWords(object)
+	var parsed message
+	parsed.text, _ = rawjson.String(object.Get("message"))
+	parsed.addCodes(object)
 	if nested, err := rawjson.ParseObject(object.Get("innererror")); err == nil {
-		said.addWords(nested) // Azure's content filter
+		parsed.addCodes(nested) // Azure's content filter
 	}
 	if metadata, err := rawjson.ParseObject(object.Get("metadata")); err == nil {
-		said.addMetadata(metadata)
+		parsed.addMetadata(metadata)
 	}
-	return said
+	return parsed
 }
 
-// addWords adds types and codes. A numeric code of an HTTP error is the status.
-func (m *message) addWords(object rawjson.Object) {
+// addCodes adds types and codes. A numeric code of an HTTP error is the status.
+func (m *message) addCodes(object rawjson.Object) {
 	for _, key := range []string{"type", "code", "status", "error_type"} {
 		value := object.Get(key)
 		var number int
-		if word, ok := rawjson.String(value); ok {
-			m.words = append(m.words, word)
+		if code, ok := rawjson.String(value); ok {
+			m.codes = append(m.codes, code)
 		} else if json.Unmarshal(value, &number) == nil && number >= 400 && number <= 599 {
 			m.status = number
 		}
@@ -96,7 +96,7 @@ func (m *message) addMetadata(metadata rawjson.Object) {
 		m.text += ": " + raw
 	}
 	if metadata.Get("flagged_input") != nil {
-		m.words = append(m.words, "moderation")
+		m.codes = append(m.codes, "moderation")
 	}
 }
 

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// overflowWords are the error types and codes of requests that are larger than the model's window: those of
+// overflowCodes are the error types and codes of requests that are larger than the model's window: those of
 // OpenAI and compatible servers, Anthropic (413), llama.cpp.
-var overflowWords = []string{"context_length", "request_too_large", "exceed_context_size"}
+var overflowCodes = []string{"context_length", "request_too_large", "exceed_context_size"}
 
 // overflowTexts are parts of error messages with that meaning, of upstreams without a code for it.
 var overflowTexts = []string{
@@ -38,7 +38,7 @@ func (m message) isOverflow(status int) bool {
 	case http.StatusRequestEntityTooLarge:
 		return true
 	case 0, http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError:
-		return contains(strings.Join(m.words, " "), overflowWords) || contains(m.text, overflowTexts)
+		return contains(strings.Join(m.codes, " "), overflowCodes) || contains(m.text, overflowTexts)
 	}
 	return false
 }

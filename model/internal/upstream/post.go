@@ -61,7 +61,7 @@ func (c *Client) request(ctx context.Context, call *call, body []byte) (*http.Re
 	request.Header.Set("Accept", "text/event-stream, application/json")
 	request.Header.Set("Accept-Encoding", "identity") // compressed streams arrive in large chunks
 	request.Header.Set("User-Agent", "continuo")
-	for name, value := range c.Standing {
+	for name, value := range c.DefaultHeaders {
 		request.Header.Set(name, value)
 	}
 	if c.Key != nil {

@@ -23,10 +23,10 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) { re
 func client(answer transport) *Client {
 	return &Client{
 		BaseURL: "http://upstream.invalid/v1/?api-version=7", Path: "chat/completions", HTTP: &http.Client{Transport: answer},
-		Key:      func(context.Context) (string, error) { return "secret-key", nil },
-		SetKey:   func(header http.Header, key string) { header.Set("Authorization", "Bearer "+key) },
-		Standing: map[string]string{"X-Version": "1", "X-Standing": "1"},
-		Headers:  map[string]string{"x-version": "version-2", "Accept": "special/type"},
+		Key:            func(context.Context) (string, error) { return "secret-key", nil },
+		SetKey:         func(header http.Header, key string) { header.Set("Authorization", "Bearer "+key) },
+		DefaultHeaders: map[string]string{"X-Version": "1", "X-Standing": "1"},
+		Headers:        map[string]string{"x-version": "version-2", "Accept": "special/type"},
 	}
 }
 
@@ -168,7 +168,7 @@ func TestIdleInTheAnswer(t *testing.T) {
 		time.Sleep(time.Hour) // the consumer thinks
 		begin := time.Now()
 		_, err = events.Next()
-		if failure := model.AsError(response.Broken(err)); failure.Reason != continuo.ReasonTimeout || time.Since(begin) != time.Minute {
+		if failure := model.AsError(response.ReadFailed(err)); failure.Reason != continuo.ReasonTimeout || time.Since(begin) != time.Minute {
 			t.Errorf("after %v: %v", time.Since(begin), failure)
 		}
 	})

@@ -67,7 +67,7 @@ func (r *Response) IsJSON() (bool, error) {
 	start := make([]byte, 1)
 	n, err := io.ReadFull(r, start)
 	if err != nil && err != io.EOF {
-		return false, r.Broken(err)
+		return false, r.ReadFailed(err)
 	}
 	r.peek = start[:n]
 	switch string(r.peek) {
@@ -111,13 +111,15 @@ func (r *Response) all() ([]byte, error) {
 		err = fmt.Errorf("%w: more than %d bytes", errTooLong, maxJSONAnswer)
 	}
 	if err != nil {
-		return nil, r.Broken(err)
+		return nil, r.ReadFailed(err)
 	}
 	return data, nil
 }
 
-// Broken explains an error while reading the answer.
-func (r *Response) Broken(err error) *failure.Failure { return r.call.failure("read the answer", err) }
+// ReadFailed explains an error while reading the answer.
+func (r *Response) ReadFailed(err error) *failure.Failure {
+	return r.call.failure("read the answer", err)
+}
 
 // Unfinished is the error of a stream that ended before the answer did.
 func (r *Response) Unfinished() *failure.Failure {
