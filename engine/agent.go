@@ -9,7 +9,10 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/prompt"
+	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -33,7 +36,38 @@ type Agent struct {
 // Catalog has the models, agents, views and tools that turns can use, by their names.
 type Catalog struct {
 	log     *continuo.Log
-	options *Options
+	options catalogOptions
+}
+
+// catalogOptions are what a Catalog has; the fields are those of [Options].
+type catalogOptions struct {
+	Models  map[string]Upstream
+	Default string
+	Views   *window.Settings
+	Prompts prompt.Prompts
+	Tools   tool.Source
+	Policy  tool.Policy
+	Agents  map[string]Agent
+	Limits  turn.Limits
+	Handoff task.Limits
+}
+
+// newCatalog makes a catalog; the names that its upstreams give must exist.
+func newCatalog(log *continuo.Log, options catalogOptions) (*Catalog, error) {
+	if _, ok := options.Models[options.Default]; !ok {
+		return nil, fmt.Errorf("engine: %w: there is no model %q", continuo.ErrInvalid, options.Default)
+	}
+	for name, upstream := range options.Models {
+		if _, ok := options.Models[upstream.Fallback]; !ok && upstream.Fallback != "" {
+			return nil, fmt.Errorf("engine: %w: the fallback of the model %s: there is no model %q", continuo.ErrInvalid, name, upstream.Fallback)
+		}
+	}
+	settings := window.DefaultSettings()
+	if options.Views != nil {
+		settings = *options.Views
+	}
+	options.Views = &settings
+	return &Catalog{log: log, options: options}, nil
 }
 
 // Models lists the names of the models, the default first.

@@ -8,28 +8,52 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"regexp"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/turn"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Turns begins, resumes and follows the turns of conversations.
 type Turns struct {
-	log       *continuo.Log
-	options   *Options
-	metrics   *Metrics
-	keeper    *turn.Keeper
-	life      *lifecycle
-	lanes     lanes
-	asked     askedTurns
-	quota     quota
-	catalog   *Catalog
-	summaries *summaries
+	log     *continuo.Log
+	catalog *Catalog
+	metrics *Metrics
+	options turnsOptions
+	keeper  *turn.Keeper
+	life    *lifecycle
+	lanes   lanes
+	asked   askedTurns
+	quota   quota
+}
+
+// turnsOptions configures Turns.
+type turnsOptions struct {
+	Keeper turn.KeeperOptions
+	// TakeUp decides on a turn whose process is gone.
+	TakeUp func(ctx context.Context, seen continuo.Turn) (turn.Fate, error)
+	// Before is called when a turn has its conversation's lease, before its input is appended.
+	Before   func(journal *turn.Journal, runner *turn.Runner, input turn.Input)
+	Wait     time.Duration // for other turns of the conversation
+	MaxTurns int           // of a project; 0: no bound
+	Logger   *slog.Logger
+	LogText  bool
+	Tracer   trace.Tracer
+}
+
+func newTurns(log *continuo.Log, catalog *Catalog, metrics *Metrics, options turnsOptions) *Turns {
+	ts := &Turns{log: log, catalog: catalog, metrics: metrics, options: options, life: newLifecycle(), quota: quota{most: options.MaxTurns}}
+	keeping := options.Keeper
+	keeping.Log, keeping.Observe, keeping.Meter, keeping.TakeUp = log, ts.observe, meter{metrics, options.Tracer}, options.TakeUp
+	ts.keeper = turn.NewKeeper(keeping)
+	return ts
 }
 
 // ChatRequest is a request to begin a turn.
@@ -162,29 +186,7 @@ func (ts *Turns) prepare(ctx context.Context, request ChatRequest) (OnBusy, erro
 	return policy, ts.catalog.runner(chosen).CheckFits(ctx, continuo.Conversation{ProjectID: request.Scope.ProjectID}, request.Message)
 }
 
-// KeyPattern is the form of a conversation's key.
-var KeyPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$`)
-
 var ownID = regexp.MustCompile(`^conv_[0-9a-f]{32}$`)
-
-// CheckKey refuses a key that does not match KeyPattern or looks like an id.
-func CheckKey(key string) error {
-	if !KeyPattern.MatchString(key) {
-		return fmt.Errorf("%w: %q cannot be a session id: use 1 to 128 letters, digits and . _ : @ -, beginning with a letter or digit", continuo.ErrInvalid, shorten(key, 60))
-	}
-	if strings.HasPrefix(key, "conv_") {
-		return fmt.Errorf("%w: %q: session ids that begin with conv_ are given out by the server", continuo.ErrInvalid, shorten(key, 60))
-	}
-	return nil
-}
-
-// TakesMessages refuses messages to the conversations of tasks and of their agents, which only record work.
-func TakesMessages(conversation continuo.Conversation) error {
-	if conversation.Kind == continuo.KindTalk {
-		return nil
-	}
-	return fmt.Errorf("%w: conversation %s is of the kind %s: messages go to conversations of people only; fork it to go on from there", continuo.ErrInvalid, conversation.ID, conversation.Kind)
-}
 
 // session finds the conversation of a request or creates it, and checks that it takes messages.
 func (ts *Turns) session(ctx context.Context, request ChatRequest) (continuo.Conversation, error) {

@@ -70,6 +70,34 @@ func (cat *Catalog) resolve(c turnChoice) (resolvedTurn, error) {
 	return found, nil
 }
 
+// resolveRole looks up what the turns of a role use, without the role's view and system messages.
+func (cat *Catalog) resolveRole(modelName, viewName string, tools tool.Policy) (resolvedTurn, error) {
+	upstream, err := cat.upstream(modelName)
+	if err != nil {
+		return resolvedTurn{}, err
+	}
+	found := resolvedTurn{
+		turnChoice: turnChoice{mode: continuo.ModeAgent, model: cmp.Or(modelName, cat.options.Default), viewName: viewName},
+		upstream:   upstream, policy: cat.options.Policy.Merge(tools), tools: cat.options.Tools,
+	}
+	if upstream.Model.Info().Protocol == model.ProtocolPrompt { // its agent has tools of its own
+		found.tools = nil
+	}
+	return found, nil
+}
+
+// takesMessages reports whether a role is shown a list of messages, which its model and its fallback must support.
+// All other roles are shown one text.
+func (cat *Catalog) takesMessages(c resolvedTurn) bool {
+	takes := func(m model.Model) bool {
+		info := m.Info()
+		_, transcript := info.Transcript()
+		return !transcript && info.Protocol != model.ProtocolPrompt
+	}
+	fallback, ok := cat.options.Models[c.upstream.Fallback]
+	return takes(c.upstream.Model) && (c.upstream.Fallback == "" || !ok || takes(fallback.Model))
+}
+
 // ViewNames lists the names of the views that a context can be built with, without those of roles.
 func ViewNames() []string { return append(window.Names(), task.HandoffView) }
 

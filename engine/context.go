@@ -27,13 +27,19 @@ const (
 
 // Contexts builds what the reader of a conversation sees, and rebuilds what one has seen.
 type Contexts struct {
-	log       *continuo.Log
-	options   *Options
-	catalog   *Catalog
-	summaries *summaries
-	// chooseRole and chooseStep resolve the readers that are roles of crews and steps of runs.
-	chooseRole func(ctx context.Context, conversation continuo.Conversation, crewID, role string, at int64) (resolvedTurn, error)
-	chooseStep func(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (resolvedTurn, error)
+	log     *continuo.Log
+	catalog *Catalog
+	readers readers
+}
+
+// readers resolve the readers that are roles of crews and steps of runs.
+type readers struct {
+	role func(ctx context.Context, conversation continuo.Conversation, crewID, role string, at int64) (resolvedTurn, error)
+	step func(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (resolvedTurn, error)
+}
+
+func newContexts(log *continuo.Log, catalog *Catalog) *Contexts {
+	return &Contexts{log: log, catalog: catalog}
 }
 
 // ContextRequest selects the context to build: what a reader of a conversation sees.
@@ -150,57 +156,13 @@ func usualFormat(view string) Format {
 // chooseReader resolves the reader: a role of a crew, or the agent and model that would answer the next message.
 func (cx *Contexts) chooseReader(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (resolvedTurn, error) {
 	if role, ok := strings.CutPrefix(request.View, RoleView); ok {
-		return cx.chooseRole(ctx, conversation, request.Crew, role, at)
+		return cx.readers.role(ctx, conversation, request.Crew, role, at)
 	}
 	if request.RunID != "" {
-		return cx.chooseStep(ctx, conversation, request, at)
+		return cx.readers.step(ctx, conversation, request, at)
 	}
 	mode, agent := modeAndAgent(conversation, "", request.AgentID)
 	return cx.catalog.resolve(turnChoice{mode: mode, agent: agent, model: request.Model, viewName: request.View, usualView: request.UsualView})
-}
-
-// chooseStepAt resolves what the next step of a run uses, by the state of the run at an entry. It equals what the
-// step's turn uses, except for the cue, which is appended when the step begins.
-func (rs *Runs) chooseStepAt(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (resolvedTurn, error) {
-	r, err := rs.runAt(ctx, conversation, request.RunID, at)
-	if err != nil {
-		return resolvedTurn{}, err
-	}
-	if r.State.Run == continuo.RunFailed || r.State.Run == continuo.RunStopped {
-		resumed := r.State.Resume()
-		if err := r.State.Apply(&resumed); err != nil {
-			return resolvedTurn{}, err
-		}
-	}
-	step := r.State.Next()
-	if step.Node == nil {
-		return resolvedTurn{}, fmt.Errorf("run %s: %w: it is %s there, and no step of it is to be carried out", request.RunID, continuo.ErrInvalid, r.State.Run)
-	}
-	found, err := rs.catalog.resolve(turnChoice{
-		mode: continuo.ModeRun, agent: step.Node.Agent, model: step.Node.Model, viewName: cmp.Or(request.View, step.Node.View), usualView: string(continuo.ModeRun),
-	})
-	if err != nil {
-		return resolvedTurn{}, fmt.Errorf("the step %s: %w", step.Node.ID, err)
-	}
-	texts, err := r.State.Texts(step)
-	found.system, found.policy = append(found.system, texts...), found.policy.Merge(step.Node.Tools)
-	return found, err
-}
-
-// runAt replays a run of a conversation up to an entry.
-func (rs *Runs) runAt(ctx context.Context, conversation continuo.Conversation, runID string, at int64) (*workflowRun, error) {
-	run, err := rs.log.Runs().Run(ctx, conversation.ProjectID, runID)
-	if _, cycle := continuo.CrewOf(run.WorkflowID); err == nil && (cycle || run.ConversationID != conversation.ID) {
-		err = continuo.ErrNotFound
-	}
-	if err != nil {
-		return nil, fmt.Errorf("run %s of the conversation %s: %w", shorten(runID, 60), conversation.ID, err)
-	}
-	if at < run.FirstSeq {
-		return nil, fmt.Errorf("at %d: %w: the run %s began with entry %d", at, continuo.ErrBadRange, run.ID, run.FirstSeq)
-	}
-	r := newWorkflowRun(rs, run)
-	return r, r.Read(ctx, at, nil)
 }
 
 // limited is a view with the limits of a request.
@@ -286,7 +248,7 @@ func systemMessages(texts []string) []window.Message {
 // Transcript writes a conversation as text. History bounds the messages before an open cycle: nil for the replay
 // view's default, 0 for all.
 func (cx *Contexts) Transcript(ctx context.Context, conversation continuo.Conversation, at int64, history *int) (render.Transcript, *window.Plan, error) {
-	view, err := cx.options.Views.View(window.Replay)
+	view, err := cx.catalog.view(window.Replay)
 	if err != nil {
 		return render.Transcript{}, nil, err
 	}

@@ -4,15 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // Conversations creates, changes, imports, archives and searches conversations.
 type Conversations struct {
 	log     *continuo.Log
-	options *Options
-	metrics *Metrics
+	options conversationsOptions
+}
+
+// conversationsOptions configures Conversations.
+type conversationsOptions struct {
+	Archivist *upkeep.Archivist // nil: no conversation can be archived
+	Logger    *slog.Logger
+	LogText   bool
+	// Searched measures a search.
+	Searched func(ctx context.Context, took time.Duration)
+}
+
+func newConversations(log *continuo.Log, options conversationsOptions) *Conversations {
+	return &Conversations{log: log, options: options}
 }
 
 // Create creates an empty conversation. Its user is the scope's, or, where the scope has none, the one in

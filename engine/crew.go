@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"time"
 
@@ -17,16 +18,35 @@ import (
 // Crews begins, resumes and follows the cycles of crews.
 type Crews struct {
 	log       *continuo.Log
-	options   *Options
-	metrics   *Metrics
-	life      *lifecycle
-	driver    *durable.Driver
-	texts     texts[*crew.Crew] // parsed texts of the log
-	sessions  sessionPool       // the programs that answer for roles
 	catalog   *Catalog
 	summaries *summaries
 	turns     *Turns
 	contexts  *Contexts
+	driver    *durable.Driver
+	metrics   *Metrics
+	options   crewsOptions
+	texts     texts[*crew.Crew] // parsed texts of the log
+	sessions  sessionPool       // the programs that answer for roles
+}
+
+// crewsOptions configures Crews.
+type crewsOptions struct {
+	Crews    CrewSource // nil: there are none
+	Defaults CrewOptions
+	Wait     time.Duration            // for turns that end
+	Redact   func(text string) string // removes secrets from the reasons of failures
+	Logger   *slog.Logger
+	LogText  bool
+}
+
+func newCrews(
+	log *continuo.Log, catalog *Catalog, summaries *summaries, turns *Turns, contexts *Contexts, driver *durable.Driver, metrics *Metrics, options crewsOptions,
+) *Crews {
+	options.Defaults = options.Defaults.orDefaults()
+	return &Crews{
+		log: log, catalog: catalog, summaries: summaries, turns: turns, contexts: contexts, driver: driver, metrics: metrics, options: options,
+		sessions: sessionPool{options: options.Defaults, logger: options.Logger, metrics: metrics},
+	}
 }
 
 // CrewSource is the source of crews. It must be safe for concurrent use.
@@ -122,7 +142,7 @@ func (cs *Crews) Say(ctx context.Context, request CrewMessage) (*CrewStatus, err
 	if err := cs.checkShowable(ctx, found, request); err != nil {
 		return nil, err
 	}
-	if cs.life.isClosed() {
+	if cs.turns.life.isClosed() {
 		return nil, ErrClosing // before the message is appended
 	}
 	conversation, err := cs.turns.session(ctx, ChatRequest{Scope: request.Scope, UserID: request.UserID, SessionID: request.session(), Message: request.Message})

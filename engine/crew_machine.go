@@ -95,7 +95,7 @@ func (c *crewCycle) Idle(ctx context.Context) {
 	cs := c.crews
 	cs.metrics.RunIdle(c.State.Run)
 	cs.options.Logger.InfoContext(ctx, "crew_idle", "conversation_id", c.Run.ConversationID, "run_id", c.Run.ID,
-		"crew", c.State.Crew.ID, "state", c.State.Run, "reason", reasonForLog(cs.options, c.State.Reason))
+		"crew", c.State.Crew.ID, "state", c.State.Run, "reason", reasonForLog(cs.options.LogText, c.State.Reason))
 }
 
 // IsSupported reports whether this process has the models and connectors of the roles. The crew is known from the
@@ -109,7 +109,7 @@ func (cs *Crews) roleTimeout(role *crew.Role) time.Duration {
 	if role.Timeout > 0 {
 		return role.Timeout
 	}
-	return cs.options.CrewDefaults.Timeout
+	return cs.options.Defaults.Timeout
 }
 
 // checkStaff looks up the models and connectors of a crew's roles; durable.ErrUnsupported.

@@ -154,7 +154,7 @@ func (c *crewCycle) recordRoleFailure(ctx context.Context, step crew.Step, reaso
 	if err := c.CatchUp(ctx); err != nil || !c.isDue(step) {
 		return err
 	}
-	cs.options.Logger.WarnContext(ctx, "role_failed", "conversation_id", c.Run.ConversationID, "run_id", c.Run.ID, "role", step.Role.Name, "error", reasonForLog(cs.options, reason.Error()))
+	cs.options.Logger.WarnContext(ctx, "role_failed", "conversation_id", c.Run.ConversationID, "run_id", c.Run.ID, "role", step.Role.Name, "error", reasonForLog(cs.options.LogText, reason.Error()))
 	_, err := c.Append(ctx, c.State.Fail(step, cs.options.Redact(reason.Error())))
 	return err
 }

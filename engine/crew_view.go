@@ -22,17 +22,9 @@ const RoleView = "role:"
 func (cs *Crews) chooseRole(role *crew.Role) (resolvedTurn, error) {
 	name := role.Connector
 	if name == crew.ConnectorModel {
-		name = cmp.Or(role.Model, cs.options.Default)
+		name = role.Model
 	}
-	found := resolvedTurn{turnChoice: turnChoice{mode: continuo.ModeAgent, model: name, viewName: RoleView + role.Name}, policy: cs.options.Policy.Merge(role.Tools), tools: cs.options.Tools}
-	var err error
-	if found.upstream, err = cs.catalog.upstream(name); err != nil {
-		return resolvedTurn{}, err
-	}
-	if found.upstream.Model.Info().Protocol == model.ProtocolPrompt { // its agent has tools of its own
-		found.tools = nil
-	}
-	return found, nil
+	return cs.catalog.resolveRole(name, RoleView+role.Name, role.Tools)
 }
 
 // newestBehindSummary is the default number of messages that are shown whole after a summary.
@@ -47,7 +39,7 @@ type memory struct {
 // roleView is the present view of a role. A role that remembers is not sent its system prompt with each request: the
 // view repeats it at intervals.
 func (cs *Crews) roleView(state *crew.State, role *crew.Role, c resolvedTurn, keeps memory) (crewview.View, error) {
-	definition, err := cs.options.Views.View(window.Codex)
+	definition, err := cs.catalog.view(window.Codex)
 	if err != nil {
 		return crewview.View{}, err
 	}
@@ -66,27 +58,15 @@ func (cs *Crews) roleView(state *crew.State, role *crew.Role, c resolvedTurn, ke
 	}
 	switch kind {
 	case crewview.Window:
-		view.Role.Newest = cmp.Or(role.View.Newest, cs.options.CrewDefaults.Newest)
+		view.Role.Newest = cmp.Or(role.View.Newest, cs.options.Defaults.Newest)
 	case crewview.Summary:
 		view.Role.Newest = cmp.Or(role.View.Newest, newestBehindSummary)
 	}
-	every := cmp.Or(state.Crew.ReminderInterval, cs.options.CrewDefaults.ReminderInterval)
+	every := cmp.Or(state.Crew.ReminderInterval, cs.options.Defaults.ReminderInterval)
 	if keeps.remembers && !whole && stood.Answers > 0 && stood.Answers%every == 0 {
 		view.Role.Reminder = role.SystemPrompt
 	}
 	return view, nil
-}
-
-// takesMessages reports whether a role is shown a list of messages, which its model and its fallback must support.
-// All other roles are shown one text.
-func (cat *Catalog) takesMessages(c resolvedTurn) bool {
-	takes := func(m model.Model) bool {
-		info := m.Info()
-		_, transcript := info.Transcript()
-		return !transcript && info.Protocol != model.ProtocolPrompt
-	}
-	fallback, ok := cat.options.Models[c.upstream.Fallback]
-	return takes(c.upstream.Model) && (c.upstream.Fallback == "" || !ok || takes(fallback.Model))
 }
 
 // usualKind is the default kind of view.
@@ -111,7 +91,7 @@ func (cs *Crews) roleSystem(c *crew.Crew, role *crew.Role) ([]string, error) {
 			others = append(others, member(other))
 		}
 	}
-	return cs.options.Prompts.Crew(role.SystemPrompt, member(role), others)
+	return cs.catalog.options.Prompts.Crew(role.SystemPrompt, member(role), others)
 }
 
 // member is how a role is described to the other roles.

@@ -42,12 +42,9 @@ type Engine struct {
 	Crews         *Crews
 	Tasks         *Tasks
 
-	options   *Options
-	metrics   *Metrics
-	keeper    *turn.Keeper
-	driver    *durable.Driver // of workflows and crews
-	life      *lifecycle
+	logger    *slog.Logger
 	summaries *summaries
+	driver    *durable.Driver // of workflows and crews
 }
 
 // Options configures an Engine.
@@ -119,23 +116,6 @@ type Upstream struct {
 
 // New makes an engine over a log. Metrics may be nil.
 func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) {
-	if _, ok := options.Models[options.Default]; !ok {
-		return nil, fmt.Errorf("engine: %w: there is no model %q", continuo.ErrInvalid, options.Default)
-	}
-	for name, upstream := range options.Models {
-		if _, ok := options.Models[upstream.Fallback]; !ok && upstream.Fallback != "" {
-			return nil, fmt.Errorf("engine: %w: the fallback of the model %s: there is no model %q", continuo.ErrInvalid, name, upstream.Fallback)
-		}
-	}
-	if _, ok := options.Models[options.Summarizer]; !ok && options.Summarizer != "" {
-		return nil, fmt.Errorf("engine: %w: the summarizer: there is no model %q", continuo.ErrInvalid, options.Summarizer)
-	}
-	if options.Views == nil {
-		settings := window.DefaultSettings()
-		options.Views = &settings
-	}
-	views := *options.Views
-	options.Views = &views
 	if options.Redact == nil {
 		options.Redact = secret.Text
 	}
@@ -143,7 +123,6 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 	options.StepPause = cmp.Or(options.StepPause, 2*otherPoll)
 	options.MaxAgents = cmp.Or(options.MaxAgents, 8)
 	options.AgentTimeout = cmp.Or(options.AgentTimeout, 30*time.Minute)
-	options.CrewDefaults = options.CrewDefaults.orDefaults()
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -153,44 +132,50 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 	if options.Tracer == nil {
 		options.Tracer = noop.Tracer{}
 	}
-	return compose(log, &options, metrics), nil
+	return compose(log, options, metrics)
 }
 
 // compose makes the features; each has those below it.
-func compose(log *continuo.Log, options *Options, metrics *Metrics) *Engine {
-	e := &Engine{Log: log, options: options, metrics: metrics, life: newLifecycle()}
-	e.Catalog = &Catalog{log: log, options: options}
-	e.summaries = &summaries{log: log, options: options, metrics: metrics, catalog: e.Catalog}
-	e.Turns = &Turns{
-		log: log, options: options, metrics: metrics, life: e.life, quota: quota{most: options.MaxTurns},
-		catalog: e.Catalog, summaries: e.summaries,
-	}
-	keeping := options.Turns
-	keeping.Log, keeping.Observe, keeping.Meter = log, e.Turns.observe, meter{metrics, options.Tracer}
-	keeping.TakeUp = func(ctx context.Context, seen continuo.Turn) (turn.Fate, error) { return e.Tasks.takeUp(ctx, seen) }
-	e.keeper = turn.NewKeeper(keeping)
-	e.Turns.keeper = e.keeper
-	e.driver = durable.New(durable.Options{
-		Log: log, Keeper: e.keeper, Open: e.openRun, Follow: e.Turns.Follow, IsTransient: isTransient, Working: metrics.RunDriven,
-		Redact: options.Redact, Wait: options.Wait, StepPause: options.StepPause, Logger: options.Logger, Draining: e.life.draining, Closing: e.life.closing,
+func compose(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) {
+	catalog, err := newCatalog(log, catalogOptions{
+		Models: options.Models, Default: options.Default, Views: options.Views, Prompts: options.Prompts, Tools: options.Tools,
+		Policy: options.Policy, Agents: options.Agents, Limits: options.Limits, Handoff: options.Handoff,
 	})
-	e.Contexts = &Contexts{log: log, options: options, catalog: e.Catalog, summaries: e.summaries}
-	e.Runs = &Runs{
-		log: log, options: options, metrics: metrics, life: e.life, keeper: e.keeper, driver: e.driver,
-		catalog: e.Catalog, turns: e.Turns,
+	if err != nil {
+		return nil, err
 	}
-	e.Crews = &Crews{
-		log: log, options: options, metrics: metrics, life: e.life, driver: e.driver,
-		sessions: sessionPool{options: options.CrewDefaults, logger: options.Logger, metrics: metrics},
-		catalog:  e.Catalog, summaries: e.summaries, turns: e.Turns, contexts: e.Contexts,
+	if _, err := catalog.upstream(options.Summarizer); err != nil {
+		return nil, fmt.Errorf("engine: the summarizer: %w", err)
 	}
-	e.Contexts.chooseRole, e.Contexts.chooseStep = e.Crews.chooseRoleAt, e.Runs.chooseStepAt
-	e.Tasks = &Tasks{
-		log: log, options: options, metrics: metrics, life: e.life, keeper: e.keeper, agents: quota{most: options.MaxAgents},
-		catalog: e.Catalog, turns: e.Turns,
-	}
-	e.Conversations = &Conversations{log: log, options: options, metrics: metrics}
-	return e
+	e := &Engine{Log: log, Catalog: catalog, logger: options.Logger}
+	e.summaries = newSummaries(log, catalog, metrics, summaryOptions{Summarizer: options.Summarizer, Logger: options.Logger, LogText: options.LogText})
+	takeUp := func(ctx context.Context, seen continuo.Turn) (turn.Fate, error) { return e.Tasks.takeUp(ctx, seen) }
+	e.Turns = newTurns(log, catalog, metrics, turnsOptions{
+		Keeper: options.Turns, TakeUp: takeUp, Before: e.summaries.summarizeFirst, Wait: options.Wait, MaxTurns: options.MaxTurns,
+		Logger: options.Logger, LogText: options.LogText, Tracer: options.Tracer,
+	})
+	e.driver = durable.New(durable.Options{
+		Log: log, Keeper: e.Turns.keeper, Open: e.openRun, Follow: e.Turns.Follow, IsTransient: isTransient, Working: metrics.RunDriven,
+		Redact: options.Redact, Wait: options.Wait, StepPause: options.StepPause, Logger: options.Logger,
+		Draining: e.Turns.life.draining, Closing: e.Turns.life.closing,
+	})
+	e.Contexts = newContexts(log, catalog)
+	e.Runs = newRuns(log, catalog, e.Turns, e.driver, metrics, runsOptions{
+		Workflows: options.Workflows, Wait: options.Wait, Logger: options.Logger, LogText: options.LogText,
+	})
+	e.Crews = newCrews(log, catalog, e.summaries, e.Turns, e.Contexts, e.driver, metrics, crewsOptions{
+		Crews: options.Crews, Defaults: options.CrewDefaults, Wait: options.Wait, Redact: options.Redact, Logger: options.Logger, LogText: options.LogText,
+	})
+	e.Contexts.readers = readers{role: e.Crews.chooseRoleAt, step: e.Runs.chooseStepAt}
+	e.Tasks = newTasks(log, catalog, e.Turns, metrics, tasksOptions{
+		Handoff: options.Handoff, MaxAgents: options.MaxAgents, AgentTimeout: options.AgentTimeout, TakeUp: options.TakeUp,
+		Logger: options.Logger, LogText: options.LogText, Tracer: options.Tracer,
+	})
+	e.Conversations = newConversations(log, conversationsOptions{
+		Archivist: options.Archivist, Logger: options.Logger, LogText: options.LogText,
+		Searched: func(ctx context.Context, took time.Duration) { metrics.Stage(ctx, StageSearch, took) },
+	})
+	return e, nil
 }
 
 // openRun makes the execution of a run: of a workflow's run, or of a crew's cycle.
@@ -203,11 +188,11 @@ func (e *Engine) openRun(run continuo.Run) durable.Execution {
 
 // Drain stops new work: turns and runs are refused with ErrClosing, runs stop between their steps, and readers of
 // runs without a running turn get ErrClosing. Close does it too.
-func (e *Engine) Drain() { e.life.drain() }
+func (e *Engine) Drain() { e.Turns.life.drain() }
 
 // Draining is a context that ends when the engine begins nothing more, so that goroutines that only wait or watch can
 // end.
-func (e *Engine) Draining() context.Context { return e.life.draining }
+func (e *Engine) Draining() context.Context { return e.Turns.life.draining }
 
 // Close waits for running turns until ctx is done, then interrupts them: each ends with an entry that says so. It
 // returns when the last one has ended. It may be called twice.
@@ -215,17 +200,17 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.Drain()
 	done := make(chan struct{})
 	go func() {
-		e.life.turns.Wait()
+		e.Turns.life.turns.Wait()
 		e.driver.Wait()
 		close(done)
 	}()
 	defer e.Crews.sessions.close()
 	select {
 	case <-done:
-		e.life.end(turn.ErrInterrupted)
+		e.Turns.life.end(turn.ErrInterrupted)
 		return nil
 	case <-ctx.Done():
-		e.life.end(turn.ErrInterrupted)
+		e.Turns.life.end(turn.ErrInterrupted)
 		<-done
 		return nil
 	}
@@ -234,7 +219,7 @@ func (e *Engine) Close(ctx context.Context) error {
 // RunExclusive runs a function that only one process of those with the same store may run at a time: see
 // [turn.Keeper.RunExclusive].
 func (e *Engine) RunExclusive(ctx context.Context, name string, elsewhere func(owner string), do func(ctx context.Context) error) error {
-	return e.keeper.RunExclusive(ctx, name, elsewhere, do)
+	return e.Turns.keeper.RunExclusive(ctx, name, elsewhere, do)
 }
 
 // Ready reports whether the store answers.

@@ -51,5 +51,5 @@ func (cx *Contexts) handoffText(ctx context.Context, conversation continuo.Conve
 			}
 		}
 	}
-	return cx.options.Handoff.Section(entries), nil
+	return cx.catalog.options.Handoff.Section(entries), nil
 }

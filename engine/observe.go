@@ -88,7 +88,7 @@ func (ts *Turns) failureForLog(round *continuo.Round, failure *continuo.TurnErro
 	if ts.options.LogText || round == nil || isOurs(failure.Reason) {
 		return failure.Message
 	}
-	for _, upstream := range ts.options.Models {
+	for _, upstream := range ts.catalog.options.Models {
 		if info := upstream.Model.Info(); info.Provider == round.Provider && info.Protocol == model.ProtocolPrompt {
 			return "what the program said stands in the conversation"
 		}

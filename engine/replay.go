@@ -48,7 +48,7 @@ func (cx *Contexts) Request(ctx context.Context, conversation continuo.Conversat
 			return nil, err
 		}
 		if !same {
-			replayed.Redacted = append(cx.summaries.redactedSummary(ctx, conversation, &entry), redactedSince(request.Plan, &entry)...)
+			replayed.Redacted = append(cx.redactedSummary(ctx, conversation, &entry), redactedSince(request.Plan, &entry)...)
 		}
 		return replayed, nil
 	}
@@ -175,4 +175,34 @@ func commonPrefix(a, b string) int64 {
 		}
 	}
 	return int64(n)
+}
+
+// redactedSummary returns the seq of the summary that the request of an answer showed, if it was redacted since.
+func (cx *Contexts) redactedSummary(ctx context.Context, conversation continuo.Conversation, answer *continuo.Entry) []int64 {
+	seq := answer.Round.Window.Summary
+	if seq < 1 || seq > conversation.LastSeq {
+		return nil
+	}
+	for entry, err := range cx.log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
+		if err == nil && entry.Summary != nil && entry.Redacted != nil && !entry.Redacted.At.Before(answer.CreatedAt) {
+			return []int64{seq}
+		}
+	}
+	return nil
+}
+
+// redactedSince lists the seqs of entries in a request that were redacted after its answer was appended, so that the
+// request cannot be rebuilt as it was.
+func redactedSince(plan *window.Plan, answer *continuo.Entry) []int64 {
+	var seqs []int64
+	for i := range plan.Messages {
+		entry := plan.Messages[i].Entry
+		if entry == nil || entry.Redacted == nil || entry.Redacted.At.Before(answer.CreatedAt) {
+			continue
+		}
+		if len(seqs) == 0 || seqs[len(seqs)-1] != entry.Seq {
+			seqs = append(seqs, entry.Seq)
+		}
+	}
+	return seqs
 }

@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"strings"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/durable"
@@ -19,14 +21,24 @@ import (
 // Runs begins, resumes and follows the runs of workflows.
 type Runs struct {
 	log     *continuo.Log
-	options *Options
-	metrics *Metrics
-	life    *lifecycle
-	keeper  *turn.Keeper
-	driver  *durable.Driver
-	texts   texts[*workflow.Workflow] // parsed texts of the log
 	catalog *Catalog
 	turns   *Turns
+	driver  *durable.Driver
+	metrics *Metrics
+	options runsOptions
+	texts   texts[*workflow.Workflow] // parsed texts of the log
+}
+
+// runsOptions configures Runs.
+type runsOptions struct {
+	Workflows WorkflowSource // nil: there are none
+	Wait      time.Duration  // for turns that end or ask
+	Logger    *slog.Logger
+	LogText   bool
+}
+
+func newRuns(log *continuo.Log, catalog *Catalog, turns *Turns, driver *durable.Driver, metrics *Metrics, options runsOptions) *Runs {
+	return &Runs{log: log, catalog: catalog, turns: turns, driver: driver, metrics: metrics, options: options}
 }
 
 // WorkflowSource is the source of workflows. It must be safe for concurrent use.
@@ -103,7 +115,7 @@ func (rs *Runs) Start(ctx context.Context, request RunRequest) (*RunStatus, erro
 	if err != nil {
 		return nil, err
 	}
-	if rs.life.isClosed() {
+	if rs.turns.life.isClosed() {
 		return nil, ErrClosing // before a conversation is created for it
 	}
 	first, err := found.Begin("", request.Message, inputs)
@@ -348,4 +360,14 @@ func (rs *Runs) Follow(ctx context.Context, run continuo.Run, after int64) iter.
 			yield(RunProgress{}, err)
 		}
 	}
+}
+
+// ResumeAbandoned resumes runs whose process is gone: those in the state running with no event for the time quiet and no
+// turn under way. It returns how many.
+func (rs *Runs) ResumeAbandoned(ctx context.Context, quiet time.Duration) (resumed int, err error) {
+	resumed, err = rs.driver.ResumeAbandoned(ctx, quiet)
+	if err != nil {
+		err = fmt.Errorf("resume runs that broke off: %w", err)
+	}
+	return resumed, err
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/durable"
@@ -34,11 +33,6 @@ func (rs *Runs) resumeRecorded(ctx context.Context, run continuo.Run, detached b
 	return rs.status(ctx, run)
 }
 
-// isTransient reports whether a retry a little later may succeed after an error.
-func isTransient(err error) bool {
-	return errors.Is(err, continuo.ErrUnavailable) || errors.Is(err, continuo.ErrBusy) || errors.Is(err, ErrTooManyTurns)
-}
-
 // checkSupported looks up the agents, models and views of all steps of a workflow; durable.ErrUnsupported.
 func (rs *Runs) checkSupported(w *workflow.Workflow) error {
 	for i := range w.Nodes {
@@ -60,8 +54,8 @@ func orUnsupported(err error) error {
 }
 
 // reasonForLog redacts a reason for log events: it may repeat the output of agents and messages of people.
-func reasonForLog(options *Options, reason string) string {
-	if reason == "" || options.LogText {
+func reasonForLog(logText bool, reason string) string {
+	if reason == "" || logText {
 		return reason
 	}
 	return "it stands in the conversation"
@@ -98,22 +92,6 @@ func (r *workflowRun) Begin(ctx context.Context, step workflow.Step) error {
 		return err
 	}
 	return r.runs.turns.runStep(ctx, r.runs.driver, r.Run, r.Describe(step), chosen, r.beginStep(step, chosen), nil)
-}
-
-// runStep runs the turn of an attempt, or waits for it where another process runs it. Observe receives the turn's
-// events and may replace their errors; nil for neither.
-func (ts *Turns) runStep(
-	ctx context.Context, driver *durable.Driver, run continuo.Run, step durable.Step, chosen resolvedTurn, begin prepareFunc, observe func(turn.Event, error) error,
-) error {
-	wanted := durable.TurnOf(run, step)
-	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = chosen.mode, chosen.agent, chosen.viewName, chosen.model
-	return driver.RunTurn(ctx, wanted, func() (iter.Seq2[turn.Event, error], error) {
-		chat, err := ts.startTurn(ctx, run.ProjectID, wanted, Wait, false, begin)
-		if err != nil {
-			return nil, err
-		}
-		return chat.Events, nil
-	}, observe)
 }
 
 // beginStep prepares the turn of an attempt: the runner, the cue, and the function that concludes its answer.
@@ -228,7 +206,7 @@ func (r *workflowRun) Idle(ctx context.Context) {
 	rs := r.runs
 	rs.metrics.RunIdle(r.State.Run)
 	rs.options.Logger.InfoContext(ctx, "run_idle", "conversation_id", r.Run.ConversationID, "run_id", r.Run.ID,
-		"state", r.State.Run, "reason", reasonForLog(rs.options, r.State.Reason))
+		"state", r.State.Run, "reason", reasonForLog(rs.options.LogText, r.State.Reason))
 }
 
 // IsSupported reports whether this process has the agents, models and views of the steps.

@@ -20,7 +20,7 @@ func (cv *Conversations) Search(ctx context.Context, scope continuo.Scope, reque
 	began := time.Now()
 	result, err := index.Search(ctx, cv.log, request)
 	took := time.Since(began)
-	cv.metrics.Stage(ctx, StageSearch, took)
+	cv.options.Searched(ctx, took)
 	if err != nil {
 		return result, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -19,9 +20,20 @@ import (
 // summaries makes the summaries that views and roles need.
 type summaries struct {
 	log     *continuo.Log
-	options *Options
-	metrics *Metrics
 	catalog *Catalog
+	metrics *Metrics
+	options summaryOptions
+}
+
+// summaryOptions configures summaries.
+type summaryOptions struct {
+	Summarizer string // the model that makes them; "": the built-in one, which picks sentences
+	Logger     *slog.Logger
+	LogText    bool
+}
+
+func newSummaries(log *continuo.Log, catalog *Catalog, metrics *Metrics, options summaryOptions) *summaries {
+	return &summaries{log: log, catalog: catalog, metrics: metrics, options: options}
 }
 
 // The bounds of a summary's size, in characters: it is a tenth of the view's limits, within these bounds.
@@ -37,7 +49,7 @@ func (s *summaries) summarizeFirst(journal *turn.Journal, runner *turn.Runner, i
 	if view, ok := runner.View.(window.View); !ok || view.Strategy != window.Summarize {
 		return
 	}
-	ctx, logger := journal.Context(), turnLogger(s.options.Logger, journal.Turn())
+	ctx, logger := journal.Context(), s.options.Logger.With("conversation_id", journal.Turn().ConversationID, "turn_id", journal.Turn().ID)
 	defer func() {
 		if cause := recover(); cause != nil {
 			logger.ErrorContext(ctx, "summary_failed", "error", fmt.Sprint(cause), "stack", string(debug.Stack()))
@@ -257,18 +269,4 @@ func (a ahead) LatestUser(seq int64) (continuo.Entry, error) {
 		}
 	}
 	return a.Source.LatestUser(min(seq, a.Conversation.LastSeq))
-}
-
-// redactedSummary returns the seq of the summary that the request of an answer showed, if it was redacted since.
-func (s *summaries) redactedSummary(ctx context.Context, conversation continuo.Conversation, answer *continuo.Entry) []int64 {
-	seq := answer.Round.Window.Summary
-	if seq < 1 || seq > conversation.LastSeq {
-		return nil
-	}
-	for entry, err := range s.log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
-		if err == nil && entry.Summary != nil && entry.Redacted != nil && !entry.Redacted.At.Before(answer.CreatedAt) {
-			return []int64{seq}
-		}
-	}
-	return nil
 }

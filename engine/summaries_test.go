@@ -65,7 +65,7 @@ type summing struct {
 	registry *prometheus.Registry
 }
 
-func newSumming(t *testing.T, log *continuo.Log, summarizer model.Model) *summing {
+func newSumming(t *testing.T, log *continuo.Log, summarizer model.Model, changes ...func(*Options)) *summing {
 	t.Helper()
 	settings := window.DefaultSettings()
 	settings.ChatMaxMessages, settings.ChatStrategy = 20, window.Summarize
@@ -75,6 +75,9 @@ func newSumming(t *testing.T, log *continuo.Log, summarizer model.Model) *summin
 	options := Options{Models: map[string]Upstream{"chat": {Model: s.chat}}, Default: "chat", Views: &settings}
 	if summarizer != nil {
 		options.Models["small"], options.Summarizer = Upstream{Model: summarizer}, "small"
+	}
+	for _, change := range changes {
+		change(&options)
 	}
 	var err error
 	if s.Engine, err = New(log, options, NewMetrics(s.registry)); err != nil {

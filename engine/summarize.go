@@ -22,6 +22,11 @@ type summarizer struct {
 	logger   *slog.Logger
 }
 
+// newSummarizer returns the summarizer that asks a model.
+func newSummarizer(upstream Upstream, logger *slog.Logger) summarizer {
+	return summarizer{upstream, logger}
+}
+
 // summaryRules is the system message for summaries.
 //
 //go:embed summarize.md

@@ -26,6 +26,9 @@ func (p prompted) Info() model.Info {
 	return info
 }
 
+// smallByDefault makes the summarizer the default model, which shortens the messages of tasks.
+func smallByDefault(options *Options) { options.Default = "small" }
+
 // everyKind makes a model of each kind that can be asked for a summary, which answers what a function says.
 func everyKind(answer func(ctx context.Context, body string) (string, error)) map[string]model.Model {
 	said := func() *speaking { return &speaking{name: "small-1", answer: answer} }
@@ -40,8 +43,7 @@ func TestModelsOfEveryKindSummarize(t *testing.T) {
 		asked = body
 		return "They talked.", nil
 	}) {
-		e := newSumming(t, newSummedLog(), m)
-		e.options.Default = "small"
+		e := newSumming(t, newSummedLog(), m, smallByDefault)
 		status, warnings, err := e.Tasks.Create(t.Context(), taskOf(long))
 		if err != nil || len(warnings) > 0 || status.Task.Context.ConversationHistory.Messages[0].Content != "They talked. (summarized)" {
 			t.Errorf("%s: %+v, %v, %v", kind, status, warnings, err)
@@ -49,7 +51,7 @@ func TestModelsOfEveryKindSummarize(t *testing.T) {
 		if !strings.Contains(asked, strings.TrimSpace(long)) || !strings.Contains(asked, "at most 150 characters") {
 			t.Errorf("%s: it was asked %s", kind, asked)
 		}
-		e.options.Default = "chat"
+		e = newSumming(t, newSummedLog(), m)
 		summaries := e.checkSummaries(e.talk("tea", 15))
 		if len(summaries) == 0 {
 			t.Errorf("%s: a long talk has no summary", kind)
@@ -91,8 +93,7 @@ func TestASummaryHasATime(t *testing.T) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		}}
-		e := newSumming(t, newSummedLog(), late)
-		e.options.Default = "small"
+		e := newSumming(t, newSummedLog(), late, smallByDefault)
 		began := time.Now()
 		status, warnings, err := e.Tasks.Create(t.Context(), taskOf(strings.Repeat("It is late. ", 20), strings.Repeat("It is later. ", 20)))
 		if err != nil || len(warnings) != 2 || time.Since(began) != summaryPatience {
@@ -114,8 +115,7 @@ func TestSummariesEndWithTheirRequest(t *testing.T) {
 		<-ctx.Done()
 		return "", ctx.Err()
 	}}
-	e := newSumming(t, newSummedLog(), small)
-	e.options.Default = "small"
+	e := newSumming(t, newSummedLog(), small, smallByDefault)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-asked
@@ -135,10 +135,10 @@ func TestSummariesEndWithTheirRequest(t *testing.T) {
 // A model that breaks down takes nothing down with it.
 func TestAModelThatPanicsMakesNoSummary(t *testing.T) {
 	small := &speaking{name: "small-1", answer: func(context.Context, string) (string, error) { panic("a bug") }}
-	e := newSumming(t, newSummedLog(), small)
-	e.options.Default = "small"
 	var logged strings.Builder
-	e.options.Logger = slog.New(slog.NewTextHandler(&logged, nil))
+	e := newSumming(t, newSummedLog(), small, smallByDefault, func(options *Options) {
+		options.Logger = slog.New(slog.NewTextHandler(&logged, nil))
+	})
 	status, warnings, err := e.Tasks.Create(t.Context(), taskOf(strings.Repeat("It is late. ", 20)))
 	if err != nil || len(warnings) != 1 || !strings.HasPrefix(status.Task.Context.ConversationHistory.Messages[0].Content, "It is late.") {
 		t.Errorf("%v, %v", warnings, err)
@@ -154,9 +154,10 @@ func TestAProgramsWordsOnASummaryAreNotLogged(t *testing.T) {
 		fails := prompted{&speaking{name: "small-1", answer: func(context.Context, string) (string, error) {
 			return "", &model.Error{Reason: continuo.ReasonUpstream, Message: "its stderr: word hush-hush"}
 		}}}
-		e := newSumming(t, newSummedLog(), fails)
 		var logged strings.Builder
-		e.options.Logger, e.options.LogText = slog.New(slog.NewTextHandler(&logged, nil)), logText
+		e := newSumming(t, newSummedLog(), fails, func(options *Options) {
+			options.Logger, options.LogText = slog.New(slog.NewTextHandler(&logged, nil)), logText
+		})
 		conversation := e.talk("tea", 3)
 		if _, err := e.summaries.summarized(t.Context(), conversation, 1, 4, 0, "", "small", 1000); err != nil {
 			t.Fatal(err)

@@ -104,7 +104,7 @@ func (s *summaries) summaryByModel(ctx context.Context, g *summaryInput, by stri
 	if g.role != "" {
 		rules = notesRules
 	}
-	answer, err := summarizer{upstream, s.options.Logger}.ask(ctx, rules, g.text(true), most)
+	answer, err := newSummarizer(upstream, s.options.Logger).ask(ctx, rules, g.text(true), most)
 	if err == nil && strings.TrimSpace(answer) == "" {
 		err = fmt.Errorf("%w: the model answered nothing", continuo.ErrInvalid)
 	}

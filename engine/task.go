@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -13,19 +14,32 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/task"
-	"github.com/continuo-log/continuo/turn"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Tasks keeps tasks, and deploys agents that work on them.
 type Tasks struct {
 	log     *continuo.Log
-	options *Options
-	metrics *Metrics
-	life    *lifecycle
-	keeper  *turn.Keeper
-	agents  quota // of deployed agents
 	catalog *Catalog
 	turns   *Turns
+	metrics *Metrics
+	options tasksOptions
+	agents  quota // of deployed agents
+}
+
+// tasksOptions configures Tasks.
+type tasksOptions struct {
+	Handoff      task.Limits
+	MaxAgents    int // that work at once for a project
+	AgentTimeout time.Duration
+	TakeUp       bool // resume the work of agents whose process is gone
+	Logger       *slog.Logger
+	LogText      bool
+	Tracer       trace.Tracer
+}
+
+func newTasks(log *continuo.Log, catalog *Catalog, turns *Turns, metrics *Metrics, options tasksOptions) *Tasks {
+	return &Tasks{log: log, catalog: catalog, turns: turns, metrics: metrics, options: options, agents: quota{most: options.MaxAgents}}
 }
 
 // TaskRequest is a request to create a task: work for an agent, with the conversation history that explains it.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/window"
 )
 
 // Archive moves a conversation from the database into an archive; see upkeep.Archivist. It fails with a
@@ -26,20 +25,4 @@ func (cv *Conversations) Restore(ctx context.Context, conversation continuo.Conv
 		return continuo.Conversation{}, fmt.Errorf("restore conversation %s: %w: this program keeps no archives", conversation.ID, continuo.ErrInvalid)
 	}
 	return cv.options.Archivist.Restore(ctx, conversation.ID)
-}
-
-// redactedSince lists the seqs of entries in a request that were redacted after its answer was appended, so that the
-// request cannot be rebuilt as it was.
-func redactedSince(plan *window.Plan, answer *continuo.Entry) []int64 {
-	var seqs []int64
-	for i := range plan.Messages {
-		entry := plan.Messages[i].Entry
-		if entry == nil || entry.Redacted == nil || entry.Redacted.At.Before(answer.CreatedAt) {
-			continue
-		}
-		if len(seqs) == 0 || seqs[len(seqs)-1] != entry.Seq {
-			seqs = append(seqs, entry.Seq)
-		}
-	}
-	return seqs
 }

@@ -1,0 +1,31 @@
+package engine
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// KeyPattern is the form of a conversation's key.
+var KeyPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$`)
+
+// CheckKey refuses a key that does not match KeyPattern or looks like an id.
+func CheckKey(key string) error {
+	if !KeyPattern.MatchString(key) {
+		return fmt.Errorf("%w: %q cannot be a session id: use 1 to 128 letters, digits and . _ : @ -, beginning with a letter or digit", continuo.ErrInvalid, shorten(key, 60))
+	}
+	if strings.HasPrefix(key, "conv_") {
+		return fmt.Errorf("%w: %q: session ids that begin with conv_ are given out by the server", continuo.ErrInvalid, shorten(key, 60))
+	}
+	return nil
+}
+
+// TakesMessages refuses messages to the conversations of tasks and of their agents, which only record work.
+func TakesMessages(conversation continuo.Conversation) error {
+	if conversation.Kind == continuo.KindTalk {
+		return nil
+	}
+	return fmt.Errorf("%w: conversation %s is of the kind %s: messages go to conversations of people only; fork it to go on from there", continuo.ErrInvalid, conversation.ID, conversation.Kind)
+}
