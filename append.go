@@ -26,14 +26,24 @@ type AppendOptions struct {
 	// Turn returns an update of a turn that is committed or refused together with the entries. Stored are the entries
 	// as they will be stored. Turn may be called again when another append came first. Default none.
 	Turn func(stored []Entry) TurnUpdate
+	// Begin returns a turn that begins with the entries, of which there may be none; it is called as Turn. The Begun of
+	// the value that it returned last is valid when Append returns nil. An append with Begin has neither Key nor Turn.
+	// Default none.
+	Begin func(stored []Entry) *TurnBegin
+	// Snapshot is the end of the conversation as the caller has read it, so that Append need not read it. It may be out
+	// of date. Default none.
+	Snapshot *Snapshot
 }
 
 // Append adds entries to a conversation, all or none, and returns them as stored. It fails with a *RuleError when an
 // entry breaks a rule of the log at its position, with a *ConflictError when ExpectSeq does not match, and with
 // ErrNotFound. The entries are durable when Append returns.
 func (l *Log) Append(ctx context.Context, conversationID string, entries []Entry, options AppendOptions) ([]Entry, error) {
-	if len(entries) == 0 {
+	switch {
+	case len(entries) == 0 && options.Begin == nil:
 		return nil, fmt.Errorf("append: %w: no entries", ErrInvalid)
+	case options.Begin != nil && (options.Key != "" || options.Turn != nil):
+		return nil, fmt.Errorf("append: %w: a turn begins without an idempotency key and without an update of a turn", ErrInvalid)
 	}
 	for i := range entries {
 		if len(entries[i].Repairs) > 0 {
@@ -63,7 +73,9 @@ func (l *Log) Append(ctx context.Context, conversationID string, entries []Entry
 		return nil, request.err
 	}
 	l.drop(ctx, conversationID, shorter, request.stored) // the key may have returned the entries of an earlier append
-	l.announce(conversationID)
+	if len(request.stored) > 0 {
+		l.announce(conversationID)
+	}
 	return request.stored, nil
 }
 
@@ -153,12 +165,27 @@ func (w *writer) submit(request *appendRequest) {
 		}
 	}
 	w.mu.Lock()
-	requests := w.waiting // includes the caller's own
-	w.waiting = nil
+	requests := w.take()
 	w.mu.Unlock()
 	defer w.handOver()
 	defer w.settle(requests)
 	w.commit(requests)
+}
+
+// take removes the requests of the next batch from those that wait; the caller's own is the first. A request that begins
+// a turn is a batch of its own: it may be refused because of another turn, and the others then go through. The caller
+// holds mu.
+func (w *writer) take() []*appendRequest {
+	count := len(w.waiting)
+	for i, request := range w.waiting {
+		if request.options.Begin != nil {
+			count = max(i, 1)
+			break
+		}
+	}
+	taken := w.waiting[:count:count]
+	w.waiting = slices.Clone(w.waiting[count:])
+	return taken
 }
 
 // settle fails the requests that commit left without a result because a store or a counter panicked. Waiting callers
@@ -218,10 +245,13 @@ func (w *writer) commit(requests []*appendRequest) {
 			}
 			return
 		}
-		if err != nil {
+		switch {
+		case err != nil && batch.Begin != nil:
+			w.tail = nil
+		case err != nil:
 			w.tail = nil
 			err = fmt.Errorf("append to conversation %s: %w", w.id, err)
-		} else {
+		default:
 			w.tail.conversation.LastSeq, w.tail.refs = w.tail.last, nil // the store has these refs now
 		}
 		for _, request := range accepted {
@@ -241,6 +271,7 @@ func isAboutOne(err error) bool {
 // would refuse a request, check settles none and reports false: another process may have moved the tail, so it must be
 // read again before a request is refused.
 func (w *writer) check(ctx context.Context, requests []*appendRequest) (batch Batch, accepted []*appendRequest, done bool) {
+	w.adoptSnapshot(ctx, requests)
 	fresh := w.tail == nil
 	if fresh {
 		if err := w.loadTail(ctx); err != nil {
@@ -311,6 +342,9 @@ func (w *writer) checkOne(ctx context.Context, request *appendRequest, batch *Ba
 	if request.options.Turn != nil {
 		batch.Turns = append(batch.Turns, request.options.Turn(stored))
 	}
+	if request.options.Begin != nil {
+		batch.Begin = request.options.Begin(stored)
+	}
 	if key := request.options.Key; key != "" {
 		batch.Receipts = append(batch.Receipts, Receipt{Key: key, Fingerprint: request.fingerprint, First: first, Last: w.tail.last})
 	}
@@ -341,12 +375,27 @@ func (w *writer) receipt(ctx context.Context, request *appendRequest, batch *Bat
 	return receipt, pending, err
 }
 
+// adoptSnapshot takes the tail from a request's snapshot where that is newer than the tail in memory. A snapshot is used
+// once: it may be out of date, and then the tail must be read.
+func (w *writer) adoptSnapshot(ctx context.Context, requests []*appendRequest) {
+	for _, request := range requests {
+		known := request.options.Snapshot
+		request.options.Snapshot = nil
+		if known == nil || known.Conversation.ID != w.id || w.tail != nil && w.tail.last >= known.Conversation.LastSeq {
+			continue
+		}
+		if group, err := w.log.OpenGroupOf(ctx, known); err == nil {
+			w.tail = &tailState{conversation: known.Conversation, last: known.Conversation.LastSeq, group: group}
+		}
+	}
+}
+
 func (w *writer) loadTail(ctx context.Context) error {
 	conversation, err := w.log.Conversation(ctx, w.id)
 	if err != nil {
 		return err
 	}
-	group, err := w.log.groupAt(ctx, conversation, conversation.LastSeq)
+	group, err := w.log.OpenGroup(ctx, conversation)
 	if err != nil {
 		return err
 	}

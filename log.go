@@ -292,7 +292,7 @@ func (l *Log) Fork(ctx context.Context, parentID string, at int64, conversation 
 	if at < 0 || at > parent.LastSeq {
 		return Conversation{}, fmt.Errorf("fork at seq %d: %w: the conversation has entries 1 to %d", at, ErrBadRange, parent.LastSeq)
 	}
-	group, err := l.groupAt(ctx, parent, at)
+	group, err := l.groupAt(ctx, parent, at, nil)
 	if err != nil {
 		return Conversation{}, err
 	}
@@ -343,10 +343,11 @@ func lineageThrough(parent Conversation, at int64) []Segment {
 	return lineage
 }
 
-// groupAt returns the state of the group at seq at: which calls are open.
-func (l *Log) groupAt(ctx context.Context, conversation Conversation, at int64) (Group, error) {
+// groupAt returns the state of the group at seq at: which calls are open. Known has entries that were read already; it
+// may be nil.
+func (l *Log) groupAt(ctx context.Context, conversation Conversation, at int64, known *Snapshot) (Group, error) {
 	var answers []string
-	for entry, err := range l.Read(ctx, conversation, Range{To: at, Backward: true}) {
+	for entry, err := range l.Read(ctx, conversation, Range{To: at, Backward: true, Snapshot: known}) {
 		switch {
 		case err != nil:
 			return Group{}, err
@@ -377,7 +378,12 @@ func (l *Log) groupAt(ctx context.Context, conversation Conversation, at int64) 
 
 // OpenGroup returns the state of the newest group: its Open calls have no results yet.
 func (l *Log) OpenGroup(ctx context.Context, conversation Conversation) (Group, error) {
-	return l.groupAt(ctx, conversation, conversation.LastSeq)
+	return l.groupAt(ctx, conversation, conversation.LastSeq, nil)
+}
+
+// OpenGroupOf is [Log.OpenGroup] for a snapshot.
+func (l *Log) OpenGroupOf(ctx context.Context, snapshot *Snapshot) (Group, error) {
+	return l.groupAt(ctx, snapshot.Conversation, snapshot.Conversation.LastSeq, snapshot)
 }
 
 // PutEnvelope stores an envelope and returns its hash; Envelope reads it back.

@@ -309,5 +309,5 @@ func wasRefused(err error) bool {
 	if errors.As(err, &rule) || errors.As(err, &conflict) {
 		return true
 	}
-	return slices.ContainsFunc([]error{ErrNotFound, ErrExists, ErrKeyReused, ErrArchived, ErrLeaseLost, ErrNotRunning}, func(known error) bool { return errors.Is(err, known) })
+	return slices.ContainsFunc([]error{ErrNotFound, ErrExists, ErrKeyReused, ErrArchived, ErrBusy, ErrLeaseLost, ErrNotRunning}, func(known error) bool { return errors.Is(err, known) })
 }

@@ -14,6 +14,8 @@ type Range struct {
 	Backward bool
 	// Keeps says that the reader keeps the entries in memory until the end of its request; see [WithMemory].
 	Keeps bool
+	// Snapshot has entries that the caller has read already: they are taken from there. Default none.
+	Snapshot *Snapshot
 }
 
 const (
@@ -53,7 +55,10 @@ func (l *Log) Read(ctx context.Context, conversation Conversation, r Range) iter
 		defer func() { memory.give(held) }()
 		for (end-next)*step >= 0 {
 			memory.give(held)
-			page, taken, err := l.page(ctx, conversation, next, end, r.Backward)
+			page, taken, err := r.Snapshot.page(conversation.ID, next, end, r.Backward), int64(0), error(nil)
+			if page == nil {
+				page, taken, err = l.page(ctx, conversation, next, end, r.Backward, pageSize)
+			}
 			if held = taken; r.Keeps {
 				held = 0
 			}
@@ -71,12 +76,12 @@ func (l *Log) Read(ctx context.Context, conversation Conversation, r Range) iter
 	}
 }
 
-// page reads the entries from next towards end, within one segment and one page.
-func (l *Log) page(ctx context.Context, conversation Conversation, next, end int64, backward bool) (page []Entry, taken int64, err error) {
+// page reads the entries from next towards end, at most limit, within one segment and one page.
+func (l *Log) page(ctx context.Context, conversation Conversation, next, end int64, backward bool, limit int) (page []Entry, taken int64, err error) {
 	segment := segmentOf(conversation, next)
-	query := EntryQuery{From: next, To: min(end, segment.to), Limit: pageSize}
+	query := EntryQuery{From: next, To: min(end, segment.to), Limit: limit}
 	if backward {
-		query = EntryQuery{From: max(end, segment.from), To: next, Backward: true, Limit: pageSize}
+		query = EntryQuery{From: max(end, segment.from), To: next, Backward: true, Limit: limit}
 	}
 	page, taken, err = l.entries(ctx, segment.id, query)
 	if err == nil && (len(page) == 0 || page[0].Seq != next) {

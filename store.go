@@ -49,7 +49,7 @@ type ConversationStore interface {
 type EntryStore interface {
 	// Append adds a batch, all or nothing, and sets LastSeq and UpdatedAt (to the newest entry's CreatedAt). It fails
 	// with a *ConflictError when LastSeq is not Batch.After, with ErrNotFound when the conversation does not exist, and
-	// with ErrArchived.
+	// with ErrArchived. A batch that begins a turn may also fail as [TurnBegin] says.
 	Append(ctx context.Context, batch Batch) error
 	// Redact replaces entries by those with the same seqs and ids; ErrNotFound when one does not exist. It removes the
 	// events and signals of their turns, their documents in the index and their objects, except objects that the new
@@ -121,6 +121,8 @@ type Batch struct {
 	Turns []TurnUpdate
 	// Runs are the changes that Entries make to runs; see RunChanges. A change of a run that does not exist is ignored.
 	Runs []RunChange
+	// Begin is a turn that begins with the entries, of which there may be none. Such a batch has no Turns. Default none.
+	Begin *TurnBegin
 }
 
 // Receipt is an idempotency record: what a key appended.

@@ -89,6 +89,22 @@ type TurnUpdate struct {
 	SignalsSeen int
 }
 
+// TurnBegin begins a turn in the commit of a [Batch]: the turn runs, and its Owner has the conversation's lease. The
+// batch fails with ErrExists when a turn of that id exists that is not void, and else with a *BusyError while another
+// turn of the conversation runs, whether its lease has expired or not: both come before a *ConflictError.
+type TurnBegin struct {
+	// Turn has the turn's ID, ConversationID, Owner and TurnRequest; the other fields are ignored.
+	Turn  Turn
+	Lease time.Duration // how long the lease lasts
+	// Events are the turn's first events, with ascending ids from 1 up; Mode and Agent are as in TurnUpdate.
+	Events []TurnEvent
+	Mode   Mode
+	Agent  string
+	// Begun is the turn with the fields that the store sets: State, Fence, LeaseUntil, StartedAt and LastEvent. It is
+	// valid when Append returns nil.
+	Begun Turn
+}
+
 // TurnSignal is a message to the owner of a turn, in whichever process it runs.
 type TurnSignal struct {
 	Kind SignalKind `json:"kind"`
@@ -111,14 +127,9 @@ const (
 	SignalDeny      SignalKind = "deny"      // it is denied
 )
 
-// TurnStore keeps turns, their leases and their events. Lease times are by the store's own clock, which may be set back
+// TurnStore keeps turns, their leases and their events; a turn begins with a [TurnBegin] in a batch. Lease times are by the store's own clock, which may be set back
 // or forward: package turn decides whether an owner is gone.
 type TurnStore interface {
-	// BeginTurn adds a running turn and gives Owner the conversation's lease. The store sets Fence, StartedAt and
-	// LastEvent. It fails with a *BusyError while another turn of the conversation runs, whether its lease has expired
-	// or not, with ErrExists when a turn of that id exists that is not void, with ErrNotFound when the conversation
-	// does not exist, and with ErrArchived.
-	BeginTurn(ctx context.Context, turn Turn, lease time.Duration) (Turn, error)
 	// TakeTurn gives the lease of a running turn to another owner, with a new fence, if the turn still has the fence of
 	// seen; ErrLeaseLost.
 	TakeTurn(ctx context.Context, seen Turn, owner string, lease time.Duration) (Turn, error)

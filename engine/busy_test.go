@@ -9,6 +9,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/store/storetest"
 )
 
 // TestATurnThatIsDisplacedWhileItWaitsSaysSo has a turn wait for another process, and a third take its place.
@@ -18,7 +19,7 @@ func TestATurnThatIsDisplacedWhileItWaitsSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	elsewhere, err := h.Log.Turns().BeginTurn(context.Background(), continuo.Turn{ID: "turn_other", ConversationID: conversation.ID, Owner: "other"}, time.Hour)
+	elsewhere, err := storetest.BeginTurn(context.Background(), h.Log.Turns().(continuo.Store), continuo.Turn{ID: "turn_other", ConversationID: conversation.ID, Owner: "other"}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

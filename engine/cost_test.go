@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/store/storetest"
@@ -50,11 +49,6 @@ func (c *countingStore) Append(ctx context.Context, batch continuo.Batch) error 
 	return c.Store.Append(ctx, batch)
 }
 
-func (c *countingStore) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.Duration) (continuo.Turn, error) {
-	c.note("BeginTurn")
-	return c.Store.BeginTurn(ctx, turn, lease)
-}
-
 func (c *countingStore) Turn(ctx context.Context, conversationID, turnID string) (continuo.Turn, error) {
 	c.note("Turn")
 	return c.Store.Turn(ctx, conversationID, turnID)
@@ -79,7 +73,7 @@ func TestWhatAMessageCosts(t *testing.T) {
 	h.finish(h.begin(request("s1", "hi")))
 	store.calls = nil
 	h.finish(h.begin(request("s1", "again")))
-	want := []string{"ConversationByKey", "BeginTurn", "Conversation", "Entries", "Append", "Entries", "Append"}
+	want := []string{"ConversationByKey", "Append", "Conversation", "Entries", "Append", "Append"}
 	if !slices.Equal(store.calls, want) {
 		t.Errorf("a message costs %q, want %q", store.calls, want)
 	}

@@ -261,7 +261,7 @@ func TestAKeyWhoseTurnNeverBeganBeginsIt(t *testing.T) {
 	}
 	id := strings.Replace(chat.TurnID, strings.TrimPrefix(chat.Conversation.ID, "conv_"), strings.TrimPrefix(conversation.ID, "conv_"), 1)
 	began := continuo.Turn{ID: id, ConversationID: conversation.ID, Owner: "dead"}
-	if _, err := twin.Log.Turns().BeginTurn(context.Background(), began, time.Nanosecond); err != nil {
+	if _, err := storetest.BeginTurn(context.Background(), twin.Log.Turns().(continuo.Store), began, time.Nanosecond); err != nil {
 		t.Fatal(err)
 	}
 	retry, err := twin.Turns.Chat(context.Background(), r)

@@ -154,12 +154,12 @@ type away struct {
 	refused atomic.Int64
 }
 
-func (s *away) BeginTurn(ctx context.Context, wanted continuo.Turn, lease time.Duration) (continuo.Turn, error) {
-	if s.isAway.Load() {
+func (s *away) Append(ctx context.Context, batch continuo.Batch) error {
+	if batch.Begin != nil && s.isAway.Load() {
 		s.refused.Add(1)
-		return continuo.Turn{}, fmt.Errorf("begin a turn: %w", continuo.ErrUnavailable)
+		return fmt.Errorf("begin a turn: %w", continuo.ErrUnavailable)
 	}
-	return s.Store.BeginTurn(ctx, wanted, lease)
+	return s.Store.Append(ctx, batch)
 }
 
 // A run waits for what passes: a store that cannot be reached, and turns of its project beyond their number.

@@ -534,13 +534,6 @@ func (m *mortal) Append(ctx context.Context, batch continuo.Batch) error {
 	return m.Store.Append(ctx, batch)
 }
 
-func (m *mortal) BeginTurn(ctx context.Context, t continuo.Turn, lease time.Duration) (continuo.Turn, error) {
-	if err := m.write(); err != nil {
-		return continuo.Turn{}, err
-	}
-	return m.Store.BeginTurn(ctx, t, lease)
-}
-
 func (m *mortal) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) ([]continuo.TurnSignal, error) {
 	if err := m.write(); err != nil {
 		return nil, err

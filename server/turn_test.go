@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -283,15 +284,15 @@ type toldBusy struct {
 	busy chan struct{}
 }
 
-func (s *toldBusy) BeginTurn(ctx context.Context, wanted continuo.Turn, lease time.Duration) (continuo.Turn, error) {
-	begun, err := s.Store.BeginTurn(ctx, wanted, lease)
-	if err != nil {
+func (s *toldBusy) Append(ctx context.Context, batch continuo.Batch) error {
+	err := s.Store.Append(ctx, batch)
+	if errors.Is(err, continuo.ErrBusy) {
 		select {
 		case s.busy <- struct{}{}:
 		default:
 		}
 	}
-	return begun, err
+	return err
 }
 
 // What on_busy says must hold between two processes on one file.

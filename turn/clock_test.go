@@ -40,14 +40,6 @@ func (c *clocked) see(t continuo.Turn) continuo.Turn {
 	return t
 }
 
-func (c *clocked) BeginTurn(ctx context.Context, t continuo.Turn, lease time.Duration) (continuo.Turn, error) {
-	begun, err := c.Store.BeginTurn(ctx, t, c.until(lease))
-	if busy := new(continuo.BusyError); errors.As(err, &busy) {
-		err = &continuo.BusyError{Turn: c.see(busy.Turn)}
-	}
-	return c.see(begun), err
-}
-
 func (c *clocked) TakeTurn(ctx context.Context, seen continuo.Turn, owner string, lease time.Duration) (continuo.Turn, error) {
 	taken, err := c.Store.TakeTurn(ctx, seen, owner, c.until(lease))
 	return c.see(taken), err
@@ -62,7 +54,17 @@ func (c *clocked) Append(ctx context.Context, batch continuo.Batch) error {
 	for i := range batch.Turns {
 		batch.Turns[i].Lease = c.until(batch.Turns[i].Lease)
 	}
-	return c.Store.Append(ctx, batch)
+	if batch.Begin != nil {
+		batch.Begin.Lease = c.until(batch.Begin.Lease)
+	}
+	err := c.Store.Append(ctx, batch)
+	if busy := new(continuo.BusyError); errors.As(err, &busy) {
+		return &continuo.BusyError{Turn: c.see(busy.Turn)}
+	}
+	if err == nil && batch.Begin != nil {
+		batch.Begin.Begun = c.see(batch.Begin.Begun)
+	}
+	return err
 }
 
 func (c *clocked) Turn(ctx context.Context, conversationID, turnID string) (continuo.Turn, error) {

@@ -29,6 +29,12 @@ type Journal struct {
 	stop   context.CancelCauseFunc
 	inUse  atomic.Bool // it was run or abandoned
 
+	// opened says that the turn's input was appended when it began. The conversation is as it was before, and snapshot is
+	// the log since; nil when that is not known.
+	opened       bool
+	conversation continuo.Conversation
+	snapshot     *continuo.Snapshot
+
 	// order is held while an event gets its id and is queued, and during an append with its events.
 	order   sync.Mutex
 	through int64 // seq of the newest entry that the turn has appended; guarded by order
@@ -294,6 +300,15 @@ func (j *Journal) void() error {
 	_, err := j.commit(nil, func([]continuo.Entry) continuo.TurnUpdate {
 		return continuo.TurnUpdate{ConversationID: j.turn.ConversationID, TurnID: j.turn.ID, Fence: j.turn.Fence, State: continuo.TurnVoid}
 	}, 0)
+	j.settled = err == nil
+	return err
+}
+
+// closeUnrun ends a turn that has its input in the log and has not run.
+func (j *Journal) closeUnrun() error {
+	j.flushing.Lock()
+	defer j.flushing.Unlock()
+	err := j.keeper.close(context.WithoutCancel(j.ctx), j.turn)
 	j.settled = err == nil
 	return err
 }

@@ -114,59 +114,26 @@ func setDefault(d *time.Duration, value time.Duration) {
 	}
 }
 
-// Begin takes the conversation's lease for a new turn. ConversationID is required; an empty ID is generated. The caller
+// Begin takes the conversation's lease for a new turn, which appends its input when it runs: for callers that must hold
+// the lease before they can decide on the input. Others use [Runner.Begin]. ConversationID is required; an empty ID is generated. The caller
 // must [Runner.Run] the journal, or [Keeper.Abandon] it, once. A running turn whose process is gone is closed first.
 // Begin fails with a *continuo.BusyError while another turn runs, and with continuo.ErrExists when a turn of that id
 // exists.
 func (k *Keeper) Begin(ctx context.Context, turn continuo.Turn) (*Journal, error) {
-	if turn.ConversationID == "" {
-		return nil, fmt.Errorf("begin a turn: %w: it names no conversation", continuo.ErrInvalid)
-	}
-	if turn.ID == "" {
-		turn.ID = k.options.Log.NewID("turn")
-	}
-	turn.Owner = k.options.Owner
-	k.mu.Lock()
-	if _, runs := k.journals[turn.ID]; runs {
-		k.mu.Unlock()
-		return nil, fmt.Errorf("begin a turn: %w", continuo.ErrExists)
-	}
-	k.journals[turn.ID] = nil
-	k.mu.Unlock()
-	begun, err := k.lease(ctx, turn)
-	var j *Journal
-	if err == nil {
-		j = newJournal(ctx, k, begun)
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if err != nil {
-		delete(k.journals, turn.ID)
-		return nil, fmt.Errorf("begin a turn: %w", err)
-	}
-	k.journals[turn.ID] = j
-	return j, nil
+	return k.begin(ctx, turn, func(*continuo.Turn) (*opening, error) { return nil, nil })
 }
 
-// lease takes the conversation's lease for a turn.
-func (k *Keeper) lease(ctx context.Context, turn continuo.Turn) (continuo.Turn, error) {
-	begun, err := k.store.BeginTurn(ctx, turn, k.options.Lease)
-	var busy *continuo.BusyError
-	if errors.As(err, &busy) && k.abandoned(busy.Turn) {
-		if _, err := k.Recover(ctx, busy.Turn); err != nil {
-			return continuo.Turn{}, err
-		}
-		return k.store.BeginTurn(ctx, turn, k.options.Lease)
-	}
-	return begun, err
-}
-
-// Abandon ends a turn that was begun and has not run, as if it had never begun.
-func (k *Keeper) Abandon(j *Journal) error {
+// Abandon ends a turn that was begun and has not run: as if it had never begun or, if its input is in the log already,
+// as interrupted.
+func (k *Keeper) Abandon(j *Journal) (err error) {
 	if err := j.use(); err != nil {
 		return err
 	}
-	err := j.void()
+	if j.opened {
+		err = j.closeUnrun()
+	} else {
+		err = j.void()
+	}
 	k.end(j, fmt.Errorf("the turn was not carried out: %w", continuo.ErrNotFound))
 	return err
 }

@@ -62,7 +62,7 @@ func TestAnAnswerThatCannotBeKeptAtOnceIsNotLost(t *testing.T) {
 			h := newHouse(t, c.answer)
 			h.over(store)
 			store.append = func(batch continuo.Batch) error {
-				if batch.Entries[0].Role == continuo.Assistant && c.fails > 0 {
+				if len(batch.Entries) > 0 && batch.Entries[0].Role == continuo.Assistant && c.fails > 0 {
 					c.fails--
 					return continuo.ErrFull
 				}

@@ -205,28 +205,45 @@ func TestAConversationThatIsDeletedMeanwhileIsNoFailureOfRecovery(t *testing.T) 
 
 // TestABeginningThatMayBeWrittenIsNotUndone has a store write the user's entry and say that it cannot be reached.
 func TestABeginningThatMayBeWrittenIsNotUndone(t *testing.T) {
-	store := &steppedStore{Store: storetest.NewMemory()}
-	h := newHouse(t)
-	h.over(store)
-	store.append = func(batch continuo.Batch) error {
-		store.append = nil
-		if err := store.Store.Append(context.Background(), batch); err != nil {
+	in := turn.Input{Message: continuo.Text("hello")}
+	for name, begin := range map[string]func(h *house, fail func()) error{
+		"under the turn's lease": func(h *house, fail func()) error {
+			journal := h.begin(context.Background())
+			fail()
+			return h.runner.Run(journal, in)
+		},
+		"with the turn's lease": func(h *house, fail func()) error {
+			fail()
+			_, err := h.beginWith(in)
 			return err
-		}
-		return continuo.ErrUnavailable
-	}
-	journal := h.begin(context.Background())
-	if err := h.runner.Run(journal, turn.Input{Message: continuo.Text("hello")}); !errors.Is(err, continuo.ErrUnavailable) {
-		t.Errorf("the turn ended with %v", err)
-	}
-	if recovered, err := h.keeper.RecoverAll(context.Background()); err != nil || recovered != 1 {
-		t.Errorf("recovered %d turns, %v", recovered, err)
-	}
-	ended, err := store.Turn(context.Background(), h.conversation.ID, journal.Turn().ID)
-	if err != nil || ended.State != continuo.TurnFailed || ended.Reason != continuo.ReasonInterrupted {
-		t.Errorf("the turn of an entry that is there: %+v, %v", ended, err)
-	}
-	if all := h.entries(); len(all) != 2 || all[0].Content.String() != "hello" || all[1].Error == nil {
-		t.Errorf("log %q", shapes(all))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := &steppedStore{Store: storetest.NewMemory()}
+			h := newHouse(t)
+			h.over(store)
+			err := begin(h, func() {
+				store.append = func(batch continuo.Batch) error {
+					store.append = nil
+					if err := store.Store.Append(context.Background(), batch); err != nil {
+						return err
+					}
+					return continuo.ErrUnavailable
+				}
+			})
+			if !errors.Is(err, continuo.ErrUnavailable) {
+				t.Errorf("the turn ended with %v", err)
+			}
+			if recovered, err := h.keeper.RecoverAll(context.Background()); err != nil || recovered != 1 {
+				t.Errorf("recovered %d turns, %v", recovered, err)
+			}
+			turns, err := store.Turns(context.Background(), continuo.TurnQuery{ConversationID: h.conversation.ID, Limit: 9})
+			if err != nil || len(turns) != 1 || turns[0].State != continuo.TurnFailed || turns[0].Reason != continuo.ReasonInterrupted {
+				t.Errorf("the turn of an entry that is there: %+v, %v", turns, err)
+			}
+			if all := h.entries(); len(all) != 2 || all[0].Content.String() != "hello" || all[1].Error == nil {
+				t.Errorf("log %q", shapes(all))
+			}
+		})
 	}
 }

@@ -329,7 +329,7 @@ func TestALeaseThatNobodyRenewsRunsOut(t *testing.T) {
 		if err := <-ran; err != nil {
 			t.Error(err)
 		}
-		begun, err := h.log.Turns().BeginTurn(context.Background(), continuo.Turn{ID: "turn_dead", ConversationID: h.conversation.ID, Owner: "dead"}, 15*time.Second)
+		begun, err := storetest.BeginTurn(context.Background(), h.log.Turns().(continuo.Store), continuo.Turn{ID: "turn_dead", ConversationID: h.conversation.ID, Owner: "dead"}, 15*time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -99,6 +99,7 @@ func (c *cycle) plan(upstream Upstream, last bool) (*readyRequest, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.snapshot = nil // a later request reads the log: entries may be redacted until then
 	hash, err := c.Log.PutEnvelope(c.ctx, built.Envelope)
 	if err != nil {
 		return nil, err
@@ -125,7 +126,7 @@ func (c *cycle) build(conversation continuo.Conversation, upstream Upstream, dia
 	if last {
 		offer.set = nil
 	}
-	source := Source{Context: c.ctx, Log: c.Log, Conversation: conversation}
+	source := Source{Context: c.ctx, Log: c.Log, Conversation: conversation, Snapshot: c.snapshot}
 	info := upstream.Model.Info()
 	plan, envelope, err := offer.plan(conversation, source, conversation.LastSeq, c.View, c.envelope(upstream, dialect), info)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -15,6 +16,8 @@ type Source struct {
 	Context      context.Context
 	Log          *continuo.Log
 	Conversation continuo.Conversation
+	// Snapshot has entries that were read already: they are not read again. Default none.
+	Snapshot *continuo.Snapshot
 }
 
 // Backward yields the entries at or before seq, the newest first.
@@ -28,7 +31,7 @@ func (s Source) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
 			yield(continuo.Entry{}, err)
 			return
 		}
-		s.Log.Read(s.context(), now, continuo.Range{To: seq, Backward: true, Keeps: true})(yield)
+		s.Log.Read(s.context(), now, continuo.Range{To: seq, Backward: true, Keeps: true, Snapshot: s.Snapshot})(yield)
 	}
 }
 
@@ -40,7 +43,7 @@ func (s Source) Forward(seq int64) iter.Seq2[continuo.Entry, error] {
 			yield(continuo.Entry{}, err)
 			return
 		}
-		for entry, err := range s.Log.Read(s.context(), s.Conversation, continuo.Range{From: seq, Keeps: true}) {
+		for entry, err := range s.Log.Read(s.context(), s.Conversation, continuo.Range{From: seq, Keeps: true, Snapshot: s.Snapshot}) {
 			if !yield(entry, err) || err != nil {
 				return
 			}
@@ -59,6 +62,15 @@ func (s Source) LatestUser(seq int64) (continuo.Entry, error) {
 	now, err := s.through(seq)
 	if err != nil {
 		return continuo.Entry{}, err
+	}
+	for _, entry := range slices.Backward(s.Snapshot.Entries()) {
+		if entry.Seq > seq {
+			continue
+		}
+		if entry.Role == continuo.User && !entry.Hidden {
+			return entry, nil
+		}
+		seq = entry.Seq - 1
 	}
 	return s.Log.LatestUser(s.context(), now, seq)
 }

@@ -19,7 +19,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -121,9 +120,11 @@ func (l Limits) orDefaults() Limits {
 
 // Input is the input of a turn.
 type Input struct {
-	// Conversation is the turn's, as read under its lease. Default: Run reads it.
+	// Conversation is the turn's, as the caller has read it: just now, or under the turn's lease. Default: it is read.
 	Conversation continuo.Conversation
 	Message      continuo.Content
+	// Fits says that the caller has checked the message with [Runner.CheckFits]. Default: it is checked.
+	Fits bool
 	// Resume continues from the newest entry of the log, without a message.
 	Resume bool
 	// Mode is the turn's mode, AgentID the agent that answers. They become the conversation's active ones in the commit
@@ -161,11 +162,7 @@ func (r *Runner) Run(j *Journal, in Input) (err error) {
 	if err := j.use(); err != nil {
 		return err
 	}
-	if r.Log == nil {
-		own := *r
-		own.Log = j.keeper.options.Log
-		r = &own
-	}
+	r = r.withLog(j.keeper.options.Log)
 	limits := r.Limits.orDefaults()
 	ctx, clock, cancel := withClock(j.Context(), limits.Turn, &timeoutError{limits.OverTime})
 	defer cancel()
@@ -208,6 +205,7 @@ type cycle struct {
 	in             Input
 	conversationID string
 	conversation   continuo.Conversation // at the start of the turn
+	snapshot       *continuo.Snapshot    // of the log up to the turn's input; nil once it may be out of date
 	tools          tool.Set              // of this turn
 	usage          continuo.Usage
 	newestPlan     *window.Plan  // of the newest round
@@ -293,57 +291,28 @@ func (c *cycle) fail(answer *continuo.Entry) error {
 	return err
 }
 
-// begin appends the user's entry, or what a resumed turn needs, after the results of open calls.
+// begin appends the user's entry, or what a resumed turn needs, unless that was appended when the turn began.
 func (c *cycle) begin() error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	conversation, err := c.in.Conversation, error(nil)
-	if conversation.ID == "" {
-		conversation, err = c.Log.Conversation(c.ctx, c.conversationID)
+	if c.journal.opened {
+		c.conversation, c.snapshot = c.journal.conversation, c.journal.snapshot
+		c.journal.snapshot = nil
+		return nil
 	}
+	o, err := c.opening(c.ctx, &c.journal.turn, c.in)
 	if err != nil {
 		return err
 	}
-	c.conversation = conversation
-	// Appended under the turn's lease: by then the open calls may be those of another turn.
-	entries, err := OpenResults(c.ctx, c.Log, conversation)
-	if err != nil {
-		return err
+	c.conversation = o.snapshot.Conversation
+	stored, err := c.journal.append(o.entries, o.started, func(update *continuo.TurnUpdate) {
+		update.Mode, update.Agent = o.mode, o.agent
+	}, c.in.At)
+	if err == nil {
+		c.snapshot = o.snapshot.With(stored)
 	}
-	var last *continuo.Entry // for a resumed turn that needs no new entry
-	switch {
-	case c.in.Cue != nil:
-		entries = append(entries, *c.in.Cue)
-	case !c.in.Resume:
-		if err := c.CheckFits(c.ctx, conversation, c.in.Message); err != nil {
-			return err
-		}
-		entries = append(entries, continuo.Entry{Role: continuo.User, Content: c.in.Message})
-	case len(entries) > 0 && !entries[0].Hidden: // the turn continues from the results
-	default:
-		if last, err = c.newest(); err != nil {
-			return err
-		}
-		if last.Role == continuo.Assistant && !window.IsFailedAttempt(last) { // otherwise the model is asked again: there was no output
-			entries = append(entries, continuo.Entry{Role: continuo.System, PartType: continuo.PartResume, Content: continuo.Text(strings.TrimSpace(resumeNote))})
-			last = nil
-		}
-	}
-	_, err = c.journal.append(c.tagged(entries), func(stored []continuo.Entry) []Event {
-		if last != nil {
-			return []Event{{Kind: Started, Entry: last}}
-		}
-		return []Event{{Kind: Started, Entry: &stored[len(stored)-1]}}
-	}, c.switches, c.in.At)
 	return err
-}
-
-// switches sets the conversation's active mode and agent to the turn's, unless the turn belongs to a run.
-func (c *cycle) switches(update *continuo.TurnUpdate) {
-	if c.journal.turn.RunID == "" {
-		update.Mode, update.Agent = c.in.Mode, c.in.AgentID
-	}
 }
 
 // resumeNote instructs the model to continue an answer that was cut off.
@@ -351,20 +320,14 @@ func (c *cycle) switches(update *continuo.TurnUpdate) {
 //go:embed resume.md
 var resumeNote string
 
-// newest reads the conversation's newest entry that is not hidden.
-func (c *cycle) newest() (*continuo.Entry, error) {
-	for entry, err := range c.Log.Read(c.ctx, c.conversation, continuo.Range{Backward: true}) {
-		if err != nil || !entry.Hidden {
-			return &entry, err
-		}
-	}
-	return nil, fmt.Errorf("%w: there is nothing to resume in an empty conversation", continuo.ErrInvalid)
-}
-
 // OpenResults returns results for calls that are open although no turn runs, such as in an import: without them no
 // other entry can be appended.
 func OpenResults(ctx context.Context, log *continuo.Log, conversation continuo.Conversation) ([]continuo.Entry, error) {
-	group, err := log.OpenGroup(ctx, conversation)
+	return openResults(ctx, log, &continuo.Snapshot{Conversation: conversation})
+}
+
+func openResults(ctx context.Context, log *continuo.Log, snapshot *continuo.Snapshot) ([]continuo.Entry, error) {
+	group, err := log.OpenGroupOf(ctx, snapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -388,16 +351,13 @@ func (r *Runner) CheckFits(ctx context.Context, conversation continuo.Conversati
 // append adds entries of the turn to the log together with the events returned by tell. It also works after the turn
 // was cancelled.
 func (c *cycle) append(entries []continuo.Entry, tell func([]continuo.Entry) []Event, more func(*continuo.TurnUpdate)) ([]continuo.Entry, error) {
-	return c.journal.append(c.tagged(entries), tell, more, 0)
+	return c.appendAt(entries, tell, more, 0)
 }
 
-// tagged sets the turn's fields on entries.
-func (c *cycle) tagged(entries []continuo.Entry) []continuo.Entry {
-	for i := range entries {
-		entries[i].Mode, entries[i].AgentID = c.in.Mode, c.in.AgentID
-		tag(&entries[i], &c.journal.turn, c.in.Author)
-	}
-	return entries
+// appendAt is append at a seq, 0 for any.
+func (c *cycle) appendAt(entries []continuo.Entry, tell func([]continuo.Entry) []Event, more func(*continuo.TurnUpdate), at int64) ([]continuo.Entry, error) {
+	c.snapshot = nil // it lacks the new entries
+	return c.journal.append(tagged(entries, &c.journal.turn, c.in), tell, more, at)
 }
 
 // tag sets an entry's turn, the run's step, and the author of an answer. An entry with a RunEvent has its own run
@@ -454,8 +414,7 @@ const concludeTries = 64
 func (c *cycle) concluded(answer continuo.Entry, tell func([]continuo.Entry) []Event, last func(*continuo.TurnUpdate)) (stored []continuo.Entry, err error) {
 	for range concludeTries {
 		behind, at := c.in.Conclude(&answer)
-		entries := c.tagged(append([]continuo.Entry{answer}, behind...))
-		stored, err = c.journal.append(entries, tell, last, at)
+		stored, err = c.appendAt(append([]continuo.Entry{answer}, behind...), tell, last, at)
 		if moved := new(continuo.ConflictError); !errors.As(err, &moved) {
 			return stored, err
 		}

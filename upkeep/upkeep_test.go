@@ -71,7 +71,7 @@ func (p *fixture) fork(id string, at int64) continuo.Conversation {
 // turn runs one and leaves it, ended or running.
 func (p *fixture) turn(conversation continuo.Conversation, id string, ended bool) {
 	p.Helper()
-	begun, err := p.store.BeginTurn(p.Context(), continuo.Turn{ID: id, ConversationID: conversation.ID, Owner: "o"}, time.Hour)
+	begun, err := storetest.BeginTurn(p.Context(), p.store, continuo.Turn{ID: id, ConversationID: conversation.ID, Owner: "o"}, time.Hour)
 	p.must(err)
 	update := continuo.TurnUpdate{ConversationID: conversation.ID, TurnID: id, Fence: begun.Fence, Events: []continuo.TurnEvent{{ID: 1, Data: []byte(`{"a":1}`)}, {ID: 7, Data: []byte(`{"b":2}`)}}}
 	p.must(p.store.SignalTurn(p.Context(), conversation.ID, id, continuo.TurnSignal{Kind: continuo.SignalCancel}))
@@ -231,7 +231,7 @@ func TestTwoArchivingsAtOnceKeepOneWholeArchive(t *testing.T) {
 		"when they are written":       {func(p *fixture, m *meddler, id string) { m.afterObject = func() { other(p, id) } }, continuo.ErrArchived},
 		"while a turn runs, which comes to nothing": {func(p *fixture, m *meddler, id string) {
 			m.afterObject = func() {
-				begun, err := p.store.BeginTurn(t.Context(), continuo.Turn{ID: "turn_1", ConversationID: id, Owner: "o"}, time.Hour)
+				begun, err := storetest.BeginTurn(t.Context(), p.store, continuo.Turn{ID: "turn_1", ConversationID: id, Owner: "o"}, time.Hour)
 				p.must(err)
 				if _, err := p.archivist().Archive(t.Context(), id); !errors.Is(err, continuo.ErrBusy) {
 					t.Errorf("archived while a turn runs: %v", err)

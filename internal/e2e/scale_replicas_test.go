@@ -17,6 +17,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/pgtest"
 	"github.com/continuo-log/continuo/store/postgres"
+	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/token"
 )
 
@@ -128,7 +129,7 @@ func tellEvents(b *testing.B, stores []*postgres.Store, conversations []string) 
 	b.Helper()
 	begun := map[string]*continuo.Turn{}
 	for _, id := range conversations {
-		turn, err := stores[0].BeginTurn(b.Context(), continuo.Turn{ConversationID: id, ID: "turn_" + id}, time.Hour)
+		turn, err := storetest.BeginTurn(b.Context(), stores[0], continuo.Turn{ConversationID: id, ID: "turn_" + id}, time.Hour)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -201,6 +201,13 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 	if err != nil {
 		return err
 	}
+	begin, err := encodeBegin(batch)
+	if err != nil {
+		return err
+	}
+	if begin != nil {
+		return s.write(ctx, begin.change(batch, rows))
+	}
 	turn, refused, err := foldUpdates(batch)
 	if err != nil {
 		return err
@@ -222,12 +229,10 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 
 // appendStatement chooses the statement with only the parts that the batch needs.
 func appendStatement(batch continuo.Batch, rows *entryRows, turn *turnUpdate) (string, []any) {
-	args := []any{batch.ConversationID, batch.After, batch.After + int64(len(rows.seqs)), rows.updated()}
+	args := batchArgs(batch, rows)
 	if len(rows.seqs) == 1 && len(rows.objects) == 0 && len(batch.Receipts) == 0 && len(batch.Runs) == 0 && turn == nil {
-		return appendOne, append(args, rows.ids[0], rows.roles[0], rows.hidden[0], orNull(rows.outputRefs[0]), rows.chars[0], rows.tokens[0], rows.bodies[0], rows.checksums[0])
+		return appendOne, append(args[:4], rows.ids[0], rows.roles[0], rows.hidden[0], orNull(rows.outputRefs[0]), rows.chars[0], rows.tokens[0], rows.bodies[0], rows.checksums[0])
 	}
-	args = append(append(args, rows.columns()...), rows.objectSeqs, rows.objects)
-	args = append(args, receiptColumns(batch.Receipts)...)
 	statement, withRuns := appendSome, appendSomeAndRuns
 	if turn != nil {
 		statement, withRuns = appendWithTurn, appendWithTurnAndRuns
@@ -238,6 +243,13 @@ func appendStatement(batch continuo.Batch, rows *entryRows, turn *turnUpdate) (s
 		return statement, args
 	}
 	return withRuns, append(args, foldRuns(batch.Runs).columns()...)
+}
+
+// batchArgs returns the first 20 arguments of the statements that append several entries.
+func batchArgs(batch continuo.Batch, rows *entryRows) []any {
+	args := []any{batch.ConversationID, batch.After, batch.After + int64(len(rows.seqs)), rows.updated()}
+	args = append(append(args, rows.columns()...), rows.objectSeqs, rows.objects)
+	return append(args, receiptColumns(batch.Receipts)...)
 }
 
 func whyNotAppended(ctx context.Context, q querier, batch continuo.Batch, turn *turnUpdate) error {

@@ -13,6 +13,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/pgtest"
+	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -51,7 +52,7 @@ func conversationOf(i int) string { return fmt.Sprint("conv_", i) }
 // round makes each kind of hot change once: a turn begins, says something, goes over, and ends with an entry.
 func (w *workload) round(i int, n int64) error {
 	ctx, id := context.Background(), conversationOf(i)
-	turn, err := w.store.BeginTurn(ctx, continuo.Turn{ConversationID: id, ID: fmt.Sprint("turn_", n), Owner: "one"}, time.Hour)
+	turn, err := storetest.BeginTurn(ctx, w.store, continuo.Turn{ConversationID: id, ID: fmt.Sprint("turn_", n), Owner: "one"}, time.Hour)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/store/internal/form"
+	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -271,7 +272,7 @@ func doWhatTurnsDo(t *testing.T, s *Store) {
 	ctx := t.Context()
 	createAt(t, s, "a")
 	for i := range int64(2) {
-		begun, err := s.BeginTurn(ctx, continuo.Turn{ID: fmt.Sprint("turn", i), ConversationID: "a", Owner: "one"}, time.Minute)
+		begun, err := storetest.BeginTurn(ctx, s, continuo.Turn{ID: fmt.Sprint("turn", i), ConversationID: "a", Owner: "one"}, time.Minute)
 		must(t, err)
 		appendAt(t, s, "a", 5*i+1)
 		taken, err := s.TakeTurn(ctx, begun, "two", time.Minute)
@@ -308,7 +309,7 @@ func doWhatRunsDo(t *testing.T, s *Store) {
 	}
 	began, finished := entry(1, continuo.RunBegan), entry(2, continuo.RunNodeFinished)
 	must(t, s.Append(ctx, continuo.Batch{ConversationID: "b", Entries: began, Runs: continuo.RunChanges(began)}))
-	turn, err := s.BeginTurn(ctx, continuo.Turn{ID: "step", ConversationID: "b"}, time.Minute)
+	turn, err := storetest.BeginTurn(ctx, s, continuo.Turn{ID: "step", ConversationID: "b"}, time.Minute)
 	must(t, err)
 	update := continuo.TurnUpdate{ConversationID: "b", TurnID: "step", Fence: turn.Fence, Mode: continuo.ModeAgent, Agent: "writer"}
 	_, err = s.UpdateTurn(ctx, update)

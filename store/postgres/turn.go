@@ -7,38 +7,11 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/jackc/pgx/v5"
 )
 
 const (
 	turnColumns = `conversation_id, id, state, owner, fence, state = 'running' AND lease_until <= clock_timestamp(), nullif(lease_until, '-infinity'), last_event, started_at, coalesce(ended_at, ''), request, ended`
-
-	// A void turn with the same id is replaced. The turn's start is after that of the previous turn, even if
-	// the clock was set back, so that the order of turns is the order in which they ran; void turns count
-	// too. The lock on the conversation lets one turn begin at a time.
-	beginTurn = `
-WITH head AS (
-  SELECT id FROM continuo.conversations WHERE id = $1 AND NOT deleted AND archived_at IS NULL FOR NO KEY UPDATE),
-free AS (
-  SELECT id FROM head
-  WHERE NOT EXISTS (SELECT 1 FROM continuo.turns WHERE conversation_id = $1 AND state = 'running')
-    AND NOT EXISTS (SELECT 1 FROM continuo.turns WHERE conversation_id = $1 AND id = $2 AND state <> 'void')),
-before AS (
-  SELECT fence, started_at FROM continuo.turns WHERE conversation_id = $1 ORDER BY fence DESC LIMIT 1),
-events AS (
-  DELETE FROM continuo.turn_events WHERE conversation_id = $1 AND turn_id = $2 AND (SELECT count(*) FROM free) = 1),
-signals AS (
-  DELETE FROM continuo.turn_signals WHERE conversation_id = $1 AND turn_id = $2 AND (SELECT count(*) FROM free) = 1)
-INSERT INTO continuo.turns AS turn (conversation_id, id, state, owner, fence, lease_until, started_at, request)
-SELECT $1, $2, 'running', $3, coalesce((SELECT fence FROM before), 0) + 1, clock_timestamp() + $4::bigint * interval '1 microsecond',
-  to_char(greatest(clock_timestamp(), (SELECT started_at::timestamptz + interval '1 microsecond' FROM before)) AT TIME ZONE 'UTC', ` + stampFormat + `), $5
-FROM free
-ON CONFLICT (conversation_id, id) DO UPDATE SET state = excluded.state, owner = excluded.owner, fence = excluded.fence,
-  lease_until = excluded.lease_until, started_at = excluded.started_at, request = excluded.request,
-  last_event = 0, signals = 0, ended_at = NULL, ended = NULL
-  WHERE turn.state = 'void'
-RETURNING ` + turnColumns
 
 	takeTurn = `
 UPDATE continuo.turns SET owner = $4, fence = fence + 1, lease_until = clock_timestamp() + $5::bigint * interval '1 microsecond'
@@ -63,46 +36,6 @@ ORDER BY started_at DESC, id DESC LIMIT $2`
 WHERE state = 'running'
 ORDER BY lease_until, conversation_id, id LIMIT $1`
 )
-
-// BeginTurn is part of continuo.TurnStore.
-func (s *Store) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.Duration) (begun continuo.Turn, err error) {
-	request, err := rawjson.Marshal(turn.TurnRequest)
-	if err != nil {
-		return continuo.Turn{}, fmt.Errorf("begin turn %s: %w: %w", turn.ID, continuo.ErrInvalid, err)
-	}
-	err = s.write(ctx, &change{
-		conversationID: turn.ConversationID, key: turn.ConversationID, size: len(request), races: true,
-		statement: beginTurn, args: []any{turn.ConversationID, turn.ID, turn.Owner, microseconds(lease), string(request)},
-		scan: func(row pgx.Row) error {
-			begun, err = scanTurn(row)
-			return err
-		},
-		why: func(ctx context.Context, q querier) error { return whyNotBegun(ctx, q, turn) },
-		committed: func(ctx context.Context, q querier) (bool, error) {
-			begun, err = readTurn(ctx, q, turnByID, turn.ConversationID, turn.ID)
-			return begun.State == continuo.TurnRunning && begun.Owner == turn.Owner && begun.LastEvent == 0, unlessNotFound(err)
-		},
-	})
-	return orNone(begun, err)
-}
-
-func whyNotBegun(ctx context.Context, q querier, turn continuo.Turn) error {
-	if _, err := readHead(ctx, q, turn.ConversationID); err != nil {
-		return err
-	}
-	same, err := readTurn(ctx, q, turnByID, turn.ConversationID, turn.ID)
-	if err == nil && same.State != continuo.TurnVoid {
-		return fmt.Errorf("%w: turn %s", continuo.ErrExists, turn.ID)
-	}
-	if unlessNotFound(err) != nil {
-		return err
-	}
-	running, err := readTurn(ctx, q, runningTurn, turn.ConversationID)
-	if err == nil {
-		return &continuo.BusyError{Turn: running}
-	}
-	return unlessNotFound(err)
-}
 
 // TakeTurn is part of continuo.TurnStore.
 func (s *Store) TakeTurn(ctx context.Context, seen continuo.Turn, owner string, lease time.Duration) (taken continuo.Turn, err error) {

@@ -15,6 +15,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/store/internal/form"
+	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -99,7 +100,7 @@ func TestTwoProcessesAtOneTurn(t *testing.T) {
 			defer owner.Close()
 			defer other.Close()
 			newConversation(t, owner, "a", 0)
-			turn, err := owner.BeginTurn(t.Context(), continuo.Turn{ConversationID: "a", ID: "t"}, time.Hour)
+			turn, err := storetest.BeginTurn(t.Context(), owner, continuo.Turn{ConversationID: "a", ID: "t"}, time.Hour)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -162,7 +163,7 @@ func TestTheLeaseIsLostAtOnce(t *testing.T) {
 	defer owner.Close()
 	defer taker.Close()
 	newConversation(t, owner, "a", 0)
-	seen, err := owner.BeginTurn(t.Context(), continuo.Turn{ConversationID: "a", ID: "t"}, time.Hour)
+	seen, err := storetest.BeginTurn(t.Context(), owner, continuo.Turn{ConversationID: "a", ID: "t"}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/store/internal/form"
+	"github.com/continuo-log/continuo/store/storetest"
 )
 
 // bare is the driver by itself: a table of the same shape with the same indexes and settings, one
@@ -212,7 +213,7 @@ func BenchmarkUpdateTurn(b *testing.B) {
 				id := fmt.Sprintf("conv_%032d", i)
 				newConversation(b, store, id, 0)
 				var err error
-				if begun[i], err = store.BeginTurn(b.Context(), continuo.Turn{ConversationID: id, ID: fmt.Sprintf("turn_%032d", i)}, time.Hour); err != nil {
+				if begun[i], err = storetest.BeginTurn(b.Context(), store, continuo.Turn{ConversationID: id, ID: fmt.Sprintf("turn_%032d", i)}, time.Hour); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -133,8 +133,12 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 	if err != nil {
 		return err
 	}
+	begin, err := encodeBegin(batch)
+	if err != nil {
+		return err
+	}
 	return s.write(ctx, func(conn *connection) error {
-		work := func() error { return appendBatch(conn, batch, rows, turns, s.now()) }
+		work := func() error { return appendBatch(conn, batch, rows, turns, begin, s.now()) }
 		if len(turns) > 0 {
 			return conn.inSavepoint(work)
 		}
@@ -143,7 +147,14 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 }
 
 // appendBatch may return a verdict after it has written, but only when there are turns.
-func appendBatch(conn *connection, batch continuo.Batch, rows []entryRow, turns []*turnUpdate, now time.Time) error {
+func appendBatch(conn *connection, batch continuo.Batch, rows []entryRow, turns []*turnUpdate, begin *turnBegin, now time.Time) error {
+	replaces := false
+	if begin != nil {
+		var err error
+		if replaces, err = mayBegin(conn, begin.Turn, now); err != nil {
+			return err
+		}
+	}
 	var updated any
 	if len(rows) > 0 {
 		updated = stamp(rows[len(rows)-1].entry.CreatedAt)
@@ -166,7 +177,10 @@ func appendBatch(conn *connection, batch continuo.Batch, rows []entryRow, turns 
 	if err := insertReceipts(conn, batch.ConversationID, batch.Receipts); err != nil {
 		return err
 	}
-	return changeRuns(conn, batch.ConversationID, batch.Runs)
+	if err := changeRuns(conn, batch.ConversationID, batch.Runs); err != nil || begin == nil {
+		return err
+	}
+	return insertBegun(conn, begin, replaces, now)
 }
 
 func whyNotMoved(conn *connection, batch continuo.Batch) error {

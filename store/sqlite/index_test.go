@@ -12,6 +12,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/storetest"
 	"pgregory.net/rapid"
 )
 
@@ -154,7 +155,7 @@ func TestWhatIsRemovedLeavesNoTrace(t *testing.T) {
 		if err := store.Create(ctx, c, all); err != nil {
 			t.Fatal(err)
 		}
-		turn, err := store.BeginTurn(ctx, continuo.Turn{ID: "t1", ConversationID: id}, time.Hour)
+		turn, err := storetest.BeginTurn(ctx, store, continuo.Turn{ID: "t1", ConversationID: id}, time.Hour)
 		if err != nil {
 			t.Fatal(err)
 		}

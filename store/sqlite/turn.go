@@ -16,8 +16,8 @@ import (
 
 const (
 	insertTurn = `
-INSERT INTO turns (conversation_id, id, state, owner, fence, lease_until, started_at, request)
-VALUES (?, ?, 'running', ?, ?, ?, ?, ?)`
+INSERT INTO turns (conversation_id, id, state, owner, fence, lease_until, started_at, request, last_event)
+VALUES (?, ?, 'running', ?, ?, ?, ?, ?, ?)`
 
 	// Void turns count too.
 	highestFence = `SELECT fence, started_at FROM turns WHERE conversation_id = ? ORDER BY fence DESC LIMIT 1`
@@ -61,38 +61,79 @@ ORDER BY started_at DESC, id DESC LIMIT ?`
 ORDER BY lease_until, conversation_id, id LIMIT ?`
 )
 
-// BeginTurn is part of continuo.TurnStore.
-func (s *Store) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.Duration) (begun continuo.Turn, err error) {
+// turnBegin is an encoded TurnBegin.
+type turnBegin struct {
+	*continuo.TurnBegin
+	request, events string
+	last            int64 // id of the last event; 0 when there is none
+}
+
+// encodeBegin returns nil for a batch that begins no turn.
+func encodeBegin(batch continuo.Batch) (*turnBegin, error) {
+	if batch.Begin == nil {
+		return nil, nil
+	}
+	row, turn := &turnBegin{TurnBegin: batch.Begin}, &batch.Begin.Turn
 	request, err := rawjson.Marshal(turn.TurnRequest)
-	if err == nil {
-		err = checkText(turn.ID, turn.Owner)
+	if row.request = string(request); err == nil {
+		err = checkText(turn.ID, turn.Owner, string(row.Mode), row.Agent)
+	}
+	if n := len(row.Events); err == nil && n > 0 {
+		row.last = row.Events[n-1].ID
+		row.events, err = form.EncodeEvents(row.Events)
+	}
+	switch {
+	case err != nil:
+	case turn.ConversationID != batch.ConversationID:
+		err = fmt.Errorf("it is of conversation %q, and the batch of %q", turn.ConversationID, batch.ConversationID)
+	case len(batch.Turns) > 0:
+		err = errors.New("its batch has updates of turns")
 	}
 	if err != nil {
-		return continuo.Turn{}, fmt.Errorf("begin turn %s: %w: %w", turn.ID, continuo.ErrInvalid, err)
+		return nil, fmt.Errorf("begin turn %s: %w: %w", turn.ID, continuo.ErrInvalid, err)
 	}
-	err = s.write(ctx, func(conn *connection) error {
-		now := s.now()
-		replaces, err := mayBegin(conn, turn, now)
-		if err != nil {
-			return err
-		}
-		fence, started, err := nextTurn(conn, turn.ConversationID, now) // before a void turn is removed
-		if err != nil {
-			return err
-		}
-		if replaces {
-			if err := removeTurn(conn, turn.ConversationID, turn.ID); err != nil {
-				return err
-			}
-		}
-		_, err = conn.exec(insertTurn, turn.ConversationID, turn.ID, turn.Owner, fence, stamp(now.Add(lease)), stamp(started), string(request))
-		if err != nil {
-			return err
-		}
-		begun, err = readTurn(conn, now, turnByID, turn.ConversationID, turn.ID)
+	return row, nil
+}
+
+// insertBegun adds a turn that passed mayBegin. Replaces says that a void turn has its id.
+func insertBegun(conn *connection, begin *turnBegin, replaces bool, now time.Time) error {
+	turn := &begin.Turn
+	fence, started, err := nextTurn(conn, turn.ConversationID, now) // before a void turn is removed
+	if err != nil {
 		return err
-	})
-	return begun, err
+	}
+	if replaces {
+		if err := removeTurn(conn, turn.ConversationID, turn.ID); err != nil {
+			return err
+		}
+	}
+	until := now.Add(begin.Lease)
+	_, err = conn.exec(insertTurn, turn.ConversationID, turn.ID, turn.Owner, fence, stamp(until), stamp(started), begin.request, begin.last)
+	if err == nil && begin.events != "" {
+		_, err = conn.exec(insertTurnEvents, turn.ConversationID, turn.ID, begin.last, begin.events)
+	}
+	if err == nil {
+		err = switchConversation(conn, turn.ConversationID, begin.Mode, begin.Agent)
+	}
+	if err != nil {
+		return err
+	}
+	begin.Begun = continuo.Turn{
+		ID: turn.ID, ConversationID: turn.ConversationID, State: continuo.TurnRunning, TurnRequest: turn.TurnRequest, Owner: turn.Owner,
+		Fence: fence, LeaseUntil: until.UTC().Round(0), LeaseExpired: begin.Lease <= 0, LastEvent: begin.last, StartedAt: started.UTC().Round(0),
+	}
+	return nil
+}
+
+// switchConversation sets a conversation's active mode and agent; "" leaves them unchanged.
+func switchConversation(conn *connection, conversationID string, mode continuo.Mode, agent string) (err error) {
+	if mode != "" {
+		_, err = conn.exec(switchMode, string(mode), conversationID, string(mode))
+	}
+	if err == nil && agent != "" {
+		_, err = conn.exec(switchAgent, agent, conversationID, agent)
+	}
+	return err
 }
 
 // nextTurn returns the fence of a conversation's next turn and its start: after that of the previous turn,
@@ -229,11 +270,8 @@ func applyUpdate(conn *connection, u *turnUpdate, now time.Time) (signals int, e
 	if err == nil && u.events != "" {
 		_, err = conn.exec(insertTurnEvents, u.ConversationID, u.TurnID, u.last, u.events)
 	}
-	if err == nil && u.Mode != "" {
-		_, err = conn.exec(switchMode, string(u.Mode), u.ConversationID, string(u.Mode))
-	}
-	if err == nil && u.Agent != "" {
-		_, err = conn.exec(switchAgent, u.Agent, u.ConversationID, u.Agent)
+	if err == nil {
+		err = switchConversation(conn, u.ConversationID, u.Mode, u.Agent)
 	}
 	return signals, err
 }

@@ -9,11 +9,12 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/storetest"
 )
 
 func beginTurn(t *testing.T, store *Store, conversationID, id string) continuo.Turn {
 	t.Helper()
-	turn, err := store.BeginTurn(t.Context(), continuo.Turn{ID: id, ConversationID: conversationID, Owner: "one"}, time.Minute)
+	turn, err := storetest.BeginTurn(t.Context(), store, continuo.Turn{ID: id, ConversationID: conversationID, Owner: "one"}, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func expectArchived(t *testing.T, store continuo.Store, c continuo.Conversation)
 	for what, err := range map[string]error{
 		"Append":        store.Append(ctx, continuo.Batch{ConversationID: c.ID, After: last, Entries: entries(c.ID, last+1, last+1)}),
 		"stale Append":  store.Append(ctx, continuo.Batch{ConversationID: c.ID, After: last + 3, Entries: entries(c.ID, last+4, last+4)}),
-		"BeginTurn":     second(store.BeginTurn(ctx, continuo.Turn{ID: "t5", ConversationID: c.ID}, long)),
+		"BeginTurn":     second(BeginTurn(ctx, store, continuo.Turn{ID: "t5", ConversationID: c.ID}, long)),
 		"Redact":        store.Redact(ctx, c.ID, []continuo.Entry{redacted(entry(c.ID, last))}),
 		"Archive again": store.Archive(ctx, seenAs(t, store, c.ID, last), at(78)),
 		"Entries":       second(store.Entries(ctx, c.ID, continuo.EntryQuery{From: 1, To: last, Limit: 9})),

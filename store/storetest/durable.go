@@ -61,7 +61,7 @@ func testClosed(t *testing.T, opener Opener) {
 		"Entries":      second(store.Entries(ctx, "a", continuo.EntryQuery{From: 1, To: 1, Limit: 1})),
 		"Conversation": second(store.Conversation(ctx, "a")),
 		"PutBlob":      store.PutBlob(ctx, "h", nil),
-		"BeginTurn":    second(store.BeginTurn(ctx, continuo.Turn{ID: "t1", ConversationID: "a"}, long)),
+		"BeginTurn":    second(BeginTurn(ctx, store, continuo.Turn{ID: "t1", ConversationID: "a"}, long)),
 		"UpdateTurn":   second(store.UpdateTurn(ctx, continuo.TurnUpdate{ConversationID: "a", TurnID: "t1"})),
 		"Turn":         second(store.Turn(ctx, "a", "t1")),
 	} {

@@ -56,7 +56,7 @@ func newContest(t *testing.T, store continuo.Store) *contest {
 func (c *contest) begin(owner string) continuo.Turn {
 	c.t.Helper()
 	called := c.history.Now()
-	turn, err := c.store.BeginTurn(c.t.Context(), continuo.Turn{ID: contested, ConversationID: c.conversation.ID, Owner: owner}, time.Nanosecond)
+	turn, err := storetest.BeginTurn(c.t.Context(), c.store, continuo.Turn{ID: contested, ConversationID: c.conversation.ID, Owner: owner}, time.Nanosecond)
 	if err != nil {
 		c.t.Fatal(err)
 	}

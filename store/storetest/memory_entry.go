@@ -23,6 +23,9 @@ func (m *memory) Append(ctx context.Context, batch continuo.Batch) error {
 	if err != nil {
 		return err
 	}
+	if err := checkMemoryBegin(batch); err != nil {
+		return err
+	}
 	if err := m.begin(ctx); err != nil {
 		return err
 	}
@@ -33,6 +36,10 @@ func (m *memory) Append(ctx context.Context, batch continuo.Batch) error {
 	}
 	if !c.ArchivedAt.IsZero() {
 		return continuo.ErrArchived
+	}
+	now := memoryNow()
+	if err := c.mayBegin(batch.Begin, now); err != nil {
+		return err
 	}
 	if c.LastSeq != batch.After {
 		return &continuo.ConflictError{Want: batch.After + 1, Have: c.LastSeq + 1}
@@ -57,6 +64,7 @@ func (m *memory) Append(ctx context.Context, batch continuo.Batch) error {
 	}
 	c.append(encoded)
 	c.changeRuns(batch.Runs)
+	c.beginTurn(batch.Begin, now)
 	return nil
 }
 

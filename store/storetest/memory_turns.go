@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -60,25 +61,41 @@ func (m *memory) findTurn(conversationID, turnID string) *memoryTurn {
 	return nil
 }
 
-func (m *memory) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.Duration) (continuo.Turn, error) {
-	if err := m.begin(ctx); err != nil {
-		return continuo.Turn{}, err
+// checkMemoryBegin checks the parts of a batch's TurnBegin that do not depend on the conversation.
+func checkMemoryBegin(batch continuo.Batch) error {
+	begin := batch.Begin
+	switch {
+	case begin == nil:
+		return nil
+	case begin.Turn.ConversationID != batch.ConversationID:
+		return fmt.Errorf("begin turn %s: %w: it is of conversation %q, and the batch of %q", begin.Turn.ID, continuo.ErrInvalid, begin.Turn.ConversationID, batch.ConversationID)
+	case len(batch.Turns) > 0:
+		return fmt.Errorf("begin turn %s: %w: its batch has updates of turns", begin.Turn.ID, continuo.ErrInvalid)
 	}
-	defer m.mu.Unlock()
-	c, err := m.live(turn.ConversationID)
-	if err != nil {
-		return continuo.Turn{}, err
+	err := checkMemoryTexts("turn", begin.Turn.ID, begin.Turn.Owner)
+	return errors.Join(err, checkMemoryUpdate(continuo.TurnUpdate{TurnID: begin.Turn.ID, Events: begin.Events, Mode: begin.Mode, Agent: begin.Agent}))
+}
+
+// mayBegin checks that a turn may begin.
+func (c *memoryConversation) mayBegin(begin *continuo.TurnBegin, now time.Time) error {
+	if begin == nil {
+		return nil
 	}
-	if !c.ArchivedAt.IsZero() {
-		return continuo.Turn{}, continuo.ErrArchived
-	}
-	now := memoryNow()
-	if same := c.turn(turn.ID); same != nil && same.State != continuo.TurnVoid {
-		return continuo.Turn{}, fmt.Errorf("%w: turn %s", continuo.ErrExists, turn.ID)
+	if same := c.turn(begin.Turn.ID); same != nil && same.State != continuo.TurnVoid {
+		return fmt.Errorf("%w: turn %s", continuo.ErrExists, begin.Turn.ID)
 	}
 	if other := c.running(); other != nil {
-		return continuo.Turn{}, &continuo.BusyError{Turn: other.at(now)}
+		return &continuo.BusyError{Turn: other.at(now)}
 	}
+	return nil
+}
+
+// beginTurn begins a turn that passed mayBegin.
+func (c *memoryConversation) beginTurn(begin *continuo.TurnBegin, now time.Time) {
+	if begin == nil {
+		return
+	}
+	turn := begin.Turn
 	started := now // after the previous turn, even if the clock was set back
 	for _, t := range c.turns {
 		if !started.After(t.StartedAt) {
@@ -87,10 +104,14 @@ func (m *memory) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.D
 	}
 	begun := &memoryTurn{Turn: continuo.Turn{
 		ID: turn.ID, ConversationID: turn.ConversationID, State: continuo.TurnRunning, TurnRequest: turn.TurnRequest,
-		Owner: turn.Owner, Fence: c.nextFence(), LeaseUntil: now.Add(lease), StartedAt: started,
+		Owner: turn.Owner, Fence: c.nextFence(), LeaseUntil: now.Add(begin.Lease), StartedAt: started,
 	}}
+	if n := len(begin.Events); n > 0 {
+		begun.events, begun.LastEvent = [][]continuo.TurnEvent{cloneEvents(begin.Events)}, begin.Events[n-1].ID
+	}
 	c.turns = append(slices.DeleteFunc(c.turns, func(t *memoryTurn) bool { return t.ID == turn.ID }), begun)
-	return begun.at(now), nil
+	c.switchMode(continuo.TurnUpdate{Mode: begin.Mode, Agent: begin.Agent})
+	begin.Begun = begun.at(now)
 }
 
 func memoryNow() time.Time { return time.Now().UTC().Round(0) }

@@ -37,7 +37,6 @@ func testModel(t *testing.T, opener Opener) {
 			"read":    m.read,
 			"list":    m.list,
 			"blob":    m.blob,
-			"begin":   m.begin,
 			"take":    m.take,
 			"turn":    m.turn,
 			"signal":  m.signal,
@@ -206,10 +205,14 @@ func (m *model) append(rt *rapid.T) {
 			batch.Receipts = nil // engines may use any error for this refusal
 		}
 	}
-	for range rapid.IntRange(0, 2).Draw(rt, "updates of turns") {
-		batch.Turns = append(batch.Turns, m.turnUpdate(rt, c.ID))
+	if rapid.IntRange(0, 2).Draw(rt, "begins a turn") == 0 {
+		m.begin(rt, &batch)
+	} else {
+		for range rapid.IntRange(0, 2).Draw(rt, "updates of turns") {
+			batch.Turns = append(batch.Turns, m.turnUpdate(rt, c.ID))
+		}
 	}
-	_, _ = both(rt, m, "append", func(s continuo.Store) (any, error) { return nil, s.Append(context.Background(), batch) })
+	_, _ = both(rt, m, "append", func(s continuo.Store) (continuo.Turn, error) { return appendTo(s, batch) })
 }
 
 func (m *model) advance(rt *rapid.T) {

@@ -46,14 +46,32 @@ func (m *model) aTurn(rt *rapid.T, conversationID string) continuo.Turn {
 	return found
 }
 
-func (m *model) begin(rt *rapid.T) {
-	turn := continuo.Turn{ID: turnID(rt), ConversationID: m.pick(rt).ID, Owner: "one"}
-	turn.Model = rapid.SampledFrom([]string{"", "m"}).Draw(rt, "model")
-	lasts := lease(rt)
-	_, _ = both(rt, m, "begin turn", func(s continuo.Store) (continuo.Turn, error) {
-		begun, err := s.BeginTurn(context.Background(), turn, lasts)
-		return timeless(begun), err
-	})
+// begin makes a batch begin a turn: mostly with entries, and mostly where it may begin.
+func (m *model) begin(rt *rapid.T, batch *continuo.Batch) {
+	begin := &continuo.TurnBegin{Turn: continuo.Turn{ID: turnID(rt), ConversationID: batch.ConversationID, Owner: "one"}, Lease: lease(rt)}
+	begin.Turn.Model = rapid.SampledFrom([]string{"", "m"}).Draw(rt, "model")
+	for id := range rapid.Int64Range(0, 2).Draw(rt, "first events") {
+		begin.Events = append(begin.Events, event(id+1))
+	}
+	begin.Mode = rapid.SampledFrom([]continuo.Mode{"", continuo.ModeAgent, continuo.ModeChat}).Draw(rt, "mode")
+	begin.Agent = rapid.SampledFrom([]string{"", "one", "two"}).Draw(rt, "agent")
+	batch.Begin = begin
+	if rapid.IntRange(0, 3).Draw(rt, "without entries") == 0 {
+		batch.Entries, batch.Receipts, batch.Runs = nil, nil, nil
+	}
+}
+
+// appendTo appends a batch and returns the turn that began with it.
+func appendTo(s continuo.Store, batch continuo.Batch) (continuo.Turn, error) {
+	if batch.Begin == nil {
+		return continuo.Turn{}, s.Append(context.Background(), batch)
+	}
+	own := *batch.Begin
+	batch.Begin = &own
+	if err := s.Append(context.Background(), batch); err != nil {
+		return continuo.Turn{}, err
+	}
+	return timeless(own.Begun), nil
 }
 
 func (m *model) take(rt *rapid.T) {

@@ -5,7 +5,7 @@
 // empty list; a Limit below 1 is continuo.ErrInvalid; times come back in UTC with their nanoseconds; a closed
 // store returns continuo.ErrClosed; Create fails with continuo.ErrNotFound when a conversation of the Lineage
 // no longer exists; and a receipt whose key is taken refuses its whole batch. Of turns: Turn finds void ones
-// too; BeginTurn returns continuo.ErrExists for an id in use, even while another turn runs; a lease of no
+// too; a batch that begins a turn returns continuo.ErrExists for an id in use, even while another turn runs; a lease of no
 // time or less has ended when it begins; events of an unknown turn are an empty list; and an update whose
 // events do not follow those before, whose data are no JSON objects, or whose State ends no turn is
 // continuo.ErrInvalid.

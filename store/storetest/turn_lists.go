@@ -62,7 +62,7 @@ func testRunningTurns(t *testing.T, opener Opener) {
 	leases := map[string]time.Duration{"a": 3 * long, "b": -long, "c": long, "d": 2 * long, "e": 0}
 	for id, lease := range leases {
 		create(t, store, id, 0)
-		turn, err := store.BeginTurn(ctx, continuo.Turn{ID: "t_" + id, ConversationID: id}, lease)
+		turn, err := BeginTurn(ctx, store, continuo.Turn{ID: "t_" + id, ConversationID: id}, lease)
 		noError(t, err)
 		if id == "d" {
 			update := updateOf(turn)
@@ -108,7 +108,7 @@ func testDeletedTurns(t *testing.T, opener Opener) {
 		expectError(t, "UpdateTurn", second(store.UpdateTurn(ctx, updateOf(turn, 3))), continuo.ErrLeaseLost)
 		expectError(t, "TakeTurn", second(store.TakeTurn(ctx, turn, "two", long)), continuo.ErrLeaseLost)
 		expectError(t, "SignalTurn", store.SignalTurn(ctx, id, "t2", continuo.TurnSignal{Kind: continuo.SignalCancel}), continuo.ErrNotFound)
-		expectError(t, "BeginTurn", second(store.BeginTurn(ctx, continuo.Turn{ID: "t3", ConversationID: id}, long)), continuo.ErrNotFound)
+		expectError(t, "BeginTurn", second(BeginTurn(ctx, store, continuo.Turn{ID: "t3", ConversationID: id}, long)), continuo.ErrNotFound)
 		batch := continuo.Batch{ConversationID: id, After: 2, Entries: entries(id, 3, 3), Turns: []continuo.TurnUpdate{updateOf(turn, 3)}}
 		expectError(t, "Append", store.Append(ctx, batch), continuo.ErrNotFound)
 		same(t, "its turns", len(listTurns(t, store, id, 9)), 0)
@@ -138,7 +138,7 @@ func testTurnsDurable(t *testing.T, opener Opener) {
 		signals, err := store.UpdateTurn(ctx, updateOf(turn))
 		noError(t, err)
 		same(t, "signals", signals, []continuo.TurnSignal{{Kind: continuo.SignalInterrupt}})
-		expectError(t, "another turn", second(store.BeginTurn(ctx, continuo.Turn{ID: "t3", ConversationID: "a"}, long)), continuo.ErrBusy)
+		expectError(t, "another turn", second(BeginTurn(ctx, store, continuo.Turn{ID: "t3", ConversationID: "a"}, long)), continuo.ErrBusy)
 	}
 	beside := opener(t)
 	check(beside)

@@ -16,6 +16,8 @@ func turnTests() []test {
 	return []test{
 		{"a turn is found as it was begun and ended", testTurn},
 		{"what may not begin does not", testBeginRefused},
+		{"a turn begins with entries and events", testBeginWithEntries},
+		{"a turn that may not begin writes no entries", testBeginWithEntriesRefused},
 		{"of many turns at once one begins", testOneBegins},
 		{"each lease has a higher fence", testFences},
 		{"of many at once one takes a turn", testOneTakes},
@@ -44,7 +46,7 @@ const long = time.Hour
 // begin begins a turn of an idle conversation.
 func begin(t *testing.T, store continuo.Store, conversationID, id string) continuo.Turn {
 	t.Helper()
-	turn, err := store.BeginTurn(t.Context(), continuo.Turn{ID: id, ConversationID: conversationID, Owner: "one"}, long)
+	turn, err := BeginTurn(t.Context(), store, continuo.Turn{ID: id, ConversationID: conversationID, Owner: "one"}, long)
 	noError(t, err)
 	return turn
 }
@@ -97,7 +99,7 @@ func testTurn(t *testing.T, opener Opener) {
 		State: continuo.TurnFinished, Fence: 99, LastEvent: 7, LeaseUntil: day, LeaseExpired: true, StartedAt: day, EndedAt: day,
 		TurnEnd: continuo.TurnEnd{Reason: continuo.ReasonCancelled},
 	}
-	begun, err := store.BeginTurn(ctx, asked, long)
+	begun, err := BeginTurn(ctx, store, asked, long)
 	noError(t, err)
 	want := asked
 	want.State, want.LastEvent, want.LeaseExpired, want.EndedAt, want.TurnEnd = continuo.TurnRunning, 0, false, time.Time{}, continuo.TurnEnd{}
@@ -127,18 +129,18 @@ func testBeginRefused(t *testing.T, opener Opener) {
 	create(t, store, "b", 0)
 	refused := func(what, conversationID, id string, want error) {
 		t.Helper()
-		_, err := store.BeginTurn(ctx, continuo.Turn{ID: id, ConversationID: conversationID, Owner: "two"}, long)
+		_, err := BeginTurn(ctx, store, continuo.Turn{ID: id, ConversationID: conversationID, Owner: "two"}, long)
 		expectError(t, what, err, want)
 	}
 	refused("in an unknown conversation", "none", "t1", continuo.ErrNotFound)
 	finished := begin(t, store, "a", "t1")
 	updateTurn(t, store, ending(finished, continuo.TurnFinished))
 	refused("with the id of a finished turn", "a", "t1", continuo.ErrExists)
-	running, err := store.BeginTurn(ctx, continuo.Turn{ID: "t2", ConversationID: "a", Owner: "one"}, 0)
+	running, err := BeginTurn(ctx, store, continuo.Turn{ID: "t2", ConversationID: "a", Owner: "one"}, 0)
 	noError(t, err)
 	refused("with the id of the running turn", "a", "t2", continuo.ErrExists)
 	refused("with the id of a finished turn, beside a running one", "a", "t1", continuo.ErrExists)
-	_, err = store.BeginTurn(ctx, continuo.Turn{ID: "t3", ConversationID: "a"}, long)
+	_, err = BeginTurn(ctx, store, continuo.Turn{ID: "t3", ConversationID: "a"}, long)
 	expectError(t, "beside a turn whose lease has ended", err, continuo.ErrBusy)
 	if busy := (*continuo.BusyError)(nil); !errors.As(err, &busy) {
 		t.Errorf("beside a running turn: %v, want a *BusyError", err)
@@ -157,7 +159,7 @@ func testOneBegins(t *testing.T, opener Opener) {
 	const callers, rounds = 16, 4
 	for round := range rounds {
 		won, errs := atOnce(callers, func(i int) (continuo.Turn, error) {
-			return stores[i%2].BeginTurn(t.Context(), continuo.Turn{ID: fmt.Sprint("t", round, "_", i), ConversationID: "a"}, long)
+			return BeginTurn(t.Context(), stores[i%2], continuo.Turn{ID: fmt.Sprint("t", round, "_", i), ConversationID: "a"}, long)
 		})
 		if len(won) != 1 {
 			t.Fatalf("%d turns began", len(won))
@@ -245,7 +247,7 @@ func testOneTakes(t *testing.T, opener Opener) {
 func testLeases(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 0)
-	turn, err := store.BeginTurn(ctx, continuo.Turn{ID: "t1", ConversationID: "a"}, 0)
+	turn, err := BeginTurn(ctx, store, continuo.Turn{ID: "t1", ConversationID: "a"}, 0)
 	noError(t, err)
 	until := turn.LeaseUntil
 	expect := func(what string, expired, renewed bool) {
@@ -299,7 +301,7 @@ func testLeases(t *testing.T, opener Opener) {
 func testVoid(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 0)
-	void, err := store.BeginTurn(ctx, continuo.Turn{ID: "t1", ConversationID: "a", TurnRequest: continuo.TurnRequest{Model: "old"}}, long)
+	void, err := BeginTurn(ctx, store, continuo.Turn{ID: "t1", ConversationID: "a", TurnRequest: continuo.TurnRequest{Model: "old"}}, long)
 	noError(t, err)
 	noError(t, store.SignalTurn(ctx, "a", "t1", continuo.TurnSignal{Kind: continuo.SignalCancel}))
 	end := updateOf(void, 5, 6)
@@ -309,7 +311,7 @@ func testVoid(t *testing.T, opener Opener) {
 		t.Errorf("the void turn is found as %+v", now)
 	}
 	expectError(t, "a signal to it", store.SignalTurn(ctx, "a", "t1", continuo.TurnSignal{Kind: continuo.SignalCancel}), continuo.ErrNotRunning)
-	again, err := store.BeginTurn(ctx, continuo.Turn{ID: "t1", ConversationID: "a", Owner: "two", TurnRequest: continuo.TurnRequest{View: "new"}}, long)
+	again, err := BeginTurn(ctx, store, continuo.Turn{ID: "t1", ConversationID: "a", Owner: "two", TurnRequest: continuo.TurnRequest{View: "new"}}, long)
 	noError(t, err)
 	same(t, "the turn that replaces it", again, continuo.Turn{
 		ID: "t1", ConversationID: "a", State: continuo.TurnRunning, Owner: "two", Fence: again.Fence, StartedAt: again.StartedAt, LeaseUntil: again.LeaseUntil,

@@ -74,12 +74,16 @@ func New(inner continuo.Store, options Options) continuo.Store {
 	return traced
 }
 
-// Append is part of [continuo.Store].
+// Append is part of [continuo.Store]. An append that begins a turn is the operation begin_turn.
 func (s *store) Append(ctx context.Context, batch continuo.Batch) (err error) {
-	ctx, end := s.begin(ctx, "append",
+	operation := "append"
+	if batch.Begin != nil {
+		operation = "begin_turn"
+	}
+	ctx, end := s.begin(ctx, operation,
 		attribute.String(span.ConversationID, batch.ConversationID),
 		attribute.Int(span.Entries, len(batch.Entries)),
-		attribute.Int(span.Events, eventsOf(batch.Turns)),
+		attribute.Int(span.Events, eventsOf(batch)),
 	)
 	defer func() { end(err) }()
 	return s.Store.Append(ctx, batch)
@@ -98,13 +102,6 @@ func (s *store) Entries(ctx context.Context, conversationID string, query contin
 	return s.Store.Entries(ctx, conversationID, query)
 }
 
-// BeginTurn is part of [continuo.Store].
-func (s *store) BeginTurn(ctx context.Context, turn continuo.Turn, lease time.Duration) (begun continuo.Turn, err error) {
-	ctx, end := s.begin(ctx, "begin_turn", attribute.String(span.ConversationID, turn.ConversationID), attribute.String(span.TurnID, turn.ID))
-	defer func() { end(err) }()
-	return s.Store.BeginTurn(ctx, turn, lease)
-}
-
 // UpdateTurn is part of [continuo.Store]. Lease renewals are not traced.
 func (s *store) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) (signals []continuo.TurnSignal, err error) {
 	if len(update.Events) == 0 && update.State == "" {
@@ -118,10 +115,13 @@ func (s *store) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) (sig
 	return s.Store.UpdateTurn(ctx, update)
 }
 
-func eventsOf(updates []continuo.TurnUpdate) int {
+func eventsOf(batch continuo.Batch) int {
 	count := 0
-	for i := range updates {
-		count += len(updates[i].Events)
+	for i := range batch.Turns {
+		count += len(batch.Turns[i].Events)
+	}
+	if batch.Begin != nil {
+		count += len(batch.Begin.Events)
 	}
 	return count
 }

@@ -36,10 +36,6 @@ func (s scripted) Entries(context.Context, string, continuo.EntryQuery) ([]conti
 	return make([]continuo.Entry, 3), s.err
 }
 
-func (s scripted) BeginTurn(_ context.Context, turn continuo.Turn, _ time.Duration) (continuo.Turn, error) {
-	return turn, s.err
-}
-
 func (s scripted) UpdateTurn(context.Context, continuo.TurnUpdate) ([]continuo.TurnSignal, error) {
 	return nil, s.err
 }
@@ -106,7 +102,7 @@ func (h *house) everything(underTurn bool) {
 	events := make([]continuo.TurnEvent, 2)
 	_ = h.Append(ctx, continuo.Batch{ConversationID: "conv_1", Entries: []continuo.Entry{{Content: continuo.Text("secret")}}, Turns: []continuo.TurnUpdate{{Events: events}}})
 	_, _ = h.Entries(ctx, "conv_1", continuo.EntryQuery{})
-	_, _ = h.BeginTurn(ctx, continuo.Turn{ID: "turn_1", ConversationID: "conv_1"}, time.Second)
+	_ = h.Append(ctx, continuo.Batch{ConversationID: "conv_1", Entries: make([]continuo.Entry, 1), Begin: &continuo.TurnBegin{Events: events}})
 	_, _ = h.UpdateTurn(ctx, continuo.TurnUpdate{ConversationID: "conv_1", TurnID: "turn_1", Events: events})
 	_, _ = h.UpdateTurn(ctx, continuo.TurnUpdate{ConversationID: "conv_1", TurnID: "turn_1", Lease: time.Second})
 }
@@ -138,7 +134,7 @@ func TestWhatATurnDoes(t *testing.T) {
 		events, _ := set.Value(span.Events)
 		got = append(got, fmt.Sprintf("%s %s %s", s.Name, entries, events))
 	}
-	if want := "store append 1 2; store entries 3 ; store begin_turn  ; store update_turn  2; turn  "; strings.Join(got, "; ") != want {
+	if want := "store append 1 2; store entries 3 ; store begin_turn 1 2; store update_turn  2; turn  "; strings.Join(got, "; ") != want {
 		t.Errorf("the spans: %s", strings.Join(got, "; "))
 	}
 }

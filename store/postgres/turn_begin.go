@@ -1,0 +1,151 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/store/internal/form"
+	"github.com/jackc/pgx/v5"
+)
+
+// An append that begins a turn: $21 is the turn's id, $22 the owner, $23 the lease in microseconds, $24 the request, $25 the
+// last event, $26 the events, $27 the mode and $28 the agent.
+//
+// A void turn with the same id is replaced. The turn's start is after that of the previous turn, even if the clock was
+// set back, so that the order of turns is the order in which they ran; void turns count too. The lock on the head lets
+// one turn begin at a time. A turn that began since the statement did is not visible to its conditions: then a unique
+// index, or the division by zero, rolls everything back.
+const (
+	beginHead = `
+WITH head AS (
+  UPDATE continuo.conversations SET last_seq = $3, updated_at = coalesce($4, updated_at), active_mode = coalesce($27, active_mode),
+    active_agent = coalesce($28, active_agent)
+  WHERE id = $1 AND last_seq = $2 AND NOT deleted AND archived_at IS NULL
+    AND NOT EXISTS (SELECT 1 FROM continuo.turns WHERE conversation_id = $1 AND state = 'running')
+    AND NOT EXISTS (SELECT 1 FROM continuo.turns WHERE conversation_id = $1 AND id = $21 AND state <> 'void')
+  RETURNING id, project_id)` + appendParts + `,
+before AS (
+  SELECT fence, started_at FROM continuo.turns WHERE conversation_id = $1 ORDER BY fence DESC LIMIT 1),
+started AS (
+  INSERT INTO continuo.turns AS turn (conversation_id, id, state, owner, fence, lease_until, started_at, request, last_event)
+  SELECT $1, $21, 'running', $22, coalesce((SELECT fence FROM before), 0) + 1, clock_timestamp() + $23::bigint * interval '1 microsecond',
+    to_char(greatest(clock_timestamp(), (SELECT started_at::timestamptz + interval '1 microsecond' FROM before)) AT TIME ZONE 'UTC', ` + stampFormat + `), $24, $25
+  FROM head
+  ON CONFLICT (conversation_id, id) DO UPDATE SET state = excluded.state, owner = excluded.owner, fence = excluded.fence,
+    lease_until = excluded.lease_until, started_at = excluded.started_at, request = excluded.request,
+    last_event = excluded.last_event, signals = 0, ended_at = NULL, ended = NULL
+    WHERE turn.state = 'void'
+  RETURNING turn.*),
+gone AS (
+  DELETE FROM continuo.turn_events WHERE conversation_id = $1 AND turn_id = $21 AND last_id <> $25 AND (SELECT count(*) FROM head) = 1),
+forgotten AS (
+  DELETE FROM continuo.turn_signals WHERE conversation_id = $1 AND turn_id = $21 AND (SELECT count(*) FROM head) = 1),
+told AS (
+  INSERT INTO continuo.turn_events (conversation_id, turn_id, last_id, body)
+  SELECT $1, $21, $25, $26::text FROM head WHERE $26::text IS NOT NULL
+  ON CONFLICT (conversation_id, turn_id, last_id) DO UPDATE SET body = excluded.body)`
+
+	ofBegunTurn = `
+SELECT ` + turnColumns + `, begun FROM (SELECT 1 / (SELECT count(*) FROM started) AS begun FROM head) AS head LEFT JOIN started ON true`
+
+	beginTurn = beginHead + ofBegunTurn
+
+	beginTurnAndRuns = beginHead + beginRuns +
+		`$29::text[], $30::text[], $31::bigint[], $32::text[], $33::text[], $34::text[], $35::text[]` + changeRuns +
+		`$36::text[], $37::text[], $38::text[], $39::text[]` + ofThisConversation + ofBegunTurn
+)
+
+// turnBegin is an encoded TurnBegin.
+type turnBegin struct {
+	*continuo.TurnBegin
+	request, events string
+	last            int64 // id of the last event; 0 when there is none
+}
+
+// encodeBegin returns nil for a batch that begins no turn.
+func encodeBegin(batch continuo.Batch) (*turnBegin, error) {
+	if batch.Begin == nil {
+		return nil, nil
+	}
+	row, turn := &turnBegin{TurnBegin: batch.Begin}, &batch.Begin.Turn
+	request, err := rawjson.Marshal(turn.TurnRequest)
+	row.request = string(request)
+	if n := len(row.Events); err == nil && n > 0 {
+		row.last = row.Events[n-1].ID
+		row.events, err = form.EncodeEvents(row.Events)
+	}
+	switch {
+	case err != nil:
+	case turn.ConversationID != batch.ConversationID:
+		err = fmt.Errorf("it is of conversation %q, and the batch of %q", turn.ConversationID, batch.ConversationID)
+	case len(batch.Turns) > 0:
+		err = errors.New("its batch has updates of turns")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("begin turn %s: %w: %w", turn.ID, continuo.ErrInvalid, err)
+	}
+	return row, nil
+}
+
+// change makes the change that appends a batch and begins its turn.
+func (b *turnBegin) change(batch continuo.Batch, rows *entryRows) *change {
+	c := &change{conversationID: batch.ConversationID, key: batch.ConversationID, size: rows.size + len(b.request) + len(b.events), races: true}
+	args := append(batchArgs(batch, rows), b.Turn.ID, b.Turn.Owner, microseconds(b.Lease), b.request, b.last, orNull(b.events),
+		orNull(string(b.Mode)), orNull(b.Agent))
+	c.statement, c.args = beginTurn, args
+	if len(batch.Runs) > 0 {
+		c.statement, c.args = beginTurnAndRuns, append(args, foldRuns(batch.Runs).columns()...)
+	}
+	c.scan = func(row pgx.Row) (err error) {
+		var begun int
+		b.Begun, err = scanTurn(row, &begun)
+		return err
+	}
+	c.why = func(ctx context.Context, q querier) error { return whyNotBegun(ctx, q, batch) }
+	c.committed = func(ctx context.Context, q querier) (bool, error) { return b.wasCommitted(ctx, q, batch) }
+	return c
+}
+
+func whyNotBegun(ctx context.Context, q querier, batch continuo.Batch) error {
+	last, err := readHead(ctx, q, batch.ConversationID)
+	if err != nil {
+		return err
+	}
+	same, err := readTurn(ctx, q, turnByID, batch.ConversationID, batch.Begin.Turn.ID)
+	if err == nil && same.State != continuo.TurnVoid {
+		return fmt.Errorf("%w: turn %s", continuo.ErrExists, same.ID)
+	}
+	if unlessNotFound(err) != nil {
+		return err
+	}
+	running, err := readTurn(ctx, q, runningTurn, batch.ConversationID)
+	switch {
+	case err == nil:
+		return &continuo.BusyError{Turn: running}
+	case unlessNotFound(err) != nil:
+		return err
+	case last != batch.After:
+		return &continuo.ConflictError{Want: batch.After + 1, Have: last + 1}
+	}
+	return nil
+}
+
+// wasCommitted reports whether a batch was appended and its turn begun, and reads the turn.
+func (b *turnBegin) wasCommitted(ctx context.Context, q querier, batch continuo.Batch) (committed bool, err error) {
+	b.Begun, err = readTurn(ctx, q, turnByID, batch.ConversationID, b.Turn.ID)
+	if err != nil {
+		return false, unlessNotFound(err)
+	}
+	committed = b.Begun.State == continuo.TurnRunning && b.Begun.Owner == b.Turn.Owner && b.Begun.LastEvent == b.last
+	if committed || len(batch.Entries) == 0 {
+		return committed, nil
+	}
+	err = q.QueryRow(ctx, isAppended, batch.ConversationID, batch.Entries[0].Seq, batch.Entries[0].ID).Scan(&committed)
+	if err == nil && committed {
+		err = fmt.Errorf("begin turn %s: %w", b.Turn.ID, continuo.ErrLeaseLost) // another process has taken it meanwhile
+	}
+	return false, err
+}

@@ -1,0 +1,231 @@
+package turn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
+)
+
+// Begin takes the conversation's lease for a new turn and appends the turn's input, in one commit. It fails like
+// [Keeper.Begin], and with the errors of an input that cannot be appended; then nothing is written. If in.Conversation or
+// in.At is set, it fails with a *continuo.ConflictError when the log has more entries. The caller must [Runner.Run] the
+// journal with the same input, or [Keeper.Abandon] it, once.
+func (r *Runner) Begin(ctx context.Context, keeper *Keeper, turn continuo.Turn, in Input) (*Journal, error) {
+	r = r.withLog(keeper.options.Log)
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	begin := time.Now()
+	for {
+		journal, err := keeper.begin(ctx, turn, func(turn *continuo.Turn) (*opening, error) { return r.opening(ctx, turn, in) })
+		conflict := new(continuo.ConflictError)
+		if errors.As(err, &conflict) && in.Conversation.ID == "" && in.At == 0 {
+			continue // another append came first
+		}
+		if err == nil {
+			journal.measure(StageBegin, time.Since(begin))
+		}
+		return journal, err
+	}
+}
+
+// withLog returns the runner with its log set.
+func (r *Runner) withLog(log *continuo.Log) *Runner {
+	if r.Log != nil {
+		return r
+	}
+	own := *r
+	own.Log = log
+	return &own
+}
+
+// opening is what a turn appends first: the results of open calls, and its input.
+type opening struct {
+	snapshot *continuo.Snapshot // of the conversation before
+	entries  []continuo.Entry   // empty for a resumed turn that needs no new entry
+	newest   *continuo.Entry    // then the newest entry of the conversation
+	mode     continuo.Mode      // the conversation's new active mode and agent; "" leaves them unchanged
+	agent    string
+	at       int64 // the seq that the first entry must get; 0 for any
+}
+
+// started returns the turn's first event.
+func (o *opening) started(stored []continuo.Entry) []Event {
+	if len(stored) == 0 {
+		return []Event{{Kind: Started, Entry: o.newest}}
+	}
+	return []Event{{Kind: Started, Entry: &stored[len(stored)-1]}}
+}
+
+// opening decides what a turn appends first, by the newest entries of its conversation. It may append them only if the
+// log has not grown since, or under the turn's lease.
+func (r *Runner) opening(ctx context.Context, turn *continuo.Turn, in Input) (*opening, error) {
+	conversation, err := in.Conversation, error(nil)
+	if conversation.ID == "" {
+		conversation, err = r.Log.Conversation(ctx, turn.ConversationID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	o := &opening{at: in.At}
+	if o.at == 0 {
+		o.at = conversation.LastSeq + 1
+	}
+	if turn.RunID == "" {
+		o.mode, o.agent = in.Mode, in.AgentID
+	}
+	if o.snapshot, err = r.Log.Snapshot(continuo.WithMemory(ctx, nil), conversation, r.entriesShown()); err != nil {
+		return nil, err
+	}
+	// The open calls may be those of another turn, which has ended.
+	if o.entries, err = openResults(ctx, r.Log, o.snapshot); err != nil {
+		return nil, err
+	}
+	if err := r.openWith(ctx, o, in); err != nil {
+		return nil, err
+	}
+	o.entries = tagged(o.entries, turn, in)
+	return o, nil
+}
+
+// openWith adds the turn's input, or what a resumed turn needs, after the results of open calls.
+func (r *Runner) openWith(ctx context.Context, o *opening, in Input) (err error) {
+	switch {
+	case in.Cue != nil:
+		o.entries = append(o.entries, *in.Cue)
+	case !in.Resume:
+		if !in.Fits {
+			err = r.CheckFits(ctx, o.snapshot.Conversation, in.Message)
+		}
+		o.entries = append(o.entries, continuo.Entry{Role: continuo.User, Content: in.Message})
+	case len(o.entries) > 0 && !o.entries[0].Hidden: // the turn continues from the results
+	default:
+		if o.newest, err = r.newest(ctx, o.snapshot); err != nil {
+			return err
+		}
+		if o.newest.Role == continuo.Assistant && !window.IsFailedAttempt(o.newest) { // otherwise the model is asked again: there was no output
+			o.entries = append(o.entries, continuo.Entry{Role: continuo.System, PartType: continuo.PartResume, Content: continuo.Text(strings.TrimSpace(resumeNote))})
+		}
+	}
+	return err
+}
+
+// newest reads the conversation's newest entry that is not hidden.
+func (r *Runner) newest(ctx context.Context, snapshot *continuo.Snapshot) (*continuo.Entry, error) {
+	for entry, err := range r.Log.Read(ctx, snapshot.Conversation, continuo.Range{Backward: true, Snapshot: snapshot}) {
+		if err != nil || !entry.Hidden {
+			return &entry, err
+		}
+	}
+	return nil, fmt.Errorf("%w: there is nothing to resume in an empty conversation", continuo.ErrInvalid)
+}
+
+// The number of entries that a turn reads at its beginning: what its view can show and a few more, which the view leaves
+// out; mostEntries where the view has no limit on messages.
+const (
+	entriesLeftOut = 8
+	mostEntries    = 128
+)
+
+// entriesShown bounds how many entries a request reads with one query.
+func (r *Runner) entriesShown() int {
+	if most := r.View.MaxMessages(); most > 0 {
+		return min(most+entriesLeftOut, mostEntries)
+	}
+	return mostEntries / 2
+}
+
+// tagged sets the turn's fields on its entries.
+func tagged(entries []continuo.Entry, turn *continuo.Turn, in Input) []continuo.Entry {
+	for i := range entries {
+		entries[i].Mode, entries[i].AgentID = in.Mode, in.AgentID
+		tag(&entries[i], turn, in.Author)
+	}
+	return entries
+}
+
+// begin takes the conversation's lease for a new turn. Open returns what the turn appends in the same commit, nil for
+// nothing. It is called again when a turn whose process is gone was closed first.
+func (k *Keeper) begin(ctx context.Context, turn continuo.Turn, open func(*continuo.Turn) (*opening, error)) (*Journal, error) {
+	if turn.ConversationID == "" {
+		return nil, fmt.Errorf("begin a turn: %w: it names no conversation", continuo.ErrInvalid)
+	}
+	if turn.ID == "" {
+		turn.ID = k.options.Log.NewID("turn")
+	}
+	turn.Owner = k.options.Owner
+	k.mu.Lock()
+	if _, runs := k.journals[turn.ID]; runs {
+		k.mu.Unlock()
+		return nil, fmt.Errorf("begin a turn: %w", continuo.ErrExists)
+	}
+	k.journals[turn.ID] = nil
+	k.mu.Unlock()
+	j, err := k.commitBegin(ctx, turn, open)
+	var busy *continuo.BusyError
+	if errors.As(err, &busy) && k.abandoned(busy.Turn) {
+		if _, err = k.Recover(ctx, busy.Turn); err == nil {
+			j, err = k.commitBegin(ctx, turn, open)
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err != nil {
+		delete(k.journals, turn.ID)
+		return nil, fmt.Errorf("begin a turn: %w", err)
+	}
+	k.journals[turn.ID] = j
+	return j, nil
+}
+
+// commitBegin begins a turn in the store and creates its journal.
+func (k *Keeper) commitBegin(ctx context.Context, turn continuo.Turn, open func(*continuo.Turn) (*opening, error)) (*Journal, error) {
+	o, err := open(&turn)
+	if err != nil {
+		return nil, err
+	}
+	var begin *continuo.TurnBegin
+	var told []Event
+	options := continuo.AppendOptions{Begin: func(stored []continuo.Entry) *continuo.TurnBegin {
+		begin = &continuo.TurnBegin{Turn: turn, Lease: k.options.Lease}
+		if o == nil {
+			return begin
+		}
+		begin.Mode, begin.Agent = o.mode, o.agent
+		told = o.started(stored)
+		for i := range told {
+			told[i].ID, told[i].TurnID = int64(i)+1, turn.ID
+			begin.Events = append(begin.Events, encode(&told[i]))
+		}
+		return begin
+	}}
+	var entries []continuo.Entry
+	if o != nil {
+		entries, options.ExpectSeq, options.Snapshot = o.entries, o.at, o.snapshot
+	}
+	started := time.Now()
+	stored, err := k.options.Log.Append(ctx, turn.ConversationID, entries, options)
+	if err != nil {
+		return nil, err
+	}
+	j := newJournal(ctx, k, begin.Begun)
+	if o != nil {
+		j.opened, j.snapshot = true, o.snapshot.With(stored)
+		j.conversation = o.snapshot.Conversation
+		j.measure(StageAppend, time.Since(started))
+	}
+	if len(stored) > 0 {
+		j.through = stored[len(stored)-1].Seq
+	}
+	j.keeper.options.Meter.EventsFlushed(len(told))
+	for _, e := range told {
+		j.observe(e) // counted before readers see it
+	}
+	j.show(told...)
+	return j, nil
+}
