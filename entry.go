@@ -1,6 +1,7 @@
 package continuo
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -35,69 +36,69 @@ const (
 // A caller that appends sets Role and the fields that the role needs. The log sets ID, ConversationID, Seq, CreatedAt
 // (when zero), Chars, Tokens, Tokenizer, Attachments and, for tool results, OutputRef and Output.
 type Entry struct {
-	ID             string
-	ConversationID string
-	Seq            int64 // from 1, without a gap
-	CreatedAt      time.Time
+	ID             string    `json:"id,omitempty"`
+	ConversationID string    `json:"conversation_id,omitempty"`
+	Seq            int64     `json:"seq,omitempty"` // from 1, without a gap
+	CreatedAt      time.Time `json:"created_at,omitzero"`
 
-	Role       Role
-	Content    Content
-	ToolCalls  []ToolCall // assistant only
-	ToolCallID string     // tool only
-	Name       string     // the protocol's name field: the participant
-	Reasoning  *Reasoning
-	Error      *TurnError
+	Role       Role       `json:"role"`
+	Content    Content    `json:"content,omitzero"`
+	ToolCalls  []ToolCall `json:"tool_calls,omitempty"`   // assistant only
+	ToolCallID string     `json:"tool_call_id,omitempty"` // tool only
+	Name       string     `json:"name,omitempty"`         // the protocol's name field: the participant
+	Reasoning  *Reasoning `json:"reasoning,omitempty"`
+	Error      *TurnError `json:"error,omitempty"`
 
-	Mode       Mode
-	RunID      string
-	WorkflowID string
-	NodeID     string
-	AgentID    string
-	TurnID     string
-	Author     *Author
+	Mode       Mode    `json:"mode,omitempty"`
+	RunID      string  `json:"run_id,omitempty"`
+	WorkflowID string  `json:"workflow_id,omitempty"`
+	NodeID     string  `json:"node_id,omitempty"`
+	AgentID    string  `json:"agent_id,omitempty"`
+	TurnID     string  `json:"turn_id,omitempty"`
+	Author     *Author `json:"author,omitempty"`
 
 	// Hidden marks an entry that is shown to people only. In JSON it is include_in_context: false.
-	Hidden bool
+	Hidden bool `json:"-"`
 
-	PartType    string
-	ToolName    string
-	Outcome     string // one line about the tool's effect, such as "Read config.yml"
-	DurationMS  int64
-	IsCollapsed bool
-	Widget      json.RawMessage
+	PartType    string          `json:"part_type,omitempty"`
+	ToolName    string          `json:"tool_name,omitempty"`
+	Outcome     string          `json:"outcome,omitempty"` // one line about the tool's effect, such as "Read config.yml"
+	DurationMS  int64           `json:"duration_ms,omitempty"`
+	IsCollapsed bool            `json:"is_collapsed,omitempty"`
+	Widget      json.RawMessage `json:"widget,omitempty"`
 
 	// OutputRef is the alias path of the complete tool output, or of the inputs of a run or the outputs of its step
 	// ([InputsRef], [StepRef]).
-	OutputRef string
+	OutputRef string `json:"output_ref,omitempty"`
 	// Output names the object that holds a tool output that is too large for its entry; Content is then a preview of
 	// it. Nil when Content is complete.
-	Output *Output
+	Output *Output `json:"output,omitempty"`
 	// Attachments names the objects that hold parts of the content that are not text and too large for the entry, in
 	// the order of the parts; Content has placeholders for them. Nil when Content is complete.
-	Attachments []Attachment
+	Attachments []Attachment `json:"attachments,omitempty"`
 
 	// Chars counts Unicode characters, Tokens tokens of the content and the calls; Tokenizer names the encoding used
 	// for Tokens. They are counted once, at append; where Content is a preview, they count the preview.
-	Chars     int
-	Tokens    int
-	Tokenizer string
+	Chars     int    `json:"chars,omitempty"`
+	Tokens    int    `json:"tokens,omitempty"`
+	Tokenizer string `json:"tokenizer,omitempty"`
 
 	// Round describes the model request that produced an assistant entry; nil for entries that no turn made.
-	Round *Round
+	Round *Round `json:"round,omitempty"`
 	// RunEvent is an event of a workflow's run; nil for every other entry.
-	RunEvent *RunEvent
+	RunEvent *RunEvent `json:"run_event,omitempty"`
 	// TaskEvent is an event of a delegated task; nil for every other entry.
-	TaskEvent *TaskEvent
+	TaskEvent *TaskEvent `json:"task_event,omitempty"`
 	// Summary says which entries the content summarizes; nil for every other entry.
-	Summary *Summary
+	Summary *Summary `json:"summary,omitempty"`
 	// Vendor holds a provider's opaque data under the provider's name; only that provider's package reads it.
-	Vendor map[string]json.RawMessage
+	Vendor map[string]json.RawMessage `json:"vendor,omitempty"`
 	// Repairs lists the rules by which an import changed this entry.
-	Repairs []string
+	Repairs []string `json:"repairs,omitempty"`
 	// Redacted is set when a person removed the entry's content; nil otherwise.
-	Redacted *Redaction
+	Redacted *Redaction `json:"redacted,omitempty"`
 	// Extra holds received fields that Continuo does not know, as one JSON object.
-	Extra json.RawMessage
+	Extra json.RawMessage `json:"extra,omitempty"`
 }
 
 // Reasoning is a model's reasoning text. Signature is the provider's opaque signature of it, which must be returned to
@@ -187,88 +188,37 @@ type PartialToolCall struct {
 	Arguments string `json:"arguments"`
 }
 
-// entryJSON is the stored and served form of an Entry. Absent means default.
-type entryJSON struct {
-	ID               string                     `json:"id,omitempty"`
-	ConversationID   string                     `json:"conversation_id,omitempty"`
-	Seq              int64                      `json:"seq,omitempty"`
-	CreatedAt        time.Time                  `json:"created_at,omitzero"`
-	Role             Role                       `json:"role"`
-	Content          Content                    `json:"content,omitzero"`
-	ToolCalls        []ToolCall                 `json:"tool_calls,omitempty"`
-	ToolCallID       string                     `json:"tool_call_id,omitempty"`
-	Name             string                     `json:"name,omitempty"`
-	Reasoning        *Reasoning                 `json:"reasoning,omitempty"`
-	Error            *TurnError                 `json:"error,omitempty"`
-	Mode             Mode                       `json:"mode,omitempty"`
-	RunID            string                     `json:"run_id,omitempty"`
-	WorkflowID       string                     `json:"workflow_id,omitempty"`
-	NodeID           string                     `json:"node_id,omitempty"`
-	AgentID          string                     `json:"agent_id,omitempty"`
-	TurnID           string                     `json:"turn_id,omitempty"`
-	Author           *Author                    `json:"author,omitempty"`
-	IncludeInContext *bool                      `json:"include_in_context,omitempty"`
-	PartType         string                     `json:"part_type,omitempty"`
-	ToolName         string                     `json:"tool_name,omitempty"`
-	Outcome          string                     `json:"outcome,omitempty"`
-	DurationMS       int64                      `json:"duration_ms,omitempty"`
-	IsCollapsed      bool                       `json:"is_collapsed,omitempty"`
-	Widget           json.RawMessage            `json:"widget,omitempty"`
-	OutputRef        string                     `json:"output_ref,omitempty"`
-	Output           *Output                    `json:"output,omitempty"`
-	Attachments      []Attachment               `json:"attachments,omitempty"`
-	Chars            int                        `json:"chars,omitempty"`
-	Tokens           int                        `json:"tokens,omitempty"`
-	Tokenizer        string                     `json:"tokenizer,omitempty"`
-	Round            *Round                     `json:"round,omitempty"`
-	RunEvent         *RunEvent                  `json:"run_event,omitempty"`
-	TaskEvent        *TaskEvent                 `json:"task_event,omitempty"`
-	Summary          *Summary                   `json:"summary,omitempty"`
-	Vendor           map[string]json.RawMessage `json:"vendor,omitempty"`
-	Repairs          []string                   `json:"repairs,omitempty"`
-	Redacted         *Redaction                 `json:"redacted,omitempty"`
-	Extra            json.RawMessage            `json:"extra,omitempty"`
-}
+// plainEntry is an Entry whose JSON is that of its fields.
+type plainEntry Entry
 
 // MarshalJSON writes the snake_case form without defaults.
 func (e Entry) MarshalJSON() ([]byte, error) {
-	wire := entryJSON{
-		ID: e.ID, ConversationID: e.ConversationID, Seq: e.Seq, CreatedAt: e.CreatedAt,
-		Role: e.Role, Content: e.Content, ToolCalls: e.ToolCalls, ToolCallID: e.ToolCallID, Name: e.Name,
-		Reasoning: e.Reasoning, Error: e.Error,
-		Mode: e.Mode, RunID: e.RunID, WorkflowID: e.WorkflowID, NodeID: e.NodeID, AgentID: e.AgentID,
-		TurnID: e.TurnID, Author: e.Author,
-		PartType: e.PartType, ToolName: e.ToolName, Outcome: e.Outcome, DurationMS: e.DurationMS,
-		IsCollapsed: e.IsCollapsed, Widget: e.Widget, OutputRef: e.OutputRef, Output: e.Output, Attachments: e.Attachments,
-		Chars: e.Chars, Tokens: e.Tokens, Tokenizer: e.Tokenizer,
-		Round: e.Round, RunEvent: e.RunEvent, TaskEvent: e.TaskEvent, Summary: e.Summary, Vendor: e.Vendor, Repairs: e.Repairs, Redacted: e.Redacted, Extra: e.Extra,
+	if !e.Hidden {
+		return rawjson.Marshal(plainEntry(e))
 	}
-	if e.Hidden {
-		included := false
-		wire.IncludeInContext = &included
-	}
-	return rawjson.Marshal(wire)
+	return rawjson.Marshal(struct {
+		plainEntry
+		IncludeInContext bool `json:"include_in_context"`
+	}{plainEntry: plainEntry(e)})
 }
 
 // UnmarshalJSON reads the snake_case form and ignores unknown keys; package interchange, which reads foreign files,
 // keeps those in Extra.
 func (e *Entry) UnmarshalJSON(data []byte) error {
-	var wire entryJSON
-	if err := json.Unmarshal(data, &wire); err != nil {
+	var read plainEntry
+	if err := json.Unmarshal(data, &read); err != nil {
 		return fmt.Errorf("entry: %w", err)
 	}
-	*e = Entry{
-		ID: wire.ID, ConversationID: wire.ConversationID, Seq: wire.Seq, CreatedAt: wire.CreatedAt,
-		Role: wire.Role, Content: wire.Content, ToolCalls: wire.ToolCalls, ToolCallID: wire.ToolCallID,
-		Name: wire.Name, Reasoning: wire.Reasoning, Error: wire.Error,
-		Mode: wire.Mode, RunID: wire.RunID, WorkflowID: wire.WorkflowID, NodeID: wire.NodeID,
-		AgentID: wire.AgentID, TurnID: wire.TurnID, Author: wire.Author,
-		Hidden:   wire.IncludeInContext != nil && !*wire.IncludeInContext,
-		PartType: wire.PartType, ToolName: wire.ToolName, Outcome: wire.Outcome, DurationMS: wire.DurationMS,
-		IsCollapsed: wire.IsCollapsed, Widget: wire.Widget, OutputRef: wire.OutputRef, Output: wire.Output, Attachments: wire.Attachments,
-		Chars: wire.Chars, Tokens: wire.Tokens, Tokenizer: wire.Tokenizer,
-		Round: wire.Round, RunEvent: wire.RunEvent, TaskEvent: wire.TaskEvent, Summary: wire.Summary, Vendor: wire.Vendor, Repairs: wire.Repairs, Redacted: wire.Redacted, Extra: wire.Extra,
+	var more struct {
+		IncludeInContext *bool `json:"include_in_context"`
 	}
+	if bytes.Contains(data, []byte("include_in_context")) {
+		if err := json.Unmarshal(data, &more); err != nil {
+			return fmt.Errorf("entry: %w", err)
+		}
+	}
+	read.Hidden = more.IncludeInContext != nil && !*more.IncludeInContext
+	*e = Entry(read)
 	return nil
 }
 
