@@ -126,3 +126,15 @@ func (cat *Catalog) agent(id string) (Agent, error) {
 	}
 	return found, nil
 }
+
+// Upstream is a model with its request options.
+type Upstream struct {
+	Model           model.Model
+	MaxOutputTokens int      // 0: the provider's default
+	Temperature     *float64 // nil: the provider's default
+	// Speaker handles the model's dialect. Default: the protocol as it is.
+	Speaker *model.Speaker
+	// Fallback names the model that is used when this one fails before it has produced output; the fallback's own
+	// fallback is not used. Default none.
+	Fallback string
+}

@@ -3,16 +3,12 @@ package engine
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
-	"regexp"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
@@ -31,7 +27,6 @@ type Turns struct {
 	life    *lifecycle
 	lanes   lanes
 	asked   askedTurns
-	quota   quota
 }
 
 // turnsOptions configures Turns.
@@ -40,20 +35,20 @@ type turnsOptions struct {
 	// TakeUp decides on a turn whose process is gone.
 	TakeUp func(ctx context.Context, seen continuo.Turn) (turn.Fate, error)
 	// Before is called when a turn has its conversation's lease, before its input is appended.
-	Before   func(journal *turn.Journal, runner *turn.Runner, input turn.Input)
-	Wait     time.Duration // for other turns of the conversation
-	MaxTurns int           // of a project; 0: no bound
-	Logger   *slog.Logger
-	LogText  bool
-	Tracer   trace.Tracer
+	Before  func(journal *turn.Journal, runner *turn.Runner, input turn.Input)
+	Wait    time.Duration // for other turns of the conversation
+	Logger  *slog.Logger
+	LogText bool
+	Tracer  trace.Tracer
 }
 
-func newTurns(log *continuo.Log, catalog *Catalog, metrics *Metrics, options turnsOptions) *Turns {
-	ts := &Turns{log: log, catalog: catalog, metrics: metrics, options: options, life: newLifecycle(), quota: quota{most: options.MaxTurns}}
+// newTurns makes Turns, and the keeper of their turns.
+func newTurns(log *continuo.Log, catalog *Catalog, life *lifecycle, metrics *Metrics, options turnsOptions) (*Turns, *turn.Keeper) {
+	ts := &Turns{log: log, catalog: catalog, metrics: metrics, options: options, life: life}
 	keeping := options.Keeper
 	keeping.Log, keeping.Observe, keeping.Meter, keeping.TakeUp = log, ts.observe, meter{metrics, options.Tracer}, options.TakeUp
 	ts.keeper = turn.NewKeeper(keeping)
-	return ts
+	return ts, ts.keeper
 }
 
 // ChatRequest is a request to begin a turn.
@@ -175,7 +170,7 @@ func (ts *Turns) prepare(ctx context.Context, request ChatRequest) (OnBusy, erro
 		return "", ErrClosing // before a conversation is created for it
 	}
 	if request.Key == "" { // one with a key may have begun its turn already
-		if err := ts.quota.room(ctx, request.Scope.ProjectID); err != nil {
+		if err := ts.life.quota.room(ctx, request.Scope.ProjectID); err != nil {
 			return "", err
 		}
 	}
@@ -185,8 +180,6 @@ func (ts *Turns) prepare(ctx context.Context, request ChatRequest) (OnBusy, erro
 	}
 	return policy, ts.catalog.runner(chosen).CheckFits(ctx, continuo.Conversation{ProjectID: request.Scope.ProjectID}, request.Message)
 }
-
-var ownID = regexp.MustCompile(`^conv_[0-9a-f]{32}$`)
 
 // session finds the conversation of a request or creates it, and checks that it takes messages.
 func (ts *Turns) session(ctx context.Context, request ChatRequest) (continuo.Conversation, error) {
@@ -248,43 +241,12 @@ func (ts *Turns) claim(ctx context.Context, conversation continuo.Conversation, 
 	return continuo.Conversation{}, fmt.Errorf("session %q: %w: choose another session_id", cmp.Or(conversation.Key, conversation.ID), continuo.ErrOtherUser)
 }
 
-// onceKey is the key of a conversation that an idempotency key creates; idempotency keys are separate per user.
-func onceKey(scope continuo.Scope, key string) string {
-	if scope.UserID != "" {
-		key += "\n" + scope.UserID // no key and no user id has a line end
-	}
-	return "once-" + hashOf(key)
-}
-
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:16])
-}
-
 // checkMessage refuses an empty message.
 func checkMessage(message continuo.Content) error {
 	if message.IsBlank() {
 		return fmt.Errorf("%w: the message says nothing that can be seen; write some text", continuo.ErrInvalid)
 	}
 	return nil
-}
-
-// titleOf makes a title from the first line of a message, without control characters.
-func titleOf(message continuo.Content) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(message.String()), "\n")
-	return shorten(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, line), 60)
-}
-
-func shorten(text string, limit int) string {
-	if utf8.RuneCountInString(text) <= limit {
-		return text
-	}
-	return string([]rune(text)[:limit-1]) + "…"
 }
 
 // turnContext returns the context of a turn: the caller's, or for a detached turn one that only the engine's shutdown

@@ -29,18 +29,24 @@ const (
 type Contexts struct {
 	log     *continuo.Log
 	catalog *Catalog
-	readers readers
+	readers Readers
 }
 
-// readers resolve the readers that are roles of crews and steps of runs.
-type readers struct {
-	role func(ctx context.Context, conversation continuo.Conversation, crewID, role string, at int64) (resolvedTurn, error)
-	step func(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (resolvedTurn, error)
+// Readers resolve the readers that are roles of crews and steps of runs.
+type Readers struct {
+	Role func(ctx context.Context, conversation continuo.Conversation, crewID, role string, at int64) (resolvedTurn, error)
+	Step func(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (resolvedTurn, error)
 }
 
 func newContexts(log *continuo.Log, catalog *Catalog) *Contexts {
 	return &Contexts{log: log, catalog: catalog}
 }
+
+// setReaders sets the readers, which are made after the Contexts that they use.
+func (cx *Contexts) setReaders(resolve Readers) { cx.readers = resolve }
+
+// RoleView is the prefix of a role's name in the name of its view.
+const RoleView = "role:"
 
 // ContextRequest selects the context to build: what a reader of a conversation sees.
 type ContextRequest struct {
@@ -156,10 +162,10 @@ func usualFormat(view string) Format {
 // chooseReader resolves the reader: a role of a crew, or the agent and model that would answer the next message.
 func (cx *Contexts) chooseReader(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (resolvedTurn, error) {
 	if role, ok := strings.CutPrefix(request.View, RoleView); ok {
-		return cx.readers.role(ctx, conversation, request.Crew, role, at)
+		return cx.readers.Role(ctx, conversation, request.Crew, role, at)
 	}
 	if request.RunID != "" {
-		return cx.readers.step(ctx, conversation, request, at)
+		return cx.readers.Step(ctx, conversation, request, at)
 	}
 	mode, agent := modeAndAgent(conversation, "", request.AgentID)
 	return cx.catalog.resolve(turnChoice{mode: mode, agent: agent, model: request.Model, viewName: request.View, usualView: request.UsualView})

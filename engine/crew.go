@@ -22,6 +22,7 @@ type Crews struct {
 	summaries *summaries
 	turns     *Turns
 	contexts  *Contexts
+	life      *lifecycle
 	driver    *durable.Driver
 	metrics   *Metrics
 	options   crewsOptions
@@ -40,11 +41,13 @@ type crewsOptions struct {
 }
 
 func newCrews(
-	log *continuo.Log, catalog *Catalog, summaries *summaries, turns *Turns, contexts *Contexts, driver *durable.Driver, metrics *Metrics, options crewsOptions,
+	log *continuo.Log, catalog *Catalog, summaries *summaries, turns *Turns, contexts *Contexts, life *lifecycle,
+	driver *durable.Driver, metrics *Metrics, options crewsOptions,
 ) *Crews {
 	options.Defaults = options.Defaults.orDefaults()
 	return &Crews{
-		log: log, catalog: catalog, summaries: summaries, turns: turns, contexts: contexts, driver: driver, metrics: metrics, options: options,
+		log: log, catalog: catalog, summaries: summaries, turns: turns, contexts: contexts, life: life,
+		driver: driver, metrics: metrics, options: options,
 		sessions: sessionPool{options: options.Defaults, logger: options.Logger, metrics: metrics},
 	}
 }
@@ -142,7 +145,7 @@ func (cs *Crews) Say(ctx context.Context, request CrewMessage) (*CrewStatus, err
 	if err := cs.checkShowable(ctx, found, request); err != nil {
 		return nil, err
 	}
-	if cs.turns.life.isClosed() {
+	if cs.life.isClosed() {
 		return nil, ErrClosing // before the message is appended
 	}
 	conversation, err := cs.turns.session(ctx, ChatRequest{Scope: request.Scope, UserID: request.UserID, SessionID: request.session(), Message: request.Message})

@@ -21,6 +21,12 @@ func (s *sessionPool) endProcess(sp *roleSpeaker, why string) {
 	s.metrics.roleEnded(why)
 }
 
+// checkSessions checks the programs of roles once.
+func (cs *Crews) checkSessions(ctx context.Context) { cs.sessions.check(ctx) }
+
+// closeSessions ends the programs of roles.
+func (cs *Crews) closeSessions() { cs.sessions.close() }
+
 // WatchRoles checks the programs of roles at every interval, until ctx is done. [Engine.Watch] does so too.
 func (cs *Crews) WatchRoles(ctx context.Context, interval time.Duration) {
 	ticker := time.NewTicker(interval)

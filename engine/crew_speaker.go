@@ -224,11 +224,6 @@ func (s *sessionPool) recordPass(key speakerKey, from, to int64) {
 	}
 }
 
-// isOurs reports whether a turn failed because a client stopped it, or a Continuo process ended.
-func isOurs(reason continuo.FailureReason) bool {
-	return reason == continuo.ReasonInterrupted || reason == continuo.ReasonCancelled
-}
-
 // maxCooldowns bounds how often a role's cooldown doubles.
 const maxCooldowns = 3
 

@@ -15,9 +15,6 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// RoleView is the prefix of a role's name in the name of its view.
-const RoleView = "role:"
-
 // chooseRole resolves what a role's turns use, without the role's view.
 func (cs *Crews) chooseRole(role *crew.Role) (resolvedTurn, error) {
 	name := role.Connector

@@ -10,8 +10,10 @@ import (
 // ErrClosing says that the program is ending.
 var ErrClosing = durable.ErrClosing
 
-// lifecycle knows whether work may begin or continue.
+// lifecycle knows whether work may begin or continue, and counts the turns of projects.
 type lifecycle struct {
+	quota quota // of turns
+
 	mu     sync.Mutex
 	closed bool           // no turn may begin
 	turns  sync.WaitGroup // including those that wait in a lane
@@ -21,8 +23,9 @@ type lifecycle struct {
 	end               context.CancelCauseFunc
 }
 
-func newLifecycle() *lifecycle {
-	l := &lifecycle{}
+// newLifecycle bounds the turns of a project; 0 is no bound.
+func newLifecycle(maxTurns int) *lifecycle {
+	l := &lifecycle{quota: quota{most: maxTurns}}
 	l.draining, l.stop = context.WithCancel(context.Background())
 	l.closing, l.end = context.WithCancelCause(context.Background())
 	return l
@@ -36,6 +39,9 @@ func (l *lifecycle) drain() {
 	l.stop()
 }
 
+// wait waits until no turn runs or waits.
+func (l *lifecycle) wait() { l.turns.Wait() }
+
 // isClosed reports whether no more turns may begin.
 func (l *lifecycle) isClosed() bool {
 	l.mu.Lock()
@@ -43,15 +49,15 @@ func (l *lifecycle) isClosed() bool {
 	return l.closed
 }
 
-// admit counts a turn of a project, unless nothing may begin or the project has as many turns as its quota; dismiss
+// admit counts a turn of a project, unless nothing may begin or the project has as many turns as it may; dismiss
 // ends the count.
-func (l *lifecycle) admit(turns *quota, project string) error {
+func (l *lifecycle) admit(project string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return ErrClosing
 	}
-	if err := turns.enter(project); err != nil {
+	if err := l.quota.enter(project); err != nil {
 		return err
 	}
 	l.turns.Add(1)
@@ -59,7 +65,7 @@ func (l *lifecycle) admit(turns *quota, project string) error {
 }
 
 // dismiss ends the count of a turn.
-func (l *lifecycle) dismiss(turns *quota, project string) {
-	turns.leave(project)
+func (l *lifecycle) dismiss(project string) {
+	l.quota.leave(project)
 	l.turns.Done()
 }

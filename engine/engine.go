@@ -19,7 +19,6 @@ import (
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/durable"
 	"github.com/continuo-log/continuo/internal/secret"
-	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/tool"
@@ -41,10 +40,13 @@ type Engine struct {
 	Runs          *Runs
 	Crews         *Crews
 	Tasks         *Tasks
+	// Summaries makes the summaries that views and roles need.
+	Summaries *summaries
 
-	logger    *slog.Logger
-	summaries *summaries
-	driver    *durable.Driver // of workflows and crews
+	logger *slog.Logger
+	life   *lifecycle
+	keeper *turn.Keeper
+	driver *durable.Driver // of workflows and crews
 }
 
 // Options configures an Engine.
@@ -102,20 +104,8 @@ type Options struct {
 	Tracer trace.Tracer
 }
 
-// Upstream is a model with its request options.
-type Upstream struct {
-	Model           model.Model
-	MaxOutputTokens int      // 0: the provider's default
-	Temperature     *float64 // nil: the provider's default
-	// Speaker handles the model's dialect. Default: the protocol as it is.
-	Speaker *model.Speaker
-	// Fallback names the model that is used when this one fails before it has produced output; the fallback's own
-	// fallback is not used. Default none.
-	Fallback string
-}
-
 // New makes an engine over a log. Metrics may be nil.
-func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) {
+func New(log *continuo.Log, options Options, m *Metrics) (*Engine, error) {
 	if options.Redact == nil {
 		options.Redact = secret.Text
 	}
@@ -126,17 +116,17 @@ func New(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) 
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	if metrics == nil {
-		metrics = NewMetrics(nil)
+	if m == nil {
+		m = NewMetrics(nil)
 	}
 	if options.Tracer == nil {
 		options.Tracer = noop.Tracer{}
 	}
-	return compose(log, options, metrics)
+	return compose(log, options, m)
 }
 
 // compose makes the features; each has those below it.
-func compose(log *continuo.Log, options Options, metrics *Metrics) (*Engine, error) {
+func compose(log *continuo.Log, options Options, m *Metrics) (*Engine, error) {
 	catalog, err := newCatalog(log, catalogOptions{
 		Models: options.Models, Default: options.Default, Views: options.Views, Prompts: options.Prompts, Tools: options.Tools,
 		Policy: options.Policy, Agents: options.Agents, Limits: options.Limits, Handoff: options.Handoff,
@@ -147,33 +137,33 @@ func compose(log *continuo.Log, options Options, metrics *Metrics) (*Engine, err
 	if _, err := catalog.upstream(options.Summarizer); err != nil {
 		return nil, fmt.Errorf("engine: the summarizer: %w", err)
 	}
-	e := &Engine{Log: log, Catalog: catalog, logger: options.Logger}
-	e.summaries = newSummaries(log, catalog, metrics, summaryOptions{Summarizer: options.Summarizer, Logger: options.Logger, LogText: options.LogText})
+	e := &Engine{Log: log, Catalog: catalog, logger: options.Logger, life: newLifecycle(options.MaxTurns)}
+	e.Summaries = newSummaries(log, catalog, m, summaryOptions{Summarizer: options.Summarizer, Logger: options.Logger, LogText: options.LogText})
 	takeUp := func(ctx context.Context, seen continuo.Turn) (turn.Fate, error) { return e.Tasks.takeUp(ctx, seen) }
-	e.Turns = newTurns(log, catalog, metrics, turnsOptions{
-		Keeper: options.Turns, TakeUp: takeUp, Before: e.summaries.summarizeFirst, Wait: options.Wait, MaxTurns: options.MaxTurns,
+	e.Turns, e.keeper = newTurns(log, catalog, e.life, m, turnsOptions{
+		Keeper: options.Turns, TakeUp: takeUp, Before: e.Summaries.summarizeFirst, Wait: options.Wait,
 		Logger: options.Logger, LogText: options.LogText, Tracer: options.Tracer,
 	})
 	e.driver = durable.New(durable.Options{
-		Log: log, Keeper: e.Turns.keeper, Open: e.openRun, Follow: e.Turns.Follow, IsTransient: isTransient, Working: metrics.RunDriven,
+		Log: log, Keeper: e.keeper, Open: e.openRun, Follow: e.Turns.Follow, IsTransient: isTransient, Working: m.RunDriven,
 		Redact: options.Redact, Wait: options.Wait, StepPause: options.StepPause, Logger: options.Logger,
-		Draining: e.Turns.life.draining, Closing: e.Turns.life.closing,
+		Draining: e.life.draining, Closing: e.life.closing,
 	})
 	e.Contexts = newContexts(log, catalog)
-	e.Runs = newRuns(log, catalog, e.Turns, e.driver, metrics, runsOptions{
+	e.Runs = newRuns(log, catalog, e.Turns, e.life, e.keeper, e.driver, m, runsOptions{
 		Workflows: options.Workflows, Wait: options.Wait, Logger: options.Logger, LogText: options.LogText,
 	})
-	e.Crews = newCrews(log, catalog, e.summaries, e.Turns, e.Contexts, e.driver, metrics, crewsOptions{
+	e.Crews = newCrews(log, catalog, e.Summaries, e.Turns, e.Contexts, e.life, e.driver, m, crewsOptions{
 		Crews: options.Crews, Defaults: options.CrewDefaults, Wait: options.Wait, Redact: options.Redact, Logger: options.Logger, LogText: options.LogText,
 	})
-	e.Contexts.readers = readers{role: e.Crews.chooseRoleAt, step: e.Runs.chooseStepAt}
-	e.Tasks = newTasks(log, catalog, e.Turns, metrics, tasksOptions{
+	e.Contexts.setReaders(Readers{Role: e.Crews.chooseRoleAt, Step: e.Runs.chooseStepAt})
+	e.Tasks = newTasks(log, catalog, e.Turns, e.life, e.keeper, m, tasksOptions{
 		Handoff: options.Handoff, MaxAgents: options.MaxAgents, AgentTimeout: options.AgentTimeout, TakeUp: options.TakeUp,
 		Logger: options.Logger, LogText: options.LogText, Tracer: options.Tracer,
 	})
 	e.Conversations = newConversations(log, conversationsOptions{
 		Archivist: options.Archivist, Logger: options.Logger, LogText: options.LogText,
-		Searched: func(ctx context.Context, took time.Duration) { metrics.Stage(ctx, StageSearch, took) },
+		Searched: func(ctx context.Context, took time.Duration) { m.Stage(ctx, StageSearch, took) },
 	})
 	return e, nil
 }
@@ -188,11 +178,11 @@ func (e *Engine) openRun(run continuo.Run) durable.Execution {
 
 // Drain stops new work: turns and runs are refused with ErrClosing, runs stop between their steps, and readers of
 // runs without a running turn get ErrClosing. Close does it too.
-func (e *Engine) Drain() { e.Turns.life.drain() }
+func (e *Engine) Drain() { e.life.drain() }
 
 // Draining is a context that ends when the engine begins nothing more, so that goroutines that only wait or watch can
 // end.
-func (e *Engine) Draining() context.Context { return e.Turns.life.draining }
+func (e *Engine) Draining() context.Context { return e.life.draining }
 
 // Close waits for running turns until ctx is done, then interrupts them: each ends with an entry that says so. It
 // returns when the last one has ended. It may be called twice.
@@ -200,17 +190,17 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.Drain()
 	done := make(chan struct{})
 	go func() {
-		e.Turns.life.turns.Wait()
+		e.life.wait()
 		e.driver.Wait()
 		close(done)
 	}()
-	defer e.Crews.sessions.close()
+	defer e.Crews.closeSessions()
 	select {
 	case <-done:
-		e.Turns.life.end(turn.ErrInterrupted)
+		e.life.end(turn.ErrInterrupted)
 		return nil
 	case <-ctx.Done():
-		e.Turns.life.end(turn.ErrInterrupted)
+		e.life.end(turn.ErrInterrupted)
 		<-done
 		return nil
 	}
@@ -219,7 +209,7 @@ func (e *Engine) Close(ctx context.Context) error {
 // RunExclusive runs a function that only one process of those with the same store may run at a time: see
 // [turn.Keeper.RunExclusive].
 func (e *Engine) RunExclusive(ctx context.Context, name string, elsewhere func(owner string), do func(ctx context.Context) error) error {
-	return e.Turns.keeper.RunExclusive(ctx, name, elsewhere, do)
+	return e.keeper.RunExclusive(ctx, name, elsewhere, do)
 }
 
 // Ready reports whether the store answers.

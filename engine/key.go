@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -28,4 +29,26 @@ func TakesMessages(conversation continuo.Conversation) error {
 		return nil
 	}
 	return fmt.Errorf("%w: conversation %s is of the kind %s: messages go to conversations of people only; fork it to go on from there", continuo.ErrInvalid, conversation.ID, conversation.Kind)
+}
+
+// ownID is the form of the ids that the log gives to conversations.
+var ownID = regexp.MustCompile(`^conv_[0-9a-f]{32}$`)
+
+// titleOf makes a title from the first line of a message, without control characters.
+func titleOf(message continuo.Content) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(message.String()), "\n")
+	return shorten(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, line), 60)
+}
+
+// onceKey is the key of a conversation that an idempotency key creates; idempotency keys are separate per user.
+func onceKey(scope continuo.Scope, key string) string {
+	if scope.UserID != "" {
+		key += "\n" + scope.UserID // no key and no user id has a line end
+	}
+	return "once-" + hashOf(key)
 }

@@ -203,6 +203,9 @@ func (m *Metrics) planned(plan *window.Plan) {
 	m.rowsRead.Add(float64(totals.RowsRead))
 }
 
+// extractive is the name of the built-in summarizer.
+const extractive = "extractive"
+
 // summarized counts a summary by its maker: "extractive", or the name of a model.
 func (m *Metrics) summarized(by string) {
 	if by != extractive {

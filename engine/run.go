@@ -23,6 +23,8 @@ type Runs struct {
 	log     *continuo.Log
 	catalog *Catalog
 	turns   *Turns
+	life    *lifecycle
+	keeper  *turn.Keeper
 	driver  *durable.Driver
 	metrics *Metrics
 	options runsOptions
@@ -37,8 +39,10 @@ type runsOptions struct {
 	LogText   bool
 }
 
-func newRuns(log *continuo.Log, catalog *Catalog, turns *Turns, driver *durable.Driver, metrics *Metrics, options runsOptions) *Runs {
-	return &Runs{log: log, catalog: catalog, turns: turns, driver: driver, metrics: metrics, options: options}
+func newRuns(
+	log *continuo.Log, catalog *Catalog, turns *Turns, life *lifecycle, keeper *turn.Keeper, driver *durable.Driver, metrics *Metrics, options runsOptions,
+) *Runs {
+	return &Runs{log: log, catalog: catalog, turns: turns, life: life, keeper: keeper, driver: driver, metrics: metrics, options: options}
 }
 
 // WorkflowSource is the source of workflows. It must be safe for concurrent use.
@@ -115,7 +119,7 @@ func (rs *Runs) Start(ctx context.Context, request RunRequest) (*RunStatus, erro
 	if err != nil {
 		return nil, err
 	}
-	if rs.turns.life.isClosed() {
+	if rs.life.isClosed() {
 		return nil, ErrClosing // before a conversation is created for it
 	}
 	first, err := found.Begin("", request.Message, inputs)

@@ -37,7 +37,7 @@ func (p pendingDecision) String() string {
 // Decide records a person's decision and resumes the run. ErrNotFound says that no decision of that name is
 // pending, ErrInvalid that several are; the first decision counts.
 func (rs *Runs) Decide(ctx context.Context, run continuo.Run, decision RunDecision, detached bool) (*RunStatus, error) {
-	if rs.turns.life.isClosed() {
+	if rs.life.isClosed() {
 		return nil, ErrClosing // before the decision is recorded
 	}
 	status, err := rs.status(ctx, run)
@@ -127,7 +127,7 @@ func (rs *Runs) decideCall(ctx context.Context, run continuo.Run, meant pendingD
 	if found.State != continuo.TurnRunning {
 		return fmt.Errorf("turn %s: %w", found.ID, continuo.ErrNotRunning)
 	}
-	asked, err := rs.turns.keeper.Decide(ctx, found, meant.call.ID, turn.Decision{Allowed: decision.Approved, Reason: decision.Comment})
+	asked, err := rs.keeper.Decide(ctx, found, meant.call.ID, turn.Decision{Allowed: decision.Approved, Reason: decision.Comment})
 	if err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func (rs *Runs) decideCall(ctx context.Context, run continuo.Run, meant pendingD
 func (rs *Runs) awaitDecided(ctx context.Context, running continuo.Turn, asked int64, callID string, approved bool) error {
 	ctx, cancel := context.WithTimeout(ctx, rs.options.Wait)
 	defer cancel()
-	for event, err := range rs.turns.keeper.Follow(ctx, running.ConversationID, running.ID, asked) {
+	for event, err := range rs.keeper.Follow(ctx, running.ConversationID, running.ID, asked) {
 		switch {
 		case ctx.Err() != nil:
 			return nil

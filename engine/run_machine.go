@@ -53,14 +53,6 @@ func orUnsupported(err error) error {
 	return err
 }
 
-// reasonForLog redacts a reason for log events: it may repeat the output of agents and messages of people.
-func reasonForLog(logText bool, reason string) string {
-	if reason == "" || logText {
-		return reason
-	}
-	return "it stands in the conversation"
-}
-
 // Steps returns the steps that are due, which may run in parallel.
 func (r *workflowRun) Steps() []workflow.Step { return r.State.Steps() }
 

@@ -45,7 +45,7 @@ type RunRepair struct {
 // Repair changes a run that failed or was stopped, and resumes it. ErrRunUnderWay, ErrRunWaits and ErrRunOver say
 // that the run is in another state, workflow.ErrNotRepairable that the step is.
 func (rs *Runs) Repair(ctx context.Context, run continuo.Run, repair RunRepair, detached bool) (*RunStatus, error) {
-	if rs.turns.life.isClosed() {
+	if rs.life.isClosed() {
 		return nil, ErrClosing
 	}
 	once := repair.once(run)

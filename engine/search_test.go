@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/continuo-log/continuo/engine/internal/metricstest"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	continuo "github.com/continuo-log/continuo"
@@ -44,7 +46,7 @@ func TestASearchIsMeasuredAndLoggedWithoutItsWords(t *testing.T) {
 		if err != nil || len(result.Items) != 1 {
 			t.Fatalf("%+v, %v", result, err)
 		}
-		if got := values(t, registry, "continuo_stage_seconds"); len(got) != 1 || !strings.HasPrefix(got[0], "search 1 ") {
+		if got := metricstest.Values(t, registry, "continuo_stage_seconds"); len(got) != 1 || !strings.HasPrefix(got[0], "search 1 ") {
 			t.Errorf("measured %q", got)
 		}
 		line := logged.String()

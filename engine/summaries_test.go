@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/continuo-log/continuo/engine/internal/metricstest"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	continuo "github.com/continuo-log/continuo"
@@ -188,7 +190,7 @@ func TestALongChatIsSummarized(t *testing.T) {
 			t.Fatalf("request %d has a marker though every gap has a summary: %s", i, body)
 		}
 	}
-	if made := values(t, s.registry, "continuo_summaries_total"); !slices.Equal(made, []string{fmt.Sprintf("extractive %d", len(summaries))}) {
+	if made := metricstest.Values(t, s.registry, "continuo_summaries_total"); !slices.Equal(made, []string{fmt.Sprintf("extractive %d", len(summaries))}) {
 		t.Errorf("counted %q, there are %d", made, len(summaries))
 	}
 }
@@ -205,7 +207,7 @@ func TestASummaryIsMadeOnce(t *testing.T) {
 	}
 	input := turn.Input{Message: continuo.Text("And now?"), Mode: continuo.ModeChat}
 	for range 3 { // killed each time before its turn began
-		if err := s.summaries.summarizeAhead(t.Context(), conversation.ID, newSumming(t, log, nil).Catalog.runner(chosen), input); err != nil {
+		if err := s.Summaries.summarizeAhead(t.Context(), conversation.ID, newSumming(t, log, nil).Catalog.runner(chosen), input); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -431,7 +433,7 @@ func TestNotesOfARole(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			small := &speaking{name: "small-1", answer: func(context.Context, string) (string, error) { return test.answer, nil }}
 			s := newSumming(t, log, small)
-			entry, err := s.summaries.summarized(t.Context(), conversation, 1, 4, 0, "ann", test.by, 1000)
+			entry, err := s.Summaries.summarized(t.Context(), conversation, 1, 4, 0, "ann", test.by, 1000)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -459,7 +461,7 @@ func TestNotesOfARole(t *testing.T) {
 func TestNotesTakeTheNotesBeforeAlong(t *testing.T) {
 	s := newSumming(t, newSummedLog(), nil)
 	conversation := s.say("tea", "We decided to sell green tea.")
-	entry, err := s.summaries.summarized(t.Context(), conversation, 1, 2, 0, "ann", "", 1000)
+	entry, err := s.Summaries.summarized(t.Context(), conversation, 1, 2, 0, "ann", "", 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -468,12 +470,12 @@ func TestNotesTakeTheNotesBeforeAlong(t *testing.T) {
 	}
 	conversation = s.say("tea", "Agreed: no black tea.")
 	for role, want := range map[string]int{"ann": 2, "ben": 2} {
-		entry, err = s.summaries.summarized(t.Context(), conversation, 1, conversation.LastSeq, 0, role, "", 1000)
+		entry, err = s.Summaries.summarized(t.Context(), conversation, 1, conversation.LastSeq, 0, role, "", 1000)
 		if err != nil || entry.Summary.From != 1 || entry.Summary.Through != conversation.LastSeq || len(entry.Summary.Decisions) != want {
 			t.Errorf("%s: %v, %+v", role, err, entry.Summary)
 		}
 	}
-	if _, err = s.summaries.summarized(t.Context(), conversation, 3, 3, 0, "ben", "", 1000); !errors.Is(err, continuo.ErrNotFound) {
+	if _, err = s.Summaries.summarized(t.Context(), conversation, 3, 3, 0, "ben", "", 1000); !errors.Is(err, continuo.ErrNotFound) {
 		t.Errorf("a range that says nothing: %v", err)
 	}
 }
@@ -492,7 +494,7 @@ func TestWhatCameSinceDoesNotDisplaceTheNotesBefore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSumming(t, newSummedLog(), nil)
 			conversation := s.say("tea", "We decided to sell green tea.")
-			notes, err := s.summaries.summarized(t.Context(), conversation, 1, 2, 0, "ann", "", 1000)
+			notes, err := s.Summaries.summarized(t.Context(), conversation, 1, 2, 0, "ann", "", 1000)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -504,7 +506,7 @@ func TestWhatCameSinceDoesNotDisplaceTheNotesBefore(t *testing.T) {
 				t.Fatal(err)
 			}
 			conversation = s.conversation("tea")
-			entry, err := s.summaries.summarized(t.Context(), conversation, 1, conversation.LastSeq, 3, "ann", "", 1000)
+			entry, err := s.Summaries.summarized(t.Context(), conversation, 1, conversation.LastSeq, 3, "ann", "", 1000)
 			if err != nil {
 				t.Fatal(err)
 			}

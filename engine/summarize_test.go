@@ -71,7 +71,7 @@ func TestATranscriptsModelAnswersInEvents(t *testing.T) {
 		asked = body
 		return "§think: It is short.\n\n§respond: They talked.", nil
 	}}
-	text, err := summarizer{upstream: Upstream{Model: transcript.New(small)}}.Summarize(t.Context(), "$user: hello\n$respond: hi", 100)
+	text, err := newSummarizer(Upstream{Model: transcript.New(small)}, slog.Default()).Summarize(t.Context(), "$user: hello\n$respond: hi", 100)
 	if err != nil || text != "They talked." || !strings.Contains(asked, "How to read and how to answer") {
 		t.Errorf("got %q, %v, asked %s", text, err, asked)
 	}
@@ -159,7 +159,7 @@ func TestAProgramsWordsOnASummaryAreNotLogged(t *testing.T) {
 			options.Logger, options.LogText = slog.New(slog.NewTextHandler(&logged, nil)), logText
 		})
 		conversation := e.talk("tea", 3)
-		if _, err := e.summaries.summarized(t.Context(), conversation, 1, 4, 0, "", "small", 1000); err != nil {
+		if _, err := e.Summaries.summarized(t.Context(), conversation, 1, 4, 0, "", "small", 1000); err != nil {
 			t.Fatal(err)
 		}
 		if line := logged.String(); !strings.Contains(line, "summary_fell_back") || !strings.Contains(line, "upstream") && !logText || strings.Contains(line, "hush-hush") != logText {

@@ -15,9 +15,6 @@ import (
 	"github.com/continuo-log/continuo/task"
 )
 
-// extractive is the name of the built-in summarizer.
-const extractive = "extractive"
-
 // The system messages for summaries of a conversation, and for the notes of a role.
 var (
 	//go:embed summary.md

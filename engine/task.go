@@ -14,6 +14,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/task"
+	"github.com/continuo-log/continuo/turn"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -22,6 +23,8 @@ type Tasks struct {
 	log     *continuo.Log
 	catalog *Catalog
 	turns   *Turns
+	life    *lifecycle
+	keeper  *turn.Keeper
 	metrics *Metrics
 	options tasksOptions
 	agents  quota // of deployed agents
@@ -38,8 +41,10 @@ type tasksOptions struct {
 	Tracer       trace.Tracer
 }
 
-func newTasks(log *continuo.Log, catalog *Catalog, turns *Turns, metrics *Metrics, options tasksOptions) *Tasks {
-	return &Tasks{log: log, catalog: catalog, turns: turns, metrics: metrics, options: options, agents: quota{most: options.MaxAgents}}
+func newTasks(
+	log *continuo.Log, catalog *Catalog, turns *Turns, life *lifecycle, keeper *turn.Keeper, metrics *Metrics, options tasksOptions,
+) *Tasks {
+	return &Tasks{log: log, catalog: catalog, turns: turns, life: life, keeper: keeper, metrics: metrics, options: options, agents: quota{most: options.MaxAgents}}
 }
 
 // TaskRequest is a request to create a task: work for an agent, with the conversation history that explains it.

@@ -47,7 +47,7 @@ func (tk *Tasks) Deploy(ctx context.Context, request DeployRequest) (*DeployedAg
 	if err != nil {
 		return nil, err
 	}
-	if tk.turns.life.isClosed() {
+	if tk.life.isClosed() {
 		return nil, ErrClosing
 	}
 	link := agentLink{TaskID: status.ID, AgentType: cmp.Or(request.Type, chosen.model)}
@@ -150,7 +150,7 @@ func (tk *Tasks) putToWork(ctx context.Context, request DeployRequest, c resolve
 		return tk.worker(c, status.ID, id), input, tk.recordDeployment(ctx, status, order)
 	}
 	reading, stop := context.WithCancel(withSession(ctx, conversation)) // until the work ends, or this process shuts down
-	context.AfterFunc(tk.turns.life.closing, stop)
+	context.AfterFunc(tk.life.closing, stop)
 	chat, err := tk.turns.startTurn(reading, conversation.ProjectID, wanted, Reject, true, begin)
 	if errors.Is(err, continuo.ErrExists) || errors.Is(err, continuo.ErrBusy) { // a concurrent request with the same key was first
 		return id, nil
@@ -258,7 +258,7 @@ func (tk *Tasks) agentOf(ctx context.Context, conversation continuo.Conversation
 		return nil, nil, err
 	}
 	if work.State == continuo.TurnRunning {
-		if work, err = tk.turns.keeper.RecoverIfAbandoned(ctx, work); err != nil {
+		if work, err = tk.keeper.RecoverIfAbandoned(ctx, work); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -266,7 +266,7 @@ func (tk *Tasks) agentOf(ctx context.Context, conversation continuo.Conversation
 	agent.State, err = tk.stateOfWork(ctx, work)
 	switch {
 	case err != nil:
-	case agent.State == TaskRunning && tk.turns.keeper.Abandoned(work):
+	case agent.State == TaskRunning && tk.keeper.Abandoned(work):
 		agent.State, agent.Reason = TaskQueued, leftReason
 	case agent.State == TaskFailed:
 		agent.Reason, err = tk.whyFailed(ctx, work)
@@ -340,7 +340,7 @@ func (tk *Tasks) heard(ctx context.Context, conversation continuo.Conversation) 
 		}
 		partial := ""
 		if work != nil && work.State == continuo.TurnRunning {
-			if partial, err = tk.turns.keeper.Partial(ctx, *work); err != nil {
+			if partial, err = tk.keeper.Partial(ctx, *work); err != nil {
 				return nil, "", err
 			}
 		}
@@ -408,15 +408,15 @@ func (tk *Tasks) Kill(ctx context.Context, scope continuo.Scope, id, reason stri
 	tk.options.Logger.InfoContext(ctx, "agent_killed", attributes...)
 	waiting, cancel := context.WithTimeout(ctx, killPatience)
 	defer cancel()
-	for range tk.turns.keeper.Follow(waiting, work.ConversationID, work.ID, 0) { // until the work has ended
+	for range tk.keeper.Follow(waiting, work.ConversationID, work.ID, 0) { // until the work has ended
 	}
 	return tk.Agent(ctx, scope, id)
 }
 
 // endWork cancels an agent's work, or closes it where its process is gone.
 func (tk *Tasks) endWork(ctx context.Context, work continuo.Turn) error {
-	if tk.turns.keeper.Abandoned(work) {
-		_, err := tk.turns.keeper.Close(ctx, work)
+	if tk.keeper.Abandoned(work) {
+		_, err := tk.keeper.Close(ctx, work)
 		return err
 	}
 	return tk.turns.Cancel(ctx, work)

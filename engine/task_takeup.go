@@ -104,7 +104,7 @@ func (tk *Tasks) takeUpAgent(ctx context.Context, conversation continuo.Conversa
 	if tk.agents.enter(project) != nil {
 		return turn.FateLeft, nil
 	}
-	if tk.turns.life.admit(&tk.turns.quota, project) != nil {
+	if tk.life.admit(project) != nil {
 		tk.agents.leave(project)
 		return turn.FateLeft, nil
 	}
@@ -115,10 +115,10 @@ func (tk *Tasks) takeUpAgent(ctx context.Context, conversation continuo.Conversa
 		works()
 		traced.End()
 		cancel(nil)
-		tk.turns.life.dismiss(&tk.turns.quota, project)
+		tk.life.dismiss(project)
 		tk.agents.leave(project)
 	}
-	taken, err := tk.turns.keeper.TakeUp(turnCtx, seen, maxStarts)
+	taken, err := tk.keeper.TakeUp(turnCtx, seen, maxStarts)
 	if taken == nil {
 		done()
 		return turn.FateTaken, err

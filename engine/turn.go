@@ -22,10 +22,10 @@ type prepareFunc func(ctx context.Context, conversation continuo.Conversation) (
 // startTurn waits until the conversation is free, takes its lease, and runs the turn in a goroutine of its own, so
 // that a caller that returns early does not stop it.
 func (ts *Turns) startTurn(ctx context.Context, project string, wanted continuo.Turn, policy OnBusy, detached bool, begin prepareFunc) (*Chat, error) {
-	if err := ts.quota.room(ctx, project); err != nil {
+	if err := ts.life.quota.room(ctx, project); err != nil {
 		return nil, err
 	}
-	if err := ts.life.admit(&ts.quota, project); err != nil {
+	if err := ts.life.admit(project); err != nil {
 		return nil, err
 	}
 	turnCtx, cancel := ts.turnContext(ctx, detached)
@@ -40,7 +40,7 @@ func (ts *Turns) startTurn(ctx context.Context, project string, wanted continuo.
 		err = ts.whyStopped(turnCtx, err)
 		cancel(nil)
 		ts.asked.remove(wanted.ID)
-		ts.life.dismiss(&ts.quota, project)
+		ts.life.dismiss(project)
 		return nil, err
 	}
 	runs := ts.metrics.TurnRuns()
@@ -50,7 +50,7 @@ func (ts *Turns) startTurn(ctx context.Context, project string, wanted continuo.
 		leave()
 		cancel(nil)
 		ts.asked.remove(wanted.ID)
-		ts.life.dismiss(&ts.quota, project)
+		ts.life.dismiss(project)
 	}
 	runner, input, conversation, err := ts.prepared(journal, begin)
 	if err != nil {

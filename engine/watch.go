@@ -29,7 +29,7 @@ func (e *Engine) Watch(ctx context.Context, interval, keepEvents time.Duration) 
 		} else if resumed > 0 {
 			e.logger.WarnContext(ctx, "runs_resumed", "runs", resumed)
 		}
-		e.Crews.sessions.check(ctx)
+		e.Crews.checkSessions(ctx)
 		if err := e.Turns.prune(ctx, keepEvents); err != nil && ctx.Err() == nil {
 			e.logger.ErrorContext(ctx, "events_not_pruned", "error", err.Error())
 		}
