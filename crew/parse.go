@@ -1,6 +1,7 @@
 package crew
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -8,12 +9,7 @@ import (
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
-const (
-	maxRoles         = 32
-	defaultMaxRounds = 10
-	maxRounds        = 1000
-	maxInterval      = 1000
-)
+const defaultMaxRounds = 10
 
 // Known lists the names that crews may use; with a nil list no name of that kind is valid. Any accepts every name:
 // the crew of a cycle that has begun must remain readable after a connector was removed.
@@ -55,23 +51,31 @@ type reader struct {
 	crew  *Crew
 }
 
+// crewFile is a crew's file.
+type crewFile struct {
+	ID               *yamltree.Node         `key:"id" form:"id" help:"What the crew is called by programs and on the command line. Default: the file's name without .yaml."`
+	Name             yamlform.Value[string] `key:"name" form:"line" help:"What people call it. Default: the id."`
+	Description      yamlform.Value[string] `key:"description" help:"What it is for."`
+	MaxRounds        yamlform.Value[int]    `key:"max_rounds" min:"1" max:"1000" help:"How often each role may have its turn in one cycle. Default: 10."`
+	ReminderInterval yamlform.Value[int]    `key:"reminder_interval" min:"1" max:"1000" help:"After how many of its answers a role is shown its system prompt again. Default: the setting crew.system_reminder_interval."`
+	Summarizer       *yamltree.Node         `key:"summarizer" help:"The model that makes summaries and notes. Default: the built-in extractive summarizer."`
+	Roles            yamlform.Several       `key:"roles" list:"role" min:"1" max:"32" required:"true" help:"The roles, in the order in which they speak."`
+}
+
 func (r *reader) readCrew(root *yamltree.Node) {
-	keys := r.Mapping(root, "a crew", "id", "name", "description", "max_rounds", "reminder_interval", "summarizer", "roles")
+	var file crewFile
+	r.Object(root, "a crew", &file)
 	c := r.crew
-	c.ID = r.ID(keys["id"], root.At, "crew")
-	if c.Name = r.Line(keys["name"], "name"); c.Name == "" {
-		c.Name = c.ID
+	c.ID = r.ID(file.ID, root.At, "crew")
+	c.Name = cmp.Or(file.Name.Is, c.ID)
+	c.Description = file.Description.Is
+	c.MaxRounds = cmp.Or(file.MaxRounds.Is, defaultMaxRounds)
+	c.ReminderInterval = file.ReminderInterval.Is
+	if file.Summarizer != nil {
+		c.Summarizer = r.readModel(file.Summarizer, "summarizer")
 	}
-	c.Description = r.Text(keys["description"], "description")
-	if c.MaxRounds = r.Count(keys["max_rounds"], "max_rounds", maxRounds); c.MaxRounds == 0 {
-		c.MaxRounds = defaultMaxRounds
-	}
-	c.ReminderInterval = r.Count(keys["reminder_interval"], "reminder_interval", maxInterval)
-	if summarizer := keys["summarizer"]; summarizer != nil {
-		c.Summarizer = r.readModel(summarizer, "summarizer")
-	}
-	if roles := keys["roles"]; roles != nil {
-		r.readRoles(roles)
+	if file.Roles.Node != nil {
+		r.readRoles(file.Roles.Node, file.Roles.Most)
 	} else if !root.Has("roles") {
 		r.Complain(root.At, "a crew needs roles; write the key roles with a list below it, such as - {role_name: writer, system_prompt: You write.}")
 	}
@@ -85,15 +89,15 @@ func (r *reader) readModel(v *yamltree.Node, key string) string {
 	return r.Known(v, "model", r.known.Models)
 }
 
-func (r *reader) readRoles(v *yamltree.Node) {
+func (r *reader) readRoles(v *yamltree.Node, most int) {
 	switch {
 	case v.Kind != yamltree.List:
 		r.Complain(v.At, "roles must be a list, each with a role_name and a system_prompt, not %s", v.Kind)
 		return
 	case len(v.Items) == 0:
 		r.Complain(v.At, "there are no roles; write one, such as - {role_name: writer, system_prompt: You write.}")
-	case len(v.Items) > maxRoles:
-		r.Complain(v.Items[maxRoles].At, "there are %d roles, more than the limit of %d", len(v.Items), maxRoles)
+	case len(v.Items) > most:
+		r.Complain(v.Items[most].At, "there are %d roles, more than the limit of %d", len(v.Items), most)
 		return
 	}
 	for _, item := range v.Items {

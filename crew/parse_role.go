@@ -21,10 +21,6 @@ const ConnectorModel = "model"
 const (
 	maxDisplayName  = 64       // characters
 	maxSystemPrompt = 64 << 10 // bytes
-	maxNewest       = 10_000   // messages
-	leastChars      = 1000     // fewer would not hold a reminder and a message
-	leastTokens     = 500      // likewise
-	maxSize         = 1 << 30  // characters or tokens
 	leastTimeout    = time.Second
 	maxTimeout      = 24 * time.Hour
 )
@@ -32,30 +28,49 @@ const (
 // rolePositions are the positions of a role's names in the file.
 type rolePositions struct{ name, display yamltree.Place }
 
-var roleKeys = []string{
-	"role_name", "display_name", "agent_type", "connector", "model", "system_prompt", "is_moderator", "view", "tools", "timeout", "bot_token",
+// roleFile is a role in a crew's file.
+type roleFile struct {
+	Name         *yamltree.Node       `key:"role_name" form:"name" required:"true" help:"By which name the log, programs and the command line know the role. One that is renamed is a new one."`
+	DisplayName  *yamltree.Node       `key:"display_name" form:"label" help:"What people and the other roles call it: one line of at most 64 characters, without brackets and colons. Default: the role_name."`
+	AgentType    *yamltree.Node       `key:"agent_type" form:"label" help:"What kind of agent it is, for people. Default: the connector's name."`
+	Connector    *yamltree.Node       `key:"connector" help:"Who speaks for it: a connector of the settings, or model for one of the settings' models. Default: model."`
+	Model        *yamltree.Node       `key:"model" help:"Which model speaks for it, with connector: model. Default: the settings' default model."`
+	SystemPrompt *yamltree.Node       `key:"system_prompt" required:"true" help:"What the role is to do, at most 64 KiB."`
+	IsModerator  yamlform.Value[bool] `key:"is_moderator" help:"Whether a cycle ends when this role has nothing to add. There may be several. Default: false."`
+	View         *yamltree.Node       `key:"view" form:"kind|view" help:"How much of the talk it is shown: a kind, or a mapping. Default: delta for an agent that remembers, full for others."`
+	Tools        *yamltree.Node       `key:"tools" form:"patterns|policy" help:"Which tools it may use, with connector: model: a list of the only ones, or a policy. It narrows what the project allows."`
+	Timeout      *yamltree.Node       `key:"timeout" form:"duration" help:"How long one of its turns may take, from 1s to 24h, such as 90s or 10m. Default: the setting crew.agent_timeout."`
+	BotToken     *yamltree.Node       `key:"bot_token" form:"variable" help:"${NAME} for the variable of the environment with the token of the role's own Telegram bot. Default: the listener speaks for it."`
+}
+
+// viewFile is a role's view in a crew's file. Fewer characters or tokens would not hold a reminder and a message.
+type viewFile struct {
+	Kind   *yamltree.Node      `key:"kind" form:"kind" help:"delta: what is new. full: everything. window: the newest messages. summary: a summary of the old and the newest messages. memory: its own notes and what is new."`
+	Newest yamlform.Value[int] `key:"newest" min:"1" max:"10000" help:"How many messages a window shows, or stand whole behind a summary. Default: the setting crew.max_conversation_length, or 20 behind a summary."`
+	Chars  yamlform.Value[int] `key:"chars" min:"1000" max:"1073741824" help:"How many characters one turn is shown at most. Default: the setting context.max_chars."`
+	Tokens yamlform.Value[int] `key:"tokens" min:"500" max:"1073741824" help:"How many tokens one turn is shown at most. Default: as the settings and the model say."`
 }
 
 func (r *reader) readRole(v *yamltree.Node) (role Role, at rolePositions, ok bool) {
-	keys := r.Mapping(v, "a role", roleKeys...)
-	if keys == nil {
+	var file roleFile
+	if !r.Object(v, "a role", &file) {
 		return role, at, false
 	}
 	role.Line = v.At.Line
-	role.Name, at.name = r.readRoleName(v, keys["role_name"])
+	role.Name, at.name = r.readRoleName(v, file.Name)
 	role.DisplayName, at.display = role.Name, at.name
-	if display := keys["display_name"]; display != nil {
+	if display := file.DisplayName; display != nil {
 		role.DisplayName, at.display = r.readLabel(display, "display_name"), display.At
 	}
-	r.readConnector(&role, keys)
-	if role.AgentType = role.Connector; keys["agent_type"] != nil {
-		role.AgentType = r.readLabel(keys["agent_type"], "agent_type")
+	r.readConnector(&role, file)
+	if role.AgentType = role.Connector; file.AgentType != nil {
+		role.AgentType = r.readLabel(file.AgentType, "agent_type")
 	}
-	role.SystemPrompt = r.readSystemPrompt(v, keys["system_prompt"])
-	role.IsModerator = r.Bool(keys["is_moderator"], "is_moderator")
-	role.View = r.readView(keys["view"])
-	role.Timeout = r.readTimeout(keys["timeout"])
-	role.BotToken = r.readBotToken(keys["bot_token"])
+	role.SystemPrompt = r.readSystemPrompt(v, file.SystemPrompt)
+	role.IsModerator = file.IsModerator.Is
+	role.View = r.readView(file.View)
+	role.Timeout = r.readTimeout(file.Timeout)
+	role.BotToken = r.readBotToken(file.BotToken)
 	return role, at, true
 }
 
@@ -94,21 +109,21 @@ const labelSigns = "()[]:（）［］：﹙﹚﹕︰"
 
 // readConnector reads a role's connector. Only the connector "model" takes a model and tools: other agents have their
 // own.
-func (r *reader) readConnector(role *Role, keys map[string]*yamltree.Node) {
+func (r *reader) readConnector(role *Role, file roleFile) {
 	role.Connector, role.Tools = ConnectorModel, tool.Policy{Otherwise: tool.Allow}
-	if connector := keys["connector"]; connector != nil {
-		role.Connector = r.Known(connector, "connector", append([]string{ConnectorModel}, r.known.Connectors...))
+	if file.Connector != nil {
+		role.Connector = r.Known(file.Connector, "connector", append([]string{ConnectorModel}, r.known.Connectors...))
 	}
 	if role.Connector != "" && role.Connector != ConnectorModel {
-		for _, key := range []string{"model", "tools"} {
-			if v := keys[key]; v != nil {
+		for key, v := range map[string]*yamltree.Node{"model": file.Model, "tools": file.Tools} {
+			if v != nil {
 				r.Complain(v.At, "%s is for roles with connector: model, and this one has %s, which has its own; remove %s", key, yamlform.Quoted(role.Connector), key)
 			}
 		}
 		return
 	}
-	role.Model = r.Known(keys["model"], "model", r.known.Models)
-	tools := r.Tools(keys["tools"], "the role", r.checkTool)
+	role.Model = r.Known(file.Model, "model", r.known.Models)
+	tools := r.Tools(file.Tools, "the role", r.checkTool)
 	role.Tools = tool.Policy{Allow: tools.Allow, Ask: tools.Ask, Deny: tools.Deny, Otherwise: tool.Decision(tools.Otherwise)}
 }
 
@@ -150,14 +165,13 @@ func (r *reader) readView(v *yamltree.Node) View {
 	case v.Kind != yamltree.Mapping:
 		return View{Kind: view.Kind(r.OneOf(v, "view", viewKinds...))}
 	}
-	keys := r.Mapping(v, "view", "kind", "newest", "chars", "tokens")
-	defaults := View{
-		Kind:   view.Kind(r.OneOf(keys["kind"], "kind", viewKinds...)),
-		Newest: r.Count(keys["newest"], "newest", maxNewest),
-		Chars:  r.Between(keys["chars"], "chars", leastChars, maxSize),
-		Tokens: r.Between(keys["tokens"], "tokens", leastTokens, maxSize),
+	var file viewFile
+	r.Object(v, "view", &file)
+	defaults := View{Newest: file.Newest.Is, Chars: file.Chars.Is, Tokens: file.Tokens.Is}
+	if file.Kind != nil {
+		defaults.Kind = view.Kind(r.OneOf(file.Kind, "kind", viewKinds...))
 	}
-	if newest := keys["newest"]; newest != nil && defaults.Kind != view.Window && defaults.Kind != view.Summary && (defaults.Kind != "" || keys["kind"] == nil) {
+	if newest := file.Newest.Node; newest != nil && defaults.Kind != view.Window && defaults.Kind != view.Summary && (defaults.Kind != "" || file.Kind == nil) {
 		r.Complain(newest.At, "newest is for views of the kind window or summary; write kind: window, or remove newest")
 	}
 	return defaults

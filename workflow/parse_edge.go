@@ -20,7 +20,8 @@ func (d *draftEdge) sound() bool { return d.from >= 0 && d.to >= 0 }
 
 func (d *draftEdge) String() string { return d.From + " -> " + d.To }
 
-func (r *reader) readEdges(v *yamltree.Node) {
+func (r *reader) readEdges(edges yamlform.Several) {
+	v := edges.Node
 	if v == nil {
 		return
 	}
@@ -28,8 +29,8 @@ func (r *reader) readEdges(v *yamltree.Node) {
 		r.Complain(v.At, "edges must be a list, each line such as - a -> b, not %s", v.Kind)
 		return
 	}
-	if len(v.Items) > maxEdges {
-		r.Complain(v.Items[maxEdges].At, "there are %d edges, more than the limit of %d", len(v.Items), maxEdges)
+	if len(v.Items) > edges.Most {
+		r.Complain(v.Items[edges.Most].At, "there are %d edges, more than the limit of %d", len(v.Items), edges.Most)
 		return
 	}
 	for _, item := range v.Items {
@@ -58,12 +59,23 @@ func (r *reader) readEdge(v *yamltree.Node) (draft draftEdge, ok bool) {
 		r.Complain(v.At, "an edge is written a -> b, or {from: a, to: b, when: ...}, not as %s", v.Kind)
 		return draft, false
 	}
-	keys := r.Mapping(v, "an edge", "from", "to", "when", "otherwise", "max", "at_limit")
-	draft.From, draft.from, draft.at = r.readEnd(v, keys["from"], "from")
-	draft.To, draft.to, draft.toAt = r.readEnd(v, keys["to"], "to")
-	r.readConditions(&draft, keys)
-	r.readLimit(&draft, keys)
+	var file edgeFile
+	r.Object(v, "an edge", &file)
+	draft.From, draft.from, draft.at = r.readEnd(v, file.From, "from")
+	draft.To, draft.to, draft.toAt = r.readEnd(v, file.To, "to")
+	r.readConditions(&draft, file)
+	r.readLimit(&draft, file)
 	return draft, true
+}
+
+// edgeFile is the long form of an edge.
+type edgeFile struct {
+	From      *yamltree.Node         `key:"from" form:"name" required:"true" help:"The node that it leaves."`
+	To        *yamltree.Node         `key:"to" form:"name" required:"true" help:"The node that it leads to."`
+	When      *yamltree.Node         `key:"when" form:"expression" help:"What must hold for the edge to be taken. Default: true."`
+	Otherwise yamlform.Value[bool]   `key:"otherwise" help:"Whether the edge is taken when no other edge of its node is. Default: false."`
+	Max       yamlform.Value[int]    `key:"max" min:"1" max:"1000" help:"Of an edge that leads back: how often it may be taken in one passage through its loop."`
+	AtLimit   yamlform.Value[string] `key:"at_limit" enum:"fail,go_on" help:"What happens when it would be taken more often: the run fails, or goes on along the node's other edges. Default: fail."`
 }
 
 func (r *reader) readEnd(edge, v *yamltree.Node, key string) (id string, index int, at position) {
@@ -96,12 +108,12 @@ func (r *reader) nodeIDs() []string {
 	return ids
 }
 
-func (r *reader) readConditions(draft *draftEdge, keys map[string]*yamltree.Node) {
-	draft.Otherwise = r.Bool(keys["otherwise"], "otherwise")
-	if v := keys["otherwise"]; v != nil {
+func (r *reader) readConditions(draft *draftEdge, file edgeFile) {
+	draft.Otherwise = file.Otherwise.Is
+	if v := file.Otherwise.Node; v != nil {
 		draft.otherwiseAt = v.At
 	}
-	when := keys["when"]
+	when := file.When
 	if when == nil {
 		return
 	}
@@ -115,14 +127,12 @@ func (r *reader) readConditions(draft *draftEdge, keys map[string]*yamltree.Node
 	}
 }
 
-func (r *reader) readLimit(draft *draftEdge, keys map[string]*yamltree.Node) {
-	if v := keys["max"]; v != nil {
-		draft.limited, draft.maxAt = true, v.At
-		draft.Max = r.Count(v, "max", maxRounds)
+func (r *reader) readLimit(draft *draftEdge, file edgeFile) {
+	if v := file.Max.Node; v != nil {
+		draft.limited, draft.maxAt, draft.Max = true, v.At, file.Max.Is
 	}
-	limit := keys["at_limit"]
-	draft.GoOn = r.OneOf(limit, "at_limit", "fail", "go_on") == "go_on"
-	if limit != nil && keys["max"] == nil {
+	draft.GoOn = file.AtLimit.Is == "go_on"
+	if limit := file.AtLimit.Node; limit != nil && file.Max.Node == nil {
 		r.Complain(limit.At, "at_limit says what happens when max is reached, and the edge has no max; write one, or remove at_limit")
 	}
 }

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -10,32 +11,36 @@ import (
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
-const (
-	maxNodes  = 200
-	maxEdges  = 1000
-	maxFields = 100 // of one mapping of inputs or outputs
-	maxChoice = 100 // values of an enum
-)
+// workflowFile is a workflow's file.
+type workflowFile struct {
+	ID          *yamltree.Node         `key:"id" form:"id" help:"What the workflow is called by programs and on the command line. Default: the file's name without .yaml."`
+	Name        yamlform.Value[string] `key:"name" form:"line" help:"What people call it. Default: the id."`
+	Description yamlform.Value[string] `key:"description" help:"What it is for."`
+	Inputs      yamlform.Several       `key:"inputs" each:"type|input" max:"100" help:"What a run is given, by name."`
+	Nodes       yamlform.Several       `key:"nodes" each:"node" min:"1" max:"200" required:"true" help:"The steps, by id. A run begins with those that no edge leads to; branches run side by side."`
+	Edges       yamlform.Several       `key:"edges" list:"arrow|edge" max:"1000" help:"What follows what. A node begins when all edges to it are settled, and one of them was taken, or all (join)."`
+	Outputs     yamlform.Several       `key:"outputs" each:"expression" max:"100" help:"What the run gives in the end: names with expressions. Default: the outputs of the finished nodes that no edge leaves."`
+	Retry       *yamltree.Node         `key:"retry" form:"retry" help:"For how long steps are taken up again, without a person, after failures that pass. Default: {for: 24h, max: 200}."`
+}
 
 // readWorkflow reads the whole file. Expressions remain pending.
 func (r *reader) readWorkflow(root *yamltree.Node) {
-	keys := r.Mapping(root, "a workflow", "id", "name", "description", "inputs", "nodes", "edges", "outputs", "retry")
+	var file workflowFile
+	r.Object(root, "a workflow", &file)
 	w := r.workflow
-	w.ID = r.ID(keys["id"], root.At, "workflow")
-	if w.Name = r.Line(keys["name"], "name"); w.Name == "" {
-		w.Name = w.ID
-	}
-	w.Description = r.Text(keys["description"], "description")
-	r.retry = r.readRetry(keys["retry"], Retry{defaultRetryFor, defaultRetryMax})
-	r.inputs = r.readFields(keys["inputs"], "input")
+	w.ID = r.ID(file.ID, root.At, "workflow")
+	w.Name = cmp.Or(file.Name.Is, w.ID)
+	w.Description = file.Description.Is
+	r.retry = r.readRetry(file.Retry, Retry{defaultRetryFor, defaultRetryMax})
+	r.inputs = r.readFields(file.Inputs, "input")
 	w.Inputs = r.inputs.list
-	if nodes := keys["nodes"]; nodes != nil {
-		r.readNodes(nodes)
+	if file.Nodes.Node != nil {
+		r.readNodes(file.Nodes)
 	} else if !root.Has("nodes") {
 		r.Complain(root.At, "a workflow needs nodes; write the key nodes with a step below it, such as draft: {brief: Write a draft.}")
 	}
-	r.readEdges(keys["edges"])
-	w.Outputs = r.readBindings(keys["outputs"], "outputs", site{role: ofRun})
+	r.readEdges(file.Edges)
+	w.Outputs = r.readBindings(file.Outputs, "outputs", site{role: ofRun})
 }
 
 // fieldList are declared fields. Open says that some could not be read, so that an unknown name is no error.
@@ -45,19 +50,33 @@ type fieldList struct {
 }
 
 // readFields reads inputs or outputs; what is "input" or "output".
-func (r *reader) readFields(v *yamltree.Node, what string) fieldList {
-	if v == nil {
+func (r *reader) readFields(v yamlform.Several, what string) fieldList {
+	if v.Node == nil {
 		return fieldList{}
 	}
 	before := r.Complaints()
 	var fields fieldList
-	r.Names(v, what+"s", maxFields, func(key, value *yamltree.Node) {
+	r.Names(v, what+"s", func(key, value *yamltree.Node) {
 		if r.Name(key, "an "+what) {
 			fields.list = append(fields.list, r.readField(key, value, what))
 		}
 	})
 	fields.open = r.Complaints() > before
 	return fields
+}
+
+// fieldFile is the long form of an output.
+type fieldFile struct {
+	Type        *yamltree.Node         `key:"type" form:"type" help:"The type of the value."`
+	Description yamlform.Value[string] `key:"description" form:"line" help:"What it is, in a sentence; models read it."`
+	Optional    yamlform.Value[bool]   `key:"optional" help:"Whether it may be missing. Default: false."`
+	Enum        yamlform.Several       `key:"enum" list:"text" min:"1" max:"100" unique:"true" help:"What a string may be."`
+}
+
+// inputFile is the long form of an input.
+type inputFile struct {
+	fieldFile
+	Default *yamltree.Node `key:"default" form:"any" help:"Its value when none is given."`
 }
 
 // readField reads one field: a type, or a mapping that describes it.
@@ -71,34 +90,35 @@ func (r *reader) readField(key, v *yamltree.Node, what string) Field {
 		field.Type = Type(r.OneOf(v, "the type of "+key.Text, typeNames...))
 		return field
 	}
-	known := []string{"type", "description", "optional", "enum"}
-	if what == "input" {
-		known = append(known, "default")
+	var file inputFile
+	known := any(&file)
+	if what == "output" {
+		known = &file.fieldFile
 	}
-	if keys := r.Mapping(v, what+" "+key.Text, known...); keys != nil {
-		r.describeField(&field, key, what, keys)
+	if r.Object(v, what+" "+key.Text, known) {
+		r.describeField(&field, key, what, file)
 	}
 	return field
 }
 
 // describeField reads the long form.
-func (r *reader) describeField(field *Field, key *yamltree.Node, what string, keys map[string]*yamltree.Node) {
-	if keys["type"] == nil && keys["enum"] == nil {
+func (r *reader) describeField(field *Field, key *yamltree.Node, what string, file inputFile) {
+	if file.Type == nil && file.Enum.Node == nil {
 		r.Complain(key.At, "%s %s has no type; write type: string, or another of %s", what, key.Text, yamlform.OrList(typeNames))
 	}
-	field.Type = Type(r.OneOf(keys["type"], "type", typeNames...))
-	if keys["type"] == nil && keys["enum"] != nil {
+	field.Type = Type(r.OneOf(file.Type, "type", typeNames...))
+	if file.Type == nil && file.Enum.Node != nil {
 		field.Type = String
 	}
-	field.Description = r.Line(keys["description"], "description")
-	field.Optional = r.Bool(keys["optional"], "optional")
-	r.readEnum(field, keys["enum"])
-	r.readDefault(field, keys["default"])
+	field.Description = file.Description.Is
+	field.Optional = file.Optional.Is
+	r.readEnum(field, file.Enum.Node, file.Enum.Most)
+	r.readDefault(field, file.Default)
 }
 
 var typeNames = []string{string(String), string(Number), string(Integer), string(Boolean), string(Array), string(Object)}
 
-func (r *reader) readEnum(field *Field, v *yamltree.Node) {
+func (r *reader) readEnum(field *Field, v *yamltree.Node, most int) {
 	if v == nil {
 		return
 	}
@@ -110,8 +130,8 @@ func (r *reader) readEnum(field *Field, v *yamltree.Node) {
 	switch {
 	case v.Kind == yamltree.List && len(v.Items) == 0:
 		r.Complain(v.At, "enum allows nothing; write at least one value, or remove the key")
-	case len(field.Enum) > maxChoice:
-		r.Complain(v.At, "enum has %d values, more than the limit of %d", len(field.Enum), maxChoice)
+	case len(field.Enum) > most:
+		r.Complain(v.At, "enum has %d values, more than the limit of %d", len(field.Enum), most)
 	}
 	for i, value := range field.Enum {
 		if slices.Contains(field.Enum[:i], value) {
@@ -182,12 +202,12 @@ func plainNumber(v *yamltree.Node) (value any, problem string) {
 }
 
 // readBindings reads names with expressions, which remain pending.
-func (r *reader) readBindings(v *yamltree.Node, what string, at site) []Binding {
-	if v == nil {
+func (r *reader) readBindings(v yamlform.Several, what string, at site) []Binding {
+	if v.Node == nil {
 		return nil
 	}
 	bindings := []Binding{}
-	r.Names(v, what, maxFields, func(key, value *yamltree.Node) {
+	r.Names(v, what, func(key, value *yamltree.Node) {
 		if r.Name(key, "one of "+what) {
 			name := what + "." + key.Text
 			bindings = append(bindings, Binding{Name: key.Text, Value: r.readExpression(value, name, at)})

@@ -134,7 +134,7 @@ func TestEachKeyOfTheSchemaIsDescribed(t *testing.T) {
 		return key["description"] != nil || target["description"] != nil
 	}
 	found := 0
-	for name, value := range map[string]any{"workflow": any(whole), "field": defs["field"], "input": defs["input"], "step": defs["step"], "approval": defs["approval"], "edge": defs["edge"]} {
+	for name, value := range map[string]any{"workflow": any(whole), "output": defs["output"], "input": defs["input"], "step": defs["step"], "approval": defs["approval"], "edge": defs["edge"]} {
 		for key, property := range value.(map[string]any)["properties"].(map[string]any) {
 			if found++; !described(property) {
 				t.Errorf("%s.%s has no description", name, key)

@@ -9,8 +9,8 @@ import (
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
-// Mapping reads a mapping's keys. what is the mapping's name in problems. It returns nil for any other value.
-func (r *Reader) Mapping(v *yamltree.Node, what string, keys ...string) map[string]*yamltree.Node {
+// mapping reads a mapping's keys. what is the mapping's name in problems. It returns nil for any other value.
+func (r *Reader) mapping(v *yamltree.Node, what string, keys []string) map[string]*yamltree.Node {
 	if v.Kind != yamltree.Mapping {
 		r.Complain(v.At, "%s must be a mapping with the keys %s, not %s", what, strings.Join(keys, ", "), v.Kind)
 		return nil
@@ -30,14 +30,15 @@ func (r *Reader) Mapping(v *yamltree.Node, what string, keys ...string) map[stri
 	return found
 }
 
-// Names reads a mapping with up to most names and calls each for them.
-func (r *Reader) Names(v *yamltree.Node, what string, most int, each func(key, value *yamltree.Node)) {
+// Names reads a mapping of names and calls each for them.
+func (r *Reader) Names(names Several, what string, each func(key, value *yamltree.Node)) {
+	v := names.Node
 	if v.Kind != yamltree.Mapping {
 		r.Complain(v.At, "%s must be a mapping, one line for each name, not %s", what, v.Kind)
 		return
 	}
-	if len(v.Fields) > most {
-		r.Complain(v.Fields[most].Key.At, "there are %d %s, more than the limit of %d", len(v.Fields), what, most)
+	if len(v.Fields) > names.Most {
+		r.Complain(v.Fields[names.Most].Key.At, "there are %d %s, more than the limit of %d", len(v.Fields), what, names.Most)
 		return
 	}
 	for _, field := range v.Fields {
@@ -79,9 +80,6 @@ func (r *Reader) Bool(v *yamltree.Node, key string) bool {
 	}
 	return v.Text == "true" || v.Text == "True" || v.Text == "TRUE"
 }
-
-// Count reads an integer from 1 to most.
-func (r *Reader) Count(v *yamltree.Node, key string, most int) int { return r.Between(v, key, 1, most) }
 
 // Between reads an integer from least to most.
 func (r *Reader) Between(v *yamltree.Node, key string, least, most int) int {

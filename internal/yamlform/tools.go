@@ -1,6 +1,7 @@
 package yamlform
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/continuo-log/continuo/internal/yamltree"
@@ -19,6 +20,14 @@ const (
 	deny  = "deny"
 )
 
+// toolsFile is a policy in a file.
+type toolsFile struct {
+	Allow     *yamltree.Node `key:"allow" form:"patterns" help:"Tools that it may use without asking."`
+	Ask       *yamltree.Node `key:"ask" form:"patterns" help:"Tools of which each call waits for a person."`
+	Deny      *yamltree.Node `key:"deny" form:"patterns" help:"Tools that it may not use."`
+	Otherwise Value[string]  `key:"otherwise" enum:"allow,ask,deny" help:"What is decided about the others. Default: allow."`
+}
+
 // Tools reads a policy, or a list of the only allowed tools; who names their user in problems. check is
 // tool.Policy.Check of a policy that allows the pattern. Without the key everything is allowed.
 func (r *Reader) Tools(v *yamltree.Node, who string, check func(pattern string) error) Tools {
@@ -32,13 +41,12 @@ func (r *Reader) Tools(v *yamltree.Node, who string, check func(pattern string) 
 		r.Complain(v.At, "tools must be a list of the tools that %s may use, or a mapping with allow, ask, deny and otherwise, not %s", who, v.Kind)
 		return tools
 	}
-	keys := r.Mapping(v, "tools", allow, ask, deny, "otherwise")
-	tools.Allow = r.patterns(keys[allow], allow, check)
-	tools.Ask = r.patterns(keys[ask], ask, check)
-	tools.Deny = r.patterns(keys[deny], deny, check)
-	if otherwise := r.OneOf(keys["otherwise"], "otherwise", allow, ask, deny); otherwise != "" {
-		tools.Otherwise = otherwise
-	}
+	var file toolsFile
+	r.Object(v, "tools", &file)
+	tools.Allow = r.patterns(file.Allow, allow, check)
+	tools.Ask = r.patterns(file.Ask, ask, check)
+	tools.Deny = r.patterns(file.Deny, deny, check)
+	tools.Otherwise = cmp.Or(file.Otherwise.Is, tools.Otherwise)
 	return tools
 }
 
