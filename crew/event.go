@@ -120,7 +120,7 @@ func (s *State) Halt(reason string) continuo.Entry {
 
 // BreakOff makes the entry of a cycle that cannot continue.
 func (s *State) BreakOff(reason string) continuo.Entry {
-	return s.event("", continuo.RunEvent{Kind: continuo.RunBrokeOff, Reason: reason}, "The crew's cycle broke off: "+reason)
+	return s.event("", continuo.RunEvent{Kind: continuo.RunBrokeOff, Reason: reason}, "The crew's cycle failed: "+reason)
 }
 
 // Resume makes the entry that resumes a cycle that failed or was stopped.
@@ -185,7 +185,7 @@ func (s *State) Restore() (entry continuo.Entry, ok bool) {
 		}
 	}
 	before.Next = s.Now.Next
-	return s.event("", continuo.RunEvent{Kind: continuo.CrewRestored, Crew: before}, "The crew sees again what was said before it began anew."), true
+	return s.event("", continuo.RunEvent{Kind: continuo.CrewRestored, Crew: before}, "The reset was undone: the roles see the earlier entries again."), true
 }
 
 // Noted makes the event of a summary or of a role's notes from the entry that holds them.

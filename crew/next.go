@@ -75,7 +75,7 @@ func (s *State) Record() []continuo.Entry {
 	}
 	switch {
 	case s.current != nil:
-		return []continuo.Entry{s.Fail(*s.current, fmt.Sprintf("its turn broke off %d times in a row", s.failedAttempts))}
+		return []continuo.Entry{s.Fail(*s.current, fmt.Sprintf("its turn failed %d times in a row", s.failedAttempts))}
 	case s.isOver():
 		return []continuo.Entry{s.end()}
 	}
@@ -97,9 +97,9 @@ func (s *State) end() continuo.Entry {
 	case s.silent >= len(s.Crew.Roles) && s.failed >= len(s.Crew.Roles):
 		kind, reason = continuo.RunBrokeOff, "every role failed in a row: "+s.failures()
 	case s.silent >= len(s.Crew.Roles) && s.failed > 0:
-		reason = "nobody has anything to add; failed: " + s.failures()
+		reason = "no role has anything to add; failed: " + s.failures()
 	case s.silent >= len(s.Crew.Roles):
-		reason = "nobody has anything to add"
+		reason = "no role has anything to add"
 	default:
 		reason = fmt.Sprintf("the limit of %d turns in a cycle was reached (max_rounds %d)", s.limit(), s.Crew.MaxRounds)
 	}

@@ -118,7 +118,7 @@ func (r *reader) compare(role *Role, at rolePositions) {
 			r.Complain(at.name, "there is a role %s already in line %d; choose another name", role.Name, other.Line)
 			return
 		case role.DisplayName != "" && strings.EqualFold(other.DisplayName, role.DisplayName):
-			r.Complain(at.display, "the role in line %d is shown as %s too; choose another display_name, so that they can be told apart", other.Line, yamlform.Quoted(other.DisplayName))
+			r.Complain(at.display, "the role in line %d is shown as %s too; choose another display_name", other.Line, yamlform.Quoted(other.DisplayName))
 			return
 		}
 	}

@@ -136,13 +136,13 @@ func (r *reader) checkTool(pattern string) error {
 	if r.Any || r.known.Tools == nil || strings.Contains(pattern, "*") || known.Decide(pattern) == tool.Allow {
 		return nil
 	}
-	return fmt.Errorf("unknown tool %s%s; MCP servers stand in the settings", yamlform.Quoted(pattern), yamlform.DidYouMean(pattern, r.known.Tools))
+	return fmt.Errorf("unknown tool %s%s; MCP servers are defined in the settings", yamlform.Quoted(pattern), yamlform.DidYouMean(pattern, r.known.Tools))
 }
 
 func (r *reader) readSystemPrompt(role, v *yamltree.Node) string {
 	if v == nil {
 		if !role.Has("system_prompt") {
-			r.Complain(role.At, "a role needs a system_prompt, which says what it is to do")
+			r.Complain(role.At, "a role needs a system_prompt")
 		}
 		return ""
 	}
@@ -199,7 +199,7 @@ func (r *reader) readBotToken(v *yamltree.Node) string {
 	}
 	found := variable.FindStringSubmatch(v.Text)
 	if v.Kind != yamltree.Text || found == nil {
-		r.Complain(v.At, "bot_token must be ${NAME}, where NAME is a variable of the environment: a token never stands in the file, which is kept with the conversations")
+		r.Complain(v.At, "bot_token must be ${NAME}, where NAME is a variable of the environment: a token must not be in the file, which is stored with the conversations")
 		return ""
 	}
 	return found[1]

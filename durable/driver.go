@@ -19,11 +19,11 @@ var (
 	ErrClosing = errors.New("the server is shutting down")
 	// ErrUnsupported says that a run needs an agent, a model or a view that is not in the settings of this process.
 	// Another process may have it: the run is left unchanged.
-	ErrUnsupported = errors.New("it cannot be carried on with these settings")
+	ErrUnsupported = errors.New("it needs an agent, model or view that these settings lack")
 	// ErrCorrupt says that a run cannot be read: its text is missing, or its events are invalid. It can only be ended.
 	ErrCorrupt = errors.New("the run cannot be read")
 	// ErrStale says that a turn must not begin: the run has changed since the step was chosen; see [Driver.RunTurn].
-	ErrStale = errors.New("the run has gone on")
+	ErrStale = errors.New("the run has changed")
 )
 
 // Options configures a Driver. All fields are needed.

@@ -118,7 +118,7 @@ func (cat *Catalog) agent(id string) (Agent, error) {
 	}
 	found, ok := cat.options.Agents[id]
 	if !ok {
-		known := "there are none; agents stand in continuo.yaml under agents"
+		known := "there are none; agents are defined in continuo.yaml under agents"
 		if len(cat.options.Agents) > 0 {
 			known = "known are " + strings.Join(slices.Sorted(maps.Keys(cat.options.Agents)), ", ")
 		}

@@ -244,7 +244,7 @@ func (ts *Turns) claim(ctx context.Context, conversation continuo.Conversation, 
 // checkMessage refuses an empty message.
 func checkMessage(message continuo.Content) error {
 	if message.IsBlank() {
-		return fmt.Errorf("%w: the message says nothing that can be seen; write some text", continuo.ErrInvalid)
+		return fmt.Errorf("%w: the message has no visible text; write some text", continuo.ErrInvalid)
 	}
 	return nil
 }

@@ -275,7 +275,7 @@ func (cs *Crews) Resume(ctx context.Context, session CrewSession, detached bool)
 			return nil, nil
 		case continuo.RunFailed, continuo.RunStopped:
 			if s.IsIdle() {
-				return nil, fmt.Errorf("crew %s: %w: nothing was said that a role has not answered; say something to it", s.Crew.ID, ErrNoCycle)
+				return nil, fmt.Errorf("crew %s: %w: no message is unanswered; send one", s.Crew.ID, ErrNoCycle)
 			}
 			return []continuo.Entry{s.Resume()}, nil
 		}

@@ -95,7 +95,7 @@ func (cs *Crews) roleRequest(ctx context.Context, conversation continuo.Conversa
 			return nil, err
 		}
 		if entry.WorkflowID != continuo.CrewWorkflow(crewID) || entry.NodeID != role || entry.Round == nil {
-			return nil, fmt.Errorf("entry %d: %w: it is no answer that the role %s was asked for; its rounds name them", seq, continuo.ErrNotFound, shorten(role, 60))
+			return nil, fmt.Errorf("entry %d: %w: it is not an answer of the role %s; its rounds list the answers", seq, continuo.ErrNotFound, shorten(role, 60))
 		}
 	}
 	return cs.contexts.Request(ctx, conversation, seq)

@@ -145,7 +145,7 @@ func TestTheCursorNeverPassesWhatWasNotShown(t *testing.T) {
 			e := theatre(t, storetest.NewMemory(), hand, newBand(t, text), nil)
 			flood(t, e, 40)
 			say(t, e, "What now?")
-			if status := played(t, e); status.State != continuo.RunFinished || status.Reason != "nobody has anything to add" {
+			if status := played(t, e); status.State != continuo.RunFinished || status.Reason != "no role has anything to add" {
 				t.Fatalf("it is %s: %s", status.State, status.Reason)
 			}
 			witness(t, e, []string{"ann", "bob", "cid"})
@@ -340,7 +340,7 @@ func TestARoleThatBreaksDownDoesNotHoldUpTheOthers(t *testing.T) {
 	if status.State != continuo.RunFinished || status.Roles[0].Answers != 1 || status.Roles[2].Answers != 1 {
 		t.Errorf("it is %s (%s): %+v", status.State, status.Reason, status.Roles)
 	}
-	if !strings.Contains(status.Roles[1].Failed, "broke off 50 times") {
+	if !strings.Contains(status.Roles[1].Failed, "failed 50 times") {
 		t.Errorf("Bob stands %+v", status.Roles[1])
 	}
 }

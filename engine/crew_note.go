@@ -101,7 +101,7 @@ func kindOfStandIn(kind crewview.Kind, role string) (part, whose string) {
 }
 
 // nothingToTell is the text of a catch-up on messages without text.
-const nothingToTell = "They have no words that a summary could repeat."
+const nothingToTell = "They have no text to summarize."
 
 // standIn makes the summary, notes or catch-up that a role's view needs. Where the model fails or is late the
 // built-in summarizer makes it.
@@ -115,7 +115,7 @@ func (cs *Crews) standIn(ctx context.Context, conversation continuo.Conversation
 	defer cancel()
 	entry, err := cs.summaries.summarized(within, conversation, lack.From, lack.Through, lack.Known, of, c.Summarizer, most.chars)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		cs.options.Logger.WarnContext(ctx, "summary_fell_back", "conversation_id", conversation.ID, "role", role.Name, "model", c.Summarizer, "error", "the role's turn needs the rest of its time")
+		cs.options.Logger.WarnContext(ctx, "summary_fell_back", "conversation_id", conversation.ID, "role", role.Name, "model", c.Summarizer, "error", "the role's turn needs the remaining time")
 		entry, err = cs.summaries.summarized(ctx, conversation, lack.From, lack.Through, lack.Known, of, "", most.chars)
 	}
 	if errors.Is(err, continuo.ErrNotFound) {

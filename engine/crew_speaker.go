@@ -76,7 +76,7 @@ func (s *sessionPool) acquire(ctx context.Context, key speakerKey, m model.Model
 		}
 	}()
 	if left := time.Until(sp.until); left > 0 {
-		return nil, fmt.Errorf("it is asked again in %s, because %d attempts in a row have failed: %s", left.Round(time.Second), sp.failures, sp.why)
+		return nil, fmt.Errorf("it is paused for %s after %d failed attempts in a row: %s", left.Round(time.Second), sp.failures, sp.why)
 	}
 	if v, err = s.open(ctx, sp, key, m, role, until); err != nil && ctx.Err() == nil {
 		s.count(sp, err.Error())

@@ -309,7 +309,7 @@ func TestACycleEndsWhenNobodyHasAnythingToAdd(t *testing.T) {
 	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
 	say(t, e, "Hello")
 	status := played(t, e)
-	if status.State != continuo.RunFinished || status.Reason != "nobody has anything to add" {
+	if status.State != continuo.RunFinished || status.Reason != "no role has anything to add" {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
 	want := []string{"user: Hello", "Ann: loads says 1", "Bob: forgets says 1", "Cid: plain says 1", "Ann: .....", "Bob: .....", "Cid: ....."}
@@ -461,7 +461,7 @@ func TestAPassInAnyFormIsStoredAsThePlaceholder(t *testing.T) {
 	say(t, e, "Hello")
 	status := played(t, e)
 	want := []string{"user: Hello", "Ann: .....", "Bob: .....", "Cid: ....."}
-	if got := script(t, e); !slices.Equal(got, want) || status.Reason != "nobody has anything to add" {
+	if got := script(t, e); !slices.Equal(got, want) || status.Reason != "no role has anything to add" {
 		t.Errorf("the talk is %q, and ended because %s", got, status.Reason)
 	}
 }

@@ -44,7 +44,7 @@ func (c *crewCycle) Begin(ctx context.Context, step crew.Step) error {
 }
 
 // errNoTime says that the steps before a role's request took all the time of the role's turn.
-var errNoTime = errors.New("the time of its turn was up before it could be asked; raise the role's timeout, or crew.agent_timeout")
+var errNoTime = errors.New("its turn timed out before the request was sent; raise the role's timeout, or crew.agent_timeout")
 
 // passUnasked records a pass of a role to which nothing is new up to a seq. A session that was at the role's cursor
 // advances with it.

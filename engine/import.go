@@ -90,7 +90,7 @@ func (cv *Conversations) importMore(ctx context.Context, found continuo.Conversa
 	case before.Messages == document.Messages():
 		return found, 0, nil
 	case found.LastSeq != before.LastSeq:
-		return differs("which went on here as well as in the source")
+		return differs("which was continued here as well as in the source")
 	}
 	more := document.After(before.Messages)
 	for _, entry := range more {

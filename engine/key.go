@@ -18,7 +18,7 @@ func CheckKey(key string) error {
 		return fmt.Errorf("%w: %q cannot be a session id: use 1 to 128 letters, digits and . _ : @ -, beginning with a letter or digit", continuo.ErrInvalid, shorten(key, 60))
 	}
 	if strings.HasPrefix(key, "conv_") {
-		return fmt.Errorf("%w: %q: session ids that begin with conv_ are given out by the server", continuo.ErrInvalid, shorten(key, 60))
+		return fmt.Errorf("%w: %q: session ids that begin with conv_ are assigned by the server", continuo.ErrInvalid, shorten(key, 60))
 	}
 	return nil
 }
@@ -28,7 +28,7 @@ func TakesMessages(conversation continuo.Conversation) error {
 	if conversation.Kind == continuo.KindTalk {
 		return nil
 	}
-	return fmt.Errorf("%w: conversation %s is of the kind %s: messages go to conversations of people only; fork it to go on from there", continuo.ErrInvalid, conversation.ID, conversation.Kind)
+	return fmt.Errorf("%w: conversation %s is of the kind %s: only conversations of people accept messages; fork it to continue from there", continuo.ErrInvalid, conversation.ID, conversation.Kind)
 }
 
 // ownID is the form of the ids that the log gives to conversations.

@@ -14,5 +14,5 @@ func reasonForLog(logText bool, reason string) string {
 	if reason == "" || logText {
 		return reason
 	}
-	return "it stands in the conversation"
+	return "the reason is in the conversation"
 }

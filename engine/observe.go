@@ -90,7 +90,7 @@ func (ts *Turns) failureForLog(round *continuo.Round, failure *continuo.TurnErro
 	}
 	for _, upstream := range ts.catalog.options.Models {
 		if info := upstream.Model.Info(); info.Provider == round.Provider && info.Protocol == model.ProtocolPrompt {
-			return "what the program said stands in the conversation"
+			return "the program's message is in the conversation"
 		}
 	}
 	return failure.Message

@@ -371,7 +371,7 @@ func (rs *Runs) Follow(ctx context.Context, run continuo.Run, after int64) iter.
 func (rs *Runs) ResumeAbandoned(ctx context.Context, quiet time.Duration) (resumed int, err error) {
 	resumed, err = rs.driver.ResumeAbandoned(ctx, quiet)
 	if err != nil {
-		err = fmt.Errorf("resume runs that broke off: %w", err)
+		err = fmt.Errorf("resume interrupted runs: %w", err)
 	}
 	return resumed, err
 }

@@ -164,7 +164,7 @@ func (rs *Runs) awaitDecided(ctx context.Context, running continuo.Turn, asked i
 
 // awaitQuestion waits until a run asks again about a call that was pending when the process of its newest turn ended.
 func (rs *Runs) awaitQuestion(ctx context.Context, run continuo.Run, left pendingDecision) (pendingDecision, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, rs.options.Wait, fmt.Errorf("run %s: %w: its step %s has not asked again yet", run.ID, continuo.ErrBusy, left.node.ID))
+	ctx, cancel := context.WithTimeoutCause(ctx, rs.options.Wait, fmt.Errorf("run %s: %w: its step %s is not waiting for a decision", run.ID, continuo.ErrBusy, left.node.ID))
 	defer cancel()
 	listener := rs.log.Listen(cmp.Or(left.node.Branch, run.ConversationID))
 	defer listener.Close()

@@ -38,7 +38,7 @@ func (rs *Runs) checkSupported(w *workflow.Workflow) error {
 	for i := range w.Nodes {
 		node := &w.Nodes[i]
 		if _, err := rs.catalog.resolve(turnChoice{mode: continuo.ModeRun, agent: node.Agent, model: node.Model, viewName: node.View}); err != nil {
-			return fmt.Errorf("the step %s: %w; go on with it where they are, or add it here", node.ID, orUnsupported(err))
+			return fmt.Errorf("the step %s: %w; resume it on a process that has it, or add it to these settings", node.ID, orUnsupported(err))
 		}
 	}
 	return nil

@@ -199,7 +199,7 @@ func TestAStepThatBreaksDownBreaksTheRunOff(t *testing.T) {
 			o.Models = map[string]engine.Upstream{"actor": {Model: &panics{}}}
 		})
 		run := startOf(t, e, "side")
-		if status := until(t, e, run); status.State != continuo.RunFailed || !strings.Contains(status.Reason, "broke off 51 times") {
+		if status := until(t, e, run); status.State != continuo.RunFailed || !strings.Contains(status.Reason, "failed 51 times") {
 			t.Errorf("it is %s: %s", status.State, status.Reason)
 		}
 	})

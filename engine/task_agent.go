@@ -117,7 +117,7 @@ func (tk *Tasks) demoNote(known []string) string {
 	if len(known) > 1 || !tk.catalog.DefaultModel().Demo {
 		return ""
 	}
-	return ", the built-in model, which does no real work; agents, connectors and models stand in continuo.yaml"
+	return ", the built-in model, which does no real work; agents, connectors and models are defined in continuo.yaml"
 }
 
 // putToWork creates an agent's conversation, records the deployment, and begins the turn. A refused deployment leaves
@@ -277,7 +277,7 @@ func (tk *Tasks) agentOf(ctx context.Context, conversation continuo.Conversation
 }
 
 // leftReason says that an agent's process is gone, and that this process does not resume its work.
-const leftReason = "its program has ended; continuo serve or continuo mcp with the same store goes on with it"
+const leftReason = "its program has ended; continuo serve or continuo mcp with the same store resumes it"
 
 // stateOfWork is the state of an agent by the turn with its work.
 func (tk *Tasks) stateOfWork(ctx context.Context, work continuo.Turn) (TaskState, error) {

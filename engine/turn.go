@@ -95,7 +95,7 @@ func (ts *Turns) whyStopped(ctx context.Context, err error) error {
 	case ts.life.closing.Err() != nil:
 		return ErrClosing
 	}
-	return fmt.Errorf("%w: it took the place of this one, which waited", continuo.ErrBusy)
+	return fmt.Errorf("%w: it replaced this one, which was waiting", continuo.ErrBusy)
 }
 
 // admitTurn waits for the turns of this process in the conversation's lane, and then for those of other processes.

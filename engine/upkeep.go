@@ -11,7 +11,7 @@ import (
 // *continuo.BusyError while a turn runs, and with continuo.ErrInvalid where no storage for archives is configured.
 func (cv *Conversations) Archive(ctx context.Context, conversation continuo.Conversation) (continuo.Conversation, error) {
 	if cv.options.Archivist == nil {
-		return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w: this program keeps no archives", conversation.ID, continuo.ErrInvalid)
+		return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w: this program has no object store for archives", conversation.ID, continuo.ErrInvalid)
 	}
 	return cv.options.Archivist.Archive(ctx, conversation.ID)
 }
@@ -22,7 +22,7 @@ func (cv *Conversations) Restore(ctx context.Context, conversation continuo.Conv
 		return conversation, nil
 	}
 	if cv.options.Archivist == nil {
-		return continuo.Conversation{}, fmt.Errorf("restore conversation %s: %w: this program keeps no archives", conversation.ID, continuo.ErrInvalid)
+		return continuo.Conversation{}, fmt.Errorf("restore conversation %s: %w: this program has no object store for archives", conversation.ID, continuo.ErrInvalid)
 	}
 	return cv.options.Archivist.Restore(ctx, conversation.ID)
 }

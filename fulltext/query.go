@@ -46,7 +46,7 @@ const longEnough = 4
 // of a word excludes nothing: it is an option's name.
 func ParseQuery(text string) (Query, error) {
 	if n := utf8.RuneCountInString(text); n > MaxQueryChars {
-		return Query{}, fmt.Errorf("%w: %d characters are too many: use at most %d, a few telling words are enough", ErrQuery, n, MaxQueryChars)
+		return Query{}, fmt.Errorf("%w: %d characters are too many: use at most %d", ErrQuery, n, MaxQueryChars)
 	}
 	var wanted, excluded []phrase
 	for _, part := range partsOf(text) {
@@ -61,11 +61,11 @@ func ParseQuery(text string) (Query, error) {
 	}
 	switch {
 	case len(wanted) == 0 && len(excluded) > 0:
-		return Query{}, fmt.Errorf("%w: %.100q only says what to leave out: add a word to look for", ErrQuery, text)
+		return Query{}, fmt.Errorf("%w: %.100q only excludes words: add a word to search for", ErrQuery, text)
 	case len(wanted) == 0:
-		return Query{}, fmt.Errorf("%w: %.100q has no word in it: write one or more words to look for, with letters or digits", ErrQuery, text)
+		return Query{}, fmt.Errorf("%w: %.100q has no words: add one or more words with letters or digits", ErrQuery, text)
 	case len(wanted)+len(excluded) > MaxQueryWords:
-		return Query{}, fmt.Errorf("%w: %d words are too many: use at most %d, or put them into quotes to look for a sentence", ErrQuery, len(wanted)+len(excluded), MaxQueryWords)
+		return Query{}, fmt.Errorf("%w: %d words are too many: use at most %d, or put them into quotes to search for a phrase", ErrQuery, len(wanted)+len(excluded), MaxQueryWords)
 	}
 	q := Query{phrases: append(wanted, excluded...), wanted: len(wanted)}
 	q.matcher = newMatcher(q.phrases)

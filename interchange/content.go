@@ -108,7 +108,7 @@ func completeAssistant(d *draft, message rawjson.Object, report *repairs) {
 		return
 	}
 	if len(e.ToolCalls) == 0 && e.Reasoning == nil {
-		report.decoding(d, continuo.RuleEmptyAssistant, "The assistant's message says nothing: it was kept, but hidden.")
+		report.decoding(d, continuo.RuleEmptyAssistant, "The assistant's message is empty: it was kept, but hidden.")
 		e.Hidden, d.hidden = true, true
 	}
 }

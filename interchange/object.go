@@ -152,7 +152,7 @@ func (w *objectWriter) Write(data []byte) (int, error) {
 func (w *objectWriter) stretch(s stretch) error {
 	switch {
 	case s.entry == nil:
-		return errors.New("a word stands in for no object")
+		return errors.New("a placeholder refers to no object")
 	case s.attachment == nil:
 		return w.text(s)
 	}

@@ -172,7 +172,7 @@ func (r *reader) closeOwn() bool {
 		return true
 	}
 	r.own = nil
-	return r.fail(own.location, own.named(invalid("the export breaks off after %d entries, before its end line", len(own.lines)-1)))
+	return r.fail(own.location, own.named(invalid("the export is truncated after %d entries: its end line is missing", len(own.lines)-1)))
 }
 
 func (o *ownExport) named(err error) error {

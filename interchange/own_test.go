@@ -161,10 +161,10 @@ func TestOwnFormThatIsNotWhole(t *testing.T) {
 	whole := string(exported(t, log, conversation, FormatContinuo))
 	parts := strings.SplitAfter(whole, "\n")
 	tests := []struct{ name, source, want string }{
-		{"cut after an entry", parts[0] + parts[1], "breaks off after 1 entries"},
-		{"cut inside an entry", parts[0] + parts[1] + parts[2][:20], "breaks off"},
+		{"cut after an entry", parts[0] + parts[1], "truncated after 1 entries"},
+		{"cut inside an entry", parts[0] + parts[1] + parts[2][:20], "truncated"},
 		{"an entry is missing", parts[0] + parts[2] + parts[3], "does not count the 1 entries"},
-		{"no end before the next", parts[0] + parts[1] + whole, "breaks off after 1 entries"},
+		{"no end before the next", parts[0] + parts[1] + whole, "truncated after 1 entries"},
 		{"newer", strings.Replace(whole, `"version":1`, `"version":2`, 1), "version 2"},
 		{"no header", parts[1] + parts[2] + parts[3], "looks like one message"},
 		{"an end alone", parts[3], `must be "conversation"`},

@@ -184,15 +184,15 @@ func (p *pairing) take(d *draft, group *openGroup, call int, late bool) {
 		d.forgetBlocks()
 		switch {
 		case d.record.Legacy:
-			p.report.add(d, RuleLegacyFunctionCall, "The result of %s was given to the call %s.", made.Name, made.ID)
+			p.report.add(d, RuleLegacyFunctionCall, "The result of %s was assigned to the call %s.", made.Name, made.ID)
 		case came == "":
-			p.report.add(d, continuo.RuleToolMissingID, "The result without an id was given to the call %s.", made.ID)
+			p.report.add(d, continuo.RuleToolMissingID, "The result without an id was assigned to the call %s.", made.ID)
 		default:
-			p.report.add(d, continuo.RuleDuplicateCallID, "The result was given to the call %s.", made.ID)
+			p.report.add(d, continuo.RuleDuplicateCallID, "The result was assigned to the call %s.", made.ID)
 		}
 	}
 	if late {
-		p.report.add(d, RuleLateResult, "The result of %s was moved up behind its call.", made.ID)
+		p.report.add(d, RuleLateResult, "The result of %s was moved up to follow its call.", made.ID)
 	}
 	if hidden := group.of.entry.Hidden; d.entry.Hidden != hidden {
 		p.report.add(d, RuleSplitGroup, "The result of %s is shown to models or hidden as its call is.", made.ID)
@@ -250,7 +250,7 @@ func (p *pairing) orphan(d *draft) {
 	id := d.entry.ToolCallID
 	switch {
 	case d.record.Legacy:
-		p.report.hide(d, RuleOrphanFunction, "no function call stands before it")
+		p.report.hide(d, RuleOrphanFunction, "no function call precedes it")
 	case id == "":
 		p.report.hide(d, continuo.RuleToolMissingID, "it names no call, and no call is left that it could answer")
 	case p.section == nil:

@@ -183,7 +183,7 @@ func (r *reader) element() ([]byte, int, error) {
 	for {
 		next, err := r.split.peek()
 		if errors.Is(err, io.EOF) {
-			err = cut("the list breaks off at the end of the file")
+			err = cut("the list is truncated at the end of the file")
 		}
 		if err != nil {
 			return nil, r.split.line, err

@@ -139,7 +139,7 @@ func (v *valueScan) bracketed() error {
 		case '\n':
 			v.line++
 			if v.cutHere() {
-				return cut("the JSON breaks off at the end of line %d", v.line-1)
+				return cut("the JSON is truncated at the end of line %d", v.line-1)
 			}
 			continue
 		case ' ', '\t', '\r':
@@ -164,7 +164,7 @@ func (v *valueScan) text() error {
 		switch {
 		case b == '\n':
 			v.line++
-			return cut("the JSON breaks off inside a string at the end of line %d", v.line-1)
+			return cut("the JSON is truncated inside a string at the end of line %d", v.line-1)
 		case escaped:
 			escaped = false
 		case b == '\\':
@@ -190,7 +190,7 @@ func (v *valueScan) cutHere() bool {
 
 func (v *valueScan) ended(err error) error {
 	if errors.Is(err, io.EOF) {
-		return cut("the JSON breaks off at the end of the file")
+		return cut("the JSON is truncated at the end of the file")
 	}
 	return err
 }

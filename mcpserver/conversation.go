@@ -115,14 +115,14 @@ func contextView(c *call) string {
 		return c.choice("view", "", append(engine.ViewNames(), engine.RoleView+"NAME")...)
 	}
 	if role == "" {
-		c.refuse(task.InvalidValue, "view", "behind role: stands the name of a role, such as role:reviewer")
+		c.refuse(task.InvalidValue, "view", "role: is followed by the name of a role, such as role:reviewer")
 	}
 	if c.has("crew") && !engine.KeyPattern.MatchString(c.text("crew")) { // all ids of crews match this pattern
 		c.refuse(task.InvalidValue, "crew", "crew must be the id of a crew")
 	}
 	for _, name := range []string{"model", "agent_id"} {
 		if c.has(name) {
-			c.refuse(task.InvalidValue, name, "%s cannot be given with the view of a role, whose crew says who it is", name)
+			c.refuse(task.InvalidValue, name, "%s cannot be combined with the view of a role, which its crew defines", name)
 		}
 	}
 	return view

@@ -30,7 +30,7 @@ type problem struct {
 	cause error // logged, when the message does not contain it
 }
 
-const internalMessage = "the server failed; its log says why"
+const internalMessage = "internal error; see the server's log"
 
 // problemOf maps an error to the problem that the caller sees. An unknown error is an internal error, whose text is not
 // shown.

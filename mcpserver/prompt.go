@@ -22,7 +22,7 @@ type promptRow struct {
 func (f *projectServer) prompts() []promptRow {
 	about := &mcp.PromptArgument{Name: "conversation", Title: "Conversation", Description: "Id or key of a conversation of the log", Required: true}
 	return []promptRow{
-		{"hand_off", "Hand work off", []*mcp.PromptArgument{about, {Name: "work", Title: "Work", Description: "What is to be done. Default: what the conversation is about."}}, f.fillHandOff},
+		{"hand_off", "Hand off work", []*mcp.PromptArgument{about, {Name: "work", Title: "Work", Description: "What is to be done. Default: what the conversation is about."}}, f.fillHandOff},
 		{"resume", "Resume a conversation", []*mcp.PromptArgument{about}, f.fillResume},
 	}
 }

@@ -114,6 +114,6 @@ func promptResource(conversation continuo.Conversation) *mcp.Resource {
 	id := taskID(conversation)
 	return &mcp.Resource{
 		URI: promptURI(id), Name: id + "/prompt", Title: titleOf(conversation) + " (prompt)", MIMEType: textType,
-		Annotations: &mcp.Annotations{LastModified: conversation.UpdatedAt.UTC().Format(timeFormat)}, Description: "What an agent is told that is deployed for the task",
+		Annotations: &mcp.Annotations{LastModified: conversation.UpdatedAt.UTC().Format(timeFormat)}, Description: "The prompt of an agent for the task",
 	}
 }

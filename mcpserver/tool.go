@@ -43,11 +43,11 @@ func (e effect) annotations(title string) *mcp.ToolAnnotations {
 func (f *projectServer) tools() []toolRow {
 	return []toolRow{
 		{"create_real_task", "Create a task with its history", adds, f.createTask, true},
-		{"get_real_task_status", "Show how a task stands", reads, f.taskStatus, false},
+		{"get_real_task_status", "Show the status of a task", reads, f.taskStatus, false},
 		{"list_real_tasks", "List tasks", reads, f.listTasks, false},
 		{"get_task_prompt", "Show the prompt of a task", reads, f.taskPrompt, false},
 		{"deploy_headless_agent", "Set an agent to work on a task", commits, f.deployAgent, false},
-		{"get_agent_output", "Read what an agent says", reads, f.agentOutput, false},
+		{"get_agent_output", "Read the output of an agent", reads, f.agentOutput, false},
 		{"report_agent_finding", "Report a finding", adds, f.reportFinding, false},
 		{"kill_real_agent", "End an agent's work", ends, f.killAgent, false},
 		{"search_conversations", "Search the conversations", reads, f.searchConversations, false},

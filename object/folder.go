@@ -58,7 +58,7 @@ func openFolder(name string, options Options) (*folder, error) {
 // makeFolder creates a folder and its parents, durably.
 func makeFolder(name string) error {
 	if info, err := os.Stat(name); err == nil && !info.IsDir() {
-		return fmt.Errorf("%w: it is a file, and objects are kept in a folder", continuo.ErrInvalid)
+		return fmt.Errorf("%w: it is a file, not a folder", continuo.ErrInvalid)
 	} else if err == nil {
 		return nil
 	}
@@ -264,7 +264,7 @@ func translateFile(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("%w: nothing was kept; free some space and try again (%w)", continuo.ErrFull, err)
+		return fmt.Errorf("%w: nothing was stored; free some space and try again (%w)", continuo.ErrFull, err)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w: make the folder and what is in it readable and writable for this user (%w)", continuo.ErrReadOnly, err)
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):

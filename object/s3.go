@@ -86,7 +86,7 @@ func (e *s3Engine) get(ctx context.Context, name string, offset, length int64) (
 		return nil, err
 	}
 	if sent := aws.ToString(answer.ContentRange); asked != nil && !strings.HasPrefix(sent, fmt.Sprintf("bytes %d-", offset)) {
-		return nil, errors.Join(fmt.Errorf("asked for %s, the service sent the range %q", *asked, sent), answer.Body.Close())
+		return nil, errors.Join(fmt.Errorf("requested %s, received the range %q", *asked, sent), answer.Body.Close())
 	}
 	if length == 0 {
 		return http.NoBody, answer.Body.Close()

@@ -38,7 +38,7 @@ func translateS3(err error) error {
 	case "RequestTimeTooSkewed":
 		return fmt.Errorf("%w: the clock of this machine is wrong; set it (%w)", continuo.ErrUnavailable, answer)
 	case "XMinioStorageFull", "InsufficientStorage", "QuotaExceeded", "XMinioAdminBucketQuotaExceeded":
-		return fmt.Errorf("%w: nothing was kept; free some space and try again (%w)", continuo.ErrFull, answer)
+		return fmt.Errorf("%w: nothing was stored; free some space and try again (%w)", continuo.ErrFull, answer)
 	case "XMinioReadOnly", "MethodNotAllowed":
 		return fmt.Errorf("%w: the bucket takes no changes (%w)", continuo.ErrReadOnly, answer)
 	}

@@ -16,7 +16,7 @@ import (
 func ParseCall(text string) (name, arguments string, err error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
-		return "", "", errors.New("nothing stands behind the colon")
+		return "", "", errors.New("nothing follows the colon")
 	}
 	if text[0] != '{' {
 		return "", "", fmt.Errorf("it must be a JSON object, but it begins with %s", excerpt(text))

@@ -34,7 +34,7 @@ func TestParseCall(t *testing.T) {
 		`{"name": "f"}`:                         `f {}`,
 		`{"name": "f", "arguments": {"a": 1}}`:  `f {"a": 1}`,
 		`{"name": "f", "parameters": {"a": 1}}`: `f {"a": 1}`,
-		``:                                      `nothing stands`,
+		``:                                      `nothing follows`,
 		`f("a")`:                                `it must be a JSON object, but it begins with "f(\"a\")"`,
 		`{"name": "f", "args": {"a": "b`:        `has no end`,
 		"{\"name\": \"f\", \"args\": {\"a\": \"b\nc\"}}":                    `at character 31: invalid character '\n' in string literal; in a text, write a line end as \n`,

@@ -84,7 +84,7 @@ func (c *anthropicChecker) message(i int, raw json.RawMessage) {
 func (c *anthropicChecker) content(i int, content json.RawMessage) {
 	if text, ok := rawjson.String(content); ok {
 		if isBlank(text) {
-			c.hard(i, "A10 empty_content", "the message says nothing")
+			c.hard(i, "A10 empty_content", "the message is empty")
 		}
 		c.blocks = append(c.blocks, placedBlock{i, "text", rawjson.Object{{Key: "text", Value: content}}})
 		return
@@ -117,7 +117,7 @@ func (c *anthropicChecker) block(b placedBlock) {
 	switch b.kind {
 	case "text":
 		if isBlank(stringOf(b.block.Get("text"))) {
-			c.hard(b.index, "A10 empty_text", "a text block says nothing")
+			c.hard(b.index, "A10 empty_text", "a text block is empty")
 		}
 	case "tool_use":
 		c.toolUse(b)
@@ -129,7 +129,7 @@ func (c *anthropicChecker) block(b placedBlock) {
 		for _, raw := range nested {
 			inner, _ := rawjson.ParseObject(raw)
 			if blockType(inner) == "text" && isBlank(stringOf(inner.Get("text"))) {
-				c.hard(b.index, "A10 empty_text", "a text block in a tool_result says nothing")
+				c.hard(b.index, "A10 empty_text", "a text block in a tool_result is empty")
 			}
 		}
 	}
@@ -184,7 +184,7 @@ func (c *anthropicChecker) user(blocks []placedBlock) {
 		case "tool_result":
 			c.result(b)
 			if other != "" {
-				c.hard(b.index, "A4 result_not_first", "a tool_result stands after a %s block", other)
+				c.hard(b.index, "A4 result_not_first", "a tool_result follows a %s block", other)
 			}
 			continue
 		case "tool_use":
@@ -220,7 +220,7 @@ func (c *anthropicChecker) assistant(blocks []placedBlock) {
 			afterUse = false
 		case "text":
 			if afterUse {
-				c.hard(b.index, "A7 text_after_tool_use", "text stands after a tool_use block")
+				c.hard(b.index, "A7 text_after_tool_use", "text follows a tool_use block")
 			}
 		case "tool_result":
 			c.hard(b.index, "A5 misplaced_result", "an assistant message has a tool_result block")

@@ -144,7 +144,7 @@ func (c *openAIChecker) assistant(i int, m rawjson.Object) {
 		}
 	case "string":
 		if silent && stringOf(content) == "" {
-			c.lint(i, "C2 blank_assistant", "the assistant message says nothing and calls nothing")
+			c.lint(i, "C2 blank_assistant", "the assistant message has neither text nor calls")
 		}
 	default:
 		c.content(i, "assistant", content)
@@ -212,7 +212,7 @@ func (c *openAIChecker) answer(i int, m rawjson.Object) {
 	case id == "":
 		c.hard(i, "C1 tool_missing_id", "a tool message needs a tool_call_id")
 	case c.group == nil:
-		c.hard(i, "C4 orphan_tool", "the tool message answers %q, but no message with tool_calls stands before it", id)
+		c.hard(i, "C4 orphan_tool", "the tool message answers %q, but no message with tool_calls precedes it", id)
 	case c.group.open[id]:
 		c.group.open[id] = false
 	case slices.Contains(c.group.ids, id):

@@ -27,7 +27,7 @@ func CheckOpenAIChatStrict(messages []json.RawMessage) []Violation {
 		}
 		switch {
 		case role == "system" && before != "":
-			f.hard(i, "C12 late_system", "a system message stands after a %s message", before)
+			f.hard(i, "C12 late_system", "a system message follows a %s message", before)
 			continue // the order of roles is checked as if it were absent
 		case role == before && (role == "user" || role == "assistant"):
 			f.hard(i, "C12 not_alternating", "two %s messages follow each other", role)

@@ -60,7 +60,7 @@ func (s *server) part(ctx context.Context, conversation continuo.Conversation, s
 func contentWords(content continuo.Content) string {
 	switch {
 	case content.IsText():
-		return "a text, which stands in the entry"
+		return "a text, which is part of the entry"
 	case content.IsParts():
 		return fmt.Sprintf("a list of %d parts, counted from 0", len(content.Parts()))
 	}

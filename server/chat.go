@@ -165,7 +165,7 @@ func (s *server) readChat(w http.ResponseWriter, r *http.Request) (request chatR
 // checkMessage refuses an empty message.
 func checkMessage(message continuo.Content) error {
 	if message.IsBlank() {
-		return refuse("message", "message must be a string or a list of parts that says something")
+		return refuse("message", "message must be a string or a list of parts, with visible text")
 	}
 	return nil
 }

@@ -74,13 +74,13 @@ func (s *server) checkView(q query, view string) error {
 	case !ok:
 		return oneOf("view", view, engine.ViewNames()...)
 	case role == "":
-		return refuse("view", "behind role: stands the name of a role, such as role:reviewer")
+		return refuse("view", "role: is followed by the name of a role, such as role:reviewer")
 	case q.has("crew") && !workflowPattern.MatchString(q.text("crew")):
 		return at("crew", s.noCrew(q.text("crew")))
 	}
 	for _, param := range []string{"model", "agent_id"} {
 		if q.has(param) {
-			return refuse(param, "%s cannot be given with the view of a role, whose crew says who it is", param)
+			return refuse(param, "%s cannot be combined with the view of a role, which its crew defines", param)
 		}
 	}
 	return nil
@@ -96,11 +96,11 @@ func checkRun(q query) error {
 	}
 	for _, param := range []string{"model", "agent_id", "crew"} {
 		if q.has(param) {
-			return refuse(param, "%s cannot be given with run_id: the run's step says who answers", param)
+			return refuse(param, "%s cannot be combined with run_id: the run's step selects the agent", param)
 		}
 	}
 	if strings.HasPrefix(q.text("view"), engine.RoleView) {
-		return refuse("view", "the view of a role cannot be given with run_id: the steps of runs have no roles")
+		return refuse("view", "the view of a role cannot be combined with run_id: the steps of runs have no roles")
 	}
 	return nil
 }

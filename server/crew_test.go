@@ -58,9 +58,9 @@ func TestMessagesToCrewsRefuse(t *testing.T) {
 	}{
 		{"team", ``, 400, "invalid_json", "", "empty"},
 		{"team", `["x"]`, 400, "invalid_request", "", "object"},
-		{"team", `{}`, 400, "invalid_request", "message", "says something"},
-		{"team", `{"message": "\u200b\u2800"}`, 400, "invalid_request", "message", "says something"},
-		{"team", `{"message": " \n"}`, 400, "invalid_request", "message", "says something"},
+		{"team", `{}`, 400, "invalid_request", "message", "with visible text"},
+		{"team", `{"message": "\u200b\u2800"}`, 400, "invalid_request", "message", "with visible text"},
+		{"team", `{"message": " \n"}`, 400, "invalid_request", "message", "with visible text"},
 		{"team", `{"message": 5}`, 400, "invalid_request", "message", ""},
 		{"team", `{"message": "x", "mesage": "y"}`, 400, "invalid_request", "mesage", "did you mean message?"},
 		{"team", `{"message": "x", "session_id": "../x"}`, 400, "invalid_request", "session_id", "key"},

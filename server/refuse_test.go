@@ -32,7 +32,7 @@ func TestChatRefuses(t *testing.T) {
 		{"null message", `{"message": null}`, 400, "invalid_request", "message", ""},
 		{"empty message", `{"message": ""}`, 400, "invalid_request", "message", ""},
 		{"blank message", `{"message": " \n\t"}`, 400, "invalid_request", "message", ""},
-		{"invisible message", `{"message": "\u200b\u202e"}`, 400, "invalid_request", "message", "says something"},
+		{"invisible message", `{"message": "\u200b\u202e"}`, 400, "invalid_request", "message", "with visible text"},
 		{"no parts", `{"message": []}`, 400, "invalid_request", "message", ""},
 		{"a blank part", `{"message": [{"type": "text", "text": " "}]}`, 400, "invalid_request", "message", ""},
 		{"a part without a type", `{"message": [{"text": "a"}]}`, 400, "invalid_request", "message", "type"},

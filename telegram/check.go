@@ -113,7 +113,7 @@ func (c *checking) chat(ctx context.Context, me account) {
 	case !joined.maySpeak():
 		c.find(true, "@%s may not write in the chat: let it", me.Username)
 	case !me.ReadsAll && !joined.isAdmin():
-		c.find(true, "@%s hears nothing but commands and replies in groups: write /setprivacy to BotFather, choose it, then Disable; take it out of the group, and add it again", me.Username)
+		c.find(true, "@%s receives only commands and replies in groups: write /setprivacy to BotFather, choose it, then Disable; take it out of the group, and add it again", me.Username)
 	}
 }
 

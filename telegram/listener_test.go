@@ -39,10 +39,10 @@ func TestWhatIsNotTaken(t *testing.T) {
 		post func(*telegramtest.Server)
 		want string // in the only reply; "" for none
 	}{
-		"edited":       {func(a *telegramtest.Server) { a.Edit(group, "Eve", "changed") }, "edited"},
+		"edited":       {func(a *telegramtest.Server) { a.Edit(group, "Eve", "changed") }, "Edits are not read"},
 		"a sticker":    {func(a *telegramtest.Server) { a.Post(group, "Eve", map[string]any{"sticker": map[string]any{}}) }, "Only text"},
 		"an event":     {func(a *telegramtest.Server) { a.Post(group, "Eve", map[string]any{"new_chat_title": "x"}) }, ""},
-		"nothing seen": {func(a *telegramtest.Server) { a.Say(group, "Eve", "\u200b\x01") }, "nothing to read"},
+		"nothing seen": {func(a *telegramtest.Server) { a.Say(group, "Eve", "\u200b\x01") }, "is empty"},
 		"too long":     {func(a *telegramtest.Server) { a.Say(group, "Eve", strings.Repeat("😀", 2049)) }, "too long"},
 		"a bot": {func(a *telegramtest.Server) {
 			a.Post(group, "", map[string]any{"text": "hi", "from": map[string]any{"is_bot": true}})
@@ -310,7 +310,7 @@ func TestCommandsOvertakeAMessageThatWaits(t *testing.T) {
 		s.api.Say(group, "Eve", "/reset")
 		settle(time.Minute)
 		s.expect("meanwhile", s.wrote(group),
-			"crew_bot: Your message could not be handed to the crew yet. It is tried again until it can; /stop and /status are heard meanwhile.", "crew_bot: Stopped.")
+			"crew_bot: Your message could not be delivered to the crew yet. Delivery is retried; /stop and /status still work.", "crew_bot: Stopped.")
 		busy.Store(false)
 		settle(time.Minute)
 		s.expect("the crew heard", s.log.messages(), "Eve: one", "Eve: two")

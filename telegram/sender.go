@@ -166,7 +166,7 @@ func (f *FrontEnd) speak(ctx context.Context, by *bot, p part) (*bot, error) {
 
 // partNotShown replaces a part that Telegram refuses. In a chat that does not exist, Telegram refuses this text as
 // well.
-const partNotShown = "(A part of this answer cannot be shown here. It stands in the log.)"
+const partNotShown = "(A part of this answer cannot be shown here. The log has all of it.)"
 
 // speakAsListener sends a part until Telegram accepts it or its replacement. Nothing is skipped: a chat that the
 // listener is not in blocks the answers until it is.

@@ -119,9 +119,9 @@ func TestRefusedMessages(t *testing.T) {
 		want        string
 	}{
 		"markdown":       {unreadable, 1, 1, "crew_bot: Bob\nsee `x.y`."},
-		"in no way":      {telegramtest.Fault{Status: http.StatusBadRequest, Description: "Bad Request: TEXT_INVALID"}, 1, 1, "crew_bot: (A part of this answer cannot be shown here. It stands in the log.)"},
+		"in no way":      {telegramtest.Fault{Status: http.StatusBadRequest, Description: "Bad Request: TEXT_INVALID"}, 1, 1, "crew_bot: (A part of this answer cannot be shown here. The log has all of it.)"},
 		"for some time":  {telegramtest.Fault{Status: http.StatusForbidden, Description: "Forbidden: bot was kicked"}, 1, 5, "crew_bot: Bob\nsee x.y."},
-		"also the plain": {unreadable, 1, 2, "crew_bot: (A part of this answer cannot be shown here. It stands in the log.)"},
+		"also the plain": {unreadable, 1, 2, "crew_bot: (A part of this answer cannot be shown here. The log has all of it.)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(s *scene) {

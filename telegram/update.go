@@ -105,13 +105,13 @@ func (m media) has() bool {
 
 // The replies to messages that are refused, or not accepted completely.
 const (
-	replyEdited      = "An edited message is not read again. Please send what you mean as a new message."
-	replyTextOnly    = "Only text is taken: pictures, files and voice messages are not read."
-	replyCaptionOnly = "Only the text below it was taken: pictures, files and voice messages are not read."
-	replyTooLong     = "The message is too long: at most 4096 characters are taken. Please send it in parts."
-	replyEmpty       = "There is nothing to read in the message."
+	replyEdited      = "Edits are not read. Please send the change as a new message."
+	replyTextOnly    = "Only text is supported: pictures, files and voice messages are not read."
+	replyCaptionOnly = "Only the caption was read: pictures, files and voice messages are not supported."
+	replyTooLong     = "The message is too long: the limit is 4096 characters. Please send it in parts."
+	replyEmpty       = "The message is empty."
 	replyInvalid     = "The message is not valid text."
-	replyWaiting     = "Your message could not be handed to the crew yet. It is tried again until it can; /stop and /status are heard meanwhile."
+	replyWaiting     = "Your message could not be delivered to the crew yet. Delivery is retried; /stop and /status still work."
 )
 
 // handle processes an update. An error means that it has to be handled again: all its effects have the update's key,
@@ -262,7 +262,7 @@ func (f *FrontEnd) moved(ctx context.Context, to int64) error {
 	}
 	f.movedTo = to
 	f.log.ErrorContext(ctx, "telegram_chat_moved", "chat_id", f.options.ChatID, "new_chat_id", to, "do", "set telegram.chat_id to the new one")
-	return f.notifyChat(ctx, to, fmt.Sprintf("This group is a supergroup now, with the id %d. The crew does not hear it before telegram.chat_id is set to that id.", to))
+	return f.notifyChat(ctx, to, fmt.Sprintf("This group is a supergroup now, with the id %d. The crew receives its messages after telegram.chat_id is set to that id.", to))
 }
 
 // notify sends the chat a reply from the listener. A reply that Telegram will never accept is dropped.

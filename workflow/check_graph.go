@@ -164,7 +164,7 @@ func (r *reader) checkChoices() {
 		edge := &r.edges[i]
 		if edge.Otherwise && edge.When == nil && edge.sound() {
 			if always := r.alwaysTaken(edge); always != nil {
-				r.Complain(edge.otherwiseAt, "this edge is never taken, for %s in line %d always is: give that one a condition, or remove otherwise", always, always.Line)
+				r.Complain(edge.otherwiseAt, "this edge is never taken, for %s in line %d always is: give that edge a condition, or remove otherwise", always, always.Line)
 			}
 		}
 		if edge.Max > 0 && len(edge.Body) > 0 && edge.When == nil && !edge.Otherwise && !edge.GoOn {

@@ -152,7 +152,7 @@ func (s *State) Halt(reason string) continuo.Entry {
 
 // BreakOff makes the entry of a run that cannot continue.
 func (s *State) BreakOff(reason string) continuo.Entry {
-	return s.event("", continuo.RunEvent{Kind: continuo.RunBrokeOff, Reason: reason}, "The run broke off: "+reason)
+	return s.event("", continuo.RunEvent{Kind: continuo.RunBrokeOff, Reason: reason}, "The run failed: "+reason)
 }
 
 // Cancel makes the entry that ends a run permanently.

@@ -131,7 +131,7 @@ func (p *lenientParser) object(depth int) (any, error) {
 			return nil, err
 		}
 		if p.next() != ':' {
-			return nil, fmt.Errorf("the name %q has no colon behind it", name)
+			return nil, fmt.Errorf("the name %q is not followed by a colon", name)
 		}
 		p.at++
 		if object[name], err = p.value(depth + 1); err != nil {

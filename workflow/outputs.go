@@ -42,7 +42,7 @@ func (n *Node) readAnswer(texts []string, known map[string]any) answer {
 	if len(n.Outputs) == 0 {
 		whole := strings.TrimSpace(strings.Join(texts, ""))
 		if whole == "" {
-			return answer{problem: "it says nothing"}
+			return answer{problem: "it is empty"}
 		}
 		return answer{outputs: map[string]any{textOutput: whole}}
 	}

@@ -133,7 +133,7 @@ func (r *reader) readLimit(draft *draftEdge, file edgeFile) {
 	}
 	draft.GoOn = file.AtLimit.Is == "go_on"
 	if limit := file.AtLimit.Node; limit != nil && file.Max.Node == nil {
-		r.Complain(limit.At, "at_limit says what happens when max is reached, and the edge has no max; write one, or remove at_limit")
+		r.Complain(limit.At, "at_limit needs max; add max, or remove at_limit")
 	}
 }
 

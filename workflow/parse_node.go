@@ -52,7 +52,7 @@ func (r *reader) readNode(key, v *yamltree.Node) (Node, draftNode) {
 	node := Node{ID: key.Text, Name: key.Text, Line: key.At.Line, Tools: tool.Policy{Otherwise: tool.Allow}}
 	draft := draftNode{at: key.At}
 	if v.Kind == yamltree.Null {
-		r.Complain(key.At, "the node %s says nothing; give it a brief, or an approval with the question for a person", key.Text)
+		r.Complain(key.At, "the node %s is empty; give it a brief, or an approval with the question for a person", key.Text)
 		return node, draft
 	}
 	var file nodeFile
@@ -120,5 +120,5 @@ func (r *reader) checkTool(pattern string) error {
 	if r.Any || r.known.Tools == nil || strings.Contains(pattern, "*") || known.Decide(pattern) == tool.Allow {
 		return nil
 	}
-	return fmt.Errorf("unknown tool %s%s; MCP servers stand in the settings", yamlform.Quoted(pattern), yamlform.DidYouMean(pattern, r.known.Tools))
+	return fmt.Errorf("unknown tool %s%s; MCP servers are defined in the settings", yamlform.Quoted(pattern), yamlform.DidYouMean(pattern, r.known.Tools))
 }

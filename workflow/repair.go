@@ -68,7 +68,7 @@ func (s *State) Again(id, by string) (continuo.Entry, error) {
 	case progress == nil:
 		return continuo.Entry{}, s.noNode(id)
 	case progress.state == NodePending:
-		return continuo.Entry{}, fmt.Errorf("step %s: %w: it has not begun, and begins when the run goes on", id, ErrNotRepairable)
+		return continuo.Entry{}, fmt.Errorf("step %s: %w: it has not begun; it begins when the run is resumed", id, ErrNotRepairable)
 	}
 	if err := s.isLedTo(id); err != nil {
 		return continuo.Entry{}, err

@@ -32,9 +32,9 @@ func (s *State) AttemptFailed(step Step, why continuo.TurnError, now time.Time) 
 	case !why.Retryable:
 		return s.fails(step, fmt.Sprintf("the step %s failed (%s): %s", step.Node.ID, why.Reason, why.Message))
 	case failures > step.Node.Retry.Max:
-		return s.fails(step, fmt.Sprintf("the step %s broke off %d times in a row, more than retry.max allows; the last time (%s): %s", step.Node.ID, failures, why.Reason, why.Message))
+		return s.fails(step, fmt.Sprintf("the step %s failed %d times in a row, more than retry.max allows; the last time (%s): %s", step.Node.ID, failures, why.Reason, why.Message))
 	case !node.since.IsZero() && now.Sub(node.since) >= step.Node.Retry.For:
-		return s.fails(step, fmt.Sprintf("the step %s broke off for longer than retry.for, %s; the last time (%s): %s", step.Node.ID, step.Node.Retry.For, why.Reason, why.Message))
+		return s.fails(step, fmt.Sprintf("the step %s failed for longer than retry.for, %s; the last time (%s): %s", step.Node.ID, step.Node.Retry.For, why.Reason, why.Message))
 	}
 	until := now.Add(max(s.wait(step, failures), time.Duration(why.RetryAfter)*time.Second)).UTC()
 	event := continuo.RunEvent{Kind: continuo.RunNodeDelayed, Visit: step.Visit, Attempt: step.Attempt, Reason: reason, Until: until}

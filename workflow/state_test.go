@@ -427,7 +427,7 @@ func TestAStepThatBreaksOffAgainAndAgainBreaksTheRunOff(t *testing.T) {
 			p.append(p.state.Cue(step.After()))
 		}
 	}
-	if !strings.Contains(p.state.Reason, "the step a broke off 13 times in a row") || last < 10*time.Minute {
+	if !strings.Contains(p.state.Reason, "the step a failed 13 times in a row") || last < 10*time.Minute {
 		t.Errorf("it waited %s at last, and says %s", last, p.state.Reason)
 	}
 	p.append(p.state.Resume())

@@ -15,7 +15,7 @@ type archiveCommand struct {
 }
 
 func (archiveCommand) Help() string {
-	return `Takes the entries, turns and receipts of conversations out of the database and into an archive each, packed, where the objects are (objects.location). They stay in the list of archived ones, and nothing is lost: restore brings them back as they were. Until then they cannot be read, searched or gone on with. Forks keep what they began with. One whose turn runs is refused.
+	return `Moves the entries, turns and idempotency records of each conversation from the database to a compressed archive in the object store (objects.location). Archived conversations stay in the list of archived ones, and nothing is lost: restore brings them back unchanged. Until then they cannot be read, searched or continued. Forks keep the entries that they share. One whose turn runs is refused.
 
 Examples:
 
@@ -38,7 +38,7 @@ type restoreCommand struct {
 }
 
 func (restoreCommand) Help() string {
-	return `Brings archived conversations back into the database as they were, and removes their archives. A damaged archive is refused, and nothing has changed then. A restore that was stopped can be done again.
+	return `Brings archived conversations back into the database as they were, and removes their archives. A damaged archive is refused, and nothing is changed. An interrupted restore can be repeated.
 
 Examples:
 

@@ -21,20 +21,20 @@ const usualView = window.Codex
 
 type chatCommand struct {
 	ownerFlag
-	Session string  `arg:"" optional:"" help:"The conversation to go on with, or the session id of a new one. Default: a new one without."`
-	Message *string `short:"m" placeholder:"TEXT" help:"Say this, print the answer and leave; - reads the message from standard input."`
-	Resume  bool    `help:"Go on with the answer that broke off, print what comes and leave."`
-	View    *string `enum:"${views}" help:"What the model is shown: ${turnviews}. Default: as the agent says, else ${usualview}."`
+	Session string  `arg:"" optional:"" help:"The conversation to continue, or the session id of a new one. Default: a new one without a session id."`
+	Message *string `short:"m" placeholder:"TEXT" help:"Send this message, print the answer and exit; - reads the message from standard input."`
+	Resume  bool    `help:"Continue the answer that was interrupted, print it and exit."`
+	View    *string `enum:"${views}" help:"The view that selects what the model is shown: ${turnviews}. Default: the agent's, else ${usualview}."`
 	Mode    *string `enum:"chat,agent,run" help:"Mode from the next message on: chat, agent or run. Default: agent where --agent is given, else as the conversation is."`
-	Agent   *string `placeholder:"AGENT" help:"Who answers from the next message on: an agent of the settings, or none. Default: as the conversation is."`
-	Model   *string `placeholder:"NAME" help:"Who answers (model)."`
+	Agent   *string `placeholder:"AGENT" help:"The agent that answers from the next message on: an agent of the settings, or none. Default: unchanged."`
+	Model   *string `placeholder:"NAME" help:"The model (model)."`
 	JSON    bool    `help:"With --message: write JSON as POST /chat does, with error when the answer is not whole."`
 }
 
 func (chatCommand) Help() string {
-	return `Talks with a model over the local store; without a configured model the built-in demo answers. Below each answer stands what the model was shown of the conversation. Ctrl-C stops an answer and keeps what there is of it; at the prompt it leaves. /help lists the commands.
+	return `Chats with a model over the local store; without a configured model the built-in demo answers. A line below each answer says how much of the conversation the model was shown. Ctrl-C stops an answer and keeps the part that has arrived; at the prompt it exits. /help lists the commands.
 
-Whether a call of a tool may run is answered by a line that was begun after the question was shown. Lines typed before that are the next messages.
+A tool call that needs a decision is answered by a line that was begun after the question was shown. Lines typed before that are the next messages.
 
 When standard input is no terminal, each line is a message: answers go to standard output, everything else to standard error.
 

@@ -21,25 +21,25 @@ type cli struct {
 	globals
 
 	Serve         serveCommand         `cmd:"" help:"Run the server: POST /chat, the API under /api, metrics."`
-	Chat          chatCommand          `cmd:"" help:"Talk in the terminal, over the local store."`
+	Chat          chatCommand          `cmd:"" help:"Chat in the terminal, over the local store."`
 	RunCommand    runCommand           `cmd:"" name:"run" help:"Run workflows: start, list, show, resume, repair, stop, cancel, approve."`
 	Workflow      workflowCommand      `cmd:"" help:"List, show, check and write workflows."`
-	Crew          crewCommand          `cmd:"" help:"Talk with crews, agents that share one conversation: list, run, status, stop, resume, reset, restore, context, init, schema."`
-	Telegram      telegramCommand      `cmd:"" help:"Let a crew talk in a chat on Telegram."`
-	Task          taskCommand          `cmd:"" help:"Give tasks to agents: create, list, show, prompt, deploy, logs, kill."`
+	Crew          crewCommand          `cmd:"" help:"Work with crews, agents that share one conversation: list, run, status, stop, resume, reset, restore, context, init, schema."`
+	Telegram      telegramCommand      `cmd:"" help:"Connect a crew to a chat on Telegram."`
+	Task          taskCommand          `cmd:"" help:"Hand tasks off to agents: create, list, show, prompt, deploy, logs, kill."`
 	Conversations conversationsCommand `cmd:"" help:"List, show, rename, fork, archive, redact and delete conversations."`
-	Context       contextCommand       `cmd:"" help:"Show what a model is shown of a conversation, and why."`
+	Context       contextCommand       `cmd:"" help:"Show which entries of a conversation a model is shown, and why."`
 	Transcript    transcriptCommand    `cmd:"" help:"Write a conversation as a text."`
 	Search        searchCommand        `cmd:"" help:"Find entries by their words."`
-	MCP           mcpCommand           `cmd:"" name:"mcp" help:"Speak the Model Context Protocol on standard input and output."`
+	MCP           mcpCommand           `cmd:"" name:"mcp" help:"Serve the Model Context Protocol on standard input and output."`
 	Import        importCommand        `cmd:"" help:"Add conversations from files."`
 	Export        exportCommand        `cmd:"" help:"Write conversations to files."`
-	Keys          keysCommand          `cmd:"" help:"Make, list and revoke API keys of the server."`
+	Keys          keysCommand          `cmd:"" help:"Create, list and revoke API keys of the server."`
 	Projects      projectsCommand      `cmd:"" help:"List projects."`
 	StoreCommand  storeCommand         `cmd:"" name:"store" help:"Copy a store into another one, and check one."`
 	Doctor        doctorCommand        `cmd:"" help:"Check settings, store and models."`
 	Licenses      licensesCommand      `cmd:"" help:"Print the licences of the modules that this program contains."`
-	Version       versionCommand       `cmd:"" help:"Say which version this is."`
+	Version       versionCommand       `cmd:"" help:"Print the version."`
 	Completion    completionCommand    `cmd:"" help:"Write a completion script for a shell."`
 	Names         namesCommand         `cmd:"" hidden:"" help:"Write names for completion scripts."`
 }
@@ -51,7 +51,7 @@ type globals struct {
 	Project *string           `placeholder:"NAME" group:"Global flags:" help:"Project of the conversations (project)."`
 	Set     map[string]string `mapsep:"none" placeholder:"KEY=VALUE" group:"Global flags:" help:"Any setting, such as context.max_messages=40; may be repeated. continuo doctor lists them."`
 
-	ShowVersion kong.VersionFlag `name:"version" group:"Global flags:" help:"Print the version and leave."`
+	ShowVersion kong.VersionFlag `name:"version" group:"Global flags:" help:"Print the version and exit."`
 }
 
 // app is one run of the program.

@@ -18,7 +18,7 @@ type completionCommand struct {
 }
 
 func (completionCommand) Help() string {
-	return `Writes a script that teaches a shell to complete commands, flags and their values.
+	return `Writes a script for a shell that completes commands, flags and their values.
 
 Examples:
 

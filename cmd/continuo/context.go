@@ -17,20 +17,20 @@ type contextCommand struct {
 
 type contextShowCommand struct {
 	Conversation string  `arg:"" name:"conv" help:"Which one: id, key or @1."`
-	View         *string `placeholder:"VIEW" help:"Which view to build: ${allviews}, or role:NAME for what a role of a crew is shown. Default: the agent's, else ${usualview}."`
-	Crew         string  `placeholder:"CREW" help:"Of which crew the role is. Default: the one that spoke last at that place."`
+	View         *string `placeholder:"VIEW" help:"The view to build: ${allviews}, or role:NAME for the view of a crew's role. Default: the agent's, else ${usualview}."`
+	Crew         string  `placeholder:"CREW" help:"The role's crew. Default: the one that answered last at that entry."`
 	Format       *string `enum:"openai,anthropic,transcript,handoff" help:"Show the rendering too, in this form: openai, anthropic, transcript, or, of the view handoff alone, handoff."`
 	At           seq     `placeholder:"SEQ" help:"Show it as it was up to this entry. Default: the newest."`
 	MaxMessages  *int    `placeholder:"N" help:"Another limit on messages; 0 for none."`
 	MaxChars     *int    `placeholder:"N" help:"Another limit on characters; 0 for none."`
 	MaxTokens    *int    `placeholder:"N" help:"Another limit on tokens; 0 for none."`
-	Model        string  `placeholder:"NAME" help:"Who would read it; its tokenizer counts. Default: the default model."`
-	Agent        string  `placeholder:"AGENT" help:"Whose context to show: an agent of the settings. Default: the conversation's, in the modes agent and run."`
-	Step         string  `name:"run" placeholder:"RUN" help:"Show what the next step of this run would be sent: its id, or its beginning, or @1."`
+	Model        string  `placeholder:"NAME" help:"The model whose tokenizer counts. Default: the default model."`
+	Agent        string  `placeholder:"AGENT" help:"The agent whose context to show: an agent of the settings. Default: the conversation's, in the modes agent and run."`
+	Step         string  `name:"run" placeholder:"RUN" help:"Show the request of the next step of this run: the run's id, the beginning of it, or @1."`
 	System       bool    `help:"Put the mode's system messages into the rendering, and those of the run's step."`
 	Rendering    bool    `help:"Show the rendering too, in the view's own form."`
 	Raw          bool    `help:"Write the rendering alone, byte for byte."`
-	Request      int64   `placeholder:"SEQ" help:"Show the request again that this answer came of, and whether it has the same bytes."`
+	Request      int64   `placeholder:"SEQ" help:"Rebuild the request that led to this answer, and compare its bytes."`
 	JSON         bool    `help:"Write JSON: {view, format, messages or text, plan}; with --request {body, sha256, same, redacted, round, plan}."`
 }
 

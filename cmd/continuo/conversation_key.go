@@ -14,7 +14,7 @@ type keyCommand struct {
 }
 
 func (keyCommand) Help() string {
-	return `Shows, sets, changes or removes the key of a conversation. The key is the session id by which clients go on with it; the id stays, and the old key is free for another conversation. A key that another conversation has is refused.
+	return `Shows, sets, changes or removes the key of a conversation. The key is the session id that clients use to continue it; the id stays, and the old key is free for another conversation. A key that another conversation has is refused.
 
 Examples:
 

@@ -20,9 +20,9 @@ type conversationsCommand struct {
 	Fork   forkCommand   `cmd:"" help:"Begin a conversation with the entries of another."`
 	Delete deleteCommand `cmd:"" help:"Delete conversations."`
 
-	Archive archiveCommand `cmd:"" help:"Take conversations out of the database and into archives."`
-	Restore restoreCommand `cmd:"" help:"Bring archived conversations back."`
-	Redact  redactCommand  `cmd:"" help:"Remove for good what entries say."`
+	Archive archiveCommand `cmd:"" help:"Move conversations from the database to archives."`
+	Restore restoreCommand `cmd:"" help:"Restore archived conversations."`
+	Redact  redactCommand  `cmd:"" help:"Remove the content of entries permanently."`
 	Prune   pruneCommand   `cmd:"" help:"Archive or delete conversations that are older than a time."`
 }
 
@@ -30,7 +30,7 @@ type listCommand struct {
 	narrowing
 	Limit    int    `default:"30" help:"How many to list at most; 0 for all."`
 	Archived bool   `help:"List those that are archived instead."`
-	Kind     string `default:"talk" enum:"talk,task,agent" help:"List what people talk in (talk), tasks (task), or the work of agents on tasks (agent). Default: talk."`
+	Kind     string `default:"talk" enum:"talk,task,agent" help:"List conversations of people (talk), of tasks (task), or of agents that work on tasks (agent). Default: talk."`
 	JSON     bool   `help:"Write JSON: {data, has_more}."`
 }
 
@@ -230,7 +230,7 @@ type forkCommand struct {
 }
 
 func (forkCommand) Help() string {
-	return `A fork begins with the entries of its parent up to --at and then goes its own way. Nothing is copied, so it costs the same however long the parent is. It may not cut a tool call from its result.
+	return `A fork begins with the entries of its parent up to --at and is independent after that. Nothing is copied, so its cost does not depend on the parent's length. It must not separate a tool call from its result.
 
 Examples:
 
@@ -272,7 +272,7 @@ type deleteCommand struct {
 }
 
 func (deleteCommand) Help() string {
-	return `Deletes conversations with all their entries, for good. Forks keep what they began with. It asks first; where nobody can be asked, it needs --yes.
+	return `Deletes conversations with all their entries, permanently. Forks keep the entries that they share. The command asks first; without a terminal it needs --yes.
 
 Examples:
 

@@ -15,13 +15,13 @@ import (
 
 type crewCommand struct {
 	List    crewListCommand    `cmd:"" help:"List crews and their roles."`
-	Run     crewRunCommand     `cmd:"" help:"Say something to a crew, and show how its roles speak in turn."`
-	Status  crewStatusCommand  `cmd:"" help:"Show how a crew and each of its roles stand."`
-	Stop    crewStopCommand    `cmd:"" help:"Stop a cycle until somebody resumes it or says something."`
-	Resume  crewResumeCommand  `cmd:"" help:"Go on with a cycle that failed, was stopped, or was left behind."`
-	Reset   crewResetCommand   `cmd:"" help:"Let a crew begin anew; what was said is kept."`
-	Restore crewRestoreCommand `cmd:"" help:"Take the newest reset back."`
-	Context crewContextCommand `cmd:"" help:"Show what a role sees, or saw, and why."`
+	Run     crewRunCommand     `cmd:"" help:"Send a message to a crew, and show the roles' answers."`
+	Status  crewStatusCommand  `cmd:"" help:"Show the status of a crew and its roles."`
+	Stop    crewStopCommand    `cmd:"" help:"Stop a cycle until a person resumes it or sends a message."`
+	Resume  crewResumeCommand  `cmd:"" help:"Resume a cycle that failed, was stopped, or was abandoned by its process."`
+	Reset   crewResetCommand   `cmd:"" help:"Reset a crew: its roles see no earlier entries. The entries are kept."`
+	Restore crewRestoreCommand `cmd:"" help:"Undo the newest reset."`
+	Context crewContextCommand `cmd:"" help:"Show which entries a role is or was shown, and why."`
 	Init    crewInitCommand    `cmd:"" help:"Write a commented crew to begin with."`
 	Schema  crewSchemaCommand  `cmd:"" help:"Write the JSON Schema of crew files, for editors."`
 }

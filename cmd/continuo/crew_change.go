@@ -13,7 +13,7 @@ type crewStopCommand struct {
 }
 
 func (crewStopCommand) Help() string {
-	return `Stops a cycle, in whatever program it goes on, until somebody resumes it or says something. What the role under way has said is kept.
+	return `Stops a cycle, in whichever process it runs, until a person resumes it or sends a message. The partial answer of the current role is kept.
 
 Examples:
 
@@ -39,7 +39,7 @@ type crewResetCommand struct {
 }
 
 func (crewResetCommand) Help() string {
-	return `Lets a crew begin anew in its conversation: a cycle under way is stopped, and no role is shown what stands there now. Nothing is deleted, and continuo crew restore takes it back.
+	return `Resets a crew in its conversation: a running cycle is stopped, and no role is shown the entries before the reset. Nothing is deleted, and continuo crew restore undoes the reset.
 
 Examples:
 
@@ -63,7 +63,7 @@ type crewRestoreCommand struct {
 }
 
 func (crewRestoreCommand) Help() string {
-	return `Takes the newest reset back that was not taken back yet: the roles see again what was said before it. What they have said since stays.
+	return `Undoes the newest reset: the roles are shown the entries before it again. Later entries stay.
 
 Examples:
 

@@ -12,12 +12,12 @@ import (
 )
 
 type crewContextCommand struct {
-	Role string `arg:"" help:"Whose context, by its role_name or its display name."`
+	Role string `arg:"" help:"The role, by its role_name or its display name."`
 	crewChoice
-	At     int64     `placeholder:"SEQ" help:"What it would have been shown when this entry was the newest. Default: now."`
-	Round  int       `placeholder:"N" help:"What it was sent in its Nth request of the conversation, from 1; -1 is the newest."`
+	At     int64     `placeholder:"SEQ" help:"Show the view as of this entry. Default: the newest entry."`
+	Round  int       `placeholder:"N" help:"Show its Nth request in the conversation, from 1; -1 is the newest."`
 	Rounds bool      `help:"List its requests."`
-	Beside string    `placeholder:"ROLE" help:"Show, entry by entry, what each of the two sees: a table."`
+	Beside string    `placeholder:"ROLE" help:"Compare what the two roles see, entry by entry, in a table."`
 	At2    int64     `name:"at2" placeholder:"SEQ" help:"As --at, of the role beside it. Default: as --at."`
 	Round2 int       `name:"round2" placeholder:"N" help:"As --round, of the role beside it."`
 	Diff   roundPair `placeholder:"N M" help:"Show the lines that differ between two of its rounds."`
@@ -28,9 +28,9 @@ type crewContextCommand struct {
 }
 
 func (crewContextCommand) Help() string {
-	return `The context audit of a crew: the text that a role would be shown now, or when an entry was the newest, or was sent in one of its rounds, made again from the log. No model is asked and nothing is changed.
+	return `The context audit of a crew: the text that a role would be sent now, would have been sent as of an entry, or was sent in one of its rounds, rebuilt from the log. No model is called and nothing is changed.
 
---beside is a table of entries, with what each of the two sees of them: whole, shortened, in a summary or in its notes, not repeated (it was shown or said in an earlier turn), later, left out. < is next to what only the left one is shown, > to what only the right one is, ≠ stands where they otherwise differ. Entries about which the same holds are folded. --diff shows the lines that differ between two rounds.
+--beside is a table of entries, with what each of the two sees of them: whole, shortened, in a summary or in its notes, not repeated (it was shown or said in an earlier turn), later, left out. < is next to what only the left one is shown, > to what only the right one is, ≠ marks other differences. Adjacent entries with equal rows are folded. --diff shows the lines that differ between two rounds.
 
 Examples:
 

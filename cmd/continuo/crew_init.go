@@ -12,11 +12,11 @@ import (
 )
 
 type crewInitCommand struct {
-	Name string `arg:"" optional:"" default:"example" help:"The crew's id, and the name of its file in the folder of crews. Default: example."`
+	Name string `arg:"" optional:"" default:"example" help:"The crew's id, which is its file's name in the folder of crews. Default: example."`
 }
 
 func (crewInitCommand) Help() string {
-	return `Writes the example, which explains each key, as a crew of your own, to NAME.yaml in the folder crews.dir. Beside it stands its JSON Schema, crew.schema.json, which its first line names for editors. A file that is there already is left alone. It works as it is, without a key: the built-in demo model speaks for its roles.
+	return `Writes the example, which explains each key, as a crew of your own, to NAME.yaml in the folder crews.dir. Its JSON Schema, crew.schema.json, is written next to it; its first line names the schema for editors. An existing file is not changed. The crew works without an API key: the built-in demo model answers for its roles.
 
 Examples:
 
@@ -56,7 +56,7 @@ func (i *crewInitCommand) Run(a *app) error {
 type crewSchemaCommand struct{}
 
 func (crewSchemaCommand) Help() string {
-	return `Writes the JSON Schema of crew files. An editor that knows it completes keys and shows what they mean; the first line of a file names it: # yaml-language-server: $schema=crew.schema.json
+	return `Writes the JSON Schema of crew files. An editor that supports it completes keys and shows their meaning; the first line of a file names it: # yaml-language-server: $schema=crew.schema.json
 
 Examples:
 

@@ -13,7 +13,7 @@ type crewListCommand struct {
 }
 
 func (crewListCommand) Help() string {
-	return `Lists the crews of the folder crews.dir with their roles, in the order in which they speak, and the example that comes with the program unless the folder has one of that name. Files that are not right are told of, with what is wrong.
+	return `Lists the crews of the folder crews.dir with their roles, in the order in which they speak, and the example that comes with the program unless the folder has one of that name. Invalid files are reported with their errors.
 
 Examples:
 

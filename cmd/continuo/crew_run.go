@@ -19,18 +19,18 @@ import (
 type crewRunCommand struct {
 	ownerFlag
 	Crew    string `arg:"" optional:"" help:"Which crew, by its id. Default: the only one in the folder of crews, or the example where there is none."`
-	Message string `arg:"" optional:"" help:"What you say; - reads it from standard input. Default: a talk in a terminal, else standard input."`
+	Message string `arg:"" optional:"" help:"The message; - reads it from standard input. Default: a dialogue in a terminal, else standard input."`
 	Session string `placeholder:"ID" help:"The conversation: id, key or @1, or the session id of a new one. Default: the crew's own."`
-	Follow  bool   `short:"f" help:"Say nothing, and look on at the crew's newest cycle from its beginning until it ends; Ctrl-C leaves it alone."`
+	Follow  bool   `short:"f" help:"Send no message; show the crew's newest cycle from its beginning until it ends. Ctrl-C exits without stopping it."`
 	JSON    bool   `help:"Write JSON, one object per line: {type: entry, entry}, {type: status, status}, at the end {type: end, status}."`
 }
 
 func (crewRunCommand) Help() string {
-	return `Says something to a crew, and shows its cycle: the roles speak in turn, each below its name, until they have nothing to add, the moderator has not, all of them failed, or the crew's limit is reached. Ctrl-C stops the cycle, and says how it goes on; a second one leaves at once.
+	return `Sends a message to a crew, and shows its cycle: the roles answer in turn, each below its name, until no role or not the moderator has anything to add, all of them failed, or the crew's limit is reached. Ctrl-C stops the cycle, and prints how to resume it; a second one exits at once.
 
-Without a message it is a talk in a terminal: /help lists its commands, Ctrl-D leaves. What is said while a cycle goes on in another program is heard in it.
+Without a message it is a dialogue in a terminal: /help lists its commands, Ctrl-D exits. A message that is sent while a cycle runs in another process joins that cycle.
 
-When standard output is no terminal, what the roles say goes there, and everything else to standard error.
+When standard output is not a terminal, the roles' answers go there, and everything else to standard error.
 
 Examples:
 
@@ -198,7 +198,7 @@ type crewResumeCommand struct {
 }
 
 func (crewResumeCommand) Help() string {
-	return `Goes on with a cycle that failed, was stopped, or whose program was killed, from where it stands: what was said is kept, and no role is shown anything twice. One that another program carries out is only shown.
+	return `Resumes a cycle that failed, was stopped, or whose process was killed: all entries are kept, and no role is shown an entry twice. A cycle that another process executes is only shown.
 
 Examples:
 

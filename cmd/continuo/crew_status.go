@@ -17,7 +17,7 @@ type crewStatusCommand struct {
 }
 
 func (crewStatusCommand) Help() string {
-	return `Shows how a crew stands in its conversation: its newest cycle, whose turn is next, and for each role the cursor (the entry up to which everything was shown to it and answered), how many messages are new to it ("1 + 71": one fits, 71 are summarized before its next turn), and how often it has answered.
+	return `Shows the status of a crew in its conversation: its newest cycle, whose turn is next, and for each role the cursor (the entry up to which everything was shown to it and answered), how many messages are new to it ("1 + 71": one fits, 71 are summarized before its next turn), and how often it has answered.
 
 Examples:
 

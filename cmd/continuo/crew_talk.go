@@ -223,7 +223,7 @@ func (t *crewTalk) restore(ctx context.Context, _ string) error {
 	if _, err := t.crews.Restore(ctx, t.session, ""); err != nil {
 		return t.explained(t.session, err)
 	}
-	t.remark("The crew sees again what was said before it began anew.")
+	t.remark("The reset was undone: the roles see the earlier entries again.")
 	return nil
 }
 

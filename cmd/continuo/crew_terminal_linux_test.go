@@ -102,7 +102,7 @@ func TestTalkWithACrew(t *testing.T) {
 	p.types("/reset\r")
 	p.stdout.wait(t, `The crew begins anew\.[^›]*› `)
 	p.types("/restore\r")
-	p.stdout.wait(t, `sees again what was said[^›]*› `)
+	p.stdout.wait(t, `reset was undone[^›]*› `)
 	p.types("/nothing\r")
 	p.stdout.wait(t, `there is no command /nothing[^›]*› `)
 	p.types("\x04")

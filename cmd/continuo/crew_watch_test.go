@@ -148,12 +148,12 @@ func answered(seq int64, role, text string) *continuo.Entry {
 // The program ends as the cycle ends.
 func TestWatchedCycleEnds(t *testing.T) {
 	for state, want := range map[continuo.RunState]int{continuo.RunFinished: 0, continuo.RunFailed: 1, continuo.RunStopped: 1, continuo.RunRunning: 130} {
-		f := followerOf(&toldCrew{at: someCrew(state, "nobody has anything to add")}, false, false)
+		f := followerOf(&toldCrew{at: someCrew(state, "no role has anything to add")}, false, false)
 		err := f.followed(t)
 		if got := exitCode(err); got != want {
 			t.Errorf("a cycle that is %s ends with %d, want %d (%v)", state, got, want, err)
 		}
-		if state == continuo.RunFinished && !strings.Contains(f.notes.String(), "The cycle has ended: nobody has anything to add.") {
+		if state == continuo.RunFinished && !strings.Contains(f.notes.String(), "The cycle has ended: no role has anything to add.") {
 			t.Errorf("the end is told as %q", f.notes.String())
 		}
 		if state == continuo.RunFailed && !strings.HasSuffix(err.Error(), "continuo crew resume garden --session s1") {
@@ -221,7 +221,7 @@ func TestSilenceInATerminal(t *testing.T) {
 
 // A cycle's reason is shown whole, also where the terminal is narrower.
 func TestEndInATerminal(t *testing.T) {
-	reason := "nobody has anything to add; failed: Backend Dev (" + strings.Repeat("its program ended with 1 ", 5) + "at the last)"
+	reason := "no role has anything to add; failed: Backend Dev (" + strings.Repeat("its program ended with 1 ", 5) + "at the last)"
 	f := followerOf(&toldCrew{at: someCrew(continuo.RunFinished, reason)}, true, false)
 	if err := f.followed(t); err != nil {
 		t.Fatal(err)

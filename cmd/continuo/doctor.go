@@ -10,12 +10,12 @@ import (
 )
 
 type doctorCommand struct {
-	Online bool `help:"Ask every configured model's server for its models, to see whether it answers and takes the key, and Telegram about the bots and the chat of telegram.crew."`
+	Online bool `help:"Also check over the network: every configured model's server and API key, and the bots and the chat of telegram.crew."`
 	JSON   bool `help:"Write JSON: {ok, version, checks, settings}."`
 }
 
 func (doctorCommand) Help() string {
-	return `Checks what Continuo stands on and prints every setting with its value and where it comes from: a file and line, a variable, a flag, or the default. Keys are only reported as set or not set. Nothing goes over the network unless --online is given, but to the database and the bucket of the settings; in the bucket an object is written and removed. The exit code is 1 when something is wrong.
+	return `Checks the settings, the store and the models, and prints every setting with its value and its origin: a file and line, a variable, a flag, or the default. Keys are only reported as set or not set. Nothing goes over the network unless --online is given, but to the database and the bucket of the settings; in the bucket an object is written and removed. The exit code is 1 when something is wrong.
 
 A real model is named in continuo.yaml; its key stays in the environment:
 

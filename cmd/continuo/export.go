@@ -22,12 +22,12 @@ type exportCommand struct {
 	Conversations []string `arg:"" optional:"" name:"conv" help:"Which ones: ids, keys or @1."`
 	All           bool     `help:"All conversations of the project that people had, the oldest change first."`
 	Format        string   `default:"continuo" enum:"continuo,openai,openai-jsonl,source" help:"continuo, openai, openai-jsonl or source."`
-	Output        string   `short:"o" placeholder:"FILE" help:"Write to this file; a name that ends in .gz is packed. Default: standard output."`
+	Output        string   `short:"o" placeholder:"FILE" help:"Write to this file; a name that ends in .gz is compressed. Default: standard output."`
 	Force         bool     `help:"Replace the file when it is there."`
 }
 
 func (exportCommand) Help() string {
-	return `Writes conversations out. continuo is lossless and can be imported again; openai is a list of messages that an API accepts; openai-jsonl is the same, one conversation a line; source is the form that a conversation was imported from, byte for byte in its content, with repairs undone. A file appears only when it is whole.
+	return `Writes conversations out. continuo is lossless and can be imported again; openai is a list of messages that an API accepts; openai-jsonl is the same, one conversation a line; source is the form that a conversation was imported from, byte for byte in its content, with repairs undone. A file appears only when it is complete.
 
 Examples:
 

@@ -26,17 +26,17 @@ import (
 type importCommand struct {
 	Files   []string `arg:"" name:"file" help:"Files and folders; - is standard input."`
 	Format  *string  `enum:"openai,openai-legacy,anthropic,unified,pipeline,continuo" help:"Read every file as openai, openai-legacy, anthropic, unified, pipeline or continuo. Default: recognised for each conversation."`
-	Key     string   `placeholder:"KEY" help:"The key of the conversation: by it a later import knows it again. Of a file with several, the second gets KEY-2, and so on. Default: the source's own id."`
-	User    string   `placeholder:"USER" help:"Whose conversations they are, where the source does not say."`
+	Key     string   `placeholder:"KEY" help:"The key of the conversation, by which a later import recognises it. Of a file with several, the second gets KEY-2, and so on. Default: the source's own id."`
+	User    string   `placeholder:"USER" help:"The user of the conversations, where the source does not name one."`
 	DryRun  bool     `name:"dry-run" help:"Read and report, but add nothing."`
-	Repairs bool     `help:"List every repair: conversation, message index, rule, what was done."`
+	Repairs bool     `help:"List every repair: conversation, message index, rule, action."`
 	JSON    bool     `help:"Write the report as JSON, with every repair and every error."`
 }
 
 func (importCommand) Help() string {
 	return `Adds conversations from files: OpenAI chat JSON and JSON lines (also gzip-packed, also the older function_call form), Anthropic messages, the pipeline's chat_<id>.json, the unified log's predecessor (a folder with index.json), and Continuo's own export. What a log could not show, such as a tool result without its call, is repaired, and every repair is reported. A conversation that is there already is not added again. What is broken is reported, the rest goes on, and the exit code is 1.
 
-A conversation is known again by the id that its source gives (session_id, conversation_id or id; it becomes its key, so that a chat with the old session id goes on), else by its file and its place in it; never because it says the same. What the source has gained since is added, unless somebody wrote to the conversation meanwhile. chat_ID.json of the pipeline goes on in the Telegram chat ID.
+A conversation is recognised by the id in its source (session_id, conversation_id or id; it becomes its key, so that a chat with the old session id continues it), else by its file and its position in it; never by its content. Messages that are new in the source are added, unless the conversation was written to since the last import. chat_ID.json of the pipeline goes on in the Telegram chat ID.
 
 Examples:
 

@@ -14,15 +14,15 @@ import (
 )
 
 type keysCommand struct {
-	Create createKeyCommand `cmd:"" help:"Make an API key, and show it this once."`
+	Create createKeyCommand `cmd:"" help:"Create an API key, and show it once."`
 	List   listKeysCommand  `cmd:"" help:"List API keys, without their secrets."`
-	Revoke revokeKeyCommand `cmd:"" help:"End API keys."`
+	Revoke revokeKeyCommand `cmd:"" help:"Revoke API keys."`
 }
 
 type createKeyCommand struct {
 	User    string `placeholder:"USER" help:"Bind the key to one user: it reaches that user's conversations only, and those that it begins are the user's. Default: all of the project."`
 	Name    string `placeholder:"TEXT" help:"What the key is for."`
-	Expires *age   `placeholder:"DURATION" help:"For how long it can be used, such as 30d, 2w or 36h. Default: for ever."`
+	Expires *age   `placeholder:"DURATION" help:"How long it is valid, such as 30d, 2w or 36h. Default: no expiry."`
 	JSON    bool   `help:"Write JSON: {api_key, key}."`
 }
 

@@ -11,7 +11,7 @@ import (
 type modeCommand struct {
 	Conversation string  `arg:"" name:"conv" help:"Which one: id, key or @1."`
 	Mode         *string `arg:"" optional:"" enum:"chat,agent,run" help:"The new mode: chat, agent or run. Default: agent where --agent is given, else as it is."`
-	Agent        *string `placeholder:"AGENT" help:"Who answers in the modes agent and run: an agent of the settings, or none."`
+	Agent        *string `placeholder:"AGENT" help:"The agent that answers in the modes agent and run: an agent of the settings, or none."`
 	JSON         bool    `help:"Write the conversation as JSON."`
 }
 

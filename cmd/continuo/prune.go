@@ -14,9 +14,9 @@ import (
 )
 
 type pruneCommand struct {
-	OlderThan age  `required:"" placeholder:"DURATION" help:"Those whose last change is longer ago, such as 30d, 2w or 36h."`
+	OlderThan age  `required:"" placeholder:"DURATION" help:"Conversations whose last change is older than this, such as 30d, 2w or 36h."`
 	Archive   bool `xor:"what" required:"" help:"Archive them."`
-	Delete    bool `xor:"what" required:"" help:"Delete them for good, archived ones too."`
+	Delete    bool `xor:"what" required:"" help:"Delete them permanently, archived ones too."`
 	DryRun    bool `name:"dry-run" help:"Only list them."`
 	Yes       bool `short:"y" help:"Do not ask."`
 	JSON      bool `help:"Write JSON: {found, done, skipped}; with --dry-run {data}."`

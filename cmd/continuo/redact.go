@@ -13,7 +13,7 @@ import (
 type redactCommand struct {
 	Conversation string `arg:"" name:"conv" help:"Which one: id, key or @1."`
 	Entries      string `arg:"" help:"Which entries: SEQ, FROM-TO, or FROM- up to the newest."`
-	Reason       string `placeholder:"TEXT" help:"Why; it stands in the log."`
+	Reason       string `placeholder:"TEXT" help:"The reason, which is recorded in the log."`
 	Tools        bool   `help:"Remove the names of tools too, also of entries that were redacted before."`
 	Yes          bool   `short:"y" help:"Do not ask."`
 	JSON         bool   `help:"Write JSON: {conversation_id, redacted: [seq, …], residue}."`

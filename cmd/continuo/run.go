@@ -13,16 +13,16 @@ import (
 )
 
 type runCommand struct {
-	Start   runStartCommand   `cmd:"" help:"Run a workflow, and show how it goes on."`
+	Start   runStartCommand   `cmd:"" help:"Run a workflow, and show its progress."`
 	List    runListCommand    `cmd:"" help:"List runs, the newest first."`
-	Show    runShowCommand    `cmd:"" help:"Show how a run stands."`
-	Resume  runResumeCommand  `cmd:"" help:"Go on with a run that failed, was stopped, or was left behind."`
-	Set     runSetCommand     `cmd:"" help:"Set a step's outputs by hand, and go on behind it."`
-	Retry   runRetryCommand   `cmd:"" help:"Carry a step out again, and what depends on it."`
-	Skip    runSkipCommand    `cmd:"" help:"Go on with a run without one of its steps."`
-	Stop    runStopCommand    `cmd:"" help:"Stop a run until somebody resumes it."`
-	Cancel  runCancelCommand  `cmd:"" help:"End a run for good."`
-	Approve runApproveCommand `cmd:"" help:"Decide what a run waits for, and go on with it."`
+	Show    runShowCommand    `cmd:"" help:"Show the status of a run."`
+	Resume  runResumeCommand  `cmd:"" help:"Resume a run that failed, was stopped, or was abandoned by its process."`
+	Set     runSetCommand     `cmd:"" help:"Set a step's outputs by hand, and continue after it."`
+	Retry   runRetryCommand   `cmd:"" help:"Execute a step again, and the steps that depend on it."`
+	Skip    runSkipCommand    `cmd:"" help:"Skip a step, and continue the run."`
+	Stop    runStopCommand    `cmd:"" help:"Stop a run until a person resumes it."`
+	Cancel  runCancelCommand  `cmd:"" help:"End a run permanently."`
+	Approve runApproveCommand `cmd:"" help:"Decide an approval that a run waits for, and continue the run."`
 }
 
 // runPage is the page size of a query for runs, runsSearched how many runs are searched for the beginning of an id.

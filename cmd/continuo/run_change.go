@@ -11,8 +11,8 @@ import (
 
 type runResumeCommand struct {
 	runFlags
-	ID       string   `arg:"" optional:"" name:"run" help:"Which one: id, the beginning of an id, or @1. Default: the newest that may go on."`
-	Workflow string   `placeholder:"FILE" help:"Go on by a corrected workflow, of a run that failed or was stopped."`
+	ID       string   `arg:"" optional:"" name:"run" help:"The run: its id, the beginning of it, or @1. Default: the newest that can continue."`
+	Workflow string   `placeholder:"FILE" help:"Continue with this corrected workflow; for a run that failed or was stopped."`
 	Drop     []string `placeholder:"STEP" help:"A step that has finished and is not in the corrected workflow any more. May be repeated."`
 }
 
@@ -90,9 +90,9 @@ type runApproveCommand struct {
 	runFlags
 	ID      string `arg:"" optional:"" name:"run" help:"Which one: id, the beginning of an id, or @1. Default: the only one that waits."`
 	Node    string `arg:"" optional:"" help:"The step that asks. Default: the only one."`
-	Call    string `placeholder:"ID" help:"The call of a tool that is decided on. Default: the only one."`
-	Reject  bool   `help:"Say no."`
-	Comment string `placeholder:"TEXT" help:"What else the run is told."`
+	Call    string `placeholder:"ID" help:"The tool call to decide. Default: the only one."`
+	Reject  bool   `help:"Deny it."`
+	Comment string `placeholder:"TEXT" help:"A comment that is recorded with the decision."`
 }
 
 func (runApproveCommand) Help() string {
@@ -147,7 +147,7 @@ func (r *runStopCommand) Run(ctx context.Context, a *app) error {
 }
 
 type runCancelCommand struct {
-	ID   string `arg:"" name:"run" help:"Which one: id, the beginning of an id, or @1. It has to be named: nothing takes this back."`
+	ID   string `arg:"" name:"run" help:"The run: its id, the beginning of it, or @1. Required, because this cannot be undone."`
 	JSON bool   `help:"Write the status as JSON."`
 }
 

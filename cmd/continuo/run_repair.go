@@ -17,7 +17,7 @@ import (
 // repairFlags are those of the commands that repair a step.
 type repairFlags struct {
 	runFlags
-	NoResume bool `help:"Leave the run as it is; continuo run resume goes on with it."`
+	NoResume bool `help:"Do not resume the run; continuo run resume does."`
 }
 
 // repairArgs name the step to repair.
@@ -33,7 +33,7 @@ type runSetCommand struct {
 }
 
 func (runSetCommand) Help() string {
-	return `Finishes a step of a run that failed or was stopped with outputs that you give, and goes on behind it. The outputs must be what the step declares; its check is not asked. Steps behind it that have finished with other outputs of it are done again. A step that declares no outputs has one, text.
+	return `Finishes a step of a run that failed or was stopped with the given outputs, and continues after it. The outputs must match the step's declaration; its check is not evaluated. Finished steps that used other outputs of it are executed again. A step that declares no outputs has one, text.
 
 Examples:
 
@@ -82,7 +82,7 @@ func givenOutputs(of *workflow.Workflow, step string, given []string) (json.RawM
 type runRetryCommand struct{ repairArgs }
 
 func (runRetryCommand) Help() string {
-	return `Carries a step of a run that failed or was stopped out again, from its beginning, and then what depends on it. Other steps that have finished are not done again.
+	return `Executes a step of a run that failed or was stopped again, from its beginning, and then the steps that depend on it. Other finished steps are not executed again.
 
 Examples:
 
@@ -100,7 +100,7 @@ func (r *runRetryCommand) Run(ctx context.Context, a *app) error {
 type runSkipCommand struct{ repairArgs }
 
 func (runSkipCommand) Help() string {
-	return `Goes on with a run that failed or was stopped as if one of its steps were not there. The step has no outputs: where a condition, a check or an input needs them, the command says so, and continuo run set gives them.
+	return `Continues a run that failed or was stopped without one of its steps. The step has no outputs: where a condition, a check or an input needs them, the command reports it, and continuo run set sets them.
 
 Examples:
 

@@ -19,13 +19,13 @@ type runStartCommand struct {
 	Session  string   `placeholder:"ID" help:"The conversation to run in: id, key or @1, or the session id of a new one. Default: a new one without."`
 	Input    []string `sep:"none" placeholder:"NAME=VALUE" help:"An input of the run; lists and objects as JSON; NAME=@FILE reads a file. May be repeated."`
 	Inputs   string   `placeholder:"FILE" help:"Inputs as a JSON object in a file, or in standard input (-); --input replaces single ones."`
-	Message  string   `short:"m" placeholder:"TEXT" help:"What you say with it. Default: a sentence that names the workflow and its inputs."`
+	Message  string   `short:"m" placeholder:"TEXT" help:"The message that starts the run. Default: a sentence that names the workflow and its inputs."`
 }
 
 func (runStartCommand) Help() string {
-	return `Runs a workflow in a conversation and shows each step, until the run ends, waits for a decision or breaks off. Inputs that are missing are asked for in a terminal. Ctrl-C stops the run, and says how to go on; a second one leaves at once.
+	return `Runs a workflow in a conversation and shows each step, until the run ends, waits for a decision or fails. In a terminal the command asks for missing inputs. Ctrl-C stops the run, and prints how to resume it; a second one exits at once.
 
-In a terminal the steps are shown in place, and you are asked what the run wants to know. Elsewhere each change is a line on standard error, and the outputs stand on standard output as JSON at the end; a run that waits for a decision ends the program with code 6.
+In a terminal the steps are shown in place, and the command asks for the decisions that the run needs. Elsewhere each change is a line on standard error, and the outputs are written to standard output as JSON at the end; a run that waits for a decision ends the program with code 6.
 
 Examples:
 

@@ -58,7 +58,7 @@ type runWatch struct {
 
 // runFlags are the flags of all commands that follow a run.
 type runFlags struct {
-	Yes  bool `short:"y" help:"Approve the steps that ask for it; calls of tools are asked about all the same."`
+	Yes  bool `short:"y" help:"Approve the approval steps automatically; tool calls still require a decision."`
 	JSON bool `help:"Write JSON, one object per line: {type: entry, entry}, {type: status, status}, at the end {type: end, status}."`
 }
 

@@ -17,21 +17,21 @@ import (
 
 type searchCommand struct {
 	narrowing
-	Query  []string `arg:"" help:"What to look for."`
+	Query  []string `arg:"" help:"The query."`
 	In     string   `placeholder:"CONV" help:"Only in this conversation: id, key or @1."`
-	Kind   string   `default:"talk" enum:"talk,task,agent,all" help:"Search what people talk in (talk), tasks (task), the work of agents on tasks (agent), or all. Default: talk; with --in it does not count."`
+	Kind   string   `default:"talk" enum:"talk,task,agent,all" help:"Search conversations of people (talk), tasks (task), the work of agents on tasks (agent), or all. Default: talk. Ignored with --in."`
 	Role   *string  `enum:"user,assistant,tool,system" help:"Only entries of this role: user, assistant, tool or system."`
 	Limit  int      `default:"20" help:"How many matches to show at most, up to 200."`
-	Cursor string   `placeholder:"CURSOR" help:"Go on where the page before ended, which said how."`
+	Cursor string   `placeholder:"CURSOR" help:"Continue after the previous page: the cursor that it ended with."`
 	JSON   bool     `help:"Write JSON: {data, has_more, next_cursor, incomplete}."`
 }
 
 func (searchCommand) Help() string {
-	return `Finds entries and titles of the project by their words, the best matches first: what was said, calls of tools, and what tools returned. With --in also what a fork began with.
+	return `Finds entries and titles of the project by their words, the best matches first: messages, tool calls and tool results. With --in also the entries that a fork shares with its parent.
 
-All words must occur, in any order; "in quotes" they must stand side by side. -word leaves out entries with it (write it in one argument with the others, or all of them after --). word* also finds longer ones, and so does every word of four letters or more. Case and accents make no difference. Chinese, Japanese and other scripts without spaces are searched by their characters.
+All words must occur, in any order; "in quotes" they must be adjacent. -word leaves out entries with it (write it in one argument with the others, or all of them after --). word* also finds longer ones, and so does every word of four letters or more. Case and accents make no difference. Chinese, Japanese and other scripts without spaces are searched by their characters.
 
-Entries that the index does not have yet are indexed first; Ctrl-C stops that, and what is done is kept. The exit code is 0 also when nothing matches.
+Entries that are not indexed yet are indexed first; Ctrl-C stops that, and the indexed part is kept. The exit code is 0 also when nothing matches.
 
 Examples:
 

@@ -17,12 +17,12 @@ type showCommand struct {
 	Conversation string `arg:"" name:"conv" help:"Which one: id, key or @1."`
 	Entries      int    `default:"20" placeholder:"N" help:"How many of the newest entries to show (default 20); 0 for none."`
 	All          bool   `help:"Show all entries."`
-	Full         bool   `help:"Show texts whole, not only how they begin."`
+	Full         bool   `help:"Show whole texts, not only their beginnings."`
 	JSON         bool   `help:"Write JSON: {conversation, entries}."`
 }
 
 func (showCommand) Help() string {
-	return `Shows what is known about a conversation, and its newest entries: seq, role, the step or the agent that it is of (review, @ada), and how each begins. What a model would be shown of it is another matter: see continuo context show.
+	return `Shows the fields of a conversation, and its newest entries: seq, role, step or agent (review, @ada), and the beginning of each. For the entries that a model would be shown, see continuo context show.
 
 Examples:
 

@@ -16,7 +16,7 @@ import (
 
 type storeCommand struct {
 	Copy  storeCopyCommand  `cmd:"" help:"Copy a store into another one: SQLite to PostgreSQL and back."`
-	Check storeCheckCommand `cmd:"" help:"Look for gaps, broken references and wrong counts, and say what to do."`
+	Check storeCheckCommand `cmd:"" help:"Check for gaps, broken references and wrong counts, and say what to do."`
 }
 
 // storeAt is the store that a flag names: the URL of a PostgreSQL database or the path of a file. The rest of

@@ -15,12 +15,12 @@ import (
 )
 
 type storeCheckCommand struct {
-	Mend bool `help:"Mend what can be mended without a decision: remove objects that nothing names, index anew."`
+	Mend bool `help:"Repair what needs no decision: remove unreferenced objects, rebuild indexes."`
 	JSON bool `help:"Write JSON: {checked, findings, more}."`
 }
 
 func (storeCheckCommand) Help() string {
-	return `Goes through all conversations of all projects and verifies that sequences have no gap, groups of calls and results can be shown, everything that is named is there (parents of forks, envelopes, objects, archives), characters, tokens and seqs are counted right, and the index of runs is what the entries tell of them. The store can be used meanwhile. Each finding says what to do. The exit code is 1 when something is left to do. The database engine's own check runs first (SQLite: PRAGMA integrity_check).
+	return `Checks all conversations of all projects: sequences have no gap, groups of calls and results are valid, all references resolve (parents of forks, envelopes, objects, archives), counts of characters, tokens and seqs are right, and the index of runs agrees with the entries. The store can be used meanwhile. Each finding says what to do. The exit code is 1 when something is left to do. The database engine's own check runs first (SQLite: PRAGMA integrity_check).
 
 Examples:
 

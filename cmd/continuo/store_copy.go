@@ -18,8 +18,8 @@ import (
 
 type storeCopyCommand struct {
 	From        string `placeholder:"WHERE" help:"The source: an SQLite file or postgres://USER@HOST:PORT/DATABASE. Default: the store of the settings."`
-	To          string `placeholder:"WHERE" required:"" help:"The destination, likewise; it is made when it is missing."`
-	Verify      bool   `help:"Only compare both, record by record, and write nothing; exit code 1 says that they differ."`
+	To          string `placeholder:"WHERE" required:"" help:"The destination, likewise; it is created if it does not exist."`
+	Verify      bool   `help:"Only compare both, record by record, and write nothing; exit code 1 if they differ."`
 	ObjectsFrom string `placeholder:"WHERE" help:"Where the objects of the source are. Default: as the settings say, or beside a file that --from names."`
 	ObjectsTo   string `placeholder:"WHERE" help:"Copy the objects too: to a folder or s3://BUCKET. Default: they stay where they are."`
 	Workers     int    `default:"8" help:"How many conversations are copied at once."`
@@ -28,11 +28,11 @@ type storeCopyCommand struct {
 }
 
 func (storeCopyCommand) Help() string {
-	return `Makes one store hold what another one holds: conversations with their entries, turns, receipts and forks, API keys, projects. Both can be read meanwhile, and the source can be written: what changes is looked at again, until a whole pass finds nothing that differs. Then both sides have the same SHA-256. The copy can be stopped at any time, and the same command goes on.
+	return `Makes one store equal to another one: conversations with their entries, turns, receipts and forks, API keys, projects. Both can be read meanwhile, and the source can be written: changes are copied again, until a whole pass finds no difference. Then both sides have the same SHA-256. The copy can be stopped at any time, and the same command goes on.
 
-What the destination has and the source has not is removed; where there is any such thing, it asks first. The password of a database belongs into PGPASSWORD or ~/.pgpass, where other users do not see it. --set store.partitions=N divides the tables of a new database.
+Data of the destination that the source does not have is removed; the command asks before that. The password of a database belongs in PGPASSWORD or ~/.pgpass, where other users do not see it. --set store.partitions=N divides the tables of a new database.
 
-To move for good: copy while the programs run, stop those that write, copy once more (that takes moments), set store.url or store.path to the new store, and start them.
+To move permanently: copy while the programs run, stop those that write, copy once more (that takes moments), set store.url or store.path to the new store, and start them.
 
 Examples:
 

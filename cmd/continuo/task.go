@@ -15,13 +15,13 @@ import (
 )
 
 type taskCommand struct {
-	Create taskCreateCommand `cmd:"" help:"Give a task away, with the conversation that explains it."`
+	Create taskCreateCommand `cmd:"" help:"Create a task, with the conversation that explains it."`
 	List   taskListCommand   `cmd:"" help:"List tasks, the newest change first."`
-	Show   taskShowCommand   `cmd:"" help:"Show how a task stands."`
-	Prompt taskPromptCommand `cmd:"" help:"Show what an agent is told of a task."`
-	Deploy taskDeployCommand `cmd:"" help:"Set an agent to work on a task, and show what it says."`
-	Logs   taskLogsCommand   `cmd:"" help:"Show what an agent has said."`
-	Kill   taskKillCommand   `cmd:"" help:"End an agent's work for good."`
+	Show   taskShowCommand   `cmd:"" help:"Show the status of a task."`
+	Prompt taskPromptCommand `cmd:"" help:"Show the prompt that an agent gets for a task."`
+	Deploy taskDeployCommand `cmd:"" help:"Deploy an agent on a task, and show its output."`
+	Logs   taskLogsCommand   `cmd:"" help:"Show the output of an agent."`
+	Kill   taskKillCommand   `cmd:"" help:"End an agent's work permanently."`
 }
 
 // taskPage is the page size of a query for tasks, tasksSearched how many tasks are searched for the beginning of an id.
@@ -204,7 +204,7 @@ func (a *app) deployedNames(ctx context.Context) error {
 }
 
 type taskListCommand struct {
-	Status *string `enum:"queued,running,blocked,completed,failed,killed,gone,redacted" help:"Only tasks that stand so: queued, running, blocked, completed, failed, killed, gone or redacted."`
+	Status *string `enum:"queued,running,blocked,completed,failed,killed,gone,redacted" help:"Only tasks with this status: queued, running, blocked, completed, failed, killed, gone or redacted."`
 	Limit  int     `default:"30" help:"How many to list at most; 0 for all."`
 	JSON   bool    `help:"Write JSON: {data, has_more}."`
 }

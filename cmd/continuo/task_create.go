@@ -15,31 +15,31 @@ import (
 
 type taskCreateCommand struct {
 	File         string   `arg:"" optional:"" name:"file" help:"A file with the description, or with the whole task as a JSON object; - reads standard input. Flags add to it or replace what it has."`
-	Description  string   `short:"d" placeholder:"TEXT" help:"What is to be done."`
+	Description  string   `short:"d" placeholder:"TEXT" help:"The work to do."`
 	Priority     *string  `enum:"P0,P1,P2,P3,P4" help:"How urgent it is, P0 the most: P0, P1, P2, P3 or P4. Default: P2."`
 	Conversation string   `placeholder:"CONV" help:"The conversation that explains it: id, key or @1."`
 	From         int64    `placeholder:"SEQ" help:"The first entry of it. Default: 1."`
 	To           int64    `placeholder:"SEQ" help:"The last entry of it. Default: the newest."`
-	Compression  *string  `enum:"truncate,semantic" help:"What becomes of messages that are too long: truncate keeps their beginning, semantic a summary. Default: truncate."`
-	Relevance    *float64 `placeholder:"0..1" help:"Leave messages out that have less to do with the description. Default: all are kept."`
-	Background   string   `placeholder:"TEXT" help:"What else one has to know."`
-	Cwd          string   `name:"cwd" placeholder:"FOLDER" help:"The folder that the work is about; it stands in the prompt."`
-	User         string   `placeholder:"USER" help:"Whose task it is; the conversation that explains it must be this user's. Default: nobody's in particular."`
-	Files        []string `name:"file" sep:"none" placeholder:"PATH" help:"A file that matters. May be repeated, as may those below."`
-	Deliverable  []string `sep:"none" placeholder:"TEXT" help:"What is to come of it."`
-	Criterion    []string `sep:"none" placeholder:"TEXT" help:"By what one sees that it is done."`
-	Constraint   []string `sep:"none" placeholder:"TEXT" help:"What must not be, or must stay."`
+	Compression  *string  `enum:"truncate,semantic" help:"How messages that are too long are shortened: truncate keeps their beginning, semantic a summary. Default: truncate."`
+	Relevance    *float64 `placeholder:"0..1" help:"Leave out messages that are less relevant to the description. Default: all are kept."`
+	Background   string   `placeholder:"TEXT" help:"Further context."`
+	Cwd          string   `name:"cwd" placeholder:"FOLDER" help:"The folder that the work is about, for the prompt."`
+	User         string   `placeholder:"USER" help:"The user who owns the task; the source conversation must have the same user. Default: none."`
+	Files        []string `name:"file" sep:"none" placeholder:"PATH" help:"A relevant file. May be repeated, as may the flags below."`
+	Deliverable  []string `sep:"none" placeholder:"TEXT" help:"A deliverable."`
+	Criterion    []string `sep:"none" placeholder:"TEXT" help:"A success criterion."`
+	Constraint   []string `sep:"none" placeholder:"TEXT" help:"A constraint."`
 	Document     []string `sep:"none" placeholder:"TEXT" help:"Documentation that belongs to it."`
 	JSON         bool     `help:"Write JSON: the task, and warnings."`
 }
 
 func (taskCreateCommand) Help() string {
-	return `Keeps a task together with the conversation that explains it, shortened to what an agent needs. Nobody is set to work yet: see continuo task deploy. A JSON file has the fields of POST /api/tasks.
+	return `Stores a task together with the conversation that explains it, shortened for an agent. No agent is started yet: see continuo task deploy. A JSON file has the fields of POST /api/tasks.
 
 Examples:
 
-    continuo task create --description "Mend the login" --conversation s1
-    continuo task create -d "Mend the login" --conversation s1 --from 3 --to 20 --file login.go --criterion "a person can log in"
+    continuo task create --description "Fix the login" --conversation s1
+    continuo task create -d "Fix the login" --conversation s1 --from 3 --to 20 --file login.go --criterion "a person can log in"
     continuo task create description.md --conversation @1 --compression semantic
     continuo task create task.json --priority P0 --json | jq -r .task_id`
 }

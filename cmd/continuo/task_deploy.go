@@ -17,13 +17,13 @@ import (
 
 type taskDeployCommand struct {
 	ID     string `arg:"" optional:"" name:"task" help:"Which task: id, the beginning of an id, or @1. Default: the newest."`
-	Type   string `arg:"" optional:"" help:"Who is to work: a connector, an agent or a model of the settings. Default: the default model."`
-	Prompt string `short:"p" placeholder:"TEXT" help:"What the agent is told besides the task."`
+	Type   string `arg:"" optional:"" help:"What answers: a connector, an agent or a model of the settings. Default: the default model."`
+	Prompt string `short:"p" placeholder:"TEXT" help:"Instructions for the agent in addition to the task."`
 	JSON   bool   `help:"Write JSON at the end: the agent, and its output."`
 }
 
 func (taskDeployCommand) Help() string {
-	return `Sets an agent to work on a task, in a conversation of its own, and shows what it says until it is done. The agent runs in this program: Ctrl-C kills it, with all of its processes. In a terminal you are asked about calls of tools that need it. What it has said shows continuo task logs, also while it works.
+	return `Deploys an agent on a task, in a conversation of its own, and shows its output until it is done. The agent runs in this process: Ctrl-C kills it, with all of its child processes. In a terminal the command asks about tool calls that need a decision. continuo task logs shows the output too, also while the agent works.
 
 Examples:
 
@@ -127,12 +127,12 @@ func (w *agentWatch) orKilled(ctx context.Context) iter.Seq2[turn.Event, error] 
 
 type taskLogsCommand struct {
 	ID     string `arg:"" optional:"" name:"agent-id" help:"Which agent: id or the beginning of an id. Default: the newest."`
-	Follow bool   `short:"f" help:"Stay, and show what comes; Ctrl-C leaves and does not stop the agent."`
+	Follow bool   `short:"f" help:"Follow the output; Ctrl-C exits and does not stop the agent."`
 	JSON   bool   `xor:"how" help:"Write JSON: the agent, and its output."`
 }
 
 func (taskLogsCommand) Help() string {
-	return `Shows what an agent has said so far, with a line for each call of a tool; with --follow as it comes, in whatever program it works. The whole log is that of its conversation: see continuo conversations show.
+	return `Shows the output of an agent so far, with a line for each tool call; with --follow as it arrives, in whichever process the agent works. The whole log is that of its conversation: see continuo conversations show.
 
 Examples:
 
@@ -199,12 +199,12 @@ func (w *agentWatch) unasked(ctx context.Context) iter.Seq2[turn.Event, error] {
 
 type taskKillCommand struct {
 	ID     string `arg:"" optional:"" name:"agent-id" help:"Which agent: id or the beginning of an id. Default: the only one at work."`
-	Reason string `placeholder:"TEXT" help:"Why; it is kept with the agent."`
+	Reason string `placeholder:"TEXT" help:"The reason, which is stored with the agent."`
 	JSON   bool   `help:"Write the agent as JSON."`
 }
 
 func (taskKillCommand) Help() string {
-	return `Ends an agent's work for good, with all of its processes, in whatever program it goes on. What it has said is kept.
+	return `Ends an agent's work permanently, with all of its child processes, in whichever process it runs. Its output is kept.
 
 Examples:
 

@@ -16,7 +16,7 @@ type taskShowCommand struct {
 }
 
 func (taskShowCommand) Help() string {
-	return `Shows how a task stands, who was set to work on it, and what was found. What an agent is told of it shows continuo task prompt, what one has said continuo task logs.
+	return `Shows the status of a task, its agents and their findings. continuo task prompt shows the prompt that an agent gets, continuo task logs the output of an agent.
 
 Examples:
 
@@ -116,7 +116,7 @@ type taskPromptCommand struct {
 }
 
 func (taskPromptCommand) Help() string {
-	return `Writes what an agent is told of a task: the same bytes each time, for agents that are started by hand.
+	return `Writes the prompt that an agent gets for a task: the same bytes each time, for agents that are started by hand.
 
 Examples:
 

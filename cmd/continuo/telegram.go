@@ -9,14 +9,14 @@ import (
 )
 
 type telegramCommand struct {
-	Crew *string `placeholder:"CREW" help:"The crew that talks (telegram.crew)."`
-	Chat *string `placeholder:"ID" help:"The chat that it talks in (telegram.chat_id); give negative ones as --chat=-100123."`
+	Crew *string `placeholder:"CREW" help:"The crew (telegram.crew)."`
+	Chat *string `placeholder:"ID" help:"The id of the chat (telegram.chat_id); write a negative one as --chat=-100123."`
 }
 
 func (telegramCommand) Help() string {
-	return `Lets a crew talk in a chat on Telegram, without a server: it asks Telegram for what people write, and the crew's roles answer through their bots. continuo serve does the same beside everything else; of several programs with one store, one does at a time. It goes on until Ctrl-C or SIGTERM, waits then for what is being said (server.shutdown_timeout), and a second one ends it at once.
+	return `Connects a crew to a chat on Telegram, without a server: it polls Telegram for messages, and the crew's roles answer through their bots. continuo serve does the same in addition to the API; of several processes with one store, one is active at a time. It runs until Ctrl-C or SIGTERM, waits then for running answers (server.shutdown_timeout), and a second one ends it at once.
 
-The bots' tokens come from the environment: telegram.bot_token names the listener's variable, the crew's file those of its roles. docs/telegram.md tells how to make them; continuo doctor --online asks Telegram whether they, the chat and their rights are right. To find a chat's id, give any other one and write something in the chat: its id is told here.
+The bots' tokens come from the environment: telegram.bot_token names the listener's variable, the crew's file those of its roles. docs/telegram.md says how to create them; continuo doctor --online verifies the tokens, the chat and the bots' rights. To find a chat's id, give any other one and write something in the chat: the command prints its id.
 
 Examples:
 

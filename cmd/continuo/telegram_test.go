@@ -53,7 +53,7 @@ func TestTelegramCommand(t *testing.T) {
 	}
 	doctor(0, "telegram: @crew_bot in Garden (group)")
 	api.SetPrivacy(token, true)
-	doctor(1, "telegram: @crew_bot hears nothing but commands")
+	doctor(1, "telegram: @crew_bot receives only commands")
 	api.RemoveBot(token)
 	doctor(1, "Telegram knows no bot by the token of the listener")
 	if problems := api.Problems(); len(problems) > 0 {

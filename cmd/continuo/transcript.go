@@ -12,7 +12,7 @@ type transcriptCommand struct {
 }
 
 func (transcriptCommand) Help() string {
-	return `Writes a conversation as a text of events: $user, $respond, $think, $call, $result. The history is cut to its newest messages; the cycle that is still under way is whole. Reading the text back gives what was written.
+	return `Writes a conversation as a text of events: $user, $respond, $think, $call, $result. The history is cut to its newest messages; a cycle that has not ended is whole. The format can be parsed without loss.
 
 Examples:
 

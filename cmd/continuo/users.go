@@ -10,7 +10,7 @@ import (
 
 // ownerFlag is the owner of the conversation that a command begins or continues.
 type ownerFlag struct {
-	User string `placeholder:"USER" help:"Whose conversation it is: a new one, and one without a user, become this user's; another user's is refused. Default: as the conversation is."`
+	User string `placeholder:"USER" help:"The conversation's user: a new one, and one without a user, become this user's; another user's is refused. Default: unchanged."`
 }
 
 // check refuses an invalid user, and a conversation of another user.

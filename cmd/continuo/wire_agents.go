@@ -42,7 +42,7 @@ func checkAgent(settings *config.Config, id string) error {
 	case id == "" || slices.Contains(known, id):
 		return nil
 	case len(known) == 0:
-		return usage("there is no agent %q: agents stand in continuo.yaml under agents, and there are none", term.OneLine(id, 60))
+		return usage("there is no agent %q: agents are defined in continuo.yaml under agents, and there are none", term.OneLine(id, 60))
 	}
 	return usage("there is no agent %q; %s", term.OneLine(id, 60), meantOr(id, known))
 }

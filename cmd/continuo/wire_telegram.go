@@ -249,7 +249,7 @@ func (c *crewChat) Context(ctx context.Context, role string) (string, error) {
 		text.WriteString(message.Content.String() + "\n")
 	}
 	if strings.TrimSpace(text.String()) == "" {
-		return "Nothing: there is nothing new to it.", nil
+		return "Nothing: it has no unread messages.", nil
 	}
 	return text.String(), nil
 }

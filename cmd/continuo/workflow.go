@@ -11,8 +11,8 @@ import (
 
 type workflowCommand struct {
 	List   workflowListCommand   `cmd:"" help:"List workflows."`
-	Show   workflowShowCommand   `cmd:"" help:"Show the steps of a workflow and what follows what."`
-	Check  workflowCheckCommand  `cmd:"" help:"Say what is wrong with workflow files."`
+	Show   workflowShowCommand   `cmd:"" help:"Show the steps of a workflow and their order."`
+	Check  workflowCheckCommand  `cmd:"" help:"Report the errors of workflow files."`
 	Schema workflowSchemaCommand `cmd:"" help:"Write the JSON Schema of workflow files, for editors."`
 	Init   workflowInitCommand   `cmd:"" help:"Write a commented workflow to begin with."`
 }
@@ -44,7 +44,7 @@ type workflowListCommand struct {
 }
 
 func (workflowListCommand) Help() string {
-	return `Lists the workflows of the folder workflows.dir, and the example that comes with the program. Files that are not right are told of, with what is wrong.
+	return `Lists the workflows of the folder workflows.dir, and the example that comes with the program. Invalid files are reported with their errors.
 
 Examples:
 
@@ -85,7 +85,7 @@ type workflowShowCommand struct {
 }
 
 func (workflowShowCommand) Help() string {
-	return `Shows what a workflow needs, its steps, and what follows what: branches stand to the right of the step that they leave, ↺ leads back, ? is a decision of a person.
+	return `Shows what a workflow needs, its steps, and their order: branches are drawn to the right of the step that they leave, ↺ leads back, ? is a decision of a person.
 
 Examples:
 
@@ -160,7 +160,7 @@ type workflowCheckCommand struct {
 }
 
 func (workflowCheckCommand) Help() string {
-	return `Checks workflow files as a run would, the names of agents, models, views and tools too, and prints all that is wrong as file:line:column: message. The exit code is 2 then.
+	return `Checks workflow files as a run would, the names of agents, models, views and tools too, and prints every error as file:line:column: message. The exit code is then 2.
 
 Examples:
 
@@ -204,7 +204,7 @@ func (c *workflowCheckCommand) Run(a *app) error {
 type workflowSchemaCommand struct{}
 
 func (workflowSchemaCommand) Help() string {
-	return `Writes the JSON Schema of workflow files. An editor that knows it completes keys and shows what they mean; the first line of a file names it: # yaml-language-server: $schema=workflow.schema.json
+	return `Writes the JSON Schema of workflow files. An editor that supports it completes keys and shows their meaning; the first line of a file names it: # yaml-language-server: $schema=workflow.schema.json
 
 Examples:
 

@@ -19,7 +19,7 @@ type workflowInitCommand struct {
 }
 
 func (workflowInitCommand) Help() string {
-	return `Writes the example, which explains each key, as a workflow of your own; its id is the name of the file. Beside it stands its JSON Schema, workflow.schema.json, which its first line names for editors. A file that is there already is left alone.
+	return `Writes the example, which explains each key, as a workflow of your own; its id is the name of the file. Its JSON Schema, workflow.schema.json, is written next to it; its first line names the schema for editors. An existing file is not changed.
 
 Examples:
 

@@ -68,7 +68,7 @@ func parseCursor(text, query string) (cursor, error) {
 	case read.Version != cursorVersion, read.Start.Seq < 0, read.End.Seq < 0, read.inside() && read.Shown == rank{}:
 		return c, wrong
 	case read.Query != query:
-		return c, fmt.Errorf("%w: %w: it is another search's: go on with the same words and filters", ErrCursor, continuo.ErrInvalid)
+		return c, fmt.Errorf("%w: %w: it belongs to another search: continue with the same query and filters", ErrCursor, continuo.ErrInvalid)
 	}
 	return read, nil
 }

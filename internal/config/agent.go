@@ -104,7 +104,7 @@ func (a *AgentConfig) persona(r *fileReader, e *entry) {
 func checkPersona(text string) error {
 	switch {
 	case strings.TrimSpace(text) == "":
-		return errors.New("it says nothing")
+		return errors.New("it is empty")
 	case !utf8.ValidString(text):
 		return errors.New("it is not UTF-8 text")
 	case strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && !strings.ContainsRune("\n\r\t", r) }):

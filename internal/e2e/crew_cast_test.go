@@ -26,7 +26,7 @@ type cast struct {
 
 	mu     sync.Mutex
 	random *rand.Rand
-	quiet  map[string]bool // conversations in which nobody has anything to add any more
+	quiet  map[string]bool // conversations in which no role has anything to add any more
 	said   int
 	heard  []cue
 	asked  map[string]int // how often, by role

@@ -54,7 +54,7 @@ func (s *sharedServer) get() (*Server, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.inMain {
-		return nil, errors.New("nobody would end the shared PostgreSQL server: write func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }")
+		return nil, errors.New("the shared PostgreSQL server would not be stopped: write func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }")
 	}
 	if !s.begun {
 		s.begun = true

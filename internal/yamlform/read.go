@@ -142,9 +142,9 @@ func (r *Reader) Known(v *yamltree.Node, what string, known []string) string {
 	case name == "" || r.Any || slices.Contains(known, name):
 		return name
 	case len(known) == 0:
-		r.Complain(v.At, "unknown %s %s: there is none; %ss stand in the settings", what, Quoted(name), what)
+		r.Complain(v.At, "unknown %s %s: none is defined; %ss are defined in the settings", what, Quoted(name), what)
 	default:
-		r.Complain(v.At, "unknown %s %s%s; %ss stand in the settings", what, Quoted(name), DidYouMean(name, known), what)
+		r.Complain(v.At, "unknown %s %s%s; %ss are defined in the settings", what, Quoted(name), DidYouMean(name, known), what)
 	}
 	return ""
 }

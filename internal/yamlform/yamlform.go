@@ -20,7 +20,7 @@ import (
 type Form struct {
 	One    string // what one file describes, with its article, such as a workflow
 	Many   string // its plural
-	Parts  string // the parts of one, in a sentence; completes "the file says nothing; a workflow has"
+	Parts  string // the parts of one, in a sentence; completes "the file is empty; a workflow has"
 	Keys   string // the most important keys; completes "the file must be a mapping with the keys"
 	IfLong string // how to shorten a file that is too long
 }
@@ -89,7 +89,7 @@ func (r *Reader) Root(text []byte, form Form) *yamltree.Node {
 	case yamltree.Mapping:
 		return root
 	case yamltree.Null:
-		r.Complain(root.At, "the file says nothing; %s has %s", form.One, form.Parts)
+		r.Complain(root.At, "the file is empty; %s has %s", form.One, form.Parts)
 	default:
 		r.Complain(root.At, "the file must be a mapping with the keys %s, not %s", form.Keys, root.Kind)
 	}

@@ -18,7 +18,7 @@ func checkCharacters(text string) error {
 			return &Error{at, "the file is not UTF-8 text"}
 		}
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == '\x7f' {
-			return &Error{at, fmt.Sprintf("the control character U+%04X cannot stand here", r)}
+			return &Error{at, fmt.Sprintf("the control character U+%04X is not allowed here", r)}
 		}
 		at.Column++
 		if r == '\n' {

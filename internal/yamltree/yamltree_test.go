@@ -110,9 +110,9 @@ func TestWhatIsRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"a: \"b\xff\"\n":                    "1:6: the file is not UTF-8 text",
 		"a: \"\ufffd\"\n":                   "",
-		"ä: 1\nö: ü\x00\n":                  "2:5: the control character U+0000 cannot stand here",
-		"p\x00r\x00o\x00":                   "1:2: the control character U+0000 cannot stand here",
-		"a: \x7f":                           "1:4: the control character U+007F cannot stand here",
+		"ä: 1\nö: ü\x00\n":                  "2:5: the control character U+0000 is not allowed here",
+		"p\x00r\x00o\x00":                   "1:2: the control character U+0000 is not allowed here",
+		"a: \x7f":                           "1:4: the control character U+007F is not allowed here",
 		"a:\n\tb: 1\n":                      `2:1: not valid YAML: found character '\t' that cannot start any token`,
 		"a: \"x\n":                          "1:4: not valid YAML: could not find end character of double-quoted text",
 		"a:\n  b: {c: 1\n":                  "2:6: not valid YAML: could not find flow mapping end token '}'",

@@ -113,8 +113,8 @@ func TestHowAgentsMisbehave(t *testing.T) {
 		"broken":     {err: errors.New("the agent sent a piece of its answer that cannot be read: ")},
 		"foreign":    {text: "hello", finish: "stop"},
 		"noisy":      {text: "code -32601", finish: "stop"},
-		"endless":    {err: errors.New("agent could not answer: the agent sent a message of more than 33554432 bytes, which is all that is accepted of one")},
-		"flood":      {text: strings.Repeat("hello", 200), err: errors.New("agent said more than 1000 bytes, which is all that it may")},
+		"endless":    {err: errors.New("agent could not answer: the agent sent a message of more than the maximum of 33554432 bytes")},
+		"flood":      {text: strings.Repeat("hello", 200), err: errors.New("agent sent more than the maximum of 1000 bytes")},
 	} {
 		got := ask(t.Context(), of(childtest.Env(role), func(o *Options) { o.MaxOutput = 1000; o.Grace = 2 * time.Second }), body("go"))
 		wrong, reason := want.err, continuo.ReasonUpstream

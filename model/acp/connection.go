@@ -103,7 +103,7 @@ func (c *connection) admit(size int, isMessage bool) (*pending, error) {
 		c.passed += size
 	}
 	if c.passed > maxIdle {
-		return nil, fmt.Errorf("the agent sent more than %d bytes without being asked, which is all that is accepted", maxIdle)
+		return nil, fmt.Errorf("the agent sent more than %d bytes without a request", maxIdle)
 	}
 	return c.waiting, nil
 }
@@ -113,7 +113,7 @@ func (c *connection) line() ([]byte, error) {
 	line, err := c.lines.Next()
 	switch {
 	case errors.Is(err, child.ErrLongLine):
-		return nil, fmt.Errorf("the agent sent a message of more than %d bytes, which is all that is accepted of one", maxLine)
+		return nil, fmt.Errorf("the agent sent a message of more than the maximum of %d bytes", maxLine)
 	case err != nil:
 		return nil, errClosed
 	}

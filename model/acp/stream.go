@@ -134,7 +134,7 @@ func (a *answer) tell(delta model.Delta, bytes int) error {
 	}
 	if a.told += bytes; a.told > a.options.MaxOutput {
 		return &ownError{&model.Error{
-			Reason: continuo.ReasonTurnLimit, Message: fmt.Sprintf("%s said more than %d bytes, which is all that it may", a.options.Name, a.options.MaxOutput),
+			Reason: continuo.ReasonTurnLimit, Message: fmt.Sprintf("%s sent more than the maximum of %d bytes", a.options.Name, a.options.MaxOutput),
 		}}
 	}
 	if a.stopped = !a.listener(delta); a.stopped {

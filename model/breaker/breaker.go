@@ -272,6 +272,6 @@ func (m *Model) refusal(cause error) *model.Error {
 		refused.RetryAfter = max(m.cooldownLeft(), time.Millisecond)
 		next = fmt.Sprintf("it is tried again in %v", refused.RetryAfter.Round(time.Millisecond))
 	}
-	refused.Message = fmt.Sprintf("the upstream %s was not asked, because it keeps failing; %s", m.options.Name, next)
+	refused.Message = fmt.Sprintf("the upstream %s was not called, because its circuit breaker is open; %s", m.options.Name, next)
 	return refused
 }

@@ -76,7 +76,7 @@ func TestItOpensTriesAndCloses(t *testing.T) {
 		if h.script.Requests() != 3 || refused == nil || refused.Reason != continuo.ReasonUpstream || !refused.Retryable || refused.RetryAfter != 20*time.Second {
 			t.Errorf("open: %d requests, %+v", h.script.Requests(), refused)
 		}
-		if want := "the upstream main was not asked, because it keeps failing; it is tried again in 20s"; refused.Message != want {
+		if want := "the upstream main was not called, because its circuit breaker is open; it is tried again in 20s"; refused.Message != want {
 			t.Errorf("open: %s", refused.Message)
 		}
 		time.Sleep(20*time.Second + 1)
@@ -202,7 +202,7 @@ func TestTheTrial(t *testing.T) {
 		given := make(chan *model.Error)
 		go func() { given <- h.ask(ctx) }()
 		synctest.Wait()
-		if refused := h.ask(t.Context()); refused == nil || refused.Message != "the upstream main was not asked, because it keeps failing; one request is trying it just now" {
+		if refused := h.ask(t.Context()); refused == nil || refused.Message != "the upstream main was not called, because its circuit breaker is open; one request is trying it just now" {
 			t.Errorf("beside the trial: %v", refused)
 		}
 		cancel()

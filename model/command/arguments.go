@@ -27,7 +27,7 @@ func (o Options) invocation(request prompt.Request) (command []string, input str
 	for i := 1; i < len(command); i++ {
 		command[i] = fill(command[i], text, request.Instructions())
 		if len(command[i]) > maxArgument {
-			return nil, "", fmt.Errorf("the request has %d bytes, and an argument at most %d: give it to the program on stdin, or show it less", len(command[i]), maxArgument)
+			return nil, "", fmt.Errorf("the request has %d bytes, and an argument at most %d: pass it to the program on stdin, or reduce its budget", len(command[i]), maxArgument)
 		}
 	}
 	return command, input, nil

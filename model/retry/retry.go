@@ -148,7 +148,7 @@ func (r *request) attempt(pass *pass) (last bool) {
 // not show it.
 func (m *Model) next(ctx context.Context, failed *model.Error, tried int, begin time.Time) (wait time.Duration, note string, again bool) {
 	if failed.Costly {
-		return 0, "it is not asked again by itself, because the upstream was at work and another try costs as much", false
+		return 0, "it is not retried automatically, because the upstream had begun to work and a retry costs as much", false
 	}
 	if !failed.Retryable || model.IsFormatRefusal(failed) || tried >= m.options.Attempts || ctx.Err() != nil {
 		return 0, "", false

@@ -79,7 +79,7 @@ func TestWhatIsNotRetried(t *testing.T) {
 	reasoning := modeltest.Step{Delta: model.Delta{Reasoning: "hm"}}
 	costly := modeltest.Step{Err: &model.Error{Reason: continuo.ReasonTimeout, Retryable: true, Costly: true, Message: "no first token"}}
 	if got := play(t.Context(), &modeltest.Script{Answers: answers{{costly}}}, retry.Options{}); got.err == nil || !got.err.Retryable ||
-		got.err.Message != "no first token: it is not asked again by itself, because the upstream was at work and another try costs as much" {
+		got.err.Message != "no first token: it is not retried automatically, because the upstream had begun to work and a retry costs as much" {
 		t.Errorf("costly: got %+v, %v", got, got.err)
 	}
 	for name, answer := range map[string][]modeltest.Step{
