@@ -4,10 +4,13 @@ package child
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -63,6 +66,8 @@ func TestMain(m *testing.M) {
 			os.Exit(7)
 		},
 		"suicide": func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL); select {} },
+		"saver":   func() { _, _ = io.Copy(io.Discard, os.Stdin); fmt.Fprintln(os.Stderr, "saved") },
+		"lines":   func() { fmt.Fprintf(os.Stderr, "first\n\n%s\nlast\n", strings.Repeat("x", 2*maxStderrLine)) },
 		"reader": func() {
 			conn := childtest.Report()
 			_, _ = io.ReadFull(conn, make([]byte, 1))
@@ -213,5 +218,72 @@ func TestTailKeepsTheEnd(t *testing.T) {
 	}
 	if cap(kept.kept) > 64<<10 {
 		t.Errorf("it holds %d bytes", cap(kept.kept))
+	}
+}
+
+// A program that ends when its stdin is closed can save first, and is not killed.
+func TestCloseLetsTheProgramSave(t *testing.T) {
+	p := run(t, childtest.Env("saver"), time.Hour)
+	p.Close()
+	if err := p.Failure(); err != nil || p.LastLine() != "saved" || p.Stuck() {
+		t.Errorf("it said %q, and ended with %v", p.LastLine(), err)
+	}
+}
+
+func TestCloseEndsAProgramThatStays(t *testing.T) {
+	w := childtest.NewWitness(t)
+	p := run(t, w.Env("block"), 20*time.Millisecond)
+	conn := w.Running()
+	p.Close()
+	w.Gone(conn)
+	if err := p.Status(); err == nil || err.Error() != "signal: terminated" {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// A program that reads nothing does not block a writer for longer than its context.
+func TestAWriteEndsWithItsContext(t *testing.T) {
+	w := childtest.NewWitness(t)
+	p := run(t, w.Env("block"), time.Second)
+	w.Running()
+	ctx, cancel := context.WithCancel(t.Context())
+	written := make(chan error)
+	go func() {
+		_, err := p.WriteWithin(ctx, make([]byte, 10<<20))
+		written <- err
+	}()
+	cancel()
+	if err := <-written; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if n, err := p.WriteWithin(ctx, []byte("x")); n > 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("after its end it wrote %d bytes, %v", n, err)
+	}
+}
+
+// Disconnect ends reads and writes under way, and leaves the program running.
+func TestDisconnect(t *testing.T) {
+	w := childtest.NewWitness(t)
+	p := run(t, w.Env("block"), time.Second)
+	w.Running()
+	ended := make(chan error, 2)
+	go func() { _, err := io.ReadAll(p); ended <- err }()
+	go func() { _, _ = p.Write(make([]byte, 10<<20)); ended <- nil }()
+	p.Disconnect()
+	if err := errors.Join(<-ended, <-ended); err != nil || !p.Runs() {
+		t.Errorf("it runs: %v, %v", p.Runs(), err)
+	}
+}
+
+func TestStderrIsPassedOnByLine(t *testing.T) {
+	var lines []string
+	p, err := Start(Options{Command: []string{os.Args[0]}, Env: childtest.Env("lines"), Stderr: func(line []byte) { lines = append(lines, string(line)) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Exited()
+	p.End()
+	if want := []string{"first", "", strings.Repeat("x", maxStderrLine), "last"}; !slices.Equal(lines, want) {
+		t.Errorf("got %.200q", lines)
 	}
 }

@@ -43,7 +43,9 @@ func (t *tail) read(from io.Reader) {
 		t.add(buffer[:n])
 		line = t.pass(line, buffer[:n])
 		if err != nil {
-			t.pass(line, []byte("\n"))
+			if len(line) > 0 {
+				t.line(line)
+			}
 			return
 		}
 	}
