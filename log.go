@@ -95,9 +95,6 @@ func (l *Log) Runs() RunStore { return l.store }
 // Leases returns the part of the store that keeps leases for exclusive jobs.
 func (l *Log) Leases() LeaseStore { return l.store }
 
-// Index returns the full-text index of the store; package fulltext/index updates it from the log.
-func (l *Log) Index() IndexStore { return l.store }
-
 // NewID generates an id with the log's clock and id source.
 func (l *Log) NewID(prefix string) string { return l.options.IDs.New(prefix, l.options.Now()) }
 

@@ -34,15 +34,6 @@ type ObjectInfo struct {
 // ObjectName is the name of a conversation's object; with an empty id, the prefix of all of its objects.
 func ObjectName(conversationID, id string) string { return conversationID + "/" + id }
 
-// ArchiveObject is the id of the object of a conversation that was archived at a time. Each attempt to archive has its
-// own time, so no other attempt writes or removes its object.
-func ArchiveObject(at time.Time) string {
-	return "archive-" + at.UTC().Format("20060102T150405.000000000Z") + ".jsonl.gz"
-}
-
-// IsArchiveObject reports whether an id is the id of an archive.
-func IsArchiveObject(id string) bool { return strings.HasPrefix(id, "archive-") }
-
 // DiscardStore lists objects that nothing refers to any more. A store records them in the transaction that removes the
 // last reference, and the process that deletes the objects clears the record afterwards, so a crash in between leaks no
 // object.

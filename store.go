@@ -15,11 +15,8 @@ type Store interface {
 	BlobStore
 	TurnStore
 	RunStore
-	IndexStore
 	DiscardStore
-	KeyStore
 	LeaseStore
-	RecordStore
 	// Close waits for writes in progress. It may be called twice.
 	Close() error
 }

@@ -16,7 +16,7 @@ import (
 // Checker decides which keys are valid. It caches keys, so that most checks do not read the store. It is safe for
 // concurrent use.
 type Checker struct {
-	store   continuo.KeyStore
+	store   KeyStore
 	options Options
 
 	mu    sync.Mutex
@@ -31,7 +31,7 @@ type Checker struct {
 
 // finding is a key as it was in the store.
 type finding struct {
-	key continuo.APIKey
+	key Key
 	at  time.Time
 }
 
@@ -46,7 +46,7 @@ type Options struct {
 }
 
 // NewChecker makes a checker of a store's keys.
-func NewChecker(store continuo.KeyStore, options Options) *Checker {
+func NewChecker(store KeyStore, options Options) *Checker {
 	if options.Keep == 0 {
 		options.Keep = 5 * time.Second
 	}
@@ -64,22 +64,22 @@ var unknownHash = strings.Repeat("0", 64)
 
 // Check looks up the key whose full text is shown. It fails with ErrRefused, or with the store's error. A revoked or
 // expired key whose secret was right is returned beside the error: its holder may be named.
-func (c *Checker) Check(ctx context.Context, shown string) (continuo.APIKey, error) {
+func (c *Checker) Check(ctx context.Context, shown string) (Key, error) {
 	id, secret, err := parse(shown)
 	if err != nil {
-		return continuo.APIKey{}, err
+		return Key{}, err
 	}
 	key, err := c.find(ctx, id)
 	known := err == nil
 	if errors.Is(err, continuo.ErrNotFound) {
 		key.Hash = unknownHash // the same work whether the id exists or not
 	} else if err != nil {
-		return continuo.APIKey{}, fmt.Errorf("look up API key %s: %w", id, err)
+		return Key{}, fmt.Errorf("look up API key %s: %w", id, err)
 	}
 	same := subtle.ConstantTimeCompare([]byte(hashOf(secret)), []byte(key.Hash)) == 1
 	switch {
 	case !same || !known:
-		return continuo.APIKey{}, fmt.Errorf("%w: it is not known here", ErrRefused)
+		return Key{}, fmt.Errorf("%w: it is not known here", ErrRefused)
 	case !key.RevokedAt.IsZero():
 		return key, fmt.Errorf("%w: it was revoked", ErrRefused)
 	case !key.Usable(c.options.Now()):
@@ -90,7 +90,7 @@ func (c *Checker) Check(ctx context.Context, shown string) (continuo.APIKey, err
 
 // find looks a key up by its id. An unknown id is queried each time: invented ids cannot fill the memory, and a new key
 // is valid at once.
-func (c *Checker) find(ctx context.Context, id string) (continuo.APIKey, error) {
+func (c *Checker) find(ctx context.Context, id string) (Key, error) {
 	now := c.options.Now()
 	c.mu.Lock()
 	kept, ok := c.found[id]
@@ -100,7 +100,7 @@ func (c *Checker) find(ctx context.Context, id string) (continuo.APIKey, error) 
 	}
 	key, err := c.store.Key(ctx, id)
 	if err != nil {
-		return continuo.APIKey{}, err
+		return Key{}, err
 	}
 	c.exists.Store(true)
 	c.mu.Lock()

@@ -16,15 +16,15 @@ import (
 
 // keys is a store of keys that counts what it is asked.
 type keys struct {
-	continuo.KeyStore
+	auth.KeyStore
 
 	mu    sync.Mutex
-	all   map[string]continuo.APIKey
+	all   map[string]auth.Key
 	asked int
 	fails error
 }
 
-func (k *keys) Key(_ context.Context, id string) (continuo.APIKey, error) {
+func (k *keys) Key(_ context.Context, id string) (auth.Key, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.asked++
@@ -35,7 +35,7 @@ func (k *keys) Key(_ context.Context, id string) (continuo.APIKey, error) {
 	return key, k.fails
 }
 
-func (k *keys) Keys(context.Context, string) (all []continuo.APIKey, err error) {
+func (k *keys) Keys(context.Context, string) (all []auth.Key, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.asked++
@@ -45,7 +45,7 @@ func (k *keys) Keys(context.Context, string) (all []continuo.APIKey, err error) 
 	return all, k.fails
 }
 
-func (k *keys) put(key continuo.APIKey) {
+func (k *keys) put(key auth.Key) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.all[key.ID] = key
@@ -60,14 +60,14 @@ type house struct {
 }
 
 func newHouse(t *testing.T, options auth.Options) *house {
-	h := &house{t: t, keys: &keys{all: map[string]continuo.APIKey{}}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	h := &house{t: t, keys: &keys{all: map[string]auth.Key{}}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	options.Now = func() time.Time { return h.now }
 	h.Checker = auth.NewChecker(h.keys, options)
 	return h
 }
 
 // key makes a key and keeps it.
-func (h *house) key(project string) (continuo.APIKey, string) {
+func (h *house) key(project string) (auth.Key, string) {
 	key, shown := auth.New(h.now)
 	key.ProjectID = project
 	h.keys.put(key)
@@ -75,7 +75,7 @@ func (h *house) key(project string) (continuo.APIKey, string) {
 }
 
 // refused checks that a key is, for a reason.
-func (h *house) refused(shown, reason string) continuo.APIKey {
+func (h *house) refused(shown, reason string) auth.Key {
 	h.t.Helper()
 	key, err := h.Check(h.t.Context(), shown)
 	if !errors.Is(err, auth.ErrRefused) || !strings.Contains(fmt.Sprint(err), reason) {
@@ -87,7 +87,7 @@ func (h *house) refused(shown, reason string) continuo.APIKey {
 	return key
 }
 
-func (h *house) accepted(shown string) continuo.APIKey {
+func (h *house) accepted(shown string) auth.Key {
 	h.t.Helper()
 	key, err := h.Check(h.t.Context(), shown)
 	if err != nil {
@@ -259,12 +259,12 @@ func TestAtOnce(t *testing.T) {
 
 // slow is a store of keys that answers when it is told to.
 type slow struct {
-	continuo.KeyStore
+	auth.KeyStore
 	asked  chan struct{}
 	answer chan error
 }
 
-func (s *slow) Keys(context.Context, string) ([]continuo.APIKey, error) {
+func (s *slow) Keys(context.Context, string) ([]auth.Key, error) {
 	s.asked <- struct{}{}
 	return nil, <-s.answer
 }

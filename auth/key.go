@@ -21,8 +21,6 @@ import (
 	"hash/crc32"
 	"strings"
 	"time"
-
-	continuo "github.com/continuo-log/continuo"
 )
 
 // Prefix is what every key begins with.
@@ -41,12 +39,12 @@ var encoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPaddin
 var ErrRefused = errors.New("the API key is not valid")
 
 // New makes a key without a project or a name, and its full text, which is shown only this once.
-func New(now time.Time) (key continuo.APIKey, shown string) {
+func New(now time.Time) (key Key, shown string) {
 	var random [8 + 32]byte
 	_, _ = rand.Read(random[:]) // never fails since Go 1.24
 	id, secret := encoding.EncodeToString(random[:8])[:idLength], encoding.EncodeToString(random[8:])
 	begin := Prefix + id + "_" + secret
-	return continuo.APIKey{ID: id, Hash: hashOf(secret), CreatedAt: now.UTC()}, begin + checkOf(begin)
+	return Key{ID: id, Hash: hashOf(secret), CreatedAt: now.UTC()}, begin + checkOf(begin)
 }
 
 // parse splits a complete key; its parts are not verified against the store.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/upkeep"
 )
 
@@ -19,6 +20,7 @@ type Conversations struct {
 
 // conversationsOptions configures Conversations.
 type conversationsOptions struct {
+	Index     index.Store       // nil: only single conversations can be searched
 	Archivist *upkeep.Archivist // nil: no conversation can be archived
 	Logger    *slog.Logger
 	LogText   bool

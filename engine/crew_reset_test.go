@@ -50,11 +50,12 @@ func (m *seeking) Stream(_ context.Context, body []byte) iter.Seq2[model.Delta, 
 // restore that brings it back.
 func TestAResetHoldsForTheToolsOfARole(t *testing.T) {
 	seeks := &seeking{}
-	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})
+	store := storetest.NewMemory()
+	log := continuo.NewLog(store, continuo.LogOptions{})
 	e := theatreOver(t, log, &stagehand{}, newBand(t, seeker), func(o *engine.Options) {
 		o.Models["seeks"], o.Default = engine.Upstream{Model: seeks}, "seeks"
 		o.Policy = tool.Policy{Otherwise: tool.Allow}
-		o.Tools = tool.Set{struct{ tool.Tool }{search.Tool{Log: log}}} // offered in every situation
+		o.Tools = tool.Set{struct{ tool.Tool }{search.Tool{Log: log, Index: store}}} // offered in every situation
 	})
 	finds := func(text string, want bool) {
 		t.Helper()

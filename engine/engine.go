@@ -18,6 +18,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/durable"
+	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/secret"
 	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/task"
@@ -91,6 +92,8 @@ type Options struct {
 	// MaxTurns bounds the turns of a project that run in this process or wait for their conversation. Default 0: no
 	// bound.
 	MaxTurns int
+	// Index is the full-text index of the log. Default: none, and only single conversations can be searched.
+	Index index.Store
 	// Archivist archives and restores conversations. Default: none can be archived.
 	Archivist *upkeep.Archivist
 	// Logger receives log events. Default: none are logged.
@@ -162,7 +165,7 @@ func compose(log *continuo.Log, options Options, m *Metrics) (*Engine, error) {
 		Logger: options.Logger, LogText: options.LogText, Tracer: options.Tracer,
 	})
 	e.Conversations = newConversations(log, conversationsOptions{
-		Archivist: options.Archivist, Logger: options.Logger, LogText: options.LogText,
+		Index: options.Index, Archivist: options.Archivist, Logger: options.Logger, LogText: options.LogText,
 		Searched: func(ctx context.Context, took time.Duration) { m.Stage(ctx, StageSearch, took) },
 	})
 	return e, nil

@@ -9,8 +9,8 @@ import (
 	"github.com/continuo-log/continuo/fulltext/index"
 )
 
-// Search finds entries within a scope by full text; see [index.Search]. In a scope without a user, the request may
-// name one.
+// Search finds entries within a scope by full text; see [index.Searcher.Search]. In a scope without a user, the request
+// may name one.
 func (cv *Conversations) Search(ctx context.Context, scope continuo.Scope, request index.Request) (index.Result, error) {
 	user, err := scope.Owner(request.UserID)
 	if err != nil {
@@ -18,7 +18,7 @@ func (cv *Conversations) Search(ctx context.Context, scope continuo.Scope, reque
 	}
 	request.ProjectID, request.UserID = scope.ProjectID, user
 	began := time.Now()
-	result, err := index.Search(ctx, cv.log, request)
+	result, err := index.Searcher{Log: cv.log, Store: cv.options.Index}.Search(ctx, request)
 	took := time.Since(began)
 	cv.options.Searched(ctx, took)
 	if err != nil {
@@ -47,9 +47,12 @@ const (
 
 // WatchIndex updates the full-text index from the log at every interval, until ctx is done, so that searches need
 // not. After each write it pauses for as long as the write took. Several processes may run it on one store. A failure
-// is logged once until its text changes, and retried at the next interval.
+// is logged once until its text changes, and retried at the next interval. It returns at once without Options.Index.
 func (cv *Conversations) WatchIndex(ctx context.Context, interval time.Duration) {
-	indexer := index.Indexer{Log: cv.log, MaxDocuments: watchDocuments, MaxBytes: watchBytes, Pause: true}
+	if cv.options.Index == nil {
+		return
+	}
+	indexer := index.Indexer{Log: cv.log, Store: cv.options.Index, MaxDocuments: watchDocuments, MaxBytes: watchBytes, Pause: true}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	said := ""

@@ -19,15 +19,16 @@ import (
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/model/demo"
 	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // searched is an engine over a store, what it counts and what it logs.
-func searched(t *testing.T, store continuo.Store, logText bool) (*Engine, *prometheus.Registry, *bytes.Buffer) {
+func searched(t *testing.T, store upkeep.Store, logText bool) (*Engine, *prometheus.Registry, *bytes.Buffer) {
 	t.Helper()
 	registry, logged := prometheus.NewRegistry(), &bytes.Buffer{}
 	e, err := New(continuo.NewLog(store, continuo.LogOptions{}), Options{
 		Models: map[string]Upstream{"demo": {Model: &demo.Model{}}}, Default: "demo",
-		Logger: slog.New(slog.NewTextHandler(logged, nil)), LogText: logText,
+		Index: store, Logger: slog.New(slog.NewTextHandler(logged, nil)), LogText: logText,
 	}, NewMetrics(registry))
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +59,7 @@ func TestASearchIsMeasuredAndLoggedWithoutItsWords(t *testing.T) {
 
 // flaky is a store whose index may fail.
 type flaky struct {
-	continuo.Store
+	upkeep.Store
 	mu  sync.Mutex
 	err error
 }
@@ -69,7 +70,7 @@ func (f *flaky) fails(err error) {
 	f.err = err
 }
 
-func (f *flaky) Index(ctx context.Context, batch continuo.IndexBatch) error {
+func (f *flaky) Index(ctx context.Context, batch index.Batch) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.err != nil {
@@ -87,7 +88,7 @@ func TestTheIndexIsKeptUpToTheLog(t *testing.T) {
 			t.Fatal(err)
 		}
 		waits := func() bool {
-			waiting, err := e.Log.Index().Unindexed(t.Context(), continuo.UnindexedQuery{Limit: 1})
+			waiting, err := store.Unindexed(t.Context(), index.UnindexedQuery{Limit: 1})
 			if err != nil {
 				t.Fatal(err)
 			}

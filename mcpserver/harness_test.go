@@ -19,6 +19,7 @@ import (
 	"github.com/continuo-log/continuo/mcpserver"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 var update = flag.Bool("update", false, "rewrite what tests expect in testdata")
@@ -83,13 +84,13 @@ func newWorld(t *testing.T) *world {
 	return newWorldOver(t, storetest.NewMemory())
 }
 
-func newWorldOver(t *testing.T, store continuo.Store) *world {
+func newWorldOver(t *testing.T, store upkeep.Store) *world {
 	t.Helper()
 	w := &world{T: t, worker: &worker{pieces: make(chan string)}}
 	log := continuo.NewLog(store, continuo.LogOptions{Objects: storetest.NewObjects(), MaxInlineOutput: 1000})
 	var err error
 	w.engine, err = engine.New(log, engine.Options{
-		Models: map[string]engine.Upstream{"quick": {Model: quick{}}, "worker": {Model: w.worker}}, Default: "quick",
+		Models: map[string]engine.Upstream{"quick": {Model: quick{}}, "worker": {Model: w.worker}}, Default: "quick", Index: store,
 		Agents: map[string]engine.Agent{"reviewer": {ID: "reviewer", Persona: "You review."}},
 	}, nil)
 	if err != nil {

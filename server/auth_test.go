@@ -15,22 +15,23 @@ import (
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // keyring is a store with keys.
 type keyring struct {
-	continuo.Store
+	upkeep.Store
 	t *testing.T
 }
 
 func newKeyring(t *testing.T) *keyring { return &keyring{storetest.NewMemory(), t} }
 
 // newKey makes a key of a project.
-func (k *keyring) newKey(project string) (key continuo.APIKey, shown string) {
+func (k *keyring) newKey(project string) (key auth.Key, shown string) {
 	k.t.Helper()
 	key, shown = auth.New(time.Now())
 	key.ProjectID = project
-	if err := k.CreateProject(k.t.Context(), continuo.Project{ID: project, CreatedAt: key.CreatedAt}); err != nil && !errors.Is(err, continuo.ErrExists) {
+	if err := k.CreateProject(k.t.Context(), auth.Project{ID: project, CreatedAt: key.CreatedAt}); err != nil && !errors.Is(err, continuo.ErrExists) {
 		k.t.Fatal(err)
 	}
 	if err := k.CreateKey(k.t.Context(), key); err != nil {
@@ -39,7 +40,7 @@ func (k *keyring) newKey(project string) (key continuo.APIKey, shown string) {
 	return key, shown
 }
 
-func (k *keyring) revoke(key continuo.APIKey) {
+func (k *keyring) revoke(key auth.Key) {
 	k.t.Helper()
 	if _, err := k.RevokeKey(k.t.Context(), key.ID, time.Now()); err != nil {
 		k.t.Fatal(err)
@@ -47,14 +48,14 @@ func (k *keyring) revoke(key continuo.APIKey) {
 }
 
 // broken is a store whose keys cannot be read.
-type broken struct{ continuo.Store }
+type broken struct{ upkeep.Store }
 
 var errBroken = errors.New("secret: the disk is gone")
 
-func (broken) Key(context.Context, string) (continuo.APIKey, error) {
-	return continuo.APIKey{}, errBroken
+func (broken) Key(context.Context, string) (auth.Key, error) {
+	return auth.Key{}, errBroken
 }
-func (broken) Keys(context.Context, string) ([]continuo.APIKey, error) { return nil, errBroken }
+func (broken) Keys(context.Context, string) ([]auth.Key, error) { return nil, errBroken }
 
 // as makes the header of a request with a key.
 func as(shown string) []string { return []string{"Authorization", "Bearer " + shown} }
@@ -245,9 +246,9 @@ func TestKeysOfAFailingStore(t *testing.T) {
 }
 
 // stuck is a store whose keys are waited for until the caller gives up.
-type stuck struct{ continuo.Store }
+type stuck struct{ upkeep.Store }
 
-func (stuck) Keys(ctx context.Context, _ string) ([]continuo.APIKey, error) {
+func (stuck) Keys(ctx context.Context, _ string) ([]auth.Key, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/continuo-log/continuo/model/openai"
 	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // upstream is a server that speaks OpenAI's chat completions and remembers what it was sent.
@@ -301,7 +302,7 @@ func TestChatWhenTheStoreFails(t *testing.T) {
 
 // failing is a store that fails to append after a number of appends.
 type failing struct {
-	continuo.Store
+	upkeep.Store
 	err       error
 	appends   int32
 	remaining atomic.Int32

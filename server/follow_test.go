@@ -23,6 +23,7 @@ import (
 	"github.com/continuo-log/continuo/internal/sse"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // paced is a model that says a lot in two rounds and, at several points on the way, waits until the readers
@@ -244,7 +245,7 @@ func TestManyReadersReadTheSame(t *testing.T) {
 
 // mortal is a store whose process can be killed: from then on nothing is written.
 type mortal struct {
-	continuo.Store
+	upkeep.Store
 	dead     atomic.Bool
 	appended chan struct{} // gets a value for each append
 }

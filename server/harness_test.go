@@ -130,14 +130,14 @@ func newEngine(t *testing.T, options engine.Options) *engine.Engine {
 	return engineOver(t, storetest.NewMemory(), options)
 }
 
-func engineOver(t *testing.T, store continuo.Store, options engine.Options) *engine.Engine {
+func engineOver(t *testing.T, store upkeep.Store, options engine.Options) *engine.Engine {
 	t.Helper()
 	return engineWith(t, store, continuo.LogOptions{}, options)
 }
 
 // engineWith makes an engine over a store, which it closes, and a log of it, with objects in memory unless
 // the log's options say otherwise.
-func engineWith(t *testing.T, store continuo.Store, logOptions continuo.LogOptions, options engine.Options) *engine.Engine {
+func engineWith(t *testing.T, store upkeep.Store, logOptions continuo.LogOptions, options engine.Options) *engine.Engine {
 	t.Helper()
 	if logOptions.Objects == nil {
 		logOptions.Objects = storetest.NewObjects()
@@ -159,6 +159,7 @@ func engineWith(t *testing.T, store continuo.Store, logOptions continuo.LogOptio
 		options.Archivist = &upkeep.Archivist{Store: store, Objects: logOptions.Objects}
 	}
 	log := continuo.NewLog(store, logOptions)
+	options.Index = store
 	made, err := engine.New(log, options, nil)
 	if err != nil {
 		t.Fatal(err)

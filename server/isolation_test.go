@@ -25,6 +25,7 @@ import (
 	"github.com/continuo-log/continuo/tool/fs"
 	"github.com/continuo-log/continuo/tool/search"
 	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // mark stands in everything that is the victim's, and in nothing else.
@@ -66,14 +67,14 @@ func follower(ctx context.Context, shown []shownMessage, yield func(model.Delta)
 	return nil
 }
 
-func newVictim(t *testing.T, store continuo.Store) *victim {
+func newVictim(t *testing.T, store upkeep.Store) *victim {
 	options := withModel(&fakeModel{"gpt-4o", follower})
 	log := continuo.NewLog(store, continuo.LogOptions{})
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "secret.txt"), []byte("my secret is "+mark), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	options.Tools = tool.Set{upper{}, fs.Read{Roots: fs.Roots{Log: log, ProjectDir: folder, Project: "victim"}}, search.Tool{Log: log}}
+	options.Tools = tool.Set{upper{}, fs.Read{Roots: fs.Roots{Log: log, ProjectDir: folder, Project: "victim"}}, search.Tool{Log: log, Index: store}}
 	options.Policy = tool.Policy{Ask: []string{"test.upper"}, Otherwise: tool.Allow}
 	options.Workflows = shelf{"testdata/workflows"}
 	options.Crews, options.StepPause = berths{"testdata/crews"}, time.Nanosecond
@@ -306,9 +307,9 @@ var outside = map[string]func(v *victim){
 
 // One project can never read or change another's. Every call of the server is tried; a new one needs a row.
 func TestProjectsAreApart(t *testing.T) {
-	for name, open := range map[string]func() (continuo.Store, error){
-		"memory": func() (continuo.Store, error) { return storetest.NewMemory(), nil },
-		"sqlite": func() (continuo.Store, error) {
+	for name, open := range map[string]func() (upkeep.Store, error){
+		"memory": func() (upkeep.Store, error) { return storetest.NewMemory(), nil },
+		"sqlite": func() (upkeep.Store, error) {
 			return sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "log.db"), sqlite.Options{})
 		},
 	} {

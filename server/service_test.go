@@ -22,11 +22,12 @@ import (
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // lister is a store whose list of conversations does what a test wants.
 type lister struct {
-	continuo.Store
+	upkeep.Store
 	list func() ([]continuo.Conversation, error)
 }
 
@@ -234,7 +235,7 @@ func TestAnswersAreNotKept(t *testing.T) {
 
 // reader is a store that fails to read entries beyond a seq.
 type reader struct {
-	continuo.Store
+	upkeep.Store
 	until int64
 }
 

@@ -23,13 +23,14 @@ import (
 	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // impatient is what engines that share a file hear of each other by.
 var impatient = turn.KeeperOptions{Heartbeat: 5 * time.Millisecond, Poll: 2 * time.Millisecond, FlushAge: 2 * time.Millisecond}
 
 // openFile opens a log's file as a process of its own would.
-func openFile(t *testing.T, path string) continuo.Store {
+func openFile(t *testing.T, path string) upkeep.Store {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 	if err != nil {
@@ -280,7 +281,7 @@ func TestApprovalFromAnotherEngine(t *testing.T) {
 
 // toldBusy is a store that tells when a turn was refused because another one runs.
 type toldBusy struct {
-	continuo.Store
+	upkeep.Store
 	busy chan struct{}
 }
 

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"strings"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -20,7 +21,7 @@ import (
 
 // Archivist archives conversations of a store and restores them. It is safe for concurrent use.
 type Archivist struct {
-	Store   continuo.Store
+	Store   Store
 	Objects continuo.ObjectStore
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -58,7 +59,7 @@ func (a Archivist) Archive(ctx context.Context, id string) (continuo.Conversatio
 			return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w", id, err)
 		}
 		at := a.now()
-		name := continuo.ObjectName(id, continuo.ArchiveObject(at))
+		name := continuo.ObjectName(id, ArchiveObject(at))
 		if err := a.write(ctx, id, name); err != nil {
 			return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w", id, err)
 		}
@@ -152,7 +153,7 @@ func (a Archivist) Restore(ctx context.Context, id string) (continuo.Conversatio
 	if err == nil {
 		err = a.Store.Restore(ctx, id)
 	}
-	name := continuo.ObjectName(id, continuo.ArchiveObject(found.ArchivedAt))
+	name := continuo.ObjectName(id, ArchiveObject(found.ArchivedAt))
 	if err == nil {
 		err = a.Objects.DeleteObject(ctx, name)
 	}
@@ -169,17 +170,17 @@ func (a Archivist) Restore(ctx context.Context, id string) (continuo.Conversatio
 
 // verify reads an archive to its end.
 func (a Archivist) verify(ctx context.Context, c continuo.Conversation) error {
-	return a.decode(ctx, c, func([]continuo.Record) error { return nil })
+	return a.decode(ctx, c, func([]Record) error { return nil })
 }
 
 // bringBack writes the records of an archive, except for the conversation's own, which the store has.
 func (a Archivist) bringBack(ctx context.Context, c continuo.Conversation) error {
-	return a.decode(ctx, c, func(some []continuo.Record) error { return a.Store.PutArchived(ctx, c.ID, c.ArchivedAt, some) })
+	return a.decode(ctx, c, func(some []Record) error { return a.Store.PutArchived(ctx, c.ID, c.ArchivedAt, some) })
 }
 
 // decode passes the records of an archive to take, in batches, without the conversation's own.
-func (a Archivist) decode(ctx context.Context, c continuo.Conversation, take func([]continuo.Record) error) error {
-	name := continuo.ObjectName(c.ID, continuo.ArchiveObject(c.ArchivedAt))
+func (a Archivist) decode(ctx context.Context, c continuo.Conversation, take func([]Record) error) error {
+	name := continuo.ObjectName(c.ID, ArchiveObject(c.ArchivedAt))
 	object, err := a.Objects.ReadObject(ctx, name, 0, -1)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return fmt.Errorf("%w: %s; put it back from a backup of the object store", continuo.ErrObjectGone, name)
@@ -197,7 +198,7 @@ func (a Archivist) decode(ctx context.Context, c continuo.Conversation, take fun
 // errDamaged says that an archive differs from what was written.
 var errDamaged = errors.New("it is damaged: put it back from a backup of the object store")
 
-func readArchive(packed io.Reader, id string, take func([]continuo.Record) error) error {
+func readArchive(packed io.Reader, id string, take func([]Record) error) error {
 	plain, err := gzip.NewReader(packed)
 	if err != nil {
 		return fmt.Errorf("%w (%w)", errDamaged, err)
@@ -246,7 +247,7 @@ func (r *archiveReader) line(into any) error {
 }
 
 // some reads records up to a bound, and returns whether that was the end of a complete archive.
-func (r *archiveReader) some() (some []continuo.Record, end bool, err error) {
+func (r *archiveReader) some() (some []Record, end bool, err error) {
 	for size := 0; len(some) < restoreAtOnce && size < restoreBytesAtOnce; {
 		text, err := r.lines.ReadBytes('\n')
 		if err != nil {
@@ -255,7 +256,7 @@ func (r *archiveReader) some() (some []continuo.Record, end bool, err error) {
 		if bytes.HasPrefix(text, []byte(`{"records":`)) {
 			return some, true, r.complete(text)
 		}
-		var record continuo.Record
+		var record Record
 		if err := json.Unmarshal(text, &record); err != nil {
 			return nil, false, fmt.Errorf("%w (%w)", errDamaged, err)
 		}
@@ -283,3 +284,12 @@ func (r *archiveReader) complete(text []byte) error {
 	}
 	return nil
 }
+
+// ArchiveObject is the id of the object of a conversation that was archived at a time. Each attempt to archive has its
+// own time, so no other attempt writes or removes its object.
+func ArchiveObject(at time.Time) string {
+	return "archive-" + at.UTC().Format("20060102T150405.000000000Z") + ".jsonl.gz"
+}
+
+// IsArchiveObject reports whether an id is the id of an archive.
+func IsArchiveObject(id string) bool { return strings.HasPrefix(id, "archive-") }

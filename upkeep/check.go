@@ -13,7 +13,7 @@ import (
 // wrong counts, indexes that differ from the entries, and objects that nothing refers to. It may run while the store is
 // used. It is used once.
 type Checker struct {
-	Store continuo.Store
+	Store Store
 	// Objects is checked with the store. Default: objects are not checked.
 	Objects continuo.ObjectStore
 	// Counter counts the tokens of entries again that were counted with it. Default: tokens are not counted again.

@@ -52,8 +52,8 @@ func (p *fixture) restored(id string) {
 
 // TestRunsAreIndexedAsTheCheckFoldsThem: whatever a run tells, in every store.
 func TestRunsAreIndexedAsTheCheckFoldsThem(t *testing.T) {
-	for name, open := range map[string]func(*testing.T) continuo.Store{
-		"memory": func(*testing.T) continuo.Store { return storetest.NewMemory() }, "file": openFile, "database": openDatabase,
+	for name, open := range map[string]func(*testing.T) upkeep.Store{
+		"memory": func(*testing.T) upkeep.Store { return storetest.NewMemory() }, "file": openFile, "database": openDatabase,
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newFixture(t, open(t))
@@ -92,7 +92,7 @@ func TestRunsAreIndexedAsTheCheckFoldsThem(t *testing.T) {
 
 // misled is a store whose index of runs is another one than that of the entries.
 type misled struct {
-	continuo.Store
+	upkeep.Store
 	mislead func([]continuo.Run) []continuo.Run
 }
 
@@ -157,8 +157,8 @@ func TestLostEntriesAreNotToBeForgottenByTheIndex(t *testing.T) {
 	for name, gone := range map[string]int64{"a gap": 8, "the end": 11} {
 		p := newFixture(t, storetest.NewMemory())
 		p.running()
-		p.store = bent{p.store, func(records []continuo.Record) []continuo.Record {
-			return slices.DeleteFunc(records, func(r continuo.Record) bool { return r.Entry != nil && r.Entry.Seq == gone })
+		p.store = bent{p.store, func(records []upkeep.Record) []upkeep.Record {
+			return slices.DeleteFunc(records, func(r upkeep.Record) bool { return r.Entry != nil && r.Entry.Seq == gone })
 		}}
 		_, found := p.checks()
 		i := slices.IndexFunc(found, func(f upkeep.Finding) bool { return f.Kind == upkeep.BadIndex })
@@ -170,7 +170,7 @@ func TestLostEntriesAreNotToBeForgottenByTheIndex(t *testing.T) {
 
 // restless is a store in which something happens just before runs are listed.
 type restless struct {
-	continuo.Store
+	upkeep.Store
 	happens func()
 }
 

@@ -33,7 +33,7 @@ func (p *fixture) checks(change ...func(*upkeep.Checker)) (kinds []upkeep.Kind, 
 }
 
 func TestASoundStoreHasNoFindings(t *testing.T) {
-	for name, store := range map[string]continuo.Store{"memory": storetest.NewMemory(), "file": openFile(t)} {
+	for name, store := range map[string]upkeep.Store{"memory": storetest.NewMemory(), "file": openFile(t)} {
 		p := furnished(t, store)
 		if _, found := p.checks(); len(found) > 0 {
 			t.Errorf("%s: %+v", name, found)
@@ -43,19 +43,19 @@ func TestASoundStoreHasNoFindings(t *testing.T) {
 
 // bent is a store that shows records other than they are.
 type bent struct {
-	continuo.Store
-	bend func(records []continuo.Record) []continuo.Record
+	upkeep.Store
+	bend func(records []upkeep.Record) []upkeep.Record
 }
 
-func (b bent) Records(ctx context.Context, id string, after continuo.RecordPlace, limit int) ([]continuo.Record, error) {
+func (b bent) Records(ctx context.Context, id string, after upkeep.RecordPlace, limit int) ([]upkeep.Record, error) {
 	records, err := b.Store.Records(ctx, id, after, limit)
 	return b.bend(records), err
 }
 
 // TestWhatIsWrongIsFound bends one thing at a time.
 func TestWhatIsWrongIsFound(t *testing.T) {
-	entry := func(seq int64, change func(*continuo.Entry)) func([]continuo.Record) []continuo.Record {
-		return func(records []continuo.Record) []continuo.Record {
+	entry := func(seq int64, change func(*continuo.Entry)) func([]upkeep.Record) []upkeep.Record {
+		return func(records []upkeep.Record) []upkeep.Record {
 			for i := range records {
 				if e := records[i].Entry; e != nil && e.Seq == seq {
 					changed := *e
@@ -66,16 +66,16 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 			return records
 		}
 	}
-	without := func(gone func(continuo.Record) bool) func([]continuo.Record) []continuo.Record {
-		return func(records []continuo.Record) []continuo.Record { return slices.DeleteFunc(records, gone) }
+	without := func(gone func(upkeep.Record) bool) func([]upkeep.Record) []upkeep.Record {
+		return func(records []upkeep.Record) []upkeep.Record { return slices.DeleteFunc(records, gone) }
 	}
 	cases := map[string]struct {
-		bend func([]continuo.Record) []continuo.Record
+		bend func([]upkeep.Record) []upkeep.Record
 		want upkeep.Kind
 	}{
-		"a gap":         {without(func(r continuo.Record) bool { return r.Entry != nil && r.Entry.Seq == 4 }), upkeep.BadSequence},
-		"a lost result": {without(func(r continuo.Record) bool { return r.Entry != nil && r.Entry.Seq == 3 }), upkeep.BadGroup},
-		"a lost end":    {without(func(r continuo.Record) bool { return r.Entry != nil && r.Entry.Seq > 4 }), upkeep.BadCount},
+		"a gap":         {without(func(r upkeep.Record) bool { return r.Entry != nil && r.Entry.Seq == 4 }), upkeep.BadSequence},
+		"a lost result": {without(func(r upkeep.Record) bool { return r.Entry != nil && r.Entry.Seq == 3 }), upkeep.BadGroup},
+		"a lost end":    {without(func(r upkeep.Record) bool { return r.Entry != nil && r.Entry.Seq > 4 }), upkeep.BadCount},
 		"a stranger":    {entry(1, func(e *continuo.Entry) { e.ConversationID = "conv_x" }), upkeep.BadSequence},
 		"another call":  {entry(3, func(e *continuo.Entry) { e.ToolCallID = "c9" }), upkeep.BadGroup},
 		"characters":    {entry(1, func(e *continuo.Entry) { e.Chars++ }), upkeep.BadCount},
@@ -85,7 +85,7 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 		"an envelope": {entry(4, func(e *continuo.Entry) { e.Round = &continuo.Round{Envelope: "none"} }), upkeep.BadReference},
 		"an object":   {entry(3, func(e *continuo.Entry) { o := *e.Output; o.ID = "out_x"; e.Output = &o }), upkeep.BadReference},
 		"its size":    {entry(3, func(e *continuo.Entry) { o := *e.Output; o.Bytes++; e.Output = &o }), upkeep.BadReference},
-		"a receipt": {func(records []continuo.Record) []continuo.Record {
+		"a receipt": {func(records []upkeep.Record) []upkeep.Record {
 			for i := range records {
 				if records[i].Receipt != nil {
 					records[i].Receipt = &continuo.Receipt{Key: records[i].Receipt.Key, First: 1, Last: 99}
@@ -93,7 +93,7 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 			}
 			return records
 		}, upkeep.BadReference},
-		"two turns": {func(records []continuo.Record) []continuo.Record {
+		"two turns": {func(records []upkeep.Record) []upkeep.Record {
 			for i := range records {
 				if records[i].Turn != nil {
 					turn := *records[i].Turn
@@ -103,7 +103,7 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 			}
 			return records
 		}, upkeep.BadTurn},
-		"a lineage": {func(records []continuo.Record) []continuo.Record {
+		"a lineage": {func(records []upkeep.Record) []upkeep.Record {
 			for i := range records {
 				if records[i].Conversation != nil {
 					bent := *records[i].Conversation
@@ -171,12 +171,12 @@ func TestNothingIsRemovedWhereNamedObjectsAreMissing(t *testing.T) {
 
 // broken is a store that cannot decode the records of one conversation.
 type broken struct {
-	continuo.Store
+	upkeep.Store
 	id string
 }
 
-func (b broken) Records(ctx context.Context, id string, after continuo.RecordPlace, limit int) ([]continuo.Record, error) {
-	if id == b.id && after != (continuo.RecordPlace{}) {
+func (b broken) Records(ctx context.Context, id string, after upkeep.RecordPlace, limit int) ([]upkeep.Record, error) {
+	if id == b.id && after != (upkeep.RecordPlace{}) {
 		return nil, errors.New("entry: invalid character")
 	}
 	return b.Store.Records(ctx, id, after, min(limit, 2))
@@ -201,7 +201,7 @@ func TestALostArchiveIsFound(t *testing.T) {
 	conversation := p.addConversation(1)
 	_, err := p.archivist().Archive(t.Context(), conversation.ID)
 	p.must(err)
-	p.must(p.objects.DeleteObject(t.Context(), continuo.ObjectName(conversation.ID, continuo.ArchiveObject(p.now(conversation.ID).ArchivedAt))))
+	p.must(p.objects.DeleteObject(t.Context(), continuo.ObjectName(conversation.ID, upkeep.ArchiveObject(p.now(conversation.ID).ArchivedAt))))
 	if kinds, found := p.checks(); !slices.Equal(kinds, []upkeep.Kind{upkeep.BadReference}) {
 		t.Errorf("found %+v", found)
 	}

@@ -20,7 +20,7 @@ import (
 // writes the differences; so it can be stopped and repeated, and what is copied already is only read. Both stores may
 // be read in the meantime.
 type Copier struct {
-	From, To continuo.Store
+	From, To Store
 	// Workers is how many conversations are copied concurrently. Default 8.
 	Workers int
 	// Progress is called with the progress of a pass, from several goroutines. Default none.
@@ -86,9 +86,9 @@ func (c *Copier) Verify(ctx context.Context) (Copied, error) {
 }
 
 // readOnly refuses writes: a record that would have to be written differs.
-type readOnly struct{ continuo.Store }
+type readOnly struct{ Store }
 
-func (readOnly) PutRecords(_ context.Context, id string, records []continuo.Record) error {
+func (readOnly) PutRecords(_ context.Context, id string, records []Record) error {
 	position := records[0].Place()
 	return fmt.Errorf("conversation %s differs from its copy at %s", id, describePlace(position))
 }
@@ -105,15 +105,15 @@ func (readOnly) PutBlob(_ context.Context, hash string, _ []byte) error {
 	return fmt.Errorf("the copy does not have the blob %s", hash)
 }
 
-func describePlace(position continuo.RecordPlace) string {
+func describePlace(position RecordPlace) string {
 	switch position.Kind {
-	case continuo.RecordEntry:
+	case RecordEntry:
 		return fmt.Sprintf("entry %d", position.Seq)
-	case continuo.RecordReceipt:
+	case RecordReceipt:
 		return "the receipt of the key " + position.Key
-	case continuo.RecordTurn:
+	case RecordTurn:
 		return "turn " + position.Key
-	case continuo.RecordConversation:
+	case RecordConversation:
 	}
 	return "its own record"
 }
@@ -168,7 +168,7 @@ func (p *pass) list(ctx context.Context) (ids []string, err error) {
 // copyAll copies conversations, several concurrently, and then the forks among them, each after its ancestors.
 func (p *pass) copyAll(ctx context.Context, ids []string) error {
 	err := p.each(ctx, ids, func(ctx context.Context, id string) error {
-		first, err := p.From.Records(ctx, id, continuo.RecordPlace{}, 1)
+		first, err := p.From.Records(ctx, id, RecordPlace{}, 1)
 		if err == nil && len(first) > 0 && first[0].Conversation != nil && len(first[0].Conversation.Lineage) > 0 {
 			p.mu.Lock()
 			p.forks = append(p.forks, id)
@@ -198,13 +198,13 @@ func (p *pass) copyFork(ctx context.Context, id string, done map[string]bool) er
 		return nil
 	}
 	done[id] = true
-	first, err := p.From.Records(ctx, id, continuo.RecordPlace{}, 1)
+	first, err := p.From.Records(ctx, id, RecordPlace{}, 1)
 	if err != nil {
 		return err
 	}
 	for _, record := range first {
 		for _, ancestor := range record.Conversation.Lineage {
-			above, err := p.From.Records(ctx, ancestor.ConversationID, continuo.RecordPlace{}, 1)
+			above, err := p.From.Records(ctx, ancestor.ConversationID, RecordPlace{}, 1)
 			if err == nil && len(above) > 0 && above[0].Conversation != nil && len(above[0].Conversation.Lineage) > 0 {
 				err = p.copyFork(ctx, ancestor.ConversationID, done)
 			}
@@ -245,7 +245,7 @@ func (p *pass) each(ctx context.Context, ids []string, work func(context.Context
 
 // copyOne makes a conversation of the destination equal to the source's; first has the source's own record of it. A
 // conversation with records that the source does not have (any more) is removed and copied again.
-func (p *pass) copyOne(ctx context.Context, id string, first []continuo.Record) error {
+func (p *pass) copyOne(ctx context.Context, id string, first []Record) error {
 	if len(first) > 0 && first[0].Conversation != nil {
 		if err := p.retire(ctx, first[0].Conversation); err != nil {
 			return err
@@ -265,7 +265,7 @@ func (p *pass) copyOne(ctx context.Context, id string, first []continuo.Record) 
 
 // copyAgain copies a conversation that was removed, after those that it begins with: some of these may have been kept
 // only for it, and be gone as well.
-func (p *pass) copyAgain(ctx context.Context, id string, first []continuo.Record) error {
+func (p *pass) copyAgain(ctx context.Context, id string, first []Record) error {
 	for _, record := range first {
 		for _, ancestor := range record.Conversation.Lineage {
 			if _, err := p.copyRecords(ctx, ancestor.ConversationID); err != nil {
@@ -279,7 +279,7 @@ func (p *pass) copyAgain(ctx context.Context, id string, first []continuo.Record
 
 // retire deletes or archives at the destination what was deleted or archived in the source since the last copy: the
 // store then knows which entries and objects are still needed.
-func (p *pass) retire(ctx context.Context, here *continuo.ConversationRecord) error {
+func (p *pass) retire(ctx context.Context, here *ConversationRecord) error {
 	if !here.Deleted && here.ArchivedAt.IsZero() {
 		return nil
 	}
@@ -306,7 +306,7 @@ func (p *pass) retire(ctx context.Context, here *continuo.ConversationRecord) er
 // copyRecords copies the records that differ, and reports whether the destination has others.
 func (p *pass) copyRecords(ctx context.Context, id string) (stale bool, err error) {
 	from, to := sha256.New(), sha256.New()
-	after := continuo.RecordPlace{}
+	after := RecordPlace{}
 	for {
 		page, err := p.From.Records(ctx, id, after, pageSize)
 		if err != nil {
@@ -339,8 +339,8 @@ func (p *pass) copyRecords(ctx context.Context, id string) (stale bool, err erro
 }
 
 // between reads the records after one position up to another, by position.
-func between(ctx context.Context, store continuo.RecordStore, id string, after, last continuo.RecordPlace) (map[continuo.RecordPlace][]byte, error) {
-	found := map[continuo.RecordPlace][]byte{}
+func between(ctx context.Context, store RecordStore, id string, after, last RecordPlace) (map[RecordPlace][]byte, error) {
+	found := map[RecordPlace][]byte{}
 	for {
 		page, err := store.Records(ctx, id, after, pageSize)
 		if err != nil || len(page) == 0 {
@@ -359,7 +359,7 @@ func between(ctx context.Context, store continuo.RecordStore, id string, after, 
 }
 
 // others reports whether there is a record that is not among those of a page.
-func others(there map[continuo.RecordPlace][]byte, page []continuo.Record) bool {
+func others(there map[RecordPlace][]byte, page []Record) bool {
 	known := 0
 	for i := range page {
 		if _, ok := there[page[i].Place()]; ok {
@@ -376,8 +376,8 @@ func (p *pass) report() {
 }
 
 // copyPage writes those records of a page that the destination lacks or has in another state.
-func (p *pass) copyPage(ctx context.Context, id string, page []continuo.Record, there map[continuo.RecordPlace][]byte, from, to hash.Hash) error {
-	var differ []continuo.Record
+func (p *pass) copyPage(ctx context.Context, id string, page []Record, there map[RecordPlace][]byte, from, to hash.Hash) error {
+	var differ []Record
 	for i := range page {
 		line, have := encode(&page[i]), there[page[i].Place()]
 		_, _ = from.Write(line) // a hash never fails
@@ -395,7 +395,7 @@ func (p *pass) copyPage(ctx context.Context, id string, page []continuo.Record, 
 }
 
 // encode is a record in the form for comparison: without times of a lease, which are from another store's clock.
-func encode(record *continuo.Record) []byte {
+func encode(record *Record) []byte {
 	same := *record
 	if same.Turn != nil {
 		turn := *same.Turn

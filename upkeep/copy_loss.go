@@ -3,8 +3,6 @@ package upkeep
 import (
 	"context"
 	"sync/atomic"
-
-	continuo "github.com/continuo-log/continuo"
 )
 
 // Losses is what a copy would remove from its destination.
@@ -60,8 +58,8 @@ func (c *Copier) Losses(ctx context.Context) (Losses, error) {
 }
 
 // head reads a conversation's own record, nil if there is none or it is a deleted one that is kept for its forks.
-func head(ctx context.Context, store continuo.RecordStore, id string) (*continuo.ConversationRecord, error) {
-	first, err := store.Records(ctx, id, continuo.RecordPlace{}, 1)
+func head(ctx context.Context, store RecordStore, id string) (*ConversationRecord, error) {
+	first, err := store.Records(ctx, id, RecordPlace{}, 1)
 	if err != nil || len(first) == 0 || first[0].Conversation == nil || first[0].Conversation.Deleted {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/upkeep"
 )
@@ -58,8 +59,8 @@ func TestLossesAreToldBeforeACopy(t *testing.T) {
 // TestWhatIsRetiredSinceTheLastCopyIsRetiredInTheCopy: a parent that was deleted or archived after it was copied,
 // while its forks stay, and no object that is still needed is discarded.
 func TestWhatIsRetiredSinceTheLastCopyIsRetiredInTheCopy(t *testing.T) {
-	for name, open := range map[string]func(*testing.T) continuo.Store{
-		"memory": func(*testing.T) continuo.Store { return storetest.NewMemory() }, "file": openFile, "database": openDatabase,
+	for name, open := range map[string]func(*testing.T) upkeep.Store{
+		"memory": func(*testing.T) upkeep.Store { return storetest.NewMemory() }, "file": openFile, "database": openDatabase,
 	} {
 		t.Run(name, func(t *testing.T) {
 			source, target := newFixture(t, storetest.NewMemory()), newFixture(t, open(t))
@@ -97,9 +98,9 @@ func TestWhatIsRetiredSinceTheLastCopyIsRetiredInTheCopy(t *testing.T) {
 // TestVerifyComparesKeysAndBlobs: they are no records of a conversation, and are compared all the same.
 func TestVerifyComparesKeysAndBlobs(t *testing.T) {
 	for name, change := range map[string]func(*fixture){
-		"a project": func(p *fixture) { p.must(p.store.CreateProject(t.Context(), continuo.Project{ID: "new"})) },
+		"a project": func(p *fixture) { p.must(p.store.CreateProject(t.Context(), auth.Project{ID: "new"})) },
 		"a key": func(p *fixture) {
-			p.must(p.store.CreateKey(t.Context(), continuo.APIKey{ID: "k9", ProjectID: "acme", Hash: "h"}))
+			p.must(p.store.CreateKey(t.Context(), auth.Key{ID: "k9", ProjectID: "acme", Hash: "h"}))
 		},
 		"a revoked key": func(p *fixture) {
 			_, err := p.store.RevokeKey(t.Context(), "k1", time.Unix(5, 0))
@@ -163,7 +164,7 @@ func TestObjectsAreCopiedWhileTheyGo(t *testing.T) {
 }
 
 // silent is a store that archives and cannot say so.
-type silent struct{ continuo.Store }
+type silent struct{ upkeep.Store }
 
 func (s silent) Archive(ctx context.Context, seen continuo.Conversation, at time.Time) error {
 	return errors.Join(s.Store.Archive(ctx, seen, at), errSilence)

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/auth"
 )
 
 // copyKeys copies projects and keys, with their revocations.
@@ -53,7 +54,7 @@ func (c *Copier) verifyKeys(ctx context.Context, total *Copied) error {
 		return err
 	}
 	for _, project := range projects {
-		if !slices.ContainsFunc(copied, func(p continuo.Project) bool { return p.ID == project.ID }) {
+		if !slices.ContainsFunc(copied, func(p auth.Project) bool { return p.ID == project.ID }) {
 			return fmt.Errorf("the copy does not have the project %s", project.ID)
 		}
 	}
@@ -97,7 +98,7 @@ func (c *Copier) copyBlobs(ctx context.Context, total *Copied) error {
 	})
 }
 
-func eachBlob(ctx context.Context, store continuo.RecordStore, each func(hash string) error) error {
+func eachBlob(ctx context.Context, store RecordStore, each func(hash string) error) error {
 	for after := ""; ; {
 		page, err := store.BlobHashes(ctx, after, 1000)
 		if err != nil || len(page) == 0 {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/internal/pgtest"
 	"github.com/continuo-log/continuo/store/postgres"
 	"github.com/continuo-log/continuo/store/sqlite"
@@ -22,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
-func openDatabase(t *testing.T) continuo.Store {
+func openDatabase(t *testing.T) upkeep.Store {
 	t.Helper()
 	store, err := postgres.Open(t.Context(), pgtest.Shared(t).Database(t), postgres.Options{Partitions: 4})
 	if err != nil {
@@ -32,7 +33,7 @@ func openDatabase(t *testing.T) continuo.Store {
 	return store
 }
 
-func openFile(t *testing.T) continuo.Store {
+func openFile(t *testing.T) upkeep.Store {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "c.db"), sqlite.Options{Synchronous: sqlite.Normal})
 	if err != nil {
@@ -43,10 +44,10 @@ func openFile(t *testing.T) continuo.Store {
 }
 
 // furnished is a store with everything in it that there can be.
-func furnished(t *testing.T, store continuo.Store) *fixture {
+func furnished(t *testing.T, store upkeep.Store) *fixture {
 	p := newFixture(t, store)
-	p.must(store.CreateProject(t.Context(), continuo.Project{ID: "acme", CreatedAt: time.Unix(1, 5).UTC()}))
-	key := continuo.APIKey{ID: "k1", ProjectID: "acme", Name: "n", Hash: "h", CreatedAt: time.Unix(2, 7).UTC(), ExpiresAt: time.Unix(1e9, 0).UTC()}
+	p.must(store.CreateProject(t.Context(), auth.Project{ID: "acme", CreatedAt: time.Unix(1, 5).UTC()}))
+	key := auth.Key{ID: "k1", ProjectID: "acme", Name: "n", Hash: "h", CreatedAt: time.Unix(2, 7).UTC(), ExpiresAt: time.Unix(1e9, 0).UTC()}
 	p.must(store.CreateKey(t.Context(), key))
 	key.ID = "k2"
 	p.must(store.CreateKey(t.Context(), key))
@@ -114,9 +115,9 @@ func same(t *testing.T, from, to *fixture) {
 
 // TestACopyHasEverything copies there and back, and again after changes of all kinds.
 func TestACopyHasEverything(t *testing.T) {
-	for name, open := range map[string]func(*testing.T) continuo.Store{
+	for name, open := range map[string]func(*testing.T) upkeep.Store{
 		"memory to file": openFile,
-		"to memory":      func(*testing.T) continuo.Store { return storetest.NewMemory() },
+		"to memory":      func(*testing.T) upkeep.Store { return storetest.NewMemory() },
 	} {
 		t.Run(name, func(t *testing.T) { copiesEverything(t, storetest.NewMemory(), open(t)) })
 	}
@@ -125,7 +126,7 @@ func TestACopyHasEverything(t *testing.T) {
 	t.Run("database to file", func(t *testing.T) { copiesEverything(t, openDatabase(t), openFile(t)) })
 }
 
-func copiesEverything(t *testing.T, from, to continuo.Store) {
+func copiesEverything(t *testing.T, from, to upkeep.Store) {
 	source, target := furnished(t, from), newFixture(t, to)
 	var mu sync.Mutex
 	last := upkeep.Progress{}
@@ -194,11 +195,11 @@ func (p *fixture) change() {
 
 // stopping is a store that fails after some writes.
 type stopping struct {
-	continuo.Store
+	upkeep.Store
 	left int
 }
 
-func (s *stopping) PutRecords(ctx context.Context, id string, records []continuo.Record) error {
+func (s *stopping) PutRecords(ctx context.Context, id string, records []upkeep.Record) error {
 	if s.left--; s.left < 0 {
 		return context.DeadlineExceeded
 	}
@@ -246,7 +247,7 @@ func TestACopyOfAStoreInUse(t *testing.T) {
 
 // TestACopyOfAForkThatWentOnBringsItsDeletedParentBack copies over a fork that is alone in keeping its parent.
 func TestACopyOfAForkThatWentOnBringsItsDeletedParentBack(t *testing.T) {
-	for name, to := range map[string]continuo.Store{"memory": storetest.NewMemory(), "file": openFile(t), "database": openDatabase(t)} {
+	for name, to := range map[string]upkeep.Store{"memory": storetest.NewMemory(), "file": openFile(t), "database": openDatabase(t)} {
 		t.Run(name, func(t *testing.T) {
 			source, target := newFixture(t, storetest.NewMemory()), newFixture(t, to)
 			parent := source.addConversation(5)

@@ -6,8 +6,6 @@ import (
 	"iter"
 	"math"
 	"strings"
-
-	continuo "github.com/continuo-log/continuo"
 )
 
 // selfChecking is a store whose engine can check its own files, as both stores of this project can.
@@ -59,9 +57,9 @@ func (c *Checker) ids(ctx context.Context, report func(Finding)) iter.Seq2[strin
 
 // readable yields the readable records of a conversation. Where a record is damaged, it yields the error and continues
 // with the next kind of records.
-func readable(ctx context.Context, store continuo.RecordStore, id string) iter.Seq2[continuo.Record, error] {
-	return func(yield func(continuo.Record, error) bool) {
-		after, limit := continuo.RecordPlace{}, pageSize
+func readable(ctx context.Context, store RecordStore, id string) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		after, limit := RecordPlace{}, pageSize
 		for {
 			page, err := store.Records(ctx, id, after, limit)
 			switch {
@@ -69,10 +67,10 @@ func readable(ctx context.Context, store continuo.RecordStore, id string) iter.S
 				limit = 1 // up to the damage
 				continue
 			case err != nil:
-				if !yield(continuo.Record{}, err) || isOfTheStore(ctx, err) || after.Kind >= continuo.RecordTurn {
+				if !yield(Record{}, err) || isOfTheStore(ctx, err) || after.Kind >= RecordTurn {
 					return
 				}
-				after = endOfKind(max(after.Kind, continuo.RecordConversation), after)
+				after = endOfKind(max(after.Kind, RecordConversation), after)
 				continue
 			case len(page) == 0:
 				return
@@ -88,8 +86,8 @@ func readable(ctx context.Context, store continuo.RecordStore, id string) iter.S
 }
 
 // endOfKind is the position after all records of a kind; if at is that position already, the one after the next kind.
-func endOfKind(kind continuo.RecordKind, at continuo.RecordPlace) continuo.RecordPlace {
-	end := continuo.RecordPlace{Kind: kind, Seq: math.MaxInt64 - 1, Key: strings.Repeat("\U0010FFFF", 8)}
+func endOfKind(kind RecordKind, at RecordPlace) RecordPlace {
+	end := RecordPlace{Kind: kind, Seq: math.MaxInt64 - 1, Key: strings.Repeat("\U0010FFFF", 8)}
 	if at == end {
 		end.Kind++
 	}

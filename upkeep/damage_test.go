@@ -100,12 +100,12 @@ func TestAFlippedLetterIsAFinding(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	for name, engine := range map[string]struct {
 		driver, source, table string
-		open                  func() (continuo.Store, error)
+		open                  func() (upkeep.Store, error)
 	}{
-		"sqlite": {"sqlite", path, "entries", func() (continuo.Store, error) {
+		"sqlite": {"sqlite", path, "entries", func() (upkeep.Store, error) {
 			return sqlite.Open(t.Context(), path, sqlite.Options{Synchronous: sqlite.Normal})
 		}},
-		"postgres": {"pgx", url, "continuo.entries", func() (continuo.Store, error) {
+		"postgres": {"pgx", url, "continuo.entries", func() (upkeep.Store, error) {
 			return postgres.Open(t.Context(), url, postgres.Options{Partitions: 4})
 		}},
 	} {

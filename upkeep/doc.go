@@ -1,7 +1,7 @@
 // Package upkeep maintains stores: it copies one into another, checks a store's contents, and archives and restores
 // conversations.
 //
-// All three read the stored data as [continuo.Record]s, a page at a time, whatever the engine. An archive is an object
+// All three read the stored data as [Record]s, a page at a time, whatever the engine. An archive is an object
 // of JSON lines, gzipped: a header, one record per line, and a trailer with the number of records and the SHA-256 of
 // all lines before it.
 //
@@ -12,20 +12,18 @@ package upkeep
 import (
 	"context"
 	"iter"
-
-	continuo "github.com/continuo-log/continuo"
 )
 
 // pageSize is how many records are read per query.
 const pageSize = 256
 
 // records yields all records of a conversation.
-func records(ctx context.Context, store continuo.RecordStore, id string) iter.Seq2[continuo.Record, error] {
-	return func(yield func(continuo.Record, error) bool) {
-		for after := (continuo.RecordPlace{}); ; {
+func records(ctx context.Context, store RecordStore, id string) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		for after := (RecordPlace{}); ; {
 			page, err := store.Records(ctx, id, after, pageSize)
 			if err != nil {
-				yield(continuo.Record{}, err)
+				yield(Record{}, err)
 				return
 			}
 			if len(page) == 0 {
@@ -42,7 +40,7 @@ func records(ctx context.Context, store continuo.RecordStore, id string) iter.Se
 }
 
 // conversationIDs yields the ids of all conversations of a store.
-func conversationIDs(ctx context.Context, store continuo.RecordStore) iter.Seq2[string, error] {
+func conversationIDs(ctx context.Context, store RecordStore) iter.Seq2[string, error] {
 	return pages(ctx, "", store.ConversationIDs)
 }
 

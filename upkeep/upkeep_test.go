@@ -18,12 +18,12 @@ import (
 // fixture is a store with its objects and its log.
 type fixture struct {
 	*testing.T
-	store   continuo.Store
+	store   upkeep.Store
 	objects continuo.ObjectStore
 	log     *continuo.Log
 }
 
-func newFixture(t *testing.T, store continuo.Store) *fixture {
+func newFixture(t *testing.T, store upkeep.Store) *fixture {
 	p := &fixture{T: t, store: store, objects: storetest.NewObjects()}
 	p.log = continuo.NewLog(store, continuo.LogOptions{Objects: p.objects, MaxInlineOutput: 100})
 	return p
@@ -83,10 +83,10 @@ func (p *fixture) turn(conversation continuo.Conversation, id string, ended bool
 }
 
 // kept is all that is kept of a conversation.
-func (p *fixture) kept(id string) []continuo.Record {
+func (p *fixture) kept(id string) []upkeep.Record {
 	p.Helper()
-	var all []continuo.Record
-	for after := (continuo.RecordPlace{}); ; {
+	var all []upkeep.Record
+	for after := (upkeep.RecordPlace{}); ; {
 		page, err := p.store.Records(p.Context(), id, after, 200)
 		p.must(err)
 		if len(page) == 0 {
@@ -155,7 +155,7 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 	conversation := p.addConversation(50)
 	archived, err := p.archivist().Archive(t.Context(), conversation.ID)
 	p.must(err)
-	name := continuo.ObjectName(conversation.ID, continuo.ArchiveObject(archived.ArchivedAt))
+	name := continuo.ObjectName(conversation.ID, upkeep.ArchiveObject(archived.ArchivedAt))
 	object, err := p.objects.ReadObject(t.Context(), name, 0, -1)
 	p.must(err)
 	whole, err := io.ReadAll(object)
@@ -188,7 +188,7 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 // meddler is a store and an object store in which something happens before a page of records is read, or
 // after one or an object was put.
 type meddler struct {
-	continuo.Store
+	upkeep.Store
 	continuo.ObjectStore
 	beforeRead, afterPut, afterObject func()
 }
@@ -200,12 +200,12 @@ func once(f *func()) {
 	}
 }
 
-func (m *meddler) Records(ctx context.Context, id string, after continuo.RecordPlace, limit int) ([]continuo.Record, error) {
+func (m *meddler) Records(ctx context.Context, id string, after upkeep.RecordPlace, limit int) ([]upkeep.Record, error) {
 	once(&m.beforeRead)
 	return m.Store.Records(ctx, id, after, limit)
 }
 
-func (m *meddler) PutArchived(ctx context.Context, id string, since time.Time, records []continuo.Record) error {
+func (m *meddler) PutArchived(ctx context.Context, id string, since time.Time, records []upkeep.Record) error {
 	err := m.Store.PutArchived(ctx, id, since, records)
 	once(&m.afterPut)
 	return err

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
 )
 
 // walk is the check of one conversation.
@@ -18,7 +19,7 @@ type walk struct {
 	checked *Checked
 	tell    func(Finding)
 
-	record0 *continuo.ConversationRecord
+	record0 *ConversationRecord
 	last    int64 // seq of the newest own entry
 	broken  bool  // a gap in the sequence, or at its end, was reported already
 	// unreadable is the newest error of an unreadable record; "" if all can be read.
@@ -39,16 +40,16 @@ type need struct {
 // restoreAdvice is how to fix what a program cannot reconstruct.
 const restoreAdvice = "restore it from a backup of the store; what is there can be saved with continuo export"
 
-func (w *walk) record(r *continuo.Record) error {
+func (w *walk) record(r *Record) error {
 	switch {
 	case r.Conversation != nil:
 		w.record0, w.last = r.Conversation, r.Conversation.ForkSeq
 		return w.lineage()
 	case w.record0 == nil && w.unreadable != "":
-		w.record0 = &continuo.ConversationRecord{Conversation: continuo.Conversation{ID: recordOwner(r), LastSeq: math.MaxInt64}}
+		w.record0 = &ConversationRecord{Conversation: continuo.Conversation{ID: recordOwner(r), LastSeq: math.MaxInt64}}
 	case w.record0 == nil:
 		w.report(0, BadReference, "it has entries, receipts or turns, but no record of its own", restoreAdvice)
-		w.record0 = &continuo.ConversationRecord{}
+		w.record0 = &ConversationRecord{}
 	}
 	switch {
 	case r.Entry != nil:
@@ -76,7 +77,7 @@ func (w *walk) damaged(err error) {
 }
 
 // recordOwner is the id of the conversation in a record.
-func recordOwner(r *continuo.Record) string {
+func recordOwner(r *Record) string {
 	if r.Entry != nil {
 		return r.Entry.ConversationID
 	}
@@ -95,7 +96,7 @@ func (w *walk) lineage() error {
 		if segment.Through <= through {
 			w.report(0, BadReference, fmt.Sprintf("its lineage goes back from %d to %d", through, segment.Through), restoreAdvice)
 		}
-		above, err := w.Store.Records(w.ctx, segment.ConversationID, continuo.RecordPlace{}, 1)
+		above, err := w.Store.Records(w.ctx, segment.ConversationID, RecordPlace{}, 1)
 		if err != nil {
 			return err
 		}
@@ -231,7 +232,7 @@ func (w *walk) archive() error {
 	if w.Objects == nil {
 		return nil
 	}
-	w.needs[continuo.ArchiveObject(w.record0.ArchivedAt)] = need{bytes: -1}
+	w.needs[ArchiveObject(w.record0.ArchivedAt)] = need{bytes: -1}
 	err := Archivist{Store: w.Store, Objects: w.Objects}.verify(w.ctx, w.record0.Conversation)
 	if err != nil && w.ctx.Err() == nil {
 		w.report(0, BadReference, "it is archived, and its archive cannot be read: "+err.Error(), "put the object back from a backup of the object store")
@@ -256,13 +257,13 @@ func (w *walk) objects() error {
 		switch {
 		case named && need.bytes >= 0 && need.bytes != object.Size:
 			w.report(need.seq, BadReference, fmt.Sprintf("the object %s has %d bytes and should have %d", object.Name, object.Size, need.bytes), "put the object back from a backup of the object store")
-		case named || !w.record0.ArchivedAt.IsZero() && !continuo.IsArchiveObject(id): // the references of an archived conversation are in its archive
+		case named || !w.record0.ArchivedAt.IsZero() && !IsArchiveObject(id): // the references of an archived conversation are in its archive
 		case w.Now().Sub(object.ModifiedAt) >= w.Loose:
 			w.loose(object, w.record0.ID)
 		}
 	}
 	for id, need := range w.needs {
-		if continuo.IsArchiveObject(id) {
+		if IsArchiveObject(id) {
 			continue // reported already
 		}
 		w.missing++
@@ -273,7 +274,7 @@ func (w *walk) objects() error {
 
 // index checks that the index of text is not ahead of the log.
 func (w *walk) index() error {
-	behind, err := w.Store.Unindexed(w.ctx, continuo.UnindexedQuery{ConversationID: w.record0.ID, Limit: 1})
+	behind, err := w.Store.Unindexed(w.ctx, index.UnindexedQuery{ConversationID: w.record0.ID, Limit: 1})
 	if err != nil || len(behind) == 0 || behind[0].Indexed <= behind[0].Conversation.LastSeq {
 		return err
 	}

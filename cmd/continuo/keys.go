@@ -81,10 +81,10 @@ func (c *createKeyCommand) Run(ctx context.Context, a *app) error {
 // needProject makes the project of the settings if it is new, and says so. The default one always exists.
 func (w *services) needProject(ctx context.Context) (isNew bool, err error) {
 	id := w.settings.Project
-	if err := continuo.CheckProject(id); err != nil || id == continuo.DefaultProject {
+	if err := auth.CheckProject(id); err != nil || id == continuo.DefaultProject {
 		return false, err
 	}
-	err = w.store.CreateProject(ctx, continuo.Project{ID: id, CreatedAt: time.Now().UTC()})
+	err = w.store.CreateProject(ctx, auth.Project{ID: id, CreatedAt: time.Now().UTC()})
 	if errors.Is(err, continuo.ErrExists) {
 		return false, nil
 	}
@@ -95,7 +95,7 @@ func (w *services) needProject(ctx context.Context) (isNew bool, err error) {
 }
 
 // explainKey prints an explanation beside a new key.
-func (a *app) explainKey(key *continuo.APIKey, newProject, first bool) {
+func (a *app) explainKey(key *auth.Key, newProject, first bool) {
 	project := "project " + key.ProjectID
 	if newProject {
 		project = "the new " + project
@@ -114,12 +114,12 @@ func (a *app) explainKey(key *continuo.APIKey, newProject, first bool) {
 
 // shownKey is a key in JSON output.
 type shownKey struct {
-	continuo.APIKey
+	auth.Key
 	State string `json:"state"`
 }
 
 // stateOf describes whether a key is valid.
-func stateOf(key *continuo.APIKey) string {
+func stateOf(key *auth.Key) string {
 	switch {
 	case !key.RevokedAt.IsZero():
 		return "revoked"
@@ -172,7 +172,7 @@ func (l *listKeysCommand) Run(ctx context.Context, a *app) error {
 	return nil
 }
 
-func (a *app) printKeys(keys []continuo.APIKey) {
+func (a *app) printKeys(keys []auth.Key) {
 	t := a.table("key", "project", "user", "state", "created", "expires", "name")
 	for _, key := range keys {
 		expires, paint := "never", a.paint.Green
@@ -207,7 +207,7 @@ func (r *revokeKeyCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer w.Close()
-	var found []continuo.APIKey
+	var found []auth.Key
 	for _, name := range r.Keys {
 		id := auth.IDOf(name)
 		key, err := w.store.Key(ctx, id)

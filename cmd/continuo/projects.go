@@ -8,6 +8,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/internal/term"
 )
 
@@ -71,9 +72,9 @@ func (w *services) projects(ctx context.Context) ([]listedProject, error) {
 	if err != nil {
 		return nil, err
 	}
-	isDefault := func(project continuo.Project) bool { return project.ID == continuo.DefaultProject }
+	isDefault := func(project auth.Project) bool { return project.ID == continuo.DefaultProject }
 	if !slices.ContainsFunc(made, isDefault) {
-		made = append(made, continuo.Project{ID: continuo.DefaultProject})
+		made = append(made, auth.Project{ID: continuo.DefaultProject})
 	}
 	listed := make([]listedProject, len(made))
 	for i, project := range made {

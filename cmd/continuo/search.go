@@ -109,7 +109,7 @@ const manyEntries = 2000
 
 // catchUp indexes entries that are not in the index, with a bar for many. The search reports its failures.
 func (a *app) catchUp(ctx context.Context, w *services, scope index.Scope) error {
-	waiting, err := w.log.Index().Unindexed(ctx, continuo.UnindexedQuery{ConversationID: scope.ConversationID, ProjectID: scope.ProjectID, Limit: 1000})
+	waiting, err := w.store.Unindexed(ctx, index.UnindexedQuery{ConversationID: scope.ConversationID, ProjectID: scope.ProjectID, Limit: 1000})
 	if err != nil {
 		return fmt.Errorf("search: %w", err)
 	}
@@ -117,7 +117,7 @@ func (a *app) catchUp(ctx context.Context, w *services, scope index.Scope) error
 	for _, unindexed := range waiting {
 		total += unindexed.Conversation.LastSeq - unindexed.Indexed
 	}
-	indexer := index.Indexer{Log: w.log}
+	indexer := index.Indexer{Log: w.log, Store: w.store}
 	if total > manyEntries {
 		bar := a.newProgress("indexing")
 		defer bar.Close()

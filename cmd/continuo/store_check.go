@@ -105,7 +105,7 @@ func (c *storeCheckCommand) check(ctx context.Context, a *app, w *services) (rep
 }
 
 // countConversations counts those of all projects.
-func countConversations(ctx context.Context, store continuo.RecordStore) (n int64, err error) {
+func countConversations(ctx context.Context, store upkeep.RecordStore) (n int64, err error) {
 	const page = 10_000
 	for after := ""; ; {
 		ids, err := store.ConversationIDs(ctx, after, page)

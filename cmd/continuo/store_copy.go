@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/object"
@@ -47,7 +46,7 @@ type storeCopy struct {
 	*storeCopyCommand
 	app              *app
 	from, to         config.StoreConfig
-	source, copy     continuo.Store
+	source, copy     upkeep.Store
 	objects, objCopy *object.Bucket // nil: objects stay where they are
 }
 
@@ -141,7 +140,7 @@ func (c *storeCopyCommand) open(ctx context.Context, a *app) (run *storeCopy, er
 }
 
 // openCopy opens the destination; for a comparison, it must exist.
-func (c *storeCopyCommand) openCopy(ctx context.Context, at config.StoreConfig) (continuo.Store, error) {
+func (c *storeCopyCommand) openCopy(ctx context.Context, at config.StoreConfig) (upkeep.Store, error) {
 	open := openStore
 	if c.Verify {
 		open = openExisting
@@ -152,7 +151,7 @@ func (c *storeCopyCommand) openCopy(ctx context.Context, at config.StoreConfig) 
 
 // close closes what was opened; everything acknowledged is durable already.
 func (r *storeCopy) close() {
-	for _, store := range []continuo.Store{r.source, r.copy} {
+	for _, store := range []upkeep.Store{r.source, r.copy} {
 		if store != nil {
 			_ = store.Close()
 		}

@@ -22,13 +22,14 @@ import (
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/tool/mcptool"
 	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/upkeep"
 	"github.com/continuo-log/continuo/window"
 )
 
 // services is an open store and the services on top of it.
 type services struct {
 	settings  *config.Config
-	store     continuo.Store
+	store     upkeep.Store
 	system    string // the store's engine
 	objects   *object.Bucket
 	log       *continuo.Log
@@ -141,7 +142,7 @@ func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) 
 		Counter: lazyCounter{}, Objects: w.objects,
 		MaxInlineOutput: settings.Objects.InlineOutputBytes, MaxInlinePart: settings.Objects.InlinePartBytes,
 	})
-	own, err := builtIn(settings, w.log)
+	own, err := builtIn(settings, w.log, w.store)
 	if err != nil {
 		return err
 	}
@@ -168,7 +169,7 @@ func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) 
 	w.engine, err = engine.New(w.log, engine.Options{
 		Models: models.upstreams(settings), Default: settings.DefaultModel, Views: viewSettings(settings),
 		Prompts: prompt.Prompts{Dir: settings.Prompts.Dir}, Summarizer: settings.Context.Summarizer, Tools: w.telemetry.tools(tools), Policy: allowed, Limits: turnLimits(settings),
-		Handoff: handoffLimits(settings.Handoff), MaxAgents: settings.Handoff.MaxAgents, TakeUp: wiring.stays, AgentTimeout: settings.Handoff.AgentTimeout, Archivist: &archivist,
+		Handoff: handoffLimits(settings.Handoff), MaxAgents: settings.Handoff.MaxAgents, TakeUp: wiring.stays, AgentTimeout: settings.Handoff.AgentTimeout, Index: w.store, Archivist: &archivist,
 		Agents: agents, Workflows: w.workflows, Crews: newCrewFolder(settings), CrewDefaults: crewDefaults(settings.Crew),
 		Turns: turn.KeeperOptions{Owner: process.Self(), Gone: process.Ended, Lease: settings.Turn.Lease, Show: showEvents(settings.Turn)},
 		Wait:  settings.Turn.WaitTimeout, MaxTurns: settings.Server.MaxTurns, Logger: logger, Redact: secret.FromEnv(a.env).Text, LogText: settings.Log.MessageText, Tracer: w.telemetry.ids,

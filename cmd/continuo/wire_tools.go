@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/tool/fs"
@@ -18,7 +19,7 @@ import (
 )
 
 // builtIn returns Continuo's own tools, over the folder of tools.project_dir, which belongs to the settings' project.
-func builtIn(settings *config.Config, log *continuo.Log) (tool.Set, error) {
+func builtIn(settings *config.Config, log *continuo.Log, words index.Store) (tool.Set, error) {
 	if dir := settings.Tools.ProjectDir; dir != "" {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			return nil, usage("tools.project_dir: there is no folder %s; make it, or correct the setting", dir)
@@ -29,7 +30,7 @@ func builtIn(settings *config.Config, log *continuo.Log) (tool.Set, error) {
 		return nil, usage("tools.deny_files: %w", err)
 	}
 	roots := fs.Roots{Log: log, ProjectDir: settings.Tools.ProjectDir, Project: settings.Project, Secrets: secrets}
-	return tool.Set{fs.Read{Roots: roots}, fs.List{Roots: roots}, fs.Search{Roots: roots}, fs.Write{Roots: roots}, search.Tool{Log: log}}, nil
+	return tool.Set{fs.Read{Roots: roots}, fs.List{Roots: roots}, fs.Search{Roots: roots}, fs.Write{Roots: roots}, search.Tool{Log: log, Index: words}}, nil
 }
 
 // storeFiles are the files and the folder with the store's data of all projects.

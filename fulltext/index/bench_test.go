@@ -11,6 +11,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/store/sqlite"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // BenchmarkSearch searches conversations of 1 000 entries and of 1 000 000, for words that are in all of them, in a
@@ -51,7 +52,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-func benchStore(b *testing.B, size int64) continuo.Store {
+func benchStore(b *testing.B, size int64) upkeep.Store {
 	b.Helper()
 	folder := os.Getenv("CONTINUO_SCRATCH")
 	if folder == "" {

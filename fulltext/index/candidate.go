@@ -15,7 +15,7 @@ import (
 // Candidate is an entry that may match a query, or the title of a conversation.
 type Candidate struct {
 	// Place is its position in the index; Order is 0 if it was read from the log. Seq 0 is a title.
-	Place        continuo.Place
+	Place        Place
 	Conversation continuo.Conversation // the searched one, or the one in the project that contains it
 	Entry        continuo.Entry        // zero for a title
 }
@@ -33,24 +33,24 @@ const candidatePage = ranked
 
 // Candidates yields the entries from to to of a conversation that may match, the newest first, through a
 // fork's lineage: those that the index finds, and all that are not indexed. It reads no other entries.
-func Candidates(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, query fulltext.Query, from, to int64) iter.Seq2[Candidate, error] {
-	return inConversation(ctx, log, conversation, query, from, to, continuo.Place{})
+func (s Searcher) Candidates(ctx context.Context, conversation continuo.Conversation, query fulltext.Query, from, to int64) iter.Seq2[Candidate, error] {
+	return s.inConversation(ctx, conversation, query, from, to, Place{})
 }
 
 // inConversation yields Candidates that follow a place.
-func inConversation(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, query fulltext.Query, from, to int64, after continuo.Place) iter.Seq2[Candidate, error] {
+func (s Searcher) inConversation(ctx context.Context, conversation continuo.Conversation, query fulltext.Query, from, to int64, after Place) iter.Seq2[Candidate, error] {
 	return func(yield func(Candidate, error) bool) {
-		parts, err := partsOf(ctx, log, conversation, from, to)
+		parts, err := s.parts(ctx, conversation, from, to)
 		if err != nil {
 			yield(Candidate{}, err)
 			return
 		}
-		s := source{ctx: ctx, log: log, conversation: conversation, terms: termsOf(query)}
+		src := source{Searcher: s, ctx: ctx, conversation: conversation, terms: query.Terms()}
 		for _, p := range parts {
 			if after.Seq > 0 && !p.continues(after) && after.Seq <= p.to {
 				p.to, p.whole = after.Seq-1, false
 			}
-			if p.from <= p.to && !s.part(p, after, yield) {
+			if p.from <= p.to && !src.part(p, after, yield) {
 				return
 			}
 		}
@@ -58,13 +58,13 @@ func inConversation(ctx context.Context, log *continuo.Log, conversation continu
 }
 
 // inProject yields candidates of the conversations of a project, or of those that the request narrows them to.
-func (r *Request) inProject(ctx context.Context, log *continuo.Log, query fulltext.Query, after continuo.Place) iter.Seq2[Candidate, error] {
+func (s Searcher) inProject(ctx context.Context, r *Request, query fulltext.Query, after Place) iter.Seq2[Candidate, error] {
 	return func(yield func(Candidate, error) bool) {
 		known := map[string]continuo.Conversation{}
-		s := source{ctx: ctx, log: log, terms: termsOf(query)}
+		src := source{Searcher: s, ctx: ctx, terms: query.Terms()}
 		scope := continuo.Scope{ProjectID: r.ProjectID, UserID: r.UserID}
-		all := continuo.PlaceQuery{ProjectID: r.ProjectID, UserID: r.UserID, Labels: r.Labels, Terms: s.terms, Limit: candidatePage, Before: after}
-		for run, err := range s.runs(all, math.MaxInt64) {
+		all := PlaceQuery{ProjectID: r.ProjectID, UserID: r.UserID, Labels: r.Labels, Terms: src.terms, Limit: candidatePage, Before: after}
+		for run, err := range src.runs(all, math.MaxInt64) {
 			if err != nil {
 				yield(Candidate{}, err)
 				return
@@ -72,7 +72,7 @@ func (r *Request) inProject(ctx context.Context, log *continuo.Log, query fullte
 			id := run[0].ConversationID
 			conversation, ok := known[id]
 			if !ok {
-				conversation, err = log.Conversation(ctx, id)
+				conversation, err = s.Log.Conversation(ctx, id)
 				if err != nil && !errors.Is(err, continuo.ErrNotFound) {
 					yield(Candidate{}, err)
 					return
@@ -82,8 +82,8 @@ func (r *Request) inProject(ctx context.Context, log *continuo.Log, query fullte
 			if !scope.Has(conversation) || !conversation.ArchivedAt.IsZero() {
 				continue
 			}
-			s.conversation = conversation
-			if !s.yieldRun(run, yield) {
+			src.conversation = conversation
+			if !src.yieldRun(run, yield) {
 				return
 			}
 		}
@@ -92,25 +92,17 @@ func (r *Request) inProject(ctx context.Context, log *continuo.Log, query fullte
 
 // source reads candidates.
 type source struct {
+	Searcher
 	ctx          context.Context
-	log          *continuo.Log
 	conversation continuo.Conversation
-	terms        []continuo.IndexTerm
-}
-
-func termsOf(query fulltext.Query) []continuo.IndexTerm {
-	var terms []continuo.IndexTerm
-	for _, term := range query.Terms() {
-		terms = append(terms, continuo.IndexTerm(term))
-	}
-	return terms
+	terms        []Term
 }
 
 // part yields the candidates of a part; false when the consumer has stopped.
-func (s *source) part(p part, after continuo.Place, yield func(Candidate, error) bool) bool {
+func (s *source) part(p part, after Place, yield func(Candidate, error) bool) bool {
 	if !p.indexed {
-		for entry, err := range s.log.Read(s.ctx, s.conversation, continuo.Range{From: p.from, To: p.to, Backward: true}) {
-			place := continuo.Place{ConversationID: p.id, Seq: entry.Seq}
+		for entry, err := range s.Log.Read(s.ctx, s.conversation, continuo.Range{From: p.from, To: p.to, Backward: true}) {
+			place := Place{ConversationID: p.id, Seq: entry.Seq}
 			if !yield(Candidate{Place: place, Conversation: s.conversation, Entry: entry}, err) || err != nil {
 				return false
 			}
@@ -134,10 +126,10 @@ const maxRun = 16
 
 // runs pages through the places of a query, without entries above a seq: they were appended after the
 // conversation was read. Adjacent places in one conversation are yielded together.
-func (s *source) runs(query continuo.PlaceQuery, to int64) iter.Seq2[[]continuo.Place, error] {
-	return func(yield func([]continuo.Place, error) bool) {
+func (s *source) runs(query PlaceQuery, to int64) iter.Seq2[[]Place, error] {
+	return func(yield func([]Place, error) bool) {
 		for {
-			page, err := s.log.Index().Places(s.ctx, query)
+			page, err := s.Store.Places(s.ctx, query)
 			if err != nil {
 				yield(nil, fmt.Errorf("search: %w", err))
 				return
@@ -146,7 +138,7 @@ func (s *source) runs(query continuo.PlaceQuery, to int64) iter.Seq2[[]continuo.
 			if full {
 				query.Before = page[len(page)-1]
 			}
-			page = slices.DeleteFunc(page, func(place continuo.Place) bool { return place.Seq > to })
+			page = slices.DeleteFunc(page, func(place Place) bool { return place.Seq > to })
 			for first := 0; first < len(page); {
 				after := first + 1
 				for after < len(page) && after-first < maxRun && joins(page[first:after], page[after]) {
@@ -165,18 +157,18 @@ func (s *source) runs(query continuo.PlaceQuery, to int64) iter.Seq2[[]continuo.
 }
 
 // joins reports whether a place continues a run: at most as many other entries as wanted ones are in between.
-func joins(run []continuo.Place, place continuo.Place) bool {
+func joins(run []Place, place Place) bool {
 	last := run[len(run)-1]
 	return place.ConversationID == last.ConversationID && place.Seq > 0 && place.Seq < last.Seq && run[0].Seq-place.Seq <= 2*int64(len(run))
 }
 
 // yieldRun reads the entries of a run; false when the consumer has stopped.
-func (s *source) yieldRun(run []continuo.Place, yield func(Candidate, error) bool) bool {
+func (s *source) yieldRun(run []Place, yield func(Candidate, error) bool) bool {
 	if run[0].Seq == 0 {
 		return yield(Candidate{Place: run[0], Conversation: s.conversation}, nil)
 	}
 	stretch := continuo.Range{From: run[len(run)-1].Seq, To: run[0].Seq, Backward: true}
-	for entry, err := range s.log.Read(s.ctx, s.conversation, stretch) {
+	for entry, err := range s.Log.Read(s.ctx, s.conversation, stretch) {
 		switch {
 		case errors.Is(err, continuo.ErrNotFound), errors.Is(err, continuo.ErrArchived):
 			return true // the conversation was removed after the search
@@ -199,19 +191,19 @@ func (s *source) yieldRun(run []continuo.Place, yield func(Candidate, error) boo
 
 // LargeOutputs yields the seqs of entries from to to of which only a preview is searched, the newest first, as far
 // as the index has them.
-func LargeOutputs(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, from, to int64) iter.Seq2[int64, error] {
+func (s Searcher) LargeOutputs(ctx context.Context, conversation continuo.Conversation, from, to int64) iter.Seq2[int64, error] {
 	return func(yield func(int64, error) bool) {
-		parts, err := partsOf(ctx, log, conversation, from, to)
+		parts, err := s.parts(ctx, conversation, from, to)
 		if err != nil {
 			yield(0, err)
 			return
 		}
-		s := source{ctx: ctx, log: log, terms: []continuo.IndexTerm{{Text: largeOutput}}}
+		src := source{Searcher: s, ctx: ctx, terms: []Term{{Text: largeOutput}}}
 		for _, p := range parts {
 			if !p.indexed {
 				continue
 			}
-			for run, err := range s.runs(p.query(s.terms, continuo.Place{}), p.to) {
+			for run, err := range src.runs(p.query(src.terms, Place{}), p.to) {
 				if err != nil {
 					yield(0, err)
 					return

@@ -22,11 +22,11 @@ type cursor struct {
 	Version int    `json:"v"`
 	Query   string `json:"q"` // identifies the search
 	// Start is the last candidate before the stretch; zero for the first stretch.
-	Start continuo.Place `json:"s,omitzero"`
+	Start Place `json:"s,omitzero"`
 	// End is the stretch's last candidate, Shown the last match of it that was shown; both are zero at the
 	// beginning of a stretch.
-	End   continuo.Place `json:"e,omitzero"`
-	Shown rank           `json:"a,omitzero"`
+	End   Place `json:"e,omitzero"`
+	Shown rank  `json:"a,omitzero"`
 	// Last says that no candidates follow End.
 	Last bool `json:"l,omitempty"`
 }
@@ -74,11 +74,11 @@ func parseCursor(text, query string) (cursor, error) {
 }
 
 // inside reports whether some matches of the stretch were already shown.
-func (c cursor) inside() bool { return c.End != continuo.Place{} }
+func (c cursor) inside() bool { return c.End != Place{} }
 
 // passes reports whether a place is after the stretch's end, which may no longer exist. Within a conversation
 // seqs decide if the index cannot.
-func (c cursor) passes(place continuo.Place, inConversation bool) bool {
+func (c cursor) passes(place Place, inConversation bool) bool {
 	same := place.ConversationID == c.End.ConversationID
 	switch {
 	case !c.inside():

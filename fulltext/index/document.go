@@ -22,20 +22,20 @@ func textsOf(entry *continuo.Entry) []string {
 
 // batch collects the documents of one call of Index.
 type batch struct {
-	continuo.IndexBatch
+	Batch
 	newest int64 // latest time of the entries so far
 	bytes  int   // size of the texts, whose memory the terms may share
 }
 
 func newBatch(conversationID string, after, newest int64) batch {
-	return batch{IndexBatch: continuo.IndexBatch{ConversationID: conversationID, After: after, Through: after}, newest: newest}
+	return batch{Batch: Batch{ConversationID: conversationID, After: after, Through: after}, newest: newest}
 }
 
 // title adds the conversation's title.
 func (b *batch) title(conversation continuo.Conversation) {
 	b.Title = &conversation.Title
 	if terms := fulltext.Terms(conversation.Title); len(terms) > 0 {
-		b.Documents = append(b.Documents, continuo.Document{Added: nanoseconds(conversation.CreatedAt), Terms: terms})
+		b.Documents = append(b.Documents, Document{Added: nanoseconds(conversation.CreatedAt), Terms: terms})
 	}
 }
 
@@ -54,7 +54,7 @@ func (b *batch) add(entry *continuo.Entry) {
 	for _, text := range texts {
 		b.bytes += len(text)
 	}
-	b.Documents = append(b.Documents, continuo.Document{Seq: entry.Seq, Added: b.newest, Terms: terms})
+	b.Documents = append(b.Documents, Document{Seq: entry.Seq, Added: b.newest, Terms: terms})
 }
 
 // isEmpty reports whether there is nothing to index.

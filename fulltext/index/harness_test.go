@@ -15,6 +15,7 @@ import (
 	"github.com/continuo-log/continuo/store/postgres"
 	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
@@ -22,13 +23,13 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 // engines are the stores that must give the same results.
 var engines = []struct {
 	name string
-	open func(t testing.TB) (continuo.Store, error)
+	open func(t testing.TB) (upkeep.Store, error)
 }{
-	{"memory", func(testing.TB) (continuo.Store, error) { return storetest.NewMemory(), nil }},
-	{"sqlite", func(t testing.TB) (continuo.Store, error) {
+	{"memory", func(testing.TB) (upkeep.Store, error) { return storetest.NewMemory(), nil }},
+	{"sqlite", func(t testing.TB) (upkeep.Store, error) {
 		return sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "log.db"), sqlite.Options{Synchronous: sqlite.Normal})
 	}},
-	{"postgres", func(t testing.TB) (continuo.Store, error) {
+	{"postgres", func(t testing.TB) (upkeep.Store, error) {
 		return postgres.Open(t.Context(), pgtest.Shared(t).Database(t), postgres.Options{})
 	}},
 }
@@ -36,7 +37,7 @@ var engines = []struct {
 // fixture is a log with conversations, whose clock advances only when the test advances it.
 type fixture struct {
 	testing.TB
-	store continuo.Store
+	store upkeep.Store
 	log   *continuo.Log
 
 	mu  sync.Mutex
@@ -61,11 +62,13 @@ func everywhere(t *testing.T, test func(p *fixture)) {
 	}
 }
 
-func newFixture(t testing.TB, store continuo.Store) *fixture {
+func newFixture(t testing.TB, store upkeep.Store) *fixture {
 	p := &fixture{TB: t, store: store, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	p.log = continuo.NewLog(store, continuo.LogOptions{Now: p.time, Objects: storetest.NewObjects(), MaxInlineOutput: 200})
 	return p
 }
+
+func (p *fixture) searcher() index.Searcher { return index.Searcher{Log: p.log, Store: p.store} }
 
 func (p *fixture) time() time.Time {
 	p.mu.Lock()
@@ -120,7 +123,7 @@ func (p *fixture) search(request index.Request) index.Result {
 	if request.ProjectID == "" {
 		request.ProjectID = continuo.DefaultProject
 	}
-	result, err := index.Search(p.Context(), p.log, request)
+	result, err := p.searcher().Search(p.Context(), request)
 	if err != nil {
 		p.Fatalf("%+v: %v", request, err)
 	}

@@ -1,5 +1,5 @@
 // Package index searches conversations by their words. Package fulltext decides what matches; the store's
-// continuo.IndexStore finds candidates fast; this package indexes the log (Indexer), reads and checks the
+// Store finds candidates fast; this package indexes the log (Indexer), reads and checks the
 // candidates, ranks the matches and makes snippets (Search).
 //
 // The index lags behind the log. A search first indexes missing entries, for a bounded time. In one

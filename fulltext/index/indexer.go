@@ -11,7 +11,8 @@ import (
 
 // Indexer indexes the log. It holds one batch in memory, may be used concurrently, and may race with others.
 type Indexer struct {
-	Log *continuo.Log
+	Log   *continuo.Log
+	Store Store
 	// MaxDocuments and MaxBytes bound a batch: its documents, and the bytes of their texts without the last
 	// entry. Default 256 and 1 MiB.
 	MaxDocuments, MaxBytes int
@@ -49,9 +50,9 @@ var errTimeUp = errors.New("the time is up")
 // that cannot be indexed is skipped: the first such error is returned at the end.
 func (x Indexer) Run(ctx context.Context, scope Scope, until time.Time) (done bool, err error) {
 	r := run{Indexer: x, until: until, handled: map[string]bool{}, passed: map[string]bool{}, races: map[string]int{}}
-	query := continuo.UnindexedQuery{ConversationID: scope.ConversationID, ProjectID: scope.ProjectID, Limit: listed}
+	query := UnindexedQuery{ConversationID: scope.ConversationID, ProjectID: scope.ProjectID, Limit: listed}
 	for {
-		waiting, err := x.Log.Index().Unindexed(ctx, query)
+		waiting, err := x.Store.Unindexed(ctx, query)
 		if err != nil {
 			return false, fmt.Errorf("index: %w", err)
 		}
@@ -78,7 +79,7 @@ func (x Indexer) Run(ctx context.Context, scope Scope, until time.Time) (done bo
 }
 
 // one indexes a conversation. Its error ends the run.
-func (r *run) one(ctx context.Context, unindexed continuo.Unindexed) error {
+func (r *run) one(ctx context.Context, unindexed Unindexed) error {
 	id := unindexed.Conversation.ID
 	err := r.conversation(ctx, unindexed)
 	var faster *continuo.ConflictError
@@ -117,7 +118,7 @@ func (r *run) one(ctx context.Context, unindexed continuo.Unindexed) error {
 }
 
 // conversation indexes a conversation's entries that are not indexed yet.
-func (r *run) conversation(ctx context.Context, unindexed continuo.Unindexed) error {
+func (r *run) conversation(ctx context.Context, unindexed Unindexed) error {
 	conversation, next := unindexed.Conversation, unindexed.Indexed+1
 	newest, err := r.newestOf(ctx, conversation, unindexed.Indexed)
 	if err != nil {
@@ -179,7 +180,7 @@ func (r *run) isFull(b *batch) bool {
 
 // commit sends a batch to the index, and pauses. errTimeUp means that it was the last one.
 func (r *run) commit(ctx context.Context, b *batch, began time.Time) error {
-	if err := r.Log.Index().Index(ctx, b.IndexBatch); err != nil {
+	if err := r.Store.Index(ctx, b.Batch); err != nil {
 		return err
 	}
 	if r.Indexed != nil {

@@ -13,12 +13,13 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // run indexes until nothing waits.
 func (p *fixture) run(indexer index.Indexer, scope index.Scope) {
 	p.Helper()
-	indexer.Log = p.log
+	indexer.Log, indexer.Store = p.log, p.store
 	if done, err := indexer.Run(p.Context(), scope, time.Time{}); !done || err != nil {
 		p.Errorf("done %t: %v", done, err)
 	}
@@ -27,7 +28,7 @@ func (p *fixture) run(indexer index.Indexer, scope index.Scope) {
 // waiting are the keys of the conversations that the index does not have.
 func (p *fixture) waiting() string {
 	p.Helper()
-	waiting, err := p.log.Index().Unindexed(p.Context(), continuo.UnindexedQuery{Limit: 1000})
+	waiting, err := p.store.Unindexed(p.Context(), index.UnindexedQuery{Limit: 1000})
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -63,13 +64,13 @@ func TestAScopeIsIndexedAndNoOther(t *testing.T) {
 
 // batches is a store that looks at what is indexed, and may fail.
 type batches struct {
-	continuo.Store
+	upkeep.Store
 	mu   sync.Mutex
-	seen []continuo.IndexBatch
-	fail func(continuo.IndexBatch) error
+	seen []index.Batch
+	fail func(index.Batch) error
 }
 
-func (b *batches) Index(ctx context.Context, batch continuo.IndexBatch) error {
+func (b *batches) Index(ctx context.Context, batch index.Batch) error {
 	if b.fail != nil {
 		if err := b.fail(batch); err != nil {
 			return err
@@ -112,13 +113,13 @@ func TestEntriesStandInTheOrderOfSeqs(t *testing.T) {
 		if err != nil {
 			p.Fatal(err)
 		}
-		indexer := index.Indexer{Log: p.log, MaxDocuments: 2}
+		indexer := index.Indexer{Log: p.log, Store: p.store, MaxDocuments: 2}
 		if done, err := indexer.Run(p.Context(), index.Scope{}, time.Unix(0, 1)); done || err != nil { // one batch, so that the next has to look back
 			p.Errorf("done %t, %v", done, err)
 		}
 		c = p.append(c, userEntries("needle")...)
 		p.run(index.Indexer{MaxDocuments: 3}, index.Scope{})
-		places, err := p.log.Index().Places(p.Context(), continuo.PlaceQuery{ConversationID: c.ID, Terms: []continuo.IndexTerm{{Text: "needle"}}, Limit: 10})
+		places, err := p.store.Places(p.Context(), index.PlaceQuery{ConversationID: c.ID, Terms: []index.Term{{Text: "needle"}}, Limit: 10})
 		if err != nil {
 			p.Fatal(err)
 		}
@@ -142,7 +143,7 @@ func TestIndexersMayRace(t *testing.T) {
 		for i := range 6 {
 			running.Go(func() {
 				for range 3 {
-					if _, err := (index.Indexer{Log: p.log, MaxDocuments: 3 + i}).Run(p.Context(), index.Scope{}, time.Time{}); err != nil {
+					if _, err := (index.Indexer{Log: p.log, Store: p.store, MaxDocuments: 3 + i}).Run(p.Context(), index.Scope{}, time.Time{}); err != nil {
 						p.Error(err)
 					}
 				}
@@ -194,28 +195,28 @@ func TestAConversationThatCannotBeIndexedKeepsNobodyWaiting(t *testing.T) {
 		bad = append(bad, p.begin(fmt.Sprintf("bad%d", i), "needle").ID)
 	}
 	good := p.begin("good", "needle")
-	store.fail = func(batch continuo.IndexBatch) error {
+	store.fail = func(batch index.Batch) error {
 		if slices.Contains(bad, batch.ConversationID) {
 			return wrong
 		}
 		return nil
 	}
-	done, err := (index.Indexer{Log: p.log}).Run(t.Context(), index.Scope{}, time.Time{})
+	done, err := (index.Indexer{Log: p.log, Store: p.store}).Run(t.Context(), index.Scope{}, time.Time{})
 	if done || !errors.Is(err, wrong) || strings.Contains(p.waiting(), "good") {
 		t.Errorf("done %t, %v; %s wait", done, err, p.waiting())
 	}
-	result, err := index.Search(t.Context(), p.log, index.Request{ProjectID: good.ProjectID, Query: "needle"})
+	result, err := p.searcher().Search(t.Context(), index.Request{ProjectID: good.ProjectID, Query: "needle"})
 	if err != nil || names(result.Items) != "good#1" || !result.Incomplete || result.Waiting != 90 || !errors.Is(result.Problem, wrong) {
 		t.Errorf("%+v, %v", result, err)
 	}
 
 	// A store that takes nothing is asked once.
 	asked := 0
-	store.fail = func(continuo.IndexBatch) error {
+	store.fail = func(index.Batch) error {
 		asked++
 		return continuo.ErrReadOnly
 	}
-	result, err = index.Search(t.Context(), p.log, index.Request{ProjectID: good.ProjectID, Query: "needle"})
+	result, err = p.searcher().Search(t.Context(), index.Request{ProjectID: good.ProjectID, Query: "needle"})
 	if err != nil || asked != 1 || names(result.Items) != "good#1" || !errors.Is(result.Problem, continuo.ErrReadOnly) {
 		t.Errorf("asked %d times: %+v, %v", asked, result, err)
 	}
@@ -223,12 +224,12 @@ func TestAConversationThatCannotBeIndexedKeepsNobodyWaiting(t *testing.T) {
 
 func TestAnotherIndexerMayBeFasterForever(t *testing.T) {
 	store := &batches{Store: storetest.NewMemory()}
-	store.fail = func(b continuo.IndexBatch) error {
+	store.fail = func(b index.Batch) error {
 		return &continuo.ConflictError{Want: b.After + 1, Have: b.After + 2}
 	}
 	p := newFixture(t, store)
 	p.begin("c", "needle")
-	if done, err := (index.Indexer{Log: p.log}).Run(t.Context(), index.Scope{}, time.Time{}); done || err != nil {
+	if done, err := (index.Indexer{Log: p.log, Store: p.store}).Run(t.Context(), index.Scope{}, time.Time{}); done || err != nil {
 		t.Errorf("done %t, %v", done, err)
 	}
 }
@@ -241,13 +242,13 @@ func TestARunEnds(t *testing.T) {
 		p.begin(fmt.Sprintf("c%d", i), "needle")
 	}
 	calls := 0
-	store.fail = func(batch continuo.IndexBatch) error {
+	store.fail = func(batch index.Batch) error {
 		if calls++; calls <= 1000 {
 			p.append(continuo.Conversation{ID: batch.ConversationID}, userEntries("needle")...)
 		}
 		return nil
 	}
-	if done, err := (index.Indexer{Log: p.log}).Run(t.Context(), index.Scope{}, time.Time{}); !done || err != nil || calls != 70 {
+	if done, err := (index.Indexer{Log: p.log, Store: p.store}).Run(t.Context(), index.Scope{}, time.Time{}); !done || err != nil || calls != 70 {
 		t.Errorf("done %t after %d batches: %v", done, calls, err)
 	}
 	if got := len(strings.Fields(p.waiting())); got != 70 {
@@ -268,7 +269,7 @@ func TestLargeOutputsAreKnown(t *testing.T) {
 		p.finds("largeoutput*", "")
 		for want, r := range map[string][2]int64{"[3]": {1, 4}, "[]": {1, 2}} {
 			seqs := []int64{}
-			for seq, err := range index.LargeOutputs(p.Context(), p.log, c, r[0], r[1]) {
+			for seq, err := range p.searcher().LargeOutputs(p.Context(), c, r[0], r[1]) {
 				if err != nil {
 					p.Fatal(err)
 				}

@@ -16,9 +16,9 @@ type part struct {
 	indexed  bool // if false, the log is read
 }
 
-// partsOf returns the parts of a conversation that cover the entries from to to, the newest first. It queries
+// parts returns the parts of a conversation that cover the entries from to to, the newest first. It queries
 // the store once or twice for each conversation of the lineage.
-func partsOf(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, from, to int64) ([]part, error) {
+func (s Searcher) parts(ctx context.Context, conversation continuo.Conversation, from, to int64) ([]part, error) {
 	if !conversation.ArchivedAt.IsZero() {
 		return nil, fmt.Errorf("conversation %s: %w", conversation.ID, continuo.ErrArchived)
 	}
@@ -35,7 +35,7 @@ func partsOf(ctx context.Context, log *continuo.Log, conversation continuo.Conve
 		if p.from > p.to {
 			continue
 		}
-		indexed, err := indexedThrough(ctx, log, p.id, p.to, own)
+		indexed, err := s.indexedThrough(ctx, p.id, p.to, own)
 		if err != nil {
 			return nil, err
 		}
@@ -45,10 +45,13 @@ func partsOf(ctx context.Context, log *continuo.Log, conversation continuo.Conve
 }
 
 // indexedThrough returns the seq up to which a conversation is indexed: at most to, less when the index lags,
-// 0 when it is gone or archived. An own conversation is known to be neither.
-func indexedThrough(ctx context.Context, log *continuo.Log, id string, to int64, own bool) (int64, error) {
+// 0 when it is gone or archived, or when there is no index. An own conversation is known to be neither.
+func (s Searcher) indexedThrough(ctx context.Context, id string, to int64, own bool) (int64, error) {
+	if s.Store == nil {
+		return 0, nil
+	}
 	if !own {
-		conversation, err := log.Conversation(ctx, id)
+		conversation, err := s.Log.Conversation(ctx, id)
 		if errors.Is(err, continuo.ErrNotFound) || err == nil && !conversation.ArchivedAt.IsZero() {
 			return 0, nil
 		}
@@ -56,7 +59,7 @@ func indexedThrough(ctx context.Context, log *continuo.Log, id string, to int64,
 			return 0, err
 		}
 	}
-	waiting, err := log.Index().Unindexed(ctx, continuo.UnindexedQuery{ConversationID: id, Limit: 1})
+	waiting, err := s.Store.Unindexed(ctx, UnindexedQuery{ConversationID: id, Limit: 1})
 	if err != nil {
 		return 0, fmt.Errorf("search: %w", err)
 	}
@@ -82,8 +85,8 @@ func (p part) split(indexed int64) []part {
 }
 
 // query returns the query of the part's places that follow a place, the newest first.
-func (p part) query(terms []continuo.IndexTerm, after continuo.Place) continuo.PlaceQuery {
-	q := continuo.PlaceQuery{ConversationID: p.id, From: p.from, To: p.to, Terms: terms, Limit: candidatePage}
+func (p part) query(terms []Term, after Place) PlaceQuery {
+	q := PlaceQuery{ConversationID: p.id, From: p.from, To: p.to, Terms: terms, Limit: candidatePage}
 	if p.whole { // open ranges are cheaper for an index
 		q.From, q.To = 1, 0
 	}
@@ -95,6 +98,6 @@ func (p part) query(terms []continuo.IndexTerm, after continuo.Place) continuo.P
 
 // continues reports whether a place is one of the index in this part's conversation, so that the index itself
 // can continue after it.
-func (p part) continues(after continuo.Place) bool {
+func (p part) continues(after Place) bool {
 	return p.indexed && after.Order != 0 && after.ConversationID == p.id
 }

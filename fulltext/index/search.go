@@ -91,18 +91,28 @@ func (r rank) compare(other rank) int {
 	return cmp.Or(cmp.Compare(other.Score, r.Score), cmp.Compare(other.At, r.At), cmp.Compare(r.ID, other.ID), cmp.Compare(other.Seq, r.Seq))
 }
 
+// Searcher searches a log with an index of it.
+type Searcher struct {
+	Log *continuo.Log
+	// Store is the index. Default nil: only single conversations can be searched, by reading them from the log.
+	Store Store
+}
+
 // Search finds entries. An invalid request is continuo.ErrInvalid, an archived conversation
 // continuo.ErrArchived. The same log and request give the same result in every store.
-func Search(ctx context.Context, log *continuo.Log, request Request) (Result, error) {
+func (s Searcher) Search(ctx context.Context, request Request) (Result, error) {
 	query, at, err := request.check()
 	if err != nil {
 		return Result{}, err
 	}
+	if s.Store == nil && request.Conversation == nil {
+		return Result{}, fmt.Errorf("search: %w: without an index only one conversation can be searched", continuo.ErrInvalid)
+	}
 	var result Result
-	if err := result.catchUp(ctx, log, request); err != nil {
+	if err := s.catchUp(ctx, request, &result); err != nil {
 		return Result{}, err
 	}
-	candidates := request.candidates(ctx, log, query, at.Start)
+	candidates := s.candidates(ctx, &request, query, at.Start)
 	stretch, err := request.collect(candidates, query, at)
 	if err != nil {
 		return Result{}, err
@@ -150,14 +160,17 @@ func (r *Request) check() (fulltext.Query, cursor, error) {
 const maxWaiting = 1000
 
 // CatchUp indexes a conversation and those that it was forked from, for at most a given time.
-func CatchUp(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, patience time.Duration) error {
+func (s Searcher) CatchUp(ctx context.Context, conversation continuo.Conversation, patience time.Duration) error {
+	if s.Store == nil {
+		return nil
+	}
 	until := time.Now().Add(patience)
 	scopes := []Scope{{ConversationID: conversation.ID}}
 	for _, segment := range slices.Backward(conversation.Lineage) {
 		scopes = append(scopes, Scope{ConversationID: segment.ConversationID})
 	}
 	for _, scope := range scopes {
-		if done, err := (Indexer{Log: log}).Run(ctx, scope, until); !done || err != nil {
+		if done, err := (Indexer{Log: s.Log, Store: s.Store}).Run(ctx, scope, until); !done || err != nil {
 			return err
 		}
 	}
@@ -166,7 +179,7 @@ func CatchUp(ctx context.Context, log *continuo.Log, conversation continuo.Conve
 
 // catchUp indexes the log, within the time limit. A failure does not end the search: the existing index is
 // searched.
-func (r *Result) catchUp(ctx context.Context, log *continuo.Log, request Request) error {
+func (s Searcher) catchUp(ctx context.Context, request Request, r *Result) error {
 	patience, done := request.Patience, false
 	if patience == 0 {
 		patience = 2 * time.Second
@@ -174,9 +187,9 @@ func (r *Result) catchUp(ctx context.Context, log *continuo.Log, request Request
 	switch {
 	case patience < 0:
 	case request.Conversation != nil:
-		r.Problem = CatchUp(ctx, log, *request.Conversation, patience)
+		r.Problem = s.CatchUp(ctx, *request.Conversation, patience)
 	default:
-		done, r.Problem = (Indexer{Log: log}).Run(ctx, Scope{ProjectID: request.ProjectID}, time.Now().Add(patience))
+		done, r.Problem = (Indexer{Log: s.Log, Store: s.Store}).Run(ctx, Scope{ProjectID: request.ProjectID}, time.Now().Add(patience))
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("search: %w", ctx.Err())
@@ -184,7 +197,7 @@ func (r *Result) catchUp(ctx context.Context, log *continuo.Log, request Request
 	if done || request.Conversation != nil {
 		return nil
 	}
-	waiting, err := log.Index().Unindexed(ctx, continuo.UnindexedQuery{ProjectID: request.ProjectID, Limit: maxWaiting})
+	waiting, err := s.Store.Unindexed(ctx, UnindexedQuery{ProjectID: request.ProjectID, Limit: maxWaiting})
 	if err != nil {
 		return fmt.Errorf("search: %w", err)
 	}
@@ -192,22 +205,22 @@ func (r *Result) catchUp(ctx context.Context, log *continuo.Log, request Request
 	return nil
 }
 
-func (r *Request) candidates(ctx context.Context, log *continuo.Log, query fulltext.Query, after continuo.Place) iter.Seq2[Candidate, error] {
+func (s Searcher) candidates(ctx context.Context, r *Request, query fulltext.Query, after Place) iter.Seq2[Candidate, error] {
 	if r.Conversation == nil {
-		return r.inProject(ctx, log, query, after)
+		return s.inProject(ctx, r, query, after)
 	}
 	to := int64(math.MaxInt64)
 	if r.To > 0 {
 		to = r.To
 	}
-	return inConversation(ctx, log, *r.Conversation, query, max(r.From, 1), to, after)
+	return s.inConversation(ctx, *r.Conversation, query, max(r.From, 1), to, after)
 }
 
 // stretch is the matches that are ranked together, without those already shown.
 type stretch struct {
 	items []Item
-	end   continuo.Place // last candidate
-	last  bool           // no candidates follow
+	end   Place // last candidate
+	last  bool  // no candidates follow
 }
 
 // collect matches candidates until the stretch is full, or reaches the end that it had for its first page.

@@ -13,6 +13,7 @@ import (
 	"github.com/continuo-log/continuo/fulltext"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // TestANewVersionEmptiesTheIndexes fails for whoever changes what the terms of a text are.
@@ -114,7 +115,7 @@ func TestKindsAreKeptApart(t *testing.T) {
 			p.Errorf("in one conversation: found %q", got)
 		}
 		first := p.search(index.Request{Query: "needle", Limit: 1})
-		if _, err := index.Search(p.Context(), p.log, index.Request{ProjectID: continuo.DefaultProject, Query: "needle", Limit: 1, Cursor: first.NextCursor, Kinds: index.KindsOf("task")}); !errors.Is(err, index.ErrCursor) {
+		if _, err := p.searcher().Search(p.Context(), index.Request{ProjectID: continuo.DefaultProject, Query: "needle", Limit: 1, Cursor: first.NextCursor, Kinds: index.KindsOf("task")}); !errors.Is(err, index.ErrCursor) {
 			p.Errorf("a cursor of other kinds: %v", err)
 		}
 	})
@@ -156,7 +157,7 @@ func TestAForkFindsWhatItBeganWith(t *testing.T) {
 		p.finds("needle", "grandchild#3 grandchild#1 grandchild#5 grandchild#4", grandchild)
 		p.finds("needle", "grandchild#5")
 		archived := p.again(parent)
-		if _, err := index.Search(p.Context(), p.log, index.Request{ProjectID: continuo.DefaultProject, Conversation: &archived, Query: "needle"}); !errors.Is(err, continuo.ErrArchived) {
+		if _, err := p.searcher().Search(p.Context(), index.Request{ProjectID: continuo.DefaultProject, Conversation: &archived, Query: "needle"}); !errors.Is(err, continuo.ErrArchived) {
 			p.Errorf("a search in an archived conversation: %v", err)
 		}
 	})
@@ -210,16 +211,16 @@ func TestProjectsAreApart(t *testing.T) {
 		if got := names(p.all(index.Request{ProjectID: "third", Query: "needle"})); got != "" {
 			p.Errorf("found %s", got)
 		}
-		if _, err := index.Search(p.Context(), p.log, index.Request{ProjectID: "other", Conversation: &c, Query: "needle"}); !errors.Is(err, continuo.ErrNotFound) {
+		if _, err := p.searcher().Search(p.Context(), index.Request{ProjectID: "other", Conversation: &c, Query: "needle"}); !errors.Is(err, continuo.ErrNotFound) {
 			p.Errorf("a conversation of another project: %v", err)
 		}
 	})
 }
 
 // leaky is a store whose index knows no projects.
-type leaky struct{ continuo.Store }
+type leaky struct{ upkeep.Store }
 
-func (l leaky) Places(ctx context.Context, query continuo.PlaceQuery) ([]continuo.Place, error) {
+func (l leaky) Places(ctx context.Context, query index.PlaceQuery) ([]index.Place, error) {
 	query.ProjectID = "other"
 	return l.Store.Places(ctx, query)
 }
@@ -400,13 +401,13 @@ func TestWrongRequestsAreExplained(t *testing.T) {
 			if request.ProjectID == "" {
 				request.ProjectID = continuo.DefaultProject
 			}
-			if _, err := index.Search(p.Context(), p.log, request); !errors.Is(err, continuo.ErrInvalid) || !strings.Contains(err.Error(), want) {
+			if _, err := p.searcher().Search(p.Context(), request); !errors.Is(err, continuo.ErrInvalid) || !strings.Contains(err.Error(), want) {
 				p.Errorf("%+v: %v, want %q", request, err, want)
 			}
 		}
 		ctx, cancel := context.WithCancel(p.Context())
 		cancel()
-		if _, err := index.Search(ctx, p.log, index.Request{ProjectID: continuo.DefaultProject, Query: "needle"}); !errors.Is(err, context.Canceled) {
+		if _, err := p.searcher().Search(ctx, index.Request{ProjectID: continuo.DefaultProject, Query: "needle"}); !errors.Is(err, context.Canceled) {
 			p.Errorf("a search that nobody waits for: %v", err)
 		}
 	})
@@ -414,7 +415,8 @@ func TestWrongRequestsAreExplained(t *testing.T) {
 
 // TestASearchDoesNotFindItself: what a model searched for is not found in what it was shown.
 func TestASearchDoesNotFindItself(t *testing.T) {
-	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})
+	store := storetest.NewMemory()
+	log := continuo.NewLog(store, continuo.LogOptions{})
 	call := continuo.FunctionCall("c", "conversation_search", `{}`)
 	conversation, err := log.Import(t.Context(), continuo.Conversation{}, []continuo.Entry{
 		{Role: continuo.User, Content: continuo.Text("the refund came")},
@@ -424,8 +426,25 @@ func TestASearchDoesNotFindItself(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := index.Search(t.Context(), log, index.Request{ProjectID: conversation.ProjectID, Query: "refund"})
+	found, err := index.Searcher{Log: log, Store: store}.Search(t.Context(), index.Request{ProjectID: conversation.ProjectID, Query: "refund"})
 	if err != nil || len(found.Items) != 1 || found.Items[0].Seq != 1 {
 		t.Errorf("found %+v, %v", found.Items, err)
+	}
+}
+
+func TestSearchWithoutAnIndex(t *testing.T) {
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})
+	conversation, err := log.Import(t.Context(), continuo.Conversation{}, userEntries("needle", "hay", "needle"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	searcher := index.Searcher{Log: log}
+	request := index.Request{ProjectID: conversation.ProjectID, Query: "needle"}
+	if _, err := searcher.Search(t.Context(), request); !errors.Is(err, continuo.ErrInvalid) {
+		t.Errorf("a search of the project: %v, want ErrInvalid", err)
+	}
+	request.Conversation = &conversation
+	if found, err := searcher.Search(t.Context(), request); err != nil || len(found.Items) != 2 || found.Incomplete {
+		t.Errorf("a search of the conversation found %+v, %v, want two entries", found, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/internal/nearest"
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
@@ -40,7 +40,7 @@ func (b binder) textKind(tag reflect.StructTag) textKind {
 	case "project":
 		return textKind{
 			allowed: "1 to 64 letters, digits and . _ -, beginning with a letter or digit",
-			read:    that(func(text string) bool { return isName(text) && continuo.CheckProject(text) == nil }),
+			read:    that(func(text string) bool { return isName(text) && auth.CheckProject(text) == nil }),
 		}
 	case "address":
 		return textKind{allowed: "host:port with a port from 0 to 65535, such as 127.0.0.1:8787", read: that(isAddress)}

@@ -32,7 +32,8 @@ func BenchmarkBytes(b *testing.B) {
 // entryBytes appends the shared conversations.
 func entryBytes(b *testing.B, url string) {
 	pool := newMeter(b, url)
-	log := continuo.NewLog(openPostgres(b, url), continuo.LogOptions{Counter: token.O200k()})
+	store := openPostgres(b, url)
+	log := continuo.NewLog(store, continuo.LogOptions{Counter: token.O200k()})
 	documents := sharedConversations(b)
 	for b.Loop() {
 		entries := 0
@@ -41,7 +42,7 @@ func entryBytes(b *testing.B, url string) {
 			entries += appendEach(b, log, document)
 		}
 		appended := pool.position(b)
-		if _, err := (index.Indexer{Log: log}).Run(b.Context(), index.Scope{}, time.Time{}); err != nil {
+		if _, err := (index.Indexer{Log: log, Store: store}).Run(b.Context(), index.Scope{}, time.Time{}); err != nil {
 			b.Fatal(err)
 		}
 		indexed := pool.position(b)

@@ -93,7 +93,7 @@ func (p *population) fill(b *testing.B) {
 	p.raw.prepare(b)
 	p.append(b)
 	lap("entries")
-	if _, err := (index.Indexer{Log: p.log, MaxDocuments: 2000, MaxBytes: 16 << 20}).Run(b.Context(), index.Scope{ConversationID: p.long.ID}, time.Time{}); err != nil {
+	if _, err := (index.Indexer{Log: p.log, Store: p.store, MaxDocuments: 2000, MaxBytes: 16 << 20}).Run(b.Context(), index.Scope{ConversationID: p.long.ID}, time.Time{}); err != nil {
 		b.Fatal(err)
 	}
 	lap("entries indexed")

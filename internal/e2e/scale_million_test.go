@@ -14,6 +14,7 @@ import (
 	"github.com/continuo-log/continuo/internal/pgtest"
 	"github.com/continuo-log/continuo/store/postgres"
 	"github.com/continuo-log/continuo/store/sqlite"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // BenchmarkMillion compares a store of 1 000 with one of 1 000 000: entries in one conversation, and conversations
@@ -78,14 +79,14 @@ func comparePopulations(b *testing.B, sides []*population) {
 // population is a store with one long conversation and many short ones.
 type population struct {
 	size  int
-	store continuo.Store
+	store upkeep.Store
 	log   *continuo.Log
 	long  continuo.Conversation
 	raw   rawStore // writes the many, faster than the store does
 	page  continuo.ConversationCursor
 }
 
-func newPopulation(b *testing.B, size int, store continuo.Store, raw rawStore) *population {
+func newPopulation(b *testing.B, size int, store upkeep.Store, raw rawStore) *population {
 	b.Helper()
 	b.Cleanup(func() {
 		if err := store.Close(); err != nil {
@@ -192,7 +193,7 @@ func search(name, query string, inConversation bool) operation {
 		if inConversation {
 			request.Conversation = &p.long
 		}
-		result, err := index.Search(ctx, p.log, request)
+		result, err := index.Searcher{Log: p.log, Store: p.store}.Search(ctx, request)
 		if err == nil && (result.Incomplete || result.Problem != nil) {
 			err = fmt.Errorf("the index is not whole: %v", result.Problem)
 		}
@@ -223,7 +224,7 @@ func (p *population) toPage(b *testing.B) {
 func (p *population) check(b *testing.B) {
 	b.Helper()
 	for query, want := range map[string]int{rareWord: planted, rareTitle: planted, rareChinese: planted} {
-		result, err := index.Search(b.Context(), p.log, index.Request{ProjectID: continuo.DefaultProject, Query: query})
+		result, err := index.Searcher{Log: p.log, Store: p.store}.Search(b.Context(), index.Request{ProjectID: continuo.DefaultProject, Query: query})
 		if err != nil || len(result.Items) != want {
 			b.Fatalf("%s is found %d times, want %d (%v)", query, len(result.Items), want, err)
 		}
@@ -232,7 +233,7 @@ func (p *population) check(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	result, err := index.Search(b.Context(), p.log, index.Request{ProjectID: continuo.DefaultProject, Query: rareTitle, Conversation: &titled})
+	result, err := index.Searcher{Log: p.log, Store: p.store}.Search(b.Context(), index.Request{ProjectID: continuo.DefaultProject, Query: rareTitle, Conversation: &titled})
 	if err != nil || len(result.Items) != 1 {
 		b.Fatalf("the title of %s is found %d times (%v)", titled.ID, len(result.Items), err)
 	}
@@ -242,7 +243,7 @@ func (p *population) check(b *testing.B) {
 			b.Fatalf("conversation %d is %+v, %v", i, c, err)
 		}
 	}
-	if waiting, err := p.log.Index().Unindexed(b.Context(), continuo.UnindexedQuery{Limit: 1}); err != nil || len(waiting) > 0 {
+	if waiting, err := p.store.Unindexed(b.Context(), index.UnindexedQuery{Limit: 1}); err != nil || len(waiting) > 0 {
 		b.Fatalf("not indexed: %+v, %v", waiting, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/upkeep"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -75,7 +76,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		if err := release(ctx, tx, id, ""); err != nil || conversation.ArchivedAt.IsZero() {
 			return err
 		}
-		_, err = tx.Exec(ctx, discardArchive, id, continuo.ObjectName(id, continuo.ArchiveObject(conversation.ArchivedAt)))
+		_, err = tx.Exec(ctx, discardArchive, id, continuo.ObjectName(id, upkeep.ArchiveObject(conversation.ArchivedAt)))
 		return err
 	}, func(ctx context.Context, q querier) (committed bool, err error) {
 		err = q.QueryRow(ctx, isGone, id).Scan(&committed)

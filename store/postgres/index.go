@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -47,8 +48,8 @@ AND EXISTS (SELECT 1 FROM continuo.entries AS entry WHERE entry.conversation_id 
 	deleteAllDocuments = `DELETE FROM continuo.documents WHERE conversation_id = $1`
 )
 
-// Unindexed is part of continuo.IndexStore.
-func (s *Store) Unindexed(ctx context.Context, query continuo.UnindexedQuery) (found []continuo.Unindexed, err error) {
+// Unindexed is part of index.Store.
+func (s *Store) Unindexed(ctx context.Context, query index.UnindexedQuery) (found []index.Unindexed, err error) {
 	if query.Limit < 1 {
 		return nil, fmt.Errorf("list what is not indexed: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
 	}
@@ -67,14 +68,14 @@ func (s *Store) Unindexed(ctx context.Context, query continuo.UnindexedQuery) (f
 	return found, err
 }
 
-func scanUnindexed(row pgx.CollectableRow) (u continuo.Unindexed, err error) {
+func scanUnindexed(row pgx.CollectableRow) (u index.Unindexed, err error) {
 	u.Conversation, err = scanConversation(row, &u.Indexed, &u.Title)
 	return u, err
 }
 
-// Index is part of continuo.IndexStore. It locks the conversation as its last step, so that appends hardly
+// Index is part of index.Store. It locks the conversation as its last step, so that appends hardly
 // wait.
-func (s *Store) Index(ctx context.Context, batch continuo.IndexBatch) error {
+func (s *Store) Index(ctx context.Context, batch index.Batch) error {
 	if err := checkBatch(batch); err != nil {
 		return fmt.Errorf("index conversation %s: %w", batch.ConversationID, err)
 	}
@@ -105,7 +106,7 @@ func (s *Store) Index(ctx context.Context, batch continuo.IndexBatch) error {
 }
 
 // checkBatch refuses documents that are not of the batch's entries, and invalid terms.
-func checkBatch(batch continuo.IndexBatch) error {
+func checkBatch(batch index.Batch) error {
 	if batch.Through < batch.After {
 		return fmt.Errorf("%w: through %d is before after %d", continuo.ErrInvalid, batch.Through, batch.After)
 	}
@@ -139,7 +140,7 @@ const maxTerm = 256
 
 // checkIndexed refuses a batch that another process has indexed first, and returns the conversation's
 // project.
-func checkIndexed(ctx context.Context, tx pgx.Tx, batch continuo.IndexBatch) (projectID string, err error) {
+func checkIndexed(ctx context.Context, tx pgx.Tx, batch index.Batch) (projectID string, err error) {
 	var indexed, last int64
 	var archived bool
 	if err := tx.QueryRow(ctx, selectIndexed, batch.ConversationID).Scan(&indexed, &last, &projectID, &archived); err != nil {
@@ -157,7 +158,7 @@ func checkIndexed(ctx context.Context, tx pgx.Tx, batch continuo.IndexBatch) (pr
 	return projectID, nil
 }
 
-func whyNotIndexed(ctx context.Context, tx pgx.Tx, batch continuo.IndexBatch) error {
+func whyNotIndexed(ctx context.Context, tx pgx.Tx, batch index.Batch) error {
 	if _, err := checkIndexed(ctx, tx, batch); err != nil {
 		return err
 	}
@@ -165,7 +166,7 @@ func whyNotIndexed(ctx context.Context, tx pgx.Tx, batch continuo.IndexBatch) er
 }
 
 // putDocuments writes the documents of a batch, and replaces those of the same entries.
-func putDocuments(ctx context.Context, tx pgx.Tx, batch continuo.IndexBatch, projectID string) error {
+func putDocuments(ctx context.Context, tx pgx.Tx, batch index.Batch, projectID string) error {
 	var seqs, added []int64
 	var terms []string
 	for _, document := range batch.Documents {
@@ -186,7 +187,7 @@ func putDocuments(ctx context.Context, tx pgx.Tx, batch continuo.IndexBatch, pro
 	return err
 }
 
-// ForgetIndex is part of continuo.IndexStore.
+// ForgetIndex is part of index.Store.
 func (s *Store) ForgetIndex(ctx context.Context, conversationID string) error {
 	return s.transact(ctx, "forget the index of conversation "+conversationID, func(ctx context.Context, tx pgx.Tx) error {
 		forgot, err := tx.Exec(ctx, forgetIndexed, conversationID)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // The words of an entry are read, then a person redacts it, then the words reach the index: they must not stay.
@@ -24,8 +26,8 @@ func TestWordsOfAnEntryThatIsRedactedMeanwhileAreNotIndexed(t *testing.T) {
 	must(t, err)
 	indexed := make(chan error, 1)
 	go func() {
-		documents := []continuo.Document{{Seq: 1, Added: 1, Terms: []string{"secret"}}, {Seq: 2, Added: 2, Terms: []string{"known"}}}
-		indexed <- store.Index(ctx, continuo.IndexBatch{ConversationID: "a", Through: 2, Documents: documents})
+		documents := []index.Document{{Seq: 1, Added: 1, Terms: []string{"secret"}}, {Seq: 2, Added: 2, Terms: []string{"known"}}}
+		indexed <- store.Index(ctx, index.Batch{ConversationID: "a", Through: 2, Documents: documents})
 	}()
 	awaitLock(t, store) // all words are written, but for the last step
 	_, err = redaction.Exec(ctx, `UPDATE continuo.entries SET redacted = true WHERE conversation_id = 'a' AND seq = 1`)
@@ -34,7 +36,7 @@ func TestWordsOfAnEntryThatIsRedactedMeanwhileAreNotIndexed(t *testing.T) {
 	must(t, <-indexed)
 
 	for term, want := range map[string]int{"secret": 0, "known": 1} {
-		found, err := store.Places(ctx, continuo.PlaceQuery{ProjectID: "p", Terms: []continuo.IndexTerm{{Text: term}}, Limit: 9})
+		found, err := store.Places(ctx, index.PlaceQuery{ProjectID: "p", Terms: []index.Term{{Text: term}}, Limit: 9})
 		if err != nil || len(found) != want {
 			t.Errorf("%s: found %v, %v; want %d places", term, found, err, want)
 		}
@@ -55,7 +57,7 @@ func TestAppendsDoNotWaitForAnIndexing(t *testing.T) {
 	ctx := t.Context()
 	createAt(t, store, "a")
 	appendAt(t, store, "a", 1)
-	batch := continuo.IndexBatch{ConversationID: "a", Through: 1, Documents: []continuo.Document{{Seq: 1, Terms: []string{"word"}}}}
+	batch := index.Batch{ConversationID: "a", Through: 1, Documents: []index.Document{{Seq: 1, Terms: []string{"word"}}}}
 	other, err := store.pool.Begin(ctx)
 	must(t, err)
 	must(t, putDocuments(ctx, other, batch, "p"))
@@ -77,8 +79,8 @@ func TestOneOfSeveralIndexesTheSameEntries(t *testing.T) {
 	errs := make(chan error, count)
 	for i := range count {
 		go func() {
-			documents := []continuo.Document{{Seq: 1, Added: int64(i), Terms: []string{"word"}}}
-			errs <- store.Index(t.Context(), continuo.IndexBatch{ConversationID: "a", Through: 1, Documents: documents})
+			documents := []index.Document{{Seq: 1, Added: int64(i), Terms: []string{"word"}}}
+			errs <- store.Index(t.Context(), index.Batch{ConversationID: "a", Through: 1, Documents: documents})
 		}()
 	}
 	done := 0
@@ -102,18 +104,18 @@ func TestRecordsComeInPagesOfSomeMegabytes(t *testing.T) {
 	createAt(t, store, "a")
 	text := continuo.Text(strings.Repeat("word ", 300_000))
 	const count = 7
-	records := []continuo.Record{}
+	records := []upkeep.Record{}
 	for seq := range int64(count) {
 		entry := continuo.Entry{ID: fmt.Sprint("e", seq), ConversationID: "a", Seq: seq + 1, Role: continuo.User, CreatedAt: sometime, Content: text}
-		records = append(records, continuo.Record{Entry: &entry})
+		records = append(records, upkeep.Record{Entry: &entry})
 	}
 	for i := range count {
-		turn := continuo.TurnRecord{Turn: continuo.Turn{ID: fmt.Sprint("t", i), ConversationID: "a", State: continuo.TurnFailed, Fence: int64(i + 1), StartedAt: sometime, EndedAt: sometime}}
+		turn := upkeep.TurnRecord{Turn: continuo.Turn{ID: fmt.Sprint("t", i), ConversationID: "a", State: continuo.TurnFailed, Fence: int64(i + 1), StartedAt: sometime, EndedAt: sometime}}
 		turn.Events = []continuo.TurnEvent{{ID: 3, Data: fmt.Appendf(nil, `{"a":%q}`, text.String())}}
-		records = append(records, continuo.Record{Turn: &turn})
+		records = append(records, upkeep.Record{Turn: &turn})
 	}
 	must(t, store.PutRecords(ctx, "a", records))
-	var after continuo.RecordPlace
+	var after upkeep.RecordPlace
 	var kinds [5]int
 	for {
 		page, err := store.Records(ctx, "a", after, 1000)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/auth"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -34,8 +35,8 @@ ORDER BY project_id, created_at, id`
 	revokeKey = `UPDATE continuo.api_keys SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1 RETURNING ` + keyColumns
 )
 
-// CreateProject is part of continuo.KeyStore.
-func (s *Store) CreateProject(ctx context.Context, project continuo.Project) error {
+// CreateProject is part of auth.KeyStore.
+func (s *Store) CreateProject(ctx context.Context, project auth.Project) error {
 	return s.transact(ctx, "create a project", func(ctx context.Context, tx pgx.Tx) error {
 		added, err := tx.Exec(ctx, insertProject, project.ID, stamp(project.CreatedAt))
 		if err == nil && added.RowsAffected() == 0 {
@@ -48,8 +49,8 @@ func (s *Store) CreateProject(ctx context.Context, project continuo.Project) err
 	})
 }
 
-// Projects is part of continuo.KeyStore.
-func (s *Store) Projects(ctx context.Context) (found []continuo.Project, err error) {
+// Projects is part of auth.KeyStore.
+func (s *Store) Projects(ctx context.Context) (found []auth.Project, err error) {
 	err = s.read(ctx, func(ctx context.Context, q querier) error {
 		rows, _ := q.Query(ctx, selectProjects)
 		found, err = pgx.CollectRows(rows, scanProject)
@@ -58,8 +59,8 @@ func (s *Store) Projects(ctx context.Context) (found []continuo.Project, err err
 	return found, err
 }
 
-func scanProject(row pgx.CollectableRow) (continuo.Project, error) {
-	var p continuo.Project
+func scanProject(row pgx.CollectableRow) (auth.Project, error) {
+	var p auth.Project
 	var created string
 	err := row.Scan(&p.ID, &created)
 	if err == nil {
@@ -68,8 +69,8 @@ func scanProject(row pgx.CollectableRow) (continuo.Project, error) {
 	return p, err
 }
 
-// CreateKey is part of continuo.KeyStore.
-func (s *Store) CreateKey(ctx context.Context, key continuo.APIKey) error {
+// CreateKey is part of auth.KeyStore.
+func (s *Store) CreateKey(ctx context.Context, key auth.Key) error {
 	created := stamp(key.CreatedAt)
 	return s.transact(ctx, "create an API key", func(ctx context.Context, tx pgx.Tx) error {
 		added, err := tx.Exec(ctx, insertKey, key.ID, key.ProjectID, key.Name, key.Hash, created, stampOrNull(key.ExpiresAt), stampOrNull(key.RevokedAt), key.UserID)
@@ -83,8 +84,8 @@ func (s *Store) CreateKey(ctx context.Context, key continuo.APIKey) error {
 	})
 }
 
-// Key is part of continuo.KeyStore.
-func (s *Store) Key(ctx context.Context, id string) (found continuo.APIKey, err error) {
+// Key is part of auth.KeyStore.
+func (s *Store) Key(ctx context.Context, id string) (found auth.Key, err error) {
 	err = s.read(ctx, func(ctx context.Context, q querier) error {
 		rows, _ := q.Query(ctx, selectKey, id)
 		found, err = pgx.CollectExactlyOneRow(rows, scanKey)
@@ -93,8 +94,8 @@ func (s *Store) Key(ctx context.Context, id string) (found continuo.APIKey, err 
 	return found, err
 }
 
-// Keys is part of continuo.KeyStore.
-func (s *Store) Keys(ctx context.Context, projectID string) (found []continuo.APIKey, err error) {
+// Keys is part of auth.KeyStore.
+func (s *Store) Keys(ctx context.Context, projectID string) (found []auth.Key, err error) {
 	err = s.read(ctx, func(ctx context.Context, q querier) error {
 		rows, _ := q.Query(ctx, selectKeys, projectID)
 		found, err = pgx.CollectRows(rows, scanKey)
@@ -103,8 +104,8 @@ func (s *Store) Keys(ctx context.Context, projectID string) (found []continuo.AP
 	return found, err
 }
 
-// RevokeKey is part of continuo.KeyStore.
-func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time) (revoked continuo.APIKey, err error) {
+// RevokeKey is part of auth.KeyStore.
+func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time) (revoked auth.Key, err error) {
 	err = s.transact(ctx, "revoke an API key", func(ctx context.Context, tx pgx.Tx) error {
 		rows, _ := tx.Query(ctx, revokeKey, id, stamp(at))
 		revoked, err = pgx.CollectExactlyOneRow(rows, scanKey)
@@ -113,8 +114,8 @@ func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time) (revoked
 	return revoked, err
 }
 
-func scanKey(row pgx.CollectableRow) (continuo.APIKey, error) {
-	var k continuo.APIKey
+func scanKey(row pgx.CollectableRow) (auth.Key, error) {
+	var k auth.Key
 	var created, expires, revoked string
 	err := row.Scan(&k.ID, &k.ProjectID, &k.UserID, &k.Name, &k.Hash, &created, &expires, &revoked)
 	if err != nil {

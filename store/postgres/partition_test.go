@@ -13,6 +13,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/store/internal/form"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/jackc/pgx/v5"
@@ -293,9 +294,9 @@ func doWhatTurnsDo(t *testing.T, s *Store) {
 		must(t, s.Append(ctx, continuo.Batch{ConversationID: "a", After: 5*i + 3, Entries: last, Turns: []continuo.TurnUpdate{update}}))
 		must(t, s.PutBlob(ctx, fmt.Sprint("hash", i), []byte("data")))
 		lookAtIt(t, s, taken.ID)
-		documents := []continuo.Document{{Seq: 5*i + 1, Added: 1, Terms: []string{"word"}}}
+		documents := []index.Document{{Seq: 5*i + 1, Added: 1, Terms: []string{"word"}}}
 		title := ""
-		must(t, s.Index(ctx, continuo.IndexBatch{ConversationID: "a", After: 5 * i, Through: 5*i + 5, Title: &title, Documents: documents}))
+		must(t, s.Index(ctx, index.Batch{ConversationID: "a", After: 5 * i, Through: 5*i + 5, Title: &title, Documents: documents}))
 	}
 }
 
@@ -356,9 +357,9 @@ func lookAtIt(t *testing.T, s *Store, turnID string) {
 	}
 	_, err = s.TurnEvents(ctx, "a", turnID, 0, 5)
 	must(t, err)
-	_, err = s.Unindexed(ctx, continuo.UnindexedQuery{ConversationID: "a", Limit: 1})
+	_, err = s.Unindexed(ctx, index.UnindexedQuery{ConversationID: "a", Limit: 1})
 	must(t, err)
-	_, err = s.Places(ctx, continuo.PlaceQuery{ConversationID: "a", Terms: []continuo.IndexTerm{{Text: "word"}}, Limit: 5})
+	_, err = s.Places(ctx, index.PlaceQuery{ConversationID: "a", Terms: []index.Term{{Text: "word"}}, Limit: 5})
 	must(t, err)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/jackc/pgx/v5"
 )
@@ -55,8 +56,8 @@ func windows() []int { return []int{2_000, 8_000} }
 
 const worthwhile = 4
 
-// Places is part of continuo.IndexStore.
-func (s *Store) Places(ctx context.Context, query continuo.PlaceQuery) (found []continuo.Place, err error) {
+// Places is part of index.Store.
+func (s *Store) Places(ctx context.Context, query index.PlaceQuery) (found []index.Place, err error) {
 	if query.Limit < 1 || len(query.Terms) == 0 {
 		return nil, fmt.Errorf("find places: %w: %d terms and a limit of %d; both must be at least 1", continuo.ErrInvalid, len(query.Terms), query.Limit)
 	}
@@ -84,31 +85,31 @@ type placeSearch struct {
 	labels         string // a JSON object
 	conversationID string
 	from, to       int64
-	before         continuo.Place
+	before         index.Place
 }
 
-func newPlaceSearch(q querier, query continuo.PlaceQuery) *placeSearch {
+func newPlaceSearch(q querier, query index.PlaceQuery) *placeSearch {
 	p := &placeSearch{
 		querier: q, scope: scopeProject, terms: tsquery(query.Terms), project: query.ProjectID,
 		conversationID: query.ConversationID, from: query.From, to: query.To,
 		filter: placeFilter(query), user: query.UserID, labels: string(rawjson.MustMarshal(query.Labels)),
 	}
-	scope := continuo.IndexTerm{Text: projectTerm + query.ProjectID}
+	scope := index.Term{Text: projectTerm + query.ProjectID}
 	if query.ConversationID != "" {
 		p.scope, scope.Text = scopeConversation, conversationTerm+query.ConversationID
 	}
-	p.scoped = tsquery([]continuo.IndexTerm{scope}) + " & " + p.terms
+	p.scoped = tsquery([]index.Term{scope}) + " & " + p.terms
 	if p.to == 0 {
 		p.to = math.MaxInt64
 	}
-	if p.before = query.Before; p.before == (continuo.Place{}) {
+	if p.before = query.Before; p.before == (index.Place{}) {
 		p.before.Order = math.MaxInt64
 	}
 	return p
 }
 
 // placeFilter is the condition on the conversations of hits.
-func placeFilter(query continuo.PlaceQuery) string {
+func placeFilter(query index.PlaceQuery) string {
 	if query.UserID == "" && len(query.Labels) == 0 {
 		return "true"
 	}
@@ -122,8 +123,8 @@ func placeFilter(query continuo.PlaceQuery) string {
 	return filter + ")"
 }
 
-func (p *placeSearch) run(ctx context.Context, limit int) ([]continuo.Place, error) {
-	var found []continuo.Place
+func (p *placeSearch) run(ctx context.Context, limit int) ([]index.Place, error) {
+	var found []index.Place
 	for _, window := range windows() {
 		newest, err := p.places(ctx, newestPlaces, window, limit-len(found))
 		found = append(found, newest...)
@@ -145,7 +146,7 @@ func (p *placeSearch) run(ctx context.Context, limit int) ([]continuo.Place, err
 
 // places runs one of the statements. The statement is planned at each call, because the plan depends on the
 // terms.
-func (p *placeSearch) places(ctx context.Context, statement string, window, limit int) ([]continuo.Place, error) {
+func (p *placeSearch) places(ctx context.Context, statement string, window, limit int) ([]index.Place, error) {
 	args := pgx.NamedArgs{
 		"terms": p.terms, "scoped": p.scoped, "window": window, "limit": limit, "project": p.project,
 		"conversation": p.conversationID, "from": p.from, "to": p.to,
@@ -154,7 +155,7 @@ func (p *placeSearch) places(ctx context.Context, statement string, window, limi
 	}
 	statement = strings.NewReplacer("{scope}", p.scope, "{filter}", p.filter).Replace(statement)
 	rows, _ := p.querier.Query(ctx, statement, pgx.QueryExecModeExec, args)
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[continuo.Place])
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[index.Place])
 }
 
 // seqBefore is the seq that ends the scope among the documents that were added at the same time. In a search
@@ -170,7 +171,7 @@ func (p *placeSearch) seqBefore() int64 {
 }
 
 // tsquery matches documents with all of the terms. Quoting prevents any interpretation of the terms.
-func tsquery(terms []continuo.IndexTerm) string {
+func tsquery(terms []index.Term) string {
 	quote := strings.NewReplacer(`'`, `''`, `\`, `\\`)
 	parts := make([]string, len(terms))
 	for i, term := range terms {

@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/jackc/pgx/v5"
 )
 
 // placed is a document as the tests know it.
 type placed struct {
-	continuo.Place
+	index.Place
 	project string
 	terms   []string
 }
@@ -45,13 +45,13 @@ func placesToFind() []placed {
 func putPlaces(t *testing.T, s *Store, all []placed) {
 	t.Helper()
 	err := s.transact(t.Context(), "put documents", func(ctx context.Context, tx pgx.Tx) error {
-		batches := map[[2]string]*continuo.IndexBatch{}
+		batches := map[[2]string]*index.Batch{}
 		for _, p := range all {
 			key := [2]string{p.ConversationID, p.project}
 			if batches[key] == nil {
-				batches[key] = &continuo.IndexBatch{ConversationID: p.ConversationID}
+				batches[key] = &index.Batch{ConversationID: p.ConversationID}
 			}
-			batches[key].Documents = append(batches[key].Documents, continuo.Document{Seq: p.Seq, Added: p.Order, Terms: p.terms})
+			batches[key].Documents = append(batches[key].Documents, index.Document{Seq: p.Seq, Added: p.Order, Terms: p.terms})
 		}
 		for key, batch := range batches {
 			if err := putDocuments(ctx, tx, *batch, key[1]); err != nil {
@@ -70,19 +70,19 @@ func TestPlacesAreFoundHoweverFarBack(t *testing.T) {
 	defer store.Close()
 	all := placesToFind()
 	putPlaces(t, store, all)
-	queries := []continuo.PlaceQuery{
-		{ProjectID: "p0", Terms: []continuo.IndexTerm{{Text: "old"}}, Limit: 40},
-		{ProjectID: "p1", Terms: []continuo.IndexTerm{{Text: "rare"}, {Text: "all"}}, Limit: 3},
-		{ProjectID: "p0", Terms: []continuo.IndexTerm{{Text: "rare"}, {Text: "all"}}, Limit: 3},
-		{ProjectID: "p0", Terms: []continuo.IndexTerm{{Text: "middle"}, {Text: "half"}}, Limit: 7},
-		{ProjectID: "p0", Terms: []continuo.IndexTerm{{Text: "half"}}, Limit: 1000},
-		{ProjectID: "p0", Terms: []continuo.IndexTerm{{Text: "half"}}, From: 100, To: 200, Limit: 9},
-		{ProjectID: "p1", Terms: []continuo.IndexTerm{{Text: "nr1", Prefix: true}}, Limit: 500},
-		{ProjectID: "p1", Terms: []continuo.IndexTerm{{Text: "c", Prefix: true}}, Limit: 5},
-		{ProjectID: "p0", Terms: []continuo.IndexTerm{{Text: "absent"}, {Text: "all"}}, Limit: 5},
-		{ProjectID: "p0", ConversationID: "c02", Terms: []continuo.IndexTerm{{Text: "old"}}, Limit: 11},
-		{ProjectID: "p0", ConversationID: "c04", Terms: []continuo.IndexTerm{{Text: "all"}}, From: 50, To: 900, Limit: 50},
-		{ProjectID: "p0", ConversationID: "c04", Terms: []continuo.IndexTerm{{Text: "all"}}, To: 12, Limit: 5},
+	queries := []index.PlaceQuery{
+		{ProjectID: "p0", Terms: []index.Term{{Text: "old"}}, Limit: 40},
+		{ProjectID: "p1", Terms: []index.Term{{Text: "rare"}, {Text: "all"}}, Limit: 3},
+		{ProjectID: "p0", Terms: []index.Term{{Text: "rare"}, {Text: "all"}}, Limit: 3},
+		{ProjectID: "p0", Terms: []index.Term{{Text: "middle"}, {Text: "half"}}, Limit: 7},
+		{ProjectID: "p0", Terms: []index.Term{{Text: "half"}}, Limit: 1000},
+		{ProjectID: "p0", Terms: []index.Term{{Text: "half"}}, From: 100, To: 200, Limit: 9},
+		{ProjectID: "p1", Terms: []index.Term{{Text: "nr1", Prefix: true}}, Limit: 500},
+		{ProjectID: "p1", Terms: []index.Term{{Text: "c", Prefix: true}}, Limit: 5},
+		{ProjectID: "p0", Terms: []index.Term{{Text: "absent"}, {Text: "all"}}, Limit: 5},
+		{ProjectID: "p0", ConversationID: "c02", Terms: []index.Term{{Text: "old"}}, Limit: 11},
+		{ProjectID: "p0", ConversationID: "c04", Terms: []index.Term{{Text: "all"}}, From: 50, To: 900, Limit: 50},
+		{ProjectID: "p0", ConversationID: "c04", Terms: []index.Term{{Text: "all"}}, To: 12, Limit: 5},
 	}
 	for _, query := range queries {
 		want := placesOf(all, query)
@@ -99,18 +99,18 @@ func TestPageOfAConversationBeginsBehindAPlaceOfAnother(t *testing.T) {
 	all := []placed{}
 	for _, id := range []string{"a", "b", "c"} {
 		for seq := range int64(3) {
-			all = append(all, placed{Place: continuo.Place{ConversationID: id, Seq: seq + 1, Order: 7}, project: "p", terms: []string{"word"}})
+			all = append(all, placed{Place: index.Place{ConversationID: id, Seq: seq + 1, Order: 7}, project: "p", terms: []string{"word"}})
 		}
 	}
 	putPlaces(t, store, all)
-	for before, want := range map[continuo.Place][]int64{
+	for before, want := range map[index.Place][]int64{
 		{ConversationID: "a", Seq: 2, Order: 7}: nil,
 		{ConversationID: "b", Seq: 2, Order: 7}: {1},
 		{ConversationID: "c", Seq: 2, Order: 7}: {3, 2, 1},
 		{ConversationID: "a", Seq: 2, Order: 8}: {3, 2, 1},
 		{ConversationID: "c", Seq: 2, Order: 6}: nil,
 	} {
-		found, err := store.Places(t.Context(), continuo.PlaceQuery{ProjectID: "p", ConversationID: "b", Terms: []continuo.IndexTerm{{Text: "word"}}, Before: before, Limit: 9})
+		found, err := store.Places(t.Context(), index.PlaceQuery{ProjectID: "p", ConversationID: "b", Terms: []index.Term{{Text: "word"}}, Before: before, Limit: 9})
 		var seqs []int64
 		for _, p := range found {
 			seqs = append(seqs, p.Seq)
@@ -122,8 +122,8 @@ func TestPageOfAConversationBeginsBehindAPlaceOfAnother(t *testing.T) {
 }
 
 // placesOf finds places by looking at every document.
-func placesOf(all []placed, query continuo.PlaceQuery) []continuo.Place {
-	var found []continuo.Place
+func placesOf(all []placed, query index.PlaceQuery) []index.Place {
+	var found []index.Place
 	for _, p := range all {
 		in := p.project == query.ProjectID && (query.ConversationID == "" || p.ConversationID == query.ConversationID)
 		in = in && p.Seq >= query.From && (query.To == 0 || p.Seq <= query.To)
@@ -140,9 +140,9 @@ func placesOf(all []placed, query continuo.PlaceQuery) []continuo.Place {
 }
 
 // pagesOf reads page after page until one is empty, or there are more than most.
-func pagesOf(t *testing.T, s *Store, query continuo.PlaceQuery, most int) []continuo.Place {
+func pagesOf(t *testing.T, s *Store, query index.PlaceQuery, most int) []index.Place {
 	t.Helper()
-	var found []continuo.Place
+	var found []index.Place
 	for {
 		page, err := s.Places(t.Context(), query)
 		if err != nil {
@@ -163,10 +163,10 @@ func TestPlacesGoByAgeAndThenByTerm(t *testing.T) {
 	defer store.Close()
 	putRandomDocuments(t, store, 30_000, 5)
 	seen := recordStatements(t, store, url)
-	terms := []continuo.IndexTerm{{Text: "old"}} // frequent, but not where a search begins
-	for _, query := range []continuo.PlaceQuery{
+	terms := []index.Term{{Text: "old"}} // frequent, but not where a search begins
+	for _, query := range []index.PlaceQuery{
 		{ProjectID: "p", Terms: terms, Limit: 20},
-		{ProjectID: "p", Terms: terms, Limit: 20, Before: continuo.Place{ConversationID: "conv_1", Seq: 3, Order: 29_000 * 1_000_000_000}},
+		{ProjectID: "p", Terms: terms, Limit: 20, Before: index.Place{ConversationID: "conv_1", Seq: 3, Order: 29_000 * 1_000_000_000}},
 	} {
 		_, err := store.Places(t.Context(), query)
 		must(t, err)
@@ -199,9 +199,9 @@ func BenchmarkPlaces(b *testing.B) {
 			"rare": {"rare"}, "1_percent": {"percent"}, "1_per_mille": {"mille"}, "common": {"common"}, "2_common": {"common", "usual"},
 			"only_old": {"old"}, "2_common_never_together": {"even", "odd"}, "absent": {"absent"}, "common_and_rare": {"common", "rare"},
 		} {
-			query := continuo.PlaceQuery{ProjectID: "p", Limit: 20}
+			query := index.PlaceQuery{ProjectID: "p", Limit: 20}
 			for _, term := range terms {
-				query.Terms = append(query.Terms, continuo.IndexTerm{Text: term})
+				query.Terms = append(query.Terms, index.Term{Text: term})
 			}
 			b.Run(fmt.Sprintf("%s/%d_documents", name, documents), func(b *testing.B) {
 				for b.Loop() {

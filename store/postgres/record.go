@@ -7,6 +7,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/store/internal/form"
+	"github.com/continuo-log/continuo/upkeep"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -46,12 +47,12 @@ ORDER BY id`
 // maxPageBytes is about how much Records reads at once.
 const maxPageBytes = 4 << 20
 
-// ConversationIDs is part of continuo.RecordStore.
+// ConversationIDs is part of upkeep.RecordStore.
 func (s *Store) ConversationIDs(ctx context.Context, after string, limit int) ([]string, error) {
 	return s.listKeys(ctx, "list conversations", conversationIDs, after, limit)
 }
 
-// BlobHashes is part of continuo.RecordStore.
+// BlobHashes is part of upkeep.RecordStore.
 func (s *Store) BlobHashes(ctx context.Context, after string, limit int) ([]string, error) {
 	return s.listKeys(ctx, "list blobs", blobHashes, after, limit)
 }
@@ -68,8 +69,8 @@ func (s *Store) listKeys(ctx context.Context, what, statement, after string, lim
 	return found, err
 }
 
-// Records is part of continuo.RecordStore.
-func (s *Store) Records(ctx context.Context, conversationID string, after continuo.RecordPlace, limit int) ([]continuo.Record, error) {
+// Records is part of upkeep.RecordStore.
+func (s *Store) Records(ctx context.Context, conversationID string, after upkeep.RecordPlace, limit int) ([]upkeep.Record, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("read records of conversation %s: %w: limit %d is less than 1", conversationID, continuo.ErrInvalid, limit)
 	}
@@ -87,27 +88,27 @@ func (s *Store) Records(ctx context.Context, conversationID string, after contin
 // recordPage is a page of records that grows kind by kind.
 type recordPage struct {
 	conversationID string
-	after          continuo.RecordPlace
+	after          upkeep.RecordPlace
 	rows, bytes    int // what is left of the page; it is full when either is used up
-	found          []continuo.Record
+	found          []upkeep.Record
 }
 
 func (p *recordPage) read(ctx context.Context, q querier) error {
 	kinds := []struct {
-		kind continuo.RecordKind
+		kind upkeep.RecordKind
 		read func(context.Context, querier) error
 	}{
-		{continuo.RecordConversation, p.readConversation},
-		{continuo.RecordEntry, p.readEntries},
-		{continuo.RecordReceipt, p.readReceipts},
-		{continuo.RecordTurn, p.readTurns},
+		{upkeep.RecordConversation, p.readConversation},
+		{upkeep.RecordEntry, p.readEntries},
+		{upkeep.RecordReceipt, p.readReceipts},
+		{upkeep.RecordTurn, p.readTurns},
 	}
 	for _, k := range kinds {
 		if p.after.Kind > k.kind || p.rows <= 0 || p.bytes <= 0 {
 			continue
 		}
 		if p.after.Kind < k.kind {
-			p.after = continuo.RecordPlace{}
+			p.after = upkeep.RecordPlace{}
 		}
 		if err := k.read(ctx, q); err != nil {
 			return err
@@ -116,22 +117,22 @@ func (p *recordPage) read(ctx context.Context, q querier) error {
 	return nil
 }
 
-func (p *recordPage) add(record continuo.Record, size int) {
+func (p *recordPage) add(record upkeep.Record, size int) {
 	p.found = append(p.found, record)
 	p.rows--
 	p.bytes -= size
 }
 
 func (p *recordPage) readConversation(ctx context.Context, q querier) error {
-	if p.after.Kind == continuo.RecordConversation {
+	if p.after.Kind == upkeep.RecordConversation {
 		return nil
 	}
 	rows, _ := q.Query(ctx, conversationRecord, p.conversationID)
 	return p.collect(rows, func() error {
-		var record continuo.ConversationRecord
+		var record upkeep.ConversationRecord
 		var err error
 		record.Conversation, err = scanConversation(rows, &record.Deleted)
-		p.add(continuo.Record{Conversation: &record}, len(record.Title)+len(record.Metadata))
+		p.add(upkeep.Record{Conversation: &record}, len(record.Title)+len(record.Metadata))
 		return err
 	})
 }
@@ -146,7 +147,7 @@ func (p *recordPage) readEntries(ctx context.Context, q querier) error {
 			return err
 		}
 		entry := &continuo.Entry{}
-		p.add(continuo.Record{Entry: entry, Damaged: form.Checksum(body) != checksum}, size)
+		p.add(upkeep.Record{Entry: entry, Damaged: form.Checksum(body) != checksum}, size)
 		return entry.UnmarshalJSON(body)
 	})
 }
@@ -155,7 +156,7 @@ func (p *recordPage) readReceipts(ctx context.Context, q querier) error {
 	rows, _ := q.Query(ctx, receiptRecords, p.conversationID, p.after.Key, p.rows)
 	return p.collect(rows, func() error {
 		receipt := &continuo.Receipt{}
-		p.add(continuo.Record{Receipt: receipt}, 0)
+		p.add(upkeep.Record{Receipt: receipt}, 0)
 		return rows.Scan(&receipt.Key, &receipt.Fingerprint, &receipt.First, &receipt.Last)
 	})
 }
@@ -163,7 +164,7 @@ func (p *recordPage) readReceipts(ctx context.Context, q querier) error {
 func (p *recordPage) readTurns(ctx context.Context, q querier) error {
 	rows, _ := q.Query(ctx, turnRecords, p.conversationID, p.after.Key, p.rows, p.bytes)
 	return p.collect(rows, func() error {
-		var record continuo.TurnRecord
+		var record upkeep.TurnRecord
 		var size int
 		var signals, events []string
 		var err error
@@ -182,7 +183,7 @@ func (p *recordPage) readTurns(ctx context.Context, q querier) error {
 			}
 			record.Signals = append(record.Signals, signal)
 		}
-		p.add(continuo.Record{Turn: &record}, size)
+		p.add(upkeep.Record{Turn: &record}, size)
 		return nil
 	})
 }

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/upkeep"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -36,7 +36,7 @@ type Options struct {
 	NoNotify bool
 }
 
-// Store is a continuo.Store over one PostgreSQL database. It is safe for concurrent use, and any number of
+// Store is an upkeep.Store over one PostgreSQL database. It is safe for concurrent use, and any number of
 // processes may have the same database open.
 type Store struct {
 	place   string // the database, as errors name it
@@ -48,7 +48,7 @@ type Store struct {
 	close   func() error
 }
 
-var _ continuo.Store = (*Store)(nil)
+var _ upkeep.Store = (*Store)(nil)
 
 // Close waits for the operations under way; retries of an unavailable database stop. Later ones fail with
 // continuo.ErrClosed.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
 )
 
 const (
@@ -40,8 +41,8 @@ SELECT seq FROM entries INDEXED BY entries_redacted WHERE conversation_id = ? AN
 	hideAll = `UPDATE documents SET conversation_id = NULL WHERE conversation_id = ?`
 )
 
-// Unindexed is part of continuo.IndexStore.
-func (s *Store) Unindexed(ctx context.Context, query continuo.UnindexedQuery) (found []continuo.Unindexed, err error) {
+// Unindexed is part of index.Store.
+func (s *Store) Unindexed(ctx context.Context, query index.UnindexedQuery) (found []index.Unindexed, err error) {
 	if query.Limit < 1 {
 		return nil, fmt.Errorf("list what is not indexed: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
 	}
@@ -54,7 +55,7 @@ func (s *Store) Unindexed(ctx context.Context, query continuo.UnindexedQuery) (f
 	}
 	err = s.read(ctx, func(conn *connection) error {
 		return conn.query(statement, args, func(rows *sql.Rows) (err error) {
-			var u continuo.Unindexed
+			var u index.Unindexed
 			if u.Conversation, err = scanConversation(rows, &u.Indexed, &u.Title); err != nil {
 				return err
 			}
@@ -67,9 +68,9 @@ func (s *Store) Unindexed(ctx context.Context, query continuo.UnindexedQuery) (f
 	return found, err
 }
 
-// Index is part of continuo.IndexStore.
-func (s *Store) Index(ctx context.Context, batch continuo.IndexBatch) error {
-	if err := checkIndexBatch(batch); err != nil {
+// Index is part of index.Store.
+func (s *Store) Index(ctx context.Context, batch index.Batch) error {
+	if err := checkBatch(batch); err != nil {
 		return fmt.Errorf("index conversation %s: %w", batch.ConversationID, err)
 	}
 	return s.write(ctx, func(conn *connection) error {
@@ -90,7 +91,7 @@ func (s *Store) Index(ctx context.Context, batch continuo.IndexBatch) error {
 }
 
 // mayIndex checks that a batch continues the index, and returns the conversation's project.
-func mayIndex(conn *connection, batch continuo.IndexBatch) (project string, err error) {
+func mayIndex(conn *connection, batch index.Batch) (project string, err error) {
 	var last, indexed int64
 	var archived bool
 	err = conn.row(selectIndexed, []any{batch.ConversationID}, &project, &last, &indexed, &archived)
@@ -107,7 +108,7 @@ func mayIndex(conn *connection, batch continuo.IndexBatch) (project string, err 
 	return project, nil
 }
 
-func checkIndexBatch(batch continuo.IndexBatch) error {
+func checkBatch(batch index.Batch) error {
 	if batch.Through < batch.After {
 		return fmt.Errorf("%w: through %d is before after %d", continuo.ErrInvalid, batch.Through, batch.After)
 	}
@@ -132,7 +133,7 @@ func checkIndexBatch(batch continuo.IndexBatch) error {
 
 // insertDocuments adds the documents of a batch, except those of entries that were redacted after the caller
 // had read them.
-func insertDocuments(conn *connection, project string, batch continuo.IndexBatch) error {
+func insertDocuments(conn *connection, project string, batch index.Batch) error {
 	redacted := map[int64]bool{}
 	err := conn.query(redactedEntries, []any{batch.ConversationID, batch.After + 1, batch.Through}, func(rows *sql.Rows) error {
 		var seq int64
@@ -201,7 +202,7 @@ func freePlace(conn *connection, first int64) (int64, error) {
 	return free, nil
 }
 
-// ForgetIndex is part of continuo.IndexStore.
+// ForgetIndex is part of index.Store.
 func (s *Store) ForgetIndex(ctx context.Context, conversationID string) error {
 	return s.write(ctx, func(conn *connection) error {
 		if _, err := readConversation(conn, conversationByID, conversationID); err != nil {

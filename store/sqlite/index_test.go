@@ -12,6 +12,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/store/storetest"
 	"pgregory.net/rapid"
 )
@@ -20,9 +21,9 @@ import (
 func indexed(t testing.TB, store *Store, id string, last int64, terms ...string) {
 	t.Helper()
 	newConversation(t, store, id, last)
-	batch := continuo.IndexBatch{ConversationID: id, Through: last}
+	batch := index.Batch{ConversationID: id, Through: last}
 	for seq := int64(1); seq <= last; seq++ {
-		batch.Documents = append(batch.Documents, continuo.Document{Seq: seq, Added: sometime.UnixNano(), Terms: terms})
+		batch.Documents = append(batch.Documents, index.Document{Seq: seq, Added: sometime.UnixNano(), Terms: terms})
 	}
 	if err := store.Index(context.Background(), batch); err != nil {
 		t.Fatal(err)
@@ -70,7 +71,7 @@ func TestAnyTermComesThroughUnchanged(t *testing.T) {
 		if err := store.ForgetIndex(t.Context(), "Ä b_"); err != nil {
 			rt.Fatal(err)
 		}
-		batch := continuo.IndexBatch{ConversationID: "Ä b_", Through: 1, Documents: []continuo.Document{{Seq: 1, Added: 1, Terms: terms}}}
+		batch := index.Batch{ConversationID: "Ä b_", Through: 1, Documents: []index.Document{{Seq: 1, Added: 1, Terms: terms}}}
 		if err := store.Index(t.Context(), batch); err != nil {
 			rt.Fatal(err)
 		}
@@ -82,7 +83,7 @@ func TestAnyTermComesThroughUnchanged(t *testing.T) {
 		}
 		for _, text := range terms {
 			for _, prefix := range []bool{false, true} {
-				query := continuo.PlaceQuery{ConversationID: "Ä b_", Limit: 2, Terms: []continuo.IndexTerm{{Text: text, Prefix: prefix}}}
+				query := index.PlaceQuery{ConversationID: "Ä b_", Limit: 2, Terms: []index.Term{{Text: text, Prefix: prefix}}}
 				if found, err := store.Places(t.Context(), query); err != nil || len(found) != 1 {
 					rt.Fatalf("%q (prefix: %v) is found at %v (%v)", text, prefix, found, err)
 				}
@@ -166,9 +167,9 @@ func TestWhatIsRemovedLeavesNoTrace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		batch := continuo.IndexBatch{ConversationID: id, Through: 30}
+		batch := index.Batch{ConversationID: id, Through: 30}
 		for seq := int64(1); seq <= 30; seq++ {
-			batch.Documents = append(batch.Documents, continuo.Document{Seq: seq, Added: seq, Terms: []string{"common", "zqsecret" + id, "zqsecret"}})
+			batch.Documents = append(batch.Documents, index.Document{Seq: seq, Added: seq, Terms: []string{"common", "zqsecret" + id, "zqsecret"}})
 		}
 		if err := store.Index(ctx, batch); err != nil {
 			t.Fatal(err)
@@ -259,7 +260,7 @@ func TestWhatIsHiddenIsNotFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := store.Places(t.Context(), continuo.PlaceQuery{ProjectID: "p", Terms: []continuo.IndexTerm{{Text: "word"}}, Limit: 9})
+	found, err := store.Places(t.Context(), index.PlaceQuery{ProjectID: "p", Terms: []index.Term{{Text: "word"}}, Limit: 9})
 	if err != nil || len(found) != 1 || found[0].ConversationID != "b" {
 		t.Errorf("found %v (%v)", found, err)
 	}

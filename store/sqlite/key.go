@@ -7,6 +7,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/auth"
 )
 
 const (
@@ -26,8 +27,8 @@ SELECT id, project_id, user_id, name, hash, created_at, coalesce(expires_at, '')
 	revokeKey = `UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?`
 )
 
-// CreateProject is part of continuo.KeyStore.
-func (s *Store) CreateProject(ctx context.Context, project continuo.Project) error {
+// CreateProject is part of auth.KeyStore.
+func (s *Store) CreateProject(ctx context.Context, project auth.Project) error {
 	if err := checkText(project.ID); err != nil {
 		return fmt.Errorf("create project: %w", err)
 	}
@@ -40,11 +41,11 @@ func (s *Store) CreateProject(ctx context.Context, project continuo.Project) err
 	})
 }
 
-// Projects is part of continuo.KeyStore.
-func (s *Store) Projects(ctx context.Context) (found []continuo.Project, err error) {
+// Projects is part of auth.KeyStore.
+func (s *Store) Projects(ctx context.Context) (found []auth.Project, err error) {
 	err = s.read(ctx, func(conn *connection) error {
 		return conn.query(selectProjects, nil, func(rows *sql.Rows) error {
-			var p continuo.Project
+			var p auth.Project
 			var created string
 			err := rows.Scan(&p.ID, &created)
 			if err == nil {
@@ -57,8 +58,8 @@ func (s *Store) Projects(ctx context.Context) (found []continuo.Project, err err
 	return found, err
 }
 
-// CreateKey is part of continuo.KeyStore.
-func (s *Store) CreateKey(ctx context.Context, key continuo.APIKey) error {
+// CreateKey is part of auth.KeyStore.
+func (s *Store) CreateKey(ctx context.Context, key auth.Key) error {
 	if err := checkText(key.ID, key.ProjectID, key.UserID, key.Name, key.Hash); err != nil {
 		return fmt.Errorf("create key: %w", err)
 	}
@@ -71,8 +72,8 @@ func (s *Store) CreateKey(ctx context.Context, key continuo.APIKey) error {
 	})
 }
 
-// Key is part of continuo.KeyStore.
-func (s *Store) Key(ctx context.Context, id string) (found continuo.APIKey, err error) {
+// Key is part of auth.KeyStore.
+func (s *Store) Key(ctx context.Context, id string) (found auth.Key, err error) {
 	err = s.read(ctx, func(conn *connection) error {
 		found, err = readKey(conn, id)
 		return err
@@ -80,8 +81,8 @@ func (s *Store) Key(ctx context.Context, id string) (found continuo.APIKey, err 
 	return found, err
 }
 
-// Keys is part of continuo.KeyStore.
-func (s *Store) Keys(ctx context.Context, projectID string) (found []continuo.APIKey, err error) {
+// Keys is part of auth.KeyStore.
+func (s *Store) Keys(ctx context.Context, projectID string) (found []auth.Key, err error) {
 	statement, args := keysOfAll, []any(nil)
 	if projectID != "" {
 		statement, args = keysOfProject, []any{projectID}
@@ -93,8 +94,8 @@ func (s *Store) Keys(ctx context.Context, projectID string) (found []continuo.AP
 	return found, err
 }
 
-// RevokeKey is part of continuo.KeyStore.
-func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time) (revoked continuo.APIKey, err error) {
+// RevokeKey is part of auth.KeyStore.
+func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time) (revoked auth.Key, err error) {
 	err = s.write(ctx, func(conn *connection) error {
 		if _, err := conn.exec(revokeKey, stamp(at), id); err != nil {
 			return err
@@ -105,20 +106,20 @@ func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time) (revoked
 	return revoked, err
 }
 
-func readKey(conn *connection, id string) (continuo.APIKey, error) {
+func readKey(conn *connection, id string) (auth.Key, error) {
 	found, err := readKeys(conn, keyByID, id)
 	if err == nil && len(found) == 0 {
 		err = continuo.ErrNotFound
 	}
 	if err != nil {
-		return continuo.APIKey{}, err
+		return auth.Key{}, err
 	}
 	return found[0], nil
 }
 
-func readKeys(conn *connection, query string, args ...any) (found []continuo.APIKey, err error) {
+func readKeys(conn *connection, query string, args ...any) (found []auth.Key, err error) {
 	err = conn.query(query, args, func(rows *sql.Rows) error {
-		var k continuo.APIKey
+		var k auth.Key
 		var created, expires, revoked string
 		if err := rows.Scan(&k.ID, &k.ProjectID, &k.UserID, &k.Name, &k.Hash, &created, &expires, &revoked); err != nil {
 			return err

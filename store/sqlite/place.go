@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
 )
 
 // The table words holds the terms of documents unchanged: they are letters, digits and marks, and the
@@ -63,8 +64,8 @@ const (
 	purgeInBetween = 2
 )
 
-// Places is part of continuo.IndexStore.
-func (s *Store) Places(ctx context.Context, query continuo.PlaceQuery) (found []continuo.Place, err error) {
+// Places is part of index.Store.
+func (s *Store) Places(ctx context.Context, query index.PlaceQuery) (found []index.Place, err error) {
 	if err := checkPlaces(query); err != nil {
 		return nil, fmt.Errorf("find places: %w", err)
 	}
@@ -77,7 +78,7 @@ func (s *Store) Places(ctx context.Context, query continuo.PlaceQuery) (found []
 		if err != nil {
 			return err
 		}
-		if query.Before != (continuo.Place{}) {
+		if query.Before != (index.Place{}) {
 			highest = min(highest, query.Before.Order-1)
 		}
 		if found, err = amongNewest(conn, query, first, last, lowest, highest); err != nil || len(found) == query.Limit {
@@ -93,7 +94,7 @@ func (s *Store) Places(ctx context.Context, query continuo.PlaceQuery) (found []
 			statement, args = statement+ofConversations+filter+`) `, append(args, more...)
 		}
 		return conn.query(statement+newestPlaces, append(args, query.Limit), func(rows *sql.Rows) error {
-			var p continuo.Place
+			var p index.Place
 			err := rows.Scan(&p.ConversationID, &p.Seq, &p.Order)
 			found = append(found, p)
 			return err
@@ -126,7 +127,7 @@ func reachOf(conn *connection, conversationID string, first, last int64) (lowest
 // reachShare is the cost of reading a hit in vain, divided by that of looking up its row id.
 const reachShare = 4
 
-func checkPlaces(query continuo.PlaceQuery) error {
+func checkPlaces(query index.PlaceQuery) error {
 	if query.Limit < 1 || len(query.Terms) == 0 {
 		return fmt.Errorf("%w: %d terms and a limit of %d; both must be at least 1", continuo.ErrInvalid, len(query.Terms), query.Limit)
 	}
@@ -143,7 +144,7 @@ const newestDocuments = 2000
 
 // amongNewest looks for a page among the newest documents when the query has prefixes: to match a prefix, the
 // index reads all hits of its terms, while common terms fill a page here.
-func amongNewest(conn *connection, query continuo.PlaceQuery, first, last, lowest, highest int64) (found []continuo.Place, err error) {
+func amongNewest(conn *connection, query index.PlaceQuery, first, last, lowest, highest int64) (found []index.Place, err error) {
 	var wanted []string
 	prefixes := false
 	for _, term := range query.Terms {
@@ -158,7 +159,7 @@ func amongNewest(conn *connection, query continuo.PlaceQuery, first, last, lowes
 	}
 	wanted = append(wanted, " "+scopeOf(query)+" ")
 	err = conn.query(selectNewest, []any{highest, newestDocuments}, func(rows *sql.Rows) error {
-		var p continuo.Place
+		var p index.Place
 		var terms sql.RawBytes
 		if err := rows.Scan(&p.ConversationID, &p.Seq, &p.Order, &terms); err != nil {
 			return err
@@ -181,7 +182,7 @@ func hasAll(terms string, wanted []string) bool {
 }
 
 // scopeOf is the term that all documents in the query's scope have.
-func scopeOf(query continuo.PlaceQuery) string {
+func scopeOf(query index.PlaceQuery) string {
 	if query.ConversationID != "" {
 		return scopeTerm(conversationScope, query.ConversationID)
 	}
@@ -189,7 +190,7 @@ func scopeOf(query continuo.PlaceQuery) string {
 }
 
 // matchOf writes a query in the language of FTS5.
-func matchOf(conn *connection, query continuo.PlaceQuery) (string, error) {
+func matchOf(conn *connection, query index.PlaceQuery) (string, error) {
 	match := `"` + scopeOf(query) + `"`
 	for _, term := range query.Terms {
 		one := `"` + term.Text + `"`

@@ -10,6 +10,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/store/internal/form"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 const (
@@ -31,12 +32,12 @@ SELECT key, fingerprint, first_seq, last_seq FROM receipts WHERE conversation_id
 // pageBytes is about how much is read at once.
 const pageBytes = 4 << 20
 
-// ConversationIDs is part of continuo.RecordStore.
+// ConversationIDs is part of upkeep.RecordStore.
 func (s *Store) ConversationIDs(ctx context.Context, after string, limit int) ([]string, error) {
 	return s.listTexts(ctx, conversationIDs, after, limit)
 }
 
-// BlobHashes is part of continuo.RecordStore.
+// BlobHashes is part of upkeep.RecordStore.
 func (s *Store) BlobHashes(ctx context.Context, after string, limit int) ([]string, error) {
 	return s.listTexts(ctx, blobHashes, after, limit)
 }
@@ -52,8 +53,8 @@ func (s *Store) listTexts(ctx context.Context, query, after string, limit int) (
 	return found, err
 }
 
-// Records is part of continuo.RecordStore. A page without its last record has about 4 MiB at most.
-func (s *Store) Records(ctx context.Context, conversationID string, after continuo.RecordPlace, limit int) ([]continuo.Record, error) {
+// Records is part of upkeep.RecordStore. A page without its last record has about 4 MiB at most.
+func (s *Store) Records(ctx context.Context, conversationID string, after upkeep.RecordPlace, limit int) ([]upkeep.Record, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("read records: %w: limit %d is less than 1", continuo.ErrInvalid, limit)
 	}
@@ -74,24 +75,24 @@ type recordPage struct {
 	conversationID string
 	limit          int
 	now            time.Time
-	records        []continuo.Record
+	records        []upkeep.Record
 	bytes          int
 }
 
-func (p *recordPage) read(after continuo.RecordPlace) error {
-	if after.Kind < continuo.RecordConversation {
+func (p *recordPage) read(after upkeep.RecordPlace) error {
+	if after.Kind < upkeep.RecordConversation {
 		if err := p.readConversation(); err != nil {
 			return err
 		}
 	}
 	for _, part := range []struct {
-		kind continuo.RecordKind
-		read func(after continuo.RecordPlace) error
-	}{{continuo.RecordEntry, p.readEntries}, {continuo.RecordReceipt, p.readReceipts}, {continuo.RecordTurn, p.readTurns}} {
+		kind upkeep.RecordKind
+		read func(after upkeep.RecordPlace) error
+	}{{upkeep.RecordEntry, p.readEntries}, {upkeep.RecordReceipt, p.readReceipts}, {upkeep.RecordTurn, p.readTurns}} {
 		if after.Kind > part.kind || p.isFull() {
 			continue
 		}
-		from := continuo.RecordPlace{}
+		from := upkeep.RecordPlace{}
 		if after.Kind == part.kind {
 			from = after
 		}
@@ -105,7 +106,7 @@ func (p *recordPage) read(after continuo.RecordPlace) error {
 func (p *recordPage) isFull() bool { return len(p.records) >= p.limit || p.bytes >= pageBytes }
 
 // add adds a record of so many bytes, and returns errEnough when the page is full.
-func (p *recordPage) add(record continuo.Record, bytes int) error {
+func (p *recordPage) add(record upkeep.Record, bytes int) error {
 	p.records = append(p.records, record)
 	p.bytes += bytes
 	if p.isFull() {
@@ -116,11 +117,11 @@ func (p *recordPage) add(record continuo.Record, bytes int) error {
 
 func (p *recordPage) readConversation() error {
 	err := p.conn.query(conversationRecord, []any{p.conversationID}, func(rows *sql.Rows) (err error) {
-		var own continuo.ConversationRecord
+		var own upkeep.ConversationRecord
 		if own.Conversation, err = scanConversation(rows, &own.Deleted); err != nil {
 			return err
 		}
-		return p.add(continuo.Record{Conversation: &own}, len(own.Metadata))
+		return p.add(upkeep.Record{Conversation: &own}, len(own.Metadata))
 	})
 	if errors.Is(err, errEnough) {
 		return nil
@@ -128,7 +129,7 @@ func (p *recordPage) readConversation() error {
 	return err
 }
 
-func (p *recordPage) readEntries(after continuo.RecordPlace) error {
+func (p *recordPage) readEntries(after upkeep.RecordPlace) error {
 	return p.conn.query(entriesAbove, []any{p.conversationID, after.Seq, p.limit}, func(rows *sql.Rows) error {
 		var body sql.RawBytes
 		var checksum int64
@@ -139,27 +140,27 @@ func (p *recordPage) readEntries(after continuo.RecordPlace) error {
 		if err := entry.UnmarshalJSON(body); err != nil {
 			return err
 		}
-		return p.add(continuo.Record{Entry: &entry, Damaged: form.Checksum(body) != checksum}, len(body))
+		return p.add(upkeep.Record{Entry: &entry, Damaged: form.Checksum(body) != checksum}, len(body))
 	})
 }
 
-func (p *recordPage) readReceipts(after continuo.RecordPlace) error {
+func (p *recordPage) readReceipts(after upkeep.RecordPlace) error {
 	return p.conn.query(receiptsAbove, []any{p.conversationID, after.Key, p.limit}, func(rows *sql.Rows) error {
 		var r continuo.Receipt
 		if err := rows.Scan(&r.Key, &r.Fingerprint, &r.First, &r.Last); err != nil {
 			return err
 		}
-		return p.add(continuo.Record{Receipt: &r}, len(r.Key)+len(r.Fingerprint))
+		return p.add(upkeep.Record{Receipt: &r}, len(r.Key)+len(r.Fingerprint))
 	})
 }
 
-func (p *recordPage) readTurns(after continuo.RecordPlace) error {
+func (p *recordPage) readTurns(after upkeep.RecordPlace) error {
 	turns, err := readTurns(p.conn, p.now, turnsAbove, p.conversationID, after.Key, p.limit)
 	if err != nil {
 		return err
 	}
 	for _, t := range turns {
-		record, bytes := continuo.TurnRecord{Turn: t}, 0
+		record, bytes := upkeep.TurnRecord{Turn: t}, 0
 		err := p.conn.query(selectTurnEvents, []any{t.ConversationID, t.ID, 0, math.MaxInt64}, func(rows *sql.Rows) error {
 			var body sql.RawBytes
 			if err := rows.Scan(&body); err != nil {
@@ -175,7 +176,7 @@ func (p *recordPage) readTurns(after continuo.RecordPlace) error {
 		if err != nil {
 			return err
 		}
-		if err := p.add(continuo.Record{Turn: &record}, bytes); err != nil {
+		if err := p.add(upkeep.Record{Turn: &record}, bytes); err != nil {
 			return err
 		}
 	}

@@ -5,15 +5,15 @@ import (
 	"testing"
 	"time"
 
-	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 func TestSuite(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Opener {
 		path := filepath.Join(t.TempDir(), "continuo.db")
 		// No test can tell whether the disk was waited for, so that the suite need not wait.
-		return func(t *testing.T) continuo.Store { return openAt(t, path, Options{Synchronous: Normal}) }
+		return func(t *testing.T) upkeep.Store { return openAt(t, path, Options{Synchronous: Normal}) }
 	})
 }
 

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // busyConversation makes a conversation with everything that can be archived.
-func busyConversation(t *testing.T, store continuo.Store, id string, last int64) continuo.Conversation {
+func busyConversation(t *testing.T, store upkeep.Store, id string, last int64) continuo.Conversation {
 	t.Helper()
 	ctx := t.Context()
 	c := conversation(id)
@@ -39,7 +41,7 @@ func testArchive(t *testing.T, opener Opener) {
 	c.ArchivedAt = at(77)
 	expectArchived(t, store, c)
 	expectArchived(t, open(t, opener), c)
-	same(t, "the records that are left", records(t, store, "a", 100), []continuo.Record{{Conversation: &continuo.ConversationRecord{Conversation: c}}})
+	same(t, "the records that are left", records(t, store, "a", 100), []upkeep.Record{{Conversation: &upkeep.ConversationRecord{Conversation: c}}})
 	expectDiscards(t, "objects stay", store)
 
 	title := "changed while archived"
@@ -52,8 +54,8 @@ func testArchive(t *testing.T, opener Opener) {
 		if i == 3 {
 			expectError(t, "without its last entry", store.Restore(ctx, "a"), continuo.ErrInvalid)
 		}
-		expectError(t, "of another archive", store.PutArchived(ctx, "a", at(76), []continuo.Record{r}), continuo.ErrInvalid)
-		noError(t, store.PutArchived(ctx, "a", at(77), []continuo.Record{r}))
+		expectError(t, "of another archive", store.PutArchived(ctx, "a", at(76), []upkeep.Record{r}), continuo.ErrInvalid)
+		noError(t, store.PutArchived(ctx, "a", at(77), []upkeep.Record{r}))
 	}
 	expectError(t, "appended too soon", store.Append(ctx, continuo.Batch{ConversationID: "a", After: 4, Entries: entries("a", 5, 5)}), continuo.ErrArchived)
 	noError(t, store.Restore(ctx, "a"))
@@ -66,11 +68,11 @@ func testArchive(t *testing.T, opener Opener) {
 	same(t, "listed", listKind(t, store, c.Kind, 9), []string{"a"})
 	appendEntries(t, store, "a", 5, 5)
 	updateTurn(t, store, ending(begin(t, store, "a", "t9"), continuo.TurnFinished))
-	expectDiscards(t, "objects are there again, and the archive is of no use", store, continuo.ObjectName("a", continuo.ArchiveObject(at(77))))
+	expectDiscards(t, "objects are there again, and the archive is of no use", store, continuo.ObjectName("a", upkeep.ArchiveObject(at(77))))
 }
 
 // expectArchived checks that an archived conversation is found and listed, and otherwise unchanged.
-func expectArchived(t *testing.T, store continuo.Store, c continuo.Conversation) {
+func expectArchived(t *testing.T, store upkeep.Store, c continuo.Conversation) {
 	t.Helper()
 	ctx := t.Context()
 	found, err := store.Conversation(ctx, c.ID)
@@ -101,14 +103,14 @@ func expectArchived(t *testing.T, store continuo.Store, c continuo.Conversation)
 		"Entries":       second(store.Entries(ctx, c.ID, continuo.EntryQuery{From: 1, To: last, Limit: 9})),
 		"the newest":    second(store.Entries(ctx, c.ID, continuo.EntryQuery{From: 1, To: 1 << 40, Limit: 1, Backward: true})),
 		"users":         second(store.Entries(ctx, c.ID, continuo.EntryQuery{From: 1, To: last, Limit: 9, UsersOnly: true})),
-		"Index":         store.Index(ctx, continuo.IndexBatch{ConversationID: c.ID, After: c.ForkSeq, Through: last}),
+		"Index":         store.Index(ctx, index.Batch{ConversationID: c.ID, After: c.ForkSeq, Through: last}),
 		"a fork":        store.Create(ctx, forkOf("fork", continuo.Segment{ConversationID: c.ID, Through: last}), nil),
 	} {
 		expectError(t, what, err, continuo.ErrArchived)
 	}
 	expectError(t, "a receipt", second(store.Receipt(ctx, c.ID, "r1")), continuo.ErrNotFound)
 	expectError(t, "a turn", second(store.Turn(ctx, c.ID, "t1")), continuo.ErrNotFound)
-	unindexed, err := store.Unindexed(ctx, continuo.UnindexedQuery{ConversationID: c.ID, Limit: 1})
+	unindexed, err := store.Unindexed(ctx, index.UnindexedQuery{ConversationID: c.ID, Limit: 1})
 	if err != nil || len(unindexed) != 0 {
 		t.Errorf("it is not indexed: %v (%v)", unindexed, err)
 	}
@@ -191,9 +193,9 @@ func testArchiveForks(t *testing.T, opener Opener) {
 	readLineage(t, store, "long")
 	noError(t, store.Delete(ctx, "long"))
 	kept(4)
-	var left []continuo.Record
+	var left []upkeep.Record
 	for _, e := range entries("a", 5, 8) {
-		left = append(left, continuo.Record{Entry: &e})
+		left = append(left, upkeep.Record{Entry: &e})
 	}
 	noError(t, store.PutRecords(ctx, "a", left))
 	noError(t, store.Restore(ctx, "a"))
@@ -225,9 +227,9 @@ func testArchiveDeleted(t *testing.T, opener Opener) {
 		noError(t, store.Delete(ctx, id))
 		expectGone(t, store, id)
 		late := entry(id, 3)
-		expectError(t, "a record that comes late", store.PutArchived(ctx, id, at(9), []continuo.Record{{Entry: &late}}), continuo.ErrNotFound)
+		expectError(t, "a record that comes late", store.PutArchived(ctx, id, at(9), []upkeep.Record{{Entry: &late}}), continuo.ErrNotFound)
 	}
-	expectDiscards(t, "deleted", store, "alone/", "forked/o2", continuo.ObjectName("forked", continuo.ArchiveObject(at(9))))
+	expectDiscards(t, "deleted", store, "alone/", "forked/o2", continuo.ObjectName("forked", upkeep.ArchiveObject(at(9))))
 	noError(t, store.Delete(ctx, "fork"))
 	expectDiscards(t, "deleted with its fork", store, "forked/", "fork/")
 }
@@ -257,7 +259,7 @@ func testArchiveOfRedacted(t *testing.T, opener Opener) {
 }
 
 // seenAs returns a conversation with another LastSeq.
-func seenAs(t *testing.T, store continuo.Store, id string, last int64) continuo.Conversation {
+func seenAs(t *testing.T, store upkeep.Store, id string, last int64) continuo.Conversation {
 	t.Helper()
 	seen, err := store.Conversation(t.Context(), id)
 	if errors.Is(err, continuo.ErrNotFound) {

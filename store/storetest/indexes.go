@@ -9,44 +9,46 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // document returns a document that was added at a second.
-func document(seq int64, second int, terms string) continuo.Document {
-	return continuo.Document{Seq: seq, Added: at(second).UnixNano(), Terms: strings.Fields(terms)}
+func document(seq int64, second int, terms string) index.Document {
+	return index.Document{Seq: seq, Added: at(second).UnixNano(), Terms: strings.Fields(terms)}
 }
 
-// index adds documents of entries above after; the last of them is the batch's Through.
-func index(t *testing.T, store continuo.Store, id string, after int64, documents ...continuo.Document) {
+// indexEntries adds documents of entries above after; the last of them is the batch's Through.
+func indexEntries(t *testing.T, store upkeep.Store, id string, after int64, documents ...index.Document) {
 	t.Helper()
 	through := documents[len(documents)-1].Seq
-	noError(t, store.Index(t.Context(), continuo.IndexBatch{ConversationID: id, After: after, Through: through, Documents: documents}))
+	noError(t, store.Index(t.Context(), index.Batch{ConversationID: id, After: after, Through: through, Documents: documents}))
 }
 
 // indexTitle gives a conversation's index its title.
-func indexTitle(t *testing.T, store continuo.Store, id string, at int64, title string, documents ...continuo.Document) {
+func indexTitle(t *testing.T, store upkeep.Store, id string, at int64, title string, documents ...index.Document) {
 	t.Helper()
-	noError(t, store.Index(t.Context(), continuo.IndexBatch{ConversationID: id, After: at, Through: at, Title: &title, Documents: documents}))
+	noError(t, store.Index(t.Context(), index.Batch{ConversationID: id, After: at, Through: at, Title: &title, Documents: documents}))
 }
 
 // inProject and inOne make queries; a star behind a term makes it the beginning of one.
-func inProject(terms string) continuo.PlaceQuery {
-	query := continuo.PlaceQuery{ProjectID: "p", Limit: 100}
+func inProject(terms string) index.PlaceQuery {
+	query := index.PlaceQuery{ProjectID: "p", Limit: 100}
 	for _, text := range strings.Fields(terms) {
 		begin, isPrefix := strings.CutSuffix(text, "*")
-		query.Terms = append(query.Terms, continuo.IndexTerm{Text: begin, Prefix: isPrefix})
+		query.Terms = append(query.Terms, index.Term{Text: begin, Prefix: isPrefix})
 	}
 	return query
 }
 
-func inOne(id, terms string) continuo.PlaceQuery {
+func inOne(id, terms string) index.PlaceQuery {
 	query := inProject(terms)
 	query.ConversationID = id
 	return query
 }
 
 // places reads all pages of a query, as texts.
-func places(t *testing.T, store continuo.Store, query continuo.PlaceQuery) []string {
+func places(t *testing.T, store upkeep.Store, query index.PlaceQuery) []string {
 	t.Helper()
 	found := []string{}
 	for {
@@ -65,7 +67,7 @@ func places(t *testing.T, store continuo.Store, query continuo.PlaceQuery) []str
 	}
 }
 
-func expectPlaces(t *testing.T, store continuo.Store, query continuo.PlaceQuery, want ...string) {
+func expectPlaces(t *testing.T, store upkeep.Store, query index.PlaceQuery, want ...string) {
 	t.Helper()
 	for _, limit := range []int{1, 2, 100} {
 		query.Limit = limit
@@ -82,11 +84,11 @@ func testPlaces(t *testing.T, opener Opener) {
 	elsewhere := conversation("b")
 	elsewhere.ProjectID, elsewhere.LastSeq = "P", 2
 	noError(t, store.Create(ctx, elsewhere, entries("b", 1, 2)))
-	index(t, store, "a", 0, document(1, 10, "apple pear müller"), document(2, 30, "apple"), document(4, 20, "apple pear 数据 数"))
-	index(t, store, "A", 0, document(1, 25, "apple applepie"), document(3, 40, "pear 2"))
-	index(t, store, "b", 0, document(1, 50, "apple pear"), document(2, 60, "x"))
+	indexEntries(t, store, "a", 0, document(1, 10, "apple pear müller"), document(2, 30, "apple"), document(4, 20, "apple pear 数据 数"))
+	indexEntries(t, store, "A", 0, document(1, 25, "apple applepie"), document(3, 40, "pear 2"))
+	indexEntries(t, store, "b", 0, document(1, 50, "apple pear"), document(2, 60, "x"))
 	indexTitle(t, store, "a", 4, "title of a", document(0, 70, "title pear"))
-	for _, store := range []continuo.Store{store, open(t, opener)} {
+	for _, store := range []upkeep.Store{store, open(t, opener)} {
 		expectPlaces(t, store, inProject("apple"), "a 2", "A 1", "a 4", "a 1")
 		expectPlaces(t, store, inProject("pear"), "a 0", "A 3", "a 4", "a 1")
 		expectPlaces(t, store, inProject("pear apple"), "a 4", "a 1")
@@ -119,7 +121,7 @@ func testPlaces(t *testing.T, opener Opener) {
 			expectPlaces(t, store, query, bounds.want...)
 		}
 	}
-	for what, query := range map[string]continuo.PlaceQuery{"no limit": {ProjectID: "p", Terms: inProject("a").Terms}, "no terms": {ProjectID: "p", Limit: 1}} {
+	for what, query := range map[string]index.PlaceQuery{"no limit": {ProjectID: "p", Terms: inProject("a").Terms}, "no terms": {ProjectID: "p", Limit: 1}} {
 		expectError(t, what, second(store.Places(ctx, query)), continuo.ErrInvalid)
 	}
 }
@@ -131,7 +133,7 @@ func testManyPlaces(t *testing.T, opener Opener) {
 	want := map[string]bool{}
 	for i, id := range []string{"a", "b", "c"} {
 		create(t, store, id, each)
-		var documents []continuo.Document
+		var documents []index.Document
 		for seq := int64(1); seq <= each; seq++ {
 			d := document(seq, 10, "same")
 			if i == 2 {
@@ -141,7 +143,7 @@ func testManyPlaces(t *testing.T, opener Opener) {
 			want[fmt.Sprint(id, " ", seq)] = true
 		}
 		for from := 0; from < each; from += 75 {
-			index(t, store, id, int64(from), documents[from:from+75]...)
+			indexEntries(t, store, id, int64(from), documents[from:from+75]...)
 		}
 	}
 	for _, limit := range []int{7, 100, 1000} {
@@ -162,12 +164,12 @@ func testManyPlaces(t *testing.T, opener Opener) {
 	}
 }
 
-func unindexed(t *testing.T, store continuo.Store, query continuo.UnindexedQuery) map[string]continuo.Unindexed {
+func unindexed(t *testing.T, store upkeep.Store, query index.UnindexedQuery) map[string]index.Unindexed {
 	t.Helper()
 	query.Limit = 100
 	found, err := store.Unindexed(t.Context(), query)
 	noError(t, err)
-	byID := map[string]continuo.Unindexed{}
+	byID := map[string]index.Unindexed{}
 	for _, u := range found {
 		byID[u.Conversation.ID] = u
 	}
@@ -188,30 +190,30 @@ func testUnindexed(t *testing.T, opener Opener) {
 		t.Helper()
 		c, err := store.Conversation(ctx, id)
 		noError(t, err)
-		want := map[string]continuo.Unindexed{id: {Conversation: c, Indexed: indexed, Title: title}}
-		same(t, "of the conversation "+id, unindexed(t, store, continuo.UnindexedQuery{ConversationID: id}), want)
-		project := unindexed(t, store, continuo.UnindexedQuery{ProjectID: c.ProjectID})
+		want := map[string]index.Unindexed{id: {Conversation: c, Indexed: indexed, Title: title}}
+		same(t, "of the conversation "+id, unindexed(t, store, index.UnindexedQuery{ConversationID: id}), want)
+		project := unindexed(t, store, index.UnindexedQuery{ProjectID: c.ProjectID})
 		same(t, "of the project of "+id, project[id], want[id])
-		same(t, "of all: "+id, unindexed(t, store, continuo.UnindexedQuery{})[id], want[id])
-		same(t, "in another project", unindexed(t, store, continuo.UnindexedQuery{ConversationID: id, ProjectID: "none"}), map[string]continuo.Unindexed{})
+		same(t, "of all: "+id, unindexed(t, store, index.UnindexedQuery{})[id], want[id])
+		same(t, "in another project", unindexed(t, store, index.UnindexedQuery{ConversationID: id, ProjectID: "none"}), map[string]index.Unindexed{})
 	}
 	nothing := func(id string) {
 		t.Helper()
-		if found, is := unindexed(t, store, continuo.UnindexedQuery{})[id]; is {
+		if found, is := unindexed(t, store, index.UnindexedQuery{})[id]; is {
 			t.Errorf("nothing of %s is missing: %+v", id, found)
 		}
-		same(t, "of the conversation "+id, unindexed(t, store, continuo.UnindexedQuery{ConversationID: id}), map[string]continuo.Unindexed{})
+		same(t, "of the conversation "+id, unindexed(t, store, index.UnindexedQuery{ConversationID: id}), map[string]index.Unindexed{})
 	}
 	missing("a", 0, false)
 	missing("b", 3, false) // inherited entries belong to its ancestor
 	missing("c", 0, false)
-	index(t, store, "a", 0, document(2, 1, "x"))
+	indexEntries(t, store, "a", 0, document(2, 1, "x"))
 	missing("a", 2, false)
 	indexTitle(t, store, "a", 2, "an earlier title")
 	missing("a", 2, false)
 	indexTitle(t, store, "a", 2, "title of a")
 	missing("a", 2, true)
-	noError(t, store.Index(ctx, continuo.IndexBatch{ConversationID: "a", After: 2, Through: 5})) // none has terms
+	noError(t, store.Index(ctx, index.Batch{ConversationID: "a", After: 2, Through: 5})) // none has terms
 	nothing("a")
 	title := "other"
 	noError(t, second(store.Update(ctx, "a", continuo.ConversationChange{Title: &title, UpdatedAt: at(1)})))
@@ -226,19 +228,19 @@ func testUnindexed(t *testing.T, opener Opener) {
 	missing("b", 3, false)
 	indexTitle(t, store, "b", 3, "title of b")
 	nothing("b")
-	one, err := store.Unindexed(ctx, continuo.UnindexedQuery{Limit: 1})
+	one, err := store.Unindexed(ctx, index.UnindexedQuery{Limit: 1})
 	if err != nil || len(one) != 1 {
 		t.Errorf("with a limit of 1: %d (%v)", len(one), err)
 	}
 	noError(t, store.Delete(ctx, "c"))
 	nothing("c")
 	for what, err := range map[string]error{
-		"Unindexed with a limit of 0": second(store.Unindexed(ctx, continuo.UnindexedQuery{})),
-		"a document outside":          store.Index(ctx, continuo.IndexBatch{ConversationID: "a", Through: 2, Documents: []continuo.Document{document(3, 1, "x")}}),
-		"a title that is not given":   store.Index(ctx, continuo.IndexBatch{ConversationID: "a", Documents: []continuo.Document{document(0, 1, "x")}}),
-		"a seq twice":                 store.Index(ctx, continuo.IndexBatch{ConversationID: "a", Through: 2, Documents: []continuo.Document{document(2, 1, "x"), document(2, 1, "y")}}),
-		"through what is not there":   store.Index(ctx, continuo.IndexBatch{ConversationID: "a", Through: 99}),
-		"backward":                    store.Index(ctx, continuo.IndexBatch{ConversationID: "a", Through: -1}),
+		"Unindexed with a limit of 0": second(store.Unindexed(ctx, index.UnindexedQuery{})),
+		"a document outside":          store.Index(ctx, index.Batch{ConversationID: "a", Through: 2, Documents: []index.Document{document(3, 1, "x")}}),
+		"a title that is not given":   store.Index(ctx, index.Batch{ConversationID: "a", Documents: []index.Document{document(0, 1, "x")}}),
+		"a seq twice":                 store.Index(ctx, index.Batch{ConversationID: "a", Through: 2, Documents: []index.Document{document(2, 1, "x"), document(2, 1, "y")}}),
+		"through what is not there":   store.Index(ctx, index.Batch{ConversationID: "a", Through: 99}),
+		"backward":                    store.Index(ctx, index.Batch{ConversationID: "a", Through: -1}),
 	} {
 		expectError(t, what, err, continuo.ErrInvalid)
 	}
@@ -251,15 +253,15 @@ func testTerms(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 2)
 	for _, bad := range []string{"", "two words", `quo"te`, "dash-ed", "under_score", "Capital", "nul\x00", "bad\xff", "tick'", "star*", "colon:", "and|or&", strings.Repeat("x", 300)} {
-		batch := continuo.IndexBatch{ConversationID: "a", Through: 1, Documents: []continuo.Document{{Seq: 1, Added: 1, Terms: []string{"good", bad}}}}
+		batch := index.Batch{ConversationID: "a", Through: 1, Documents: []index.Document{{Seq: 1, Added: 1, Terms: []string{"good", bad}}}}
 		expectError(t, fmt.Sprintf("a document with %.20q", bad), store.Index(ctx, batch), continuo.ErrInvalid)
-		query := continuo.PlaceQuery{ProjectID: "p", Limit: 1, Terms: []continuo.IndexTerm{{Text: bad}}}
+		query := index.PlaceQuery{ProjectID: "p", Limit: 1, Terms: []index.Term{{Text: bad}}}
 		expectError(t, fmt.Sprintf("a query with %.20q", bad), second(store.Places(ctx, query)), continuo.ErrInvalid)
 	}
 	good := []string{"and", "or", "not", "near", "é", "ß", "ſ", "数", "数据", "ก็", "กำ", "한국어", "हिन्दी", "ا", "5", "²", "ﬀ", "ι", "ς", "σ", "𝒳", "か\u3099", "i\u0307", "ǆ", "ª", "Ⅷ", strings.Repeat("数", 64), strings.Repeat("x", 256)}
 	for i, term := range good {
 		create(t, store, fmt.Sprint("c", i), 1)
-		index(t, store, fmt.Sprint("c", i), 0, document(1, i, term))
+		indexEntries(t, store, fmt.Sprint("c", i), 0, document(1, i, term))
 	}
 	for i, term := range good {
 		expectPlaces(t, store, inProject(term), fmt.Sprint("c", i, " 1"))
@@ -272,7 +274,7 @@ func testPlacesGone(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	for i, id := range []string{"redacted", "archived", "deleted", "forgotten", "titled"} {
 		create(t, store, id, 3)
-		index(t, store, id, 0, document(1, 10+i, "word"), document(3, 20+i, "word other"))
+		indexEntries(t, store, id, 0, document(1, 10+i, "word"), document(3, 20+i, "word other"))
 		indexTitle(t, store, id, 3, "title of "+id, document(0, 30+i, "word title"))
 	}
 	noError(t, store.Create(ctx, forkOf("fork", continuo.Segment{ConversationID: "deleted", Through: 3}), nil))
@@ -281,7 +283,7 @@ func testPlacesGone(t *testing.T, opener Opener) {
 	noError(t, store.Delete(ctx, "deleted"))
 	noError(t, store.ForgetIndex(ctx, "forgotten"))
 	indexTitle(t, store, "titled", 3, "new title", document(0, 40, "new"))
-	for _, store := range []continuo.Store{store, open(t, opener)} {
+	for _, store := range []upkeep.Store{store, open(t, opener)} {
 		expectPlaces(t, store, inProject("word"), "redacted 0", "titled 3", "titled 1", "redacted 1")
 		expectPlaces(t, store, inOne("redacted", "word"), "redacted 0", "redacted 1")
 		expectPlaces(t, store, inProject("new"), "titled 0")
@@ -290,20 +292,20 @@ func testPlacesGone(t *testing.T, opener Opener) {
 		}
 	}
 	// Built again, the index is as before.
-	index(t, store, "forgotten", 0, document(1, 13, "word"), document(3, 23, "word other"))
+	indexEntries(t, store, "forgotten", 0, document(1, 13, "word"), document(3, 23, "word other"))
 	expectPlaces(t, store, inProject("other"), "titled 3", "forgotten 3")
 	for _, r := range []continuo.Entry{entry("archived", 1), entry("archived", 2), entry("archived", 3)} {
-		noError(t, store.PutRecords(ctx, "archived", []continuo.Record{{Entry: &r}}))
+		noError(t, store.PutRecords(ctx, "archived", []upkeep.Record{{Entry: &r}}))
 	}
 	noError(t, store.Restore(ctx, "archived"))
-	if found := unindexed(t, store, continuo.UnindexedQuery{ConversationID: "archived"})["archived"]; found.Indexed != 0 || found.Title || found.Conversation.ID == "" {
+	if found := unindexed(t, store, index.UnindexedQuery{ConversationID: "archived"})["archived"]; found.Indexed != 0 || found.Title || found.Conversation.ID == "" {
 		t.Errorf("a restored conversation is indexed anew: %+v", found)
 	}
-	index(t, store, "archived", 0, document(2, 90, "word"), document(3, 91, "back"))
+	indexEntries(t, store, "archived", 0, document(2, 90, "word"), document(3, 91, "back"))
 	expectPlaces(t, store, inOne("archived", "word"), "archived 2")
 	for what, err := range map[string]error{
-		"Index a deleted one":        store.Index(ctx, continuo.IndexBatch{ConversationID: "deleted"}),
-		"Index an unknown one":       store.Index(ctx, continuo.IndexBatch{ConversationID: "none"}),
+		"Index a deleted one":        store.Index(ctx, index.Batch{ConversationID: "deleted"}),
+		"Index an unknown one":       store.Index(ctx, index.Batch{ConversationID: "none"}),
 		"ForgetIndex a deleted one":  store.ForgetIndex(ctx, "deleted"),
 		"ForgetIndex an unknown one": store.ForgetIndex(ctx, "none"),
 	} {
@@ -316,14 +318,14 @@ func testIndexRaces(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	const last = 40
 	create(t, store, "a", last)
-	stores := []continuo.Store{store, open(t, opener)}
+	stores := []upkeep.Store{store, open(t, opener)}
 	var done sync.WaitGroup
 	for i := range 8 {
 		done.Go(func() {
 			for after := int64(0); after < last; {
-				err := stores[i%2].Index(ctx, continuo.IndexBatch{
+				err := stores[i%2].Index(ctx, index.Batch{
 					ConversationID: "a", After: after, Through: after + 2,
-					Documents: []continuo.Document{document(after+1, int(after+1), "word"), document(after+2, int(after+2), "word")},
+					Documents: []index.Document{document(after+1, int(after+1), "word"), document(after+2, int(after+2), "word")},
 				})
 				var conflict *continuo.ConflictError
 				switch {
@@ -352,8 +354,8 @@ func testIndexRaces(t *testing.T, opener Opener) {
 	// An indexer that read an entry before its redaction commits the terms too late.
 	appendEntries(t, store, "a", last+1, last+2)
 	noError(t, store.Redact(ctx, "a", []continuo.Entry{redacted(entry("a", last+1))}))
-	index(t, store, "a", last, document(last+1, 90, "secret"), document(last+2, 91, "said"))
+	indexEntries(t, store, "a", last, document(last+1, 90, "secret"), document(last+2, 91, "said"))
 	expectPlaces(t, store, inProject("secret"))
 	expectPlaces(t, store, inProject("said"), fmt.Sprint("a ", last+2))
-	same(t, "what is missing", unindexed(t, store, continuo.UnindexedQuery{ConversationID: "a"})["a"].Indexed, int64(last+2))
+	same(t, "what is missing", unindexed(t, store, index.UnindexedQuery{ConversationID: "a"})["a"].Indexed, int64(last+2))
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/auth"
+	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 func testProjects(t *testing.T, opener Opener) {
@@ -15,11 +18,11 @@ func testProjects(t *testing.T, opener Opener) {
 	if err != nil || len(none) != 0 {
 		t.Errorf("projects of a new database: %v (%v)", none, err)
 	}
-	made := []continuo.Project{{ID: "B", CreatedAt: at(3)}, {ID: "a", CreatedAt: at(2)}, {ID: continuo.DefaultProject, CreatedAt: at(1)}}
+	made := []auth.Project{{ID: "B", CreatedAt: at(3)}, {ID: "a", CreatedAt: at(2)}, {ID: continuo.DefaultProject, CreatedAt: at(1)}}
 	for _, i := range []int{1, 0, 2} {
 		noError(t, store.CreateProject(ctx, made[i]))
 	}
-	expectError(t, "twice", store.CreateProject(ctx, continuo.Project{ID: "a", CreatedAt: at(9)}), continuo.ErrExists)
+	expectError(t, "twice", store.CreateProject(ctx, auth.Project{ID: "a", CreatedAt: at(9)}), continuo.ErrExists)
 	found, err := open(t, opener).Projects(ctx)
 	noError(t, err)
 	same(t, "projects", found, made)
@@ -27,7 +30,7 @@ func testProjects(t *testing.T, opener Opener) {
 
 func testAPIKeys(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
-	made := []continuo.APIKey{
+	made := []auth.Key{
 		{ID: "k3", ProjectID: "P", Hash: "h", CreatedAt: at(9)},
 		{ID: "k1", ProjectID: "p", Name: "the first <&> 😀", Hash: "h1", CreatedAt: at(1), ExpiresAt: at(5)},
 		{ID: "k0", ProjectID: "p", UserID: "ada ö", Name: "later", Hash: "h1", CreatedAt: at(2), RevokedAt: at(4)},
@@ -44,11 +47,11 @@ func testAPIKeys(t *testing.T, opener Opener) {
 		noError(t, err)
 		same(t, key.ID, found, key)
 	}
-	listed := func(project string, want ...continuo.APIKey) {
+	listed := func(project string, want ...auth.Key) {
 		t.Helper()
 		found, err := open(t, opener).Keys(ctx, project)
 		noError(t, err)
-		same(t, "keys of "+project, append([]continuo.APIKey(nil), found...), want)
+		same(t, "keys of "+project, append([]auth.Key(nil), found...), want)
 	}
 	listed("", made...)
 	listed("p", made[1:]...)
@@ -93,10 +96,10 @@ func testTexts(t *testing.T, opener Opener) {
 			"a new agent":      second(store.Update(ctx, "a", continuo.ConversationChange{ActiveAgent: &bad, UpdatedAt: at(1)})),
 			"new metadata":     second(store.Update(ctx, "a", continuo.ConversationChange{Metadata: metadata.Metadata, UpdatedAt: at(1)})),
 			"a receipt":        store.Append(ctx, continuo.Batch{ConversationID: "a", After: 1, Entries: entries("a", 2, 2), Receipts: []continuo.Receipt{{Key: bad}}}),
-			"a project":        store.CreateProject(ctx, continuo.Project{ID: bad, CreatedAt: day}),
-			"a key's name":     store.CreateKey(ctx, continuo.APIKey{ID: fmt.Sprint(i), Name: bad, CreatedAt: day}),
-			"an indexed title": store.Index(ctx, continuo.IndexBatch{ConversationID: "a", Title: &bad}),
-			"a record":         store.PutRecords(ctx, "b", []continuo.Record{{Conversation: &continuo.ConversationRecord{Conversation: title}}}),
+			"a project":        store.CreateProject(ctx, auth.Project{ID: bad, CreatedAt: day}),
+			"a key's name":     store.CreateKey(ctx, auth.Key{ID: fmt.Sprint(i), Name: bad, CreatedAt: day}),
+			"an indexed title": store.Index(ctx, index.Batch{ConversationID: "a", Title: &bad}),
+			"a record":         store.PutRecords(ctx, "b", []upkeep.Record{{Conversation: &upkeep.ConversationRecord{Conversation: title}}}),
 		} {
 			if !errors.Is(err, continuo.ErrInvalid) {
 				t.Errorf("%s with %q: %v, want ErrInvalid", what, bad, err)

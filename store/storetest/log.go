@@ -9,10 +9,11 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // newLog returns a log as a process would open it.
-func newLog(store continuo.Store) *continuo.Log {
+func newLog(store upkeep.Store) *continuo.Log {
 	return continuo.NewLog(store, continuo.LogOptions{})
 }
 

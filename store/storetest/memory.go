@@ -12,11 +12,13 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/auth"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // NewMemory returns a store that keeps everything in memory: the reference that the suite compares engines
 // with, and a store for other packages' tests. It is safe for concurrent use.
-func NewMemory() continuo.Store {
+func NewMemory() upkeep.Store {
 	return &memory{memoryData: newMemoryData()}
 }
 
@@ -35,8 +37,8 @@ type memoryData struct {
 	conversations []*memoryConversation
 	blobs         map[string][]byte
 	discards      []string // the oldest first
-	projects      map[string]continuo.Project
-	keys          map[string]continuo.APIKey
+	projects      map[string]auth.Project
+	keys          map[string]auth.Key
 	leases        map[string]continuo.Lease
 	orders        map[int64]bool  // used by documents, removed ones included
 	nextOrder     map[int64]int64 // by the time from which one was looked for
@@ -305,7 +307,7 @@ func (m *memory) Delete(ctx context.Context, id string) error {
 	c.forget()
 	m.release()
 	if !archivedAt.IsZero() && m.find(id) != nil { // otherwise all of its objects are discarded
-		m.discard(continuo.ObjectName(id, continuo.ArchiveObject(archivedAt)))
+		m.discard(continuo.ObjectName(id, upkeep.ArchiveObject(archivedAt)))
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
 )
 
 // memoryIndex is the index of a conversation.
@@ -28,7 +29,7 @@ func (c *memoryConversation) forget() {
 	c.memoryIndex = memoryIndex{indexed: c.ForkSeq, documents: map[int64]memoryDocument{}}
 }
 
-func (m *memory) Unindexed(ctx context.Context, query continuo.UnindexedQuery) ([]continuo.Unindexed, error) {
+func (m *memory) Unindexed(ctx context.Context, query index.UnindexedQuery) ([]index.Unindexed, error) {
 	if query.Limit < 1 {
 		return nil, fmt.Errorf("list what is not indexed: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
 	}
@@ -36,20 +37,20 @@ func (m *memory) Unindexed(ctx context.Context, query continuo.UnindexedQuery) (
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	var found []continuo.Unindexed
+	var found []index.Unindexed
 	for _, c := range m.conversations {
 		if c.deleted || !c.ArchivedAt.IsZero() || query.ConversationID != "" && c.ID != query.ConversationID || query.ProjectID != "" && c.ProjectID != query.ProjectID {
 			continue
 		}
 		title := c.title != nil && *c.title == c.Title
 		if (c.indexed < c.LastSeq || !title) && len(found) < query.Limit {
-			found = append(found, continuo.Unindexed{Conversation: c.Conversation, Indexed: c.indexed, Title: title})
+			found = append(found, index.Unindexed{Conversation: c.Conversation, Indexed: c.indexed, Title: title})
 		}
 	}
 	return found, nil
 }
 
-func (m *memory) Index(ctx context.Context, batch continuo.IndexBatch) error {
+func (m *memory) Index(ctx context.Context, batch index.Batch) error {
 	if err := checkMemoryBatch(batch); err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (c *memoryConversation) isRedacted(seq int64) bool {
 	return slices.ContainsFunc(c.entries, func(e memoryEntry) bool { return e.seq == seq && e.redacted })
 }
 
-func checkMemoryBatch(batch continuo.IndexBatch) error {
+func checkMemoryBatch(batch index.Batch) error {
 	wrong := func(what string, args ...any) error {
 		return fmt.Errorf("index conversation %s: %w: %s", batch.ConversationID, continuo.ErrInvalid, fmt.Sprintf(what, args...))
 	}
@@ -130,7 +131,7 @@ func isTerm(term string) bool {
 	return term != "" && len(term) <= 256 && checkMemoryTexts("", term) == nil && !strings.ContainsFunc(term, wrong)
 }
 
-func (m *memory) Places(ctx context.Context, query continuo.PlaceQuery) ([]continuo.Place, error) {
+func (m *memory) Places(ctx context.Context, query index.PlaceQuery) ([]index.Place, error) {
 	if err := checkMemoryPlaces(query); err != nil {
 		return nil, err
 	}
@@ -140,7 +141,7 @@ func (m *memory) Places(ctx context.Context, query continuo.PlaceQuery) ([]conti
 	defer m.mu.Unlock()
 	type placed struct {
 		memoryDocument
-		continuo.Place
+		index.Place
 	}
 	var found []placed
 	for _, c := range m.conversations {
@@ -152,21 +153,21 @@ func (m *memory) Places(ctx context.Context, query continuo.PlaceQuery) ([]conti
 		}
 		for seq, d := range c.documents {
 			if (query.From == 0 || seq >= query.From) && (query.To == 0 || seq <= query.To) && d.has(query.Terms) {
-				found = append(found, placed{d, continuo.Place{ConversationID: c.ID, Seq: seq, Order: d.order}})
+				found = append(found, placed{d, index.Place{ConversationID: c.ID, Seq: seq, Order: d.order}})
 			}
 		}
 	}
 	slices.SortFunc(found, func(a, b placed) int { return cmp.Compare(b.Order, a.Order) })
-	var places []continuo.Place
+	var places []index.Place
 	for _, p := range found {
-		if after := query.Before == (continuo.Place{}) || p.Order < query.Before.Order; after && len(places) < query.Limit {
+		if after := query.Before == (index.Place{}) || p.Order < query.Before.Order; after && len(places) < query.Limit {
 			places = append(places, p.Place)
 		}
 	}
 	return places, nil
 }
 
-func checkMemoryPlaces(query continuo.PlaceQuery) error {
+func checkMemoryPlaces(query index.PlaceQuery) error {
 	if query.Limit < 1 || len(query.Terms) == 0 {
 		return fmt.Errorf("find places: %w: %d terms and a limit of %d; both must be at least 1", continuo.ErrInvalid, len(query.Terms), query.Limit)
 	}
@@ -178,7 +179,7 @@ func checkMemoryPlaces(query continuo.PlaceQuery) error {
 	return nil
 }
 
-func (d *memoryDocument) has(terms []continuo.IndexTerm) bool {
+func (d *memoryDocument) has(terms []index.Term) bool {
 	for _, want := range terms {
 		fits := func(term string) bool { return term == want.Text || want.Prefix && strings.HasPrefix(term, want.Text) }
 		if !slices.ContainsFunc(d.terms, fits) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 func (m *memory) ConversationIDs(ctx context.Context, after string, limit int) ([]string, error) {
@@ -41,7 +42,7 @@ func above(names []string, after string, limit int) ([]string, error) {
 	return names[:min(limit, len(names))], nil
 }
 
-func (m *memory) Records(ctx context.Context, conversationID string, after continuo.RecordPlace, limit int) ([]continuo.Record, error) {
+func (m *memory) Records(ctx context.Context, conversationID string, after upkeep.RecordPlace, limit int) ([]upkeep.Record, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("read records: %w: limit %d is less than 1", continuo.ErrInvalid, limit)
 	}
@@ -57,15 +58,15 @@ func (m *memory) Records(ctx context.Context, conversationID string, after conti
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(r continuo.Record) bool { return comparePlaces(r.Place(), after) <= 0 })
-	slices.SortFunc(all, func(a, b continuo.Record) int { return comparePlaces(a.Place(), b.Place()) })
+	all = slices.DeleteFunc(all, func(r upkeep.Record) bool { return comparePlaces(r.Place(), after) <= 0 })
+	slices.SortFunc(all, func(a, b upkeep.Record) int { return comparePlaces(a.Place(), b.Place()) })
 	return firstPage(all[:min(limit, len(all))])
 }
 
 const pageBytes = 4 << 20
 
 // firstPage cuts records at the size limit of a page.
-func firstPage(records []continuo.Record) ([]continuo.Record, error) {
+func firstPage(records []upkeep.Record) ([]upkeep.Record, error) {
 	bytes := 0
 	for i, r := range records {
 		data, err := json.Marshal(r)
@@ -79,17 +80,17 @@ func firstPage(records []continuo.Record) ([]continuo.Record, error) {
 	return records, nil
 }
 
-func comparePlaces(a, b continuo.RecordPlace) int {
+func comparePlaces(a, b upkeep.RecordPlace) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Key, b.Key))
 }
 
 // records decodes the records that a page after a place may contain, and more.
-func (c *memoryConversation) records(after continuo.RecordPlace) ([]continuo.Record, error) {
-	own := continuo.ConversationRecord{Conversation: c.Conversation, Deleted: c.deleted}
-	all := []continuo.Record{{Conversation: &own}}
+func (c *memoryConversation) records(after upkeep.RecordPlace) ([]upkeep.Record, error) {
+	own := upkeep.ConversationRecord{Conversation: c.Conversation, Deleted: c.deleted}
+	all := []upkeep.Record{{Conversation: &own}}
 	bytes := 0
 	for _, e := range c.entries {
-		if comparePlaces(continuo.RecordPlace{Kind: continuo.RecordEntry, Seq: e.seq}, after) <= 0 || bytes > pageBytes {
+		if comparePlaces(upkeep.RecordPlace{Kind: upkeep.RecordEntry, Seq: e.seq}, after) <= 0 || bytes > pageBytes {
 			continue
 		}
 		bytes += len(e.body)
@@ -97,26 +98,26 @@ func (c *memoryConversation) records(after continuo.RecordPlace) ([]continuo.Rec
 		if err := json.Unmarshal(e.body, &entry); err != nil {
 			return nil, err
 		}
-		all = append(all, continuo.Record{Entry: &entry, Damaged: e.damaged})
+		all = append(all, upkeep.Record{Entry: &entry, Damaged: e.damaged})
 	}
 	for _, receipt := range c.receipts {
-		all = append(all, continuo.Record{Receipt: &receipt})
+		all = append(all, upkeep.Record{Receipt: &receipt})
 	}
 	for _, t := range c.turns {
-		turn := continuo.TurnRecord{Turn: t.at(memoryNow()), Signals: slices.Clone(t.signals)}
+		turn := upkeep.TurnRecord{Turn: t.at(memoryNow()), Signals: slices.Clone(t.signals)}
 		for _, together := range t.events {
 			turn.Events = append(turn.Events, cloneEvents(together)...)
 		}
-		all = append(all, continuo.Record{Turn: &turn})
+		all = append(all, upkeep.Record{Turn: &turn})
 	}
 	return all, nil
 }
 
-func (m *memory) PutRecords(ctx context.Context, conversationID string, records []continuo.Record) error {
+func (m *memory) PutRecords(ctx context.Context, conversationID string, records []upkeep.Record) error {
 	return m.putRecords(ctx, conversationID, records, func() error { return nil })
 }
 
-func (m *memory) PutArchived(ctx context.Context, conversationID string, since time.Time, records []continuo.Record) error {
+func (m *memory) PutArchived(ctx context.Context, conversationID string, since time.Time, records []upkeep.Record) error {
 	return m.putRecords(ctx, conversationID, records, func() error {
 		c, err := m.live(conversationID)
 		if err == nil && !c.ArchivedAt.Equal(since) {
@@ -126,7 +127,7 @@ func (m *memory) PutArchived(ctx context.Context, conversationID string, since t
 	})
 }
 
-func (m *memory) putRecords(ctx context.Context, conversationID string, records []continuo.Record, may func() error) error {
+func (m *memory) putRecords(ctx context.Context, conversationID string, records []upkeep.Record, may func() error) error {
 	if err := m.begin(ctx); err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (m *memory) putRecords(ctx context.Context, conversationID string, records 
 		}
 	}
 	before := m.find(conversationID)
-	i := slices.IndexFunc(records, func(r continuo.Record) bool { return r.Conversation != nil })
+	i := slices.IndexFunc(records, func(r upkeep.Record) bool { return r.Conversation != nil })
 	if before == nil && i < 0 {
 		return fmt.Errorf("write records of conversation %s: %w", conversationID, continuo.ErrNotFound)
 	}
@@ -182,7 +183,7 @@ func (m *memory) keep(c *memoryConversation) (undo func()) {
 }
 
 // checkMemoryRecord refuses records that are of another conversation, or empty.
-func checkMemoryRecord(conversationID string, r continuo.Record) error {
+func checkMemoryRecord(conversationID string, r upkeep.Record) error {
 	of := ""
 	switch {
 	case r.Conversation != nil:
@@ -212,7 +213,7 @@ func checkMemoryRecord(conversationID string, r continuo.Record) error {
 	return nil
 }
 
-func (m *memory) mayPut(record *continuo.ConversationRecord) error {
+func (m *memory) mayPut(record *upkeep.ConversationRecord) error {
 	for _, c := range m.conversations {
 		if record.Key != "" && c.Key == record.Key && c.ProjectID == record.ProjectID && c.ID != record.ID {
 			return fmt.Errorf("%w: key %q", continuo.ErrExists, record.Key)
@@ -226,7 +227,7 @@ func (m *memory) mayPut(record *continuo.ConversationRecord) error {
 	return nil
 }
 
-func (m *memory) putConversation(c *memoryConversation, record *continuo.ConversationRecord) {
+func (m *memory) putConversation(c *memoryConversation, record *upkeep.ConversationRecord) {
 	if c == nil {
 		c = m.add(record.Conversation)
 	}
@@ -234,7 +235,7 @@ func (m *memory) putConversation(c *memoryConversation, record *continuo.Convers
 	c.Lineage, c.Metadata = slices.Clone(record.Lineage), slices.Clone(record.Metadata)
 	c.forget()
 	m.undiscard(continuo.ObjectName(c.ID, ""))
-	m.undiscard(continuo.ObjectName(c.ID, continuo.ArchiveObject(record.ArchivedAt)))
+	m.undiscard(continuo.ObjectName(c.ID, upkeep.ArchiveObject(record.ArchivedAt)))
 }
 
 // undiscard takes the name in a record off the list of discards.
@@ -242,7 +243,7 @@ func (m *memory) undiscard(name string) {
 	m.discards = slices.DeleteFunc(m.discards, func(other string) bool { return other == name })
 }
 
-func (c *memoryConversation) put(m *memory, r continuo.Record) error {
+func (c *memoryConversation) put(m *memory, r upkeep.Record) error {
 	switch {
 	case r.Entry != nil:
 		encoded, err := encodeMemory([]continuo.Entry{*r.Entry})
@@ -268,7 +269,7 @@ func (c *memoryConversation) put(m *memory, r continuo.Record) error {
 	return nil
 }
 
-func (c *memoryConversation) putTurn(record *continuo.TurnRecord) error {
+func (c *memoryConversation) putTurn(record *upkeep.TurnRecord) error {
 	t := &memoryTurn{Turn: record.Turn, signals: slices.Clone(record.Signals)}
 	t.LeaseUntil, t.LeaseExpired, t.LastEvent = time.Time{}, false, 0
 	if n := len(record.Events); n > 0 {
@@ -319,7 +320,7 @@ func (m *memory) Restore(ctx context.Context, conversationID string) error {
 	if have, want := int64(len(c.entries)), c.LastSeq-c.ForkSeq; have != want {
 		return fmt.Errorf("restore conversation %s: %w: %d of its %d entries are there", conversationID, continuo.ErrInvalid, have, want)
 	}
-	m.discard(continuo.ObjectName(conversationID, continuo.ArchiveObject(c.ArchivedAt)))
+	m.discard(continuo.ObjectName(conversationID, upkeep.ArchiveObject(c.ArchivedAt)))
 	c.ArchivedAt = time.Time{}
 	return c.remakeRuns()
 }

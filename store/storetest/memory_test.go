@@ -3,12 +3,12 @@ package storetest
 import (
 	"testing"
 
-	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 func TestMemoryPassesTheSuite(t *testing.T) {
 	Run(t, func(*testing.T) Opener {
 		data := newMemoryData()
-		return func(*testing.T) continuo.Store { return &memory{memoryData: data} }
+		return func(*testing.T) upkeep.Store { return &memory{memoryData: data} }
 	})
 }

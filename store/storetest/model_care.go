@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/upkeep"
 	"pgregory.net/rapid"
 )
 
@@ -16,7 +18,7 @@ import (
 
 func (m *model) redact(rt *rapid.T) {
 	id := m.pick(rt).ID
-	found, err := m.reference.Records(context.Background(), id, continuo.RecordPlace{}, 1000)
+	found, err := m.reference.Records(context.Background(), id, upkeep.RecordPlace{}, 1000)
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -33,12 +35,12 @@ func (m *model) redact(rt *rapid.T) {
 			chosen = append(chosen, e)
 		}
 	}
-	_, _ = both(rt, m, "redact", func(s continuo.Store) (any, error) { return nil, s.Redact(context.Background(), id, chosen) })
+	_, _ = both(rt, m, "redact", func(s upkeep.Store) (any, error) { return nil, s.Redact(context.Background(), id, chosen) })
 }
 
 func (m *model) archive(rt *rapid.T) {
 	id, ctx := m.pick(rt).ID, context.Background()
-	whole, err := m.reference.Records(ctx, id, continuo.RecordPlace{}, 1000)
+	whole, err := m.reference.Records(ctx, id, upkeep.RecordPlace{}, 1000)
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -47,7 +49,7 @@ func (m *model) archive(rt *rapid.T) {
 	if seen.ID = id; err != nil || rapid.IntRange(0, 4).Draw(rt, "right seq") == 0 {
 		seen.LastSeq = rapid.Int64Range(0, 12).Draw(rt, "last seq, when wrong")
 	}
-	if _, err := both(rt, m, "archive", func(s continuo.Store) (any, error) { return nil, s.Archive(ctx, seen, when) }); err == nil {
+	if _, err := both(rt, m, "archive", func(s upkeep.Store) (any, error) { return nil, s.Archive(ctx, seen, when) }); err == nil {
 		m.archives[id] = whole[1:]
 	}
 }
@@ -57,7 +59,7 @@ func (m *model) restore(rt *rapid.T) {
 	id, ctx := m.pick(rt).ID, context.Background()
 	whole := m.archives[id]
 	restore := func() error {
-		_, err := both(rt, m, "restore", func(s continuo.Store) (any, error) { return nil, s.Restore(ctx, id) })
+		_, err := both(rt, m, "restore", func(s upkeep.Store) (any, error) { return nil, s.Restore(ctx, id) })
 		return err
 	}
 	if restore() == nil || len(whole) == 0 {
@@ -67,8 +69,8 @@ func (m *model) restore(rt *rapid.T) {
 		return
 	}
 	cut := rapid.IntRange(0, len(whole)).Draw(rt, "records that come first")
-	for _, part := range [][]continuo.Record{whole[:cut], whole[cut:]} {
-		_, _ = both(rt, m, "put records", func(s continuo.Store) (any, error) { return nil, s.PutRecords(ctx, id, part) })
+	for _, part := range [][]upkeep.Record{whole[:cut], whole[cut:]} {
+		_, _ = both(rt, m, "put records", func(s upkeep.Store) (any, error) { return nil, s.PutRecords(ctx, id, part) })
 		_ = restore()
 	}
 }
@@ -76,8 +78,8 @@ func (m *model) restore(rt *rapid.T) {
 // records compares all records of a conversation.
 func (m *model) records(rt *rapid.T) {
 	id, limit := m.pick(rt).ID, rapid.IntRange(1, 5).Draw(rt, "limit")
-	_, _ = both(rt, m, "records", func(s continuo.Store) (string, error) {
-		all, after := []continuo.Record{}, continuo.RecordPlace{}
+	_, _ = both(rt, m, "records", func(s upkeep.Store) (string, error) {
+		all, after := []upkeep.Record{}, upkeep.RecordPlace{}
 		for {
 			page, err := s.Records(context.Background(), id, after, limit)
 			if err != nil || len(page) == 0 {
@@ -95,7 +97,7 @@ func (m *model) records(rt *rapid.T) {
 }
 
 func (m *model) discards(rt *rapid.T) {
-	found, _ := both(rt, m, "discards", func(s continuo.Store) ([]string, error) {
+	found, _ := both(rt, m, "discards", func(s upkeep.Store) ([]string, error) {
 		names, err := s.Discards(context.Background(), 1<<20)
 		names = slices.DeleteFunc(append([]string{}, names...), func(name string) bool { return !strings.HasPrefix(name, m.project+"_") })
 		// Names of a completely removed conversation may stay or not.
@@ -108,7 +110,7 @@ func (m *model) discards(rt *rapid.T) {
 	})
 	if len(found) > 0 {
 		done := found[:rapid.IntRange(0, len(found)).Draw(rt, "removed")]
-		_, _ = both(rt, m, "discarded", func(s continuo.Store) (any, error) { return nil, s.Discarded(context.Background(), done) })
+		_, _ = both(rt, m, "discarded", func(s upkeep.Store) (any, error) { return nil, s.Discarded(context.Background(), done) })
 	}
 }
 
@@ -120,8 +122,8 @@ func terms(rt *rapid.T) []string {
 
 func (m *model) index(rt *rapid.T) {
 	c := m.pick(rt)
-	batch := continuo.IndexBatch{ConversationID: c.ID, After: rapid.Int64Range(0, 12).Draw(rt, "after, when wrong")}
-	found, err := m.reference.Unindexed(context.Background(), continuo.UnindexedQuery{ConversationID: c.ID, Limit: 1})
+	batch := index.Batch{ConversationID: c.ID, After: rapid.Int64Range(0, 12).Draw(rt, "after, when wrong")}
+	found, err := m.reference.Unindexed(context.Background(), index.UnindexedQuery{ConversationID: c.ID, Limit: 1})
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -135,7 +137,7 @@ func (m *model) index(rt *rapid.T) {
 	}
 	document := func(seq int64) {
 		m.added++
-		batch.Documents = append(batch.Documents, continuo.Document{Seq: seq, Added: at(m.added).UnixNano(), Terms: terms(rt)})
+		batch.Documents = append(batch.Documents, index.Document{Seq: seq, Added: at(m.added).UnixNano(), Terms: terms(rt)})
 	}
 	if batch.Title != nil && rapid.Bool().Draw(rt, "a title of words") {
 		document(0)
@@ -145,27 +147,27 @@ func (m *model) index(rt *rapid.T) {
 			document(seq)
 		}
 	}
-	_, _ = both(rt, m, "index", func(s continuo.Store) (any, error) { return nil, s.Index(context.Background(), batch) })
+	_, _ = both(rt, m, "index", func(s upkeep.Store) (any, error) { return nil, s.Index(context.Background(), batch) })
 }
 
 func (m *model) forget(rt *rapid.T) {
 	id := m.pick(rt).ID
-	_, _ = both(rt, m, "forget index", func(s continuo.Store) (any, error) { return nil, s.ForgetIndex(context.Background(), id) })
+	_, _ = both(rt, m, "forget index", func(s upkeep.Store) (any, error) { return nil, s.ForgetIndex(context.Background(), id) })
 }
 
 func (m *model) places(rt *rapid.T) {
-	query := continuo.PlaceQuery{ProjectID: m.project, Limit: rapid.IntRange(1, 5).Draw(rt, "limit")}
+	query := index.PlaceQuery{ProjectID: m.project, Limit: rapid.IntRange(1, 5).Draw(rt, "limit")}
 	for _, text := range terms(rt)[:1] {
-		query.Terms = append(query.Terms, continuo.IndexTerm{Text: text, Prefix: rapid.Bool().Draw(rt, "prefix")})
+		query.Terms = append(query.Terms, index.Term{Text: text, Prefix: rapid.Bool().Draw(rt, "prefix")})
 	}
 	if rapid.Bool().Draw(rt, "two terms") {
-		query.Terms = append(query.Terms, continuo.IndexTerm{Text: terms(rt)[0]})
+		query.Terms = append(query.Terms, index.Term{Text: terms(rt)[0]})
 	}
 	if rapid.Bool().Draw(rt, "in one") {
 		query.ConversationID = m.pick(rt).ID
 		query.From, query.To = rapid.Int64Range(0, 6).Draw(rt, "from"), rapid.Int64Range(0, 12).Draw(rt, "to")
 	}
-	_, _ = both(rt, m, "places", func(s continuo.Store) ([]string, error) {
+	_, _ = both(rt, m, "places", func(s upkeep.Store) ([]string, error) {
 		all, query := []string{}, query
 		for {
 			page, err := s.Places(context.Background(), query)
@@ -178,9 +180,9 @@ func (m *model) places(rt *rapid.T) {
 			}
 		}
 	})
-	_, _ = both(rt, m, "unindexed", func(s continuo.Store) (map[string]continuo.Unindexed, error) {
-		found, err := s.Unindexed(context.Background(), continuo.UnindexedQuery{ProjectID: m.project, Limit: 1000})
-		byID := map[string]continuo.Unindexed{}
+	_, _ = both(rt, m, "unindexed", func(s upkeep.Store) (map[string]index.Unindexed, error) {
+		found, err := s.Unindexed(context.Background(), index.UnindexedQuery{ProjectID: m.project, Limit: 1000})
+		byID := map[string]index.Unindexed{}
 		for _, u := range found {
 			byID[u.Conversation.ID] = u
 		}

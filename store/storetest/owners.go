@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 func testKeyChange(t *testing.T, opener Opener) {
@@ -80,7 +82,7 @@ func testUsers(t *testing.T, opener Opener) {
 	noError(t, second(store.Update(ctx, "a", continuo.ConversationChange{UserID: &ada, UpdatedAt: at(9)})))
 	noError(t, store.Create(ctx, forkOf("b", continuo.Segment{ConversationID: "a", Through: 1}), nil))
 	noError(t, store.Delete(ctx, "a"))
-	records, err := store.Records(ctx, "a", continuo.RecordPlace{}, 1)
+	records, err := store.Records(ctx, "a", upkeep.RecordPlace{}, 1)
 	noError(t, err)
 	same(t, "the user of what was deleted", records[0].Conversation.UserID, "")
 }
@@ -98,7 +100,7 @@ var owned = []struct{ user, metadata string }{
 	{"ada", `{"plan":"pro","long":"x"}`},
 }
 
-func fillOwned(t *testing.T, store continuo.Store) {
+func fillOwned(t *testing.T, store upkeep.Store) {
 	t.Helper()
 	for i, o := range owned {
 		c := conversation(fmt.Sprint(i))
@@ -162,11 +164,11 @@ func testFilteredFinds(t *testing.T, opener Opener) {
 	for i := range owned {
 		id := fmt.Sprint(i)
 		tell(t, store, id, 1, told{id, continuo.RunBegan})
-		noError(t, store.Index(ctx, continuo.IndexBatch{ConversationID: id, Through: 1, Documents: []continuo.Document{{Seq: 1, Added: at(i).UnixNano(), Terms: []string{"word"}}}}))
+		noError(t, store.Index(ctx, index.Batch{ConversationID: id, Through: 1, Documents: []index.Document{{Seq: 1, Added: at(i).UnixNano(), Terms: []string{"word"}}}}))
 	}
 	for _, filter := range filters {
 		for _, prefix := range []bool{false, true} {
-			query := continuo.PlaceQuery{ProjectID: "p", UserID: filter.user, Labels: filter.labels, Terms: []continuo.IndexTerm{{Text: "word", Prefix: prefix}}, Limit: 2}
+			query := index.PlaceQuery{ProjectID: "p", UserID: filter.user, Labels: filter.labels, Terms: []index.Term{{Text: "word", Prefix: prefix}}, Limit: 2}
 			same(t, fmt.Sprintf("places of %q with %v", filter.user, filter.labels), placesOf(t, store, query), filter.want)
 		}
 		if len(filter.labels) > 0 {
@@ -178,7 +180,7 @@ func testFilteredFinds(t *testing.T, opener Opener) {
 }
 
 // placesOf reads the conversations of places page by page.
-func placesOf(t *testing.T, store continuo.Store, query continuo.PlaceQuery) (ids []string) {
+func placesOf(t *testing.T, store upkeep.Store, query index.PlaceQuery) (ids []string) {
 	t.Helper()
 	for {
 		page, err := store.Places(t.Context(), query)

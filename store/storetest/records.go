@@ -10,13 +10,14 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // records reads all records of a conversation in pages.
-func records(t *testing.T, store continuo.Store, id string, limit int) []continuo.Record {
+func records(t *testing.T, store upkeep.Store, id string, limit int) []upkeep.Record {
 	t.Helper()
-	var all []continuo.Record
-	after := continuo.RecordPlace{}
+	var all []upkeep.Record
+	after := upkeep.RecordPlace{}
 	for {
 		page, err := store.Records(t.Context(), id, after, limit)
 		noError(t, err)
@@ -37,7 +38,7 @@ func records(t *testing.T, store continuo.Store, id string, limit int) []continu
 }
 
 // family fills a store with conversations of all kinds, and returns their ids, ancestors first.
-func family(t *testing.T, store continuo.Store) []string {
+func family(t *testing.T, store upkeep.Store) []string {
 	t.Helper()
 	ctx := t.Context()
 	busyConversation(t, store, "whole", 5)
@@ -68,7 +69,7 @@ func testRecords(t *testing.T, opener Opener) {
 	again := NewMemory()
 	for _, id := range ids {
 		for _, r := range records(t, from, id, 3) { // one at a time, the conversation's own first
-			noError(t, engine.PutRecords(ctx, id, []continuo.Record{r}))
+			noError(t, engine.PutRecords(ctx, id, []upkeep.Record{r}))
 		}
 		want := leaseless(records(t, from, id, 100))
 		same(t, "read back from the engine: "+id, leaseless(records(t, engine, id, 100)), want)
@@ -111,7 +112,7 @@ func testRecords(t *testing.T, opener Opener) {
 }
 
 // leaseless removes the leases, which a copy does not have.
-func leaseless(records []continuo.Record) []continuo.Record {
+func leaseless(records []upkeep.Record) []upkeep.Record {
 	for _, r := range records {
 		if r.Turn != nil {
 			r.Turn.LeaseUntil, r.Turn.LeaseExpired = time.Time{}, false
@@ -120,7 +121,7 @@ func leaseless(records []continuo.Record) []continuo.Record {
 	return records
 }
 
-func conversationIDs(t *testing.T, store continuo.Store, limit int) (all []string) {
+func conversationIDs(t *testing.T, store upkeep.Store, limit int) (all []string) {
 	t.Helper()
 	after := ""
 	for {
@@ -149,9 +150,9 @@ func testRecordPages(t *testing.T, opener Opener) {
 		kinds += fmt.Sprint(r.Place().Kind)
 	}
 	same(t, "kinds", kinds, "1"+strings.Repeat("2", 7)+"33"+"44")
-	same(t, "records of nobody", records(t, store, "none", 5), []continuo.Record(nil))
+	same(t, "records of nobody", records(t, store, "none", 5), []upkeep.Record(nil))
 	for what, err := range map[string]error{
-		"Records":         second(store.Records(ctx, "a", continuo.RecordPlace{}, 0)),
+		"Records":         second(store.Records(ctx, "a", upkeep.RecordPlace{}, 0)),
 		"ConversationIDs": second(store.ConversationIDs(ctx, "", 0)),
 		"BlobHashes":      second(store.BlobHashes(ctx, "", 0)),
 	} {
@@ -182,7 +183,7 @@ func testLargeRecords(t *testing.T, opener Opener) {
 		update.Events = []continuo.TurnEvent{{ID: id, Data: fmt.Appendf(nil, `{"x":"%s"}`, bytes.Repeat([]byte("y"), 1<<20))}}
 		updateTurn(t, store, update)
 	}
-	page, err := store.Records(ctx, "a", continuo.RecordPlace{}, 1000)
+	page, err := store.Records(ctx, "a", upkeep.RecordPlace{}, 1000)
 	noError(t, err)
 	if len(page) < 2 || len(page) > 7 {
 		t.Errorf("a page has %d records of 1 MiB", len(page)-1)
@@ -201,43 +202,43 @@ func testPutRecordsRefused(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	c := busyConversation(t, store, "a", 3)
 	before := records(t, store, "a", 100)
-	own := func(change func(*continuo.ConversationRecord)) continuo.Record {
-		record := continuo.ConversationRecord{Conversation: conversation("b")}
+	own := func(change func(*upkeep.ConversationRecord)) upkeep.Record {
+		record := upkeep.ConversationRecord{Conversation: conversation("b")}
 		change(&record)
-		return continuo.Record{Conversation: &record}
+		return upkeep.Record{Conversation: &record}
 	}
-	plain := own(func(*continuo.ConversationRecord) {})
-	turn := func(id, conversationID string, state continuo.TurnState, fence int64) continuo.Record {
-		record := continuo.TurnRecord{Turn: continuo.Turn{ID: id, ConversationID: conversationID, State: state, Fence: fence, StartedAt: day}}
+	plain := own(func(*upkeep.ConversationRecord) {})
+	turn := func(id, conversationID string, state continuo.TurnState, fence int64) upkeep.Record {
+		record := upkeep.TurnRecord{Turn: continuo.Turn{ID: id, ConversationID: conversationID, State: state, Fence: fence, StartedAt: day}}
 		if state != continuo.TurnRunning {
 			record.EndedAt = at(1)
 		}
-		return continuo.Record{Turn: &record}
+		return upkeep.Record{Turn: &record}
 	}
 	backward := turn("t", "b", continuo.TurnFinished, 1)
 	backward.Turn.Events = []continuo.TurnEvent{event(2), event(1)}
 	e := entry("a", 1)
 	for what, test := range map[string]struct {
 		id      string
-		records []continuo.Record
+		records []upkeep.Record
 		want    error
 	}{
-		"no conversation":          {"b", []continuo.Record{turn("t", "b", continuo.TurnFinished, 1)}, continuo.ErrNotFound},
+		"no conversation":          {"b", []upkeep.Record{turn("t", "b", continuo.TurnFinished, 1)}, continuo.ErrNotFound},
 		"nothing at all":           {"b", nil, continuo.ErrNotFound},
-		"an entry of another":      {"b", []continuo.Record{plain, {Entry: &e}}, continuo.ErrInvalid},
-		"a turn of another":        {"b", []continuo.Record{plain, turn("t", "a", continuo.TurnFinished, 1)}, continuo.ErrInvalid},
-		"another conversation":     {"c", []continuo.Record{plain}, continuo.ErrInvalid},
-		"a record of nothing":      {"b", []continuo.Record{plain, {}}, continuo.ErrInvalid},
-		"events out of order":      {"b", []continuo.Record{plain, backward}, continuo.ErrInvalid},
-		"a turn without a state":   {"b", []continuo.Record{plain, turn("t", "b", "", 1)}, continuo.ErrInvalid},
-		"two running turns":        {"b", []continuo.Record{plain, turn("t", "b", continuo.TurnRunning, 1), turn("u", "b", continuo.TurnRunning, 2)}, continuo.ErrExists},
-		"two turns with one fence": {"b", []continuo.Record{plain, turn("t", "b", continuo.TurnFinished, 1), turn("u", "b", continuo.TurnFinished, 1)}, continuo.ErrExists},
-		"an ancestor that is gone": {"b", []continuo.Record{own(func(r *continuo.ConversationRecord) {
+		"an entry of another":      {"b", []upkeep.Record{plain, {Entry: &e}}, continuo.ErrInvalid},
+		"a turn of another":        {"b", []upkeep.Record{plain, turn("t", "a", continuo.TurnFinished, 1)}, continuo.ErrInvalid},
+		"another conversation":     {"c", []upkeep.Record{plain}, continuo.ErrInvalid},
+		"a record of nothing":      {"b", []upkeep.Record{plain, {}}, continuo.ErrInvalid},
+		"events out of order":      {"b", []upkeep.Record{plain, backward}, continuo.ErrInvalid},
+		"a turn without a state":   {"b", []upkeep.Record{plain, turn("t", "b", "", 1)}, continuo.ErrInvalid},
+		"two running turns":        {"b", []upkeep.Record{plain, turn("t", "b", continuo.TurnRunning, 1), turn("u", "b", continuo.TurnRunning, 2)}, continuo.ErrExists},
+		"two turns with one fence": {"b", []upkeep.Record{plain, turn("t", "b", continuo.TurnFinished, 1), turn("u", "b", continuo.TurnFinished, 1)}, continuo.ErrExists},
+		"an ancestor that is gone": {"b", []upkeep.Record{own(func(r *upkeep.ConversationRecord) {
 			r.Lineage = []continuo.Segment{{ConversationID: "none", Through: 1}}
 		})}, continuo.ErrNotFound},
-		"a key of somebody else's":  {"b", []continuo.Record{own(func(r *continuo.ConversationRecord) { r.Key = c.Key })}, continuo.ErrExists},
-		"a turn that runs already":  {"a", []continuo.Record{turn("t8", "a", continuo.TurnRunning, 8), turn("t9", "a", continuo.TurnRunning, 9)}, continuo.ErrExists},
-		"a conversation of nowhere": {"none", []continuo.Record{{Receipt: &continuo.Receipt{Key: "k"}}}, continuo.ErrNotFound},
+		"a key of somebody else's":  {"b", []upkeep.Record{own(func(r *upkeep.ConversationRecord) { r.Key = c.Key })}, continuo.ErrExists},
+		"a turn that runs already":  {"a", []upkeep.Record{turn("t8", "a", continuo.TurnRunning, 8), turn("t9", "a", continuo.TurnRunning, 9)}, continuo.ErrExists},
+		"a conversation of nowhere": {"none", []upkeep.Record{{Receipt: &continuo.Receipt{Key: "k"}}}, continuo.ErrNotFound},
 	} {
 		if err := store.PutRecords(ctx, test.id, test.records); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want: %v", what, err, test.want)

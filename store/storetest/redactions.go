@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // redacted returns the replacement of an entry that a person redacted.
@@ -35,7 +36,7 @@ func testRedact(t *testing.T, opener Opener) {
 	all[0] = hidden
 	noError(t, store.Redact(ctx, "a", []continuo.Entry{all[0], all[2], all[3]}))
 	c.UpdatedAt = all[0].Redacted.At
-	for _, s := range []continuo.Store{store, open(t, opener)} {
+	for _, s := range []upkeep.Store{store, open(t, opener)} {
 		sameEntries(t, "entries", readAll(t, s, "a"), all)
 		got, err := s.Conversation(ctx, "a")
 		noError(t, err)
@@ -117,7 +118,7 @@ func testRedactTurns(t *testing.T, opener Opener) {
 }
 
 // discards lists the names to remove, and confirms their removal.
-func discards(t *testing.T, store continuo.Store) []string {
+func discards(t *testing.T, store upkeep.Store) []string {
 	t.Helper()
 	var all []string
 	for {
@@ -131,7 +132,7 @@ func discards(t *testing.T, store continuo.Store) []string {
 	}
 }
 
-func expectDiscards(t *testing.T, what string, store continuo.Store, want ...string) {
+func expectDiscards(t *testing.T, what string, store upkeep.Store, want ...string) {
 	t.Helper()
 	got := map[string]int{}
 	for _, name := range discards(t, store) {

@@ -7,10 +7,11 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // listRuns reads all pages and returns ids.
-func listRuns(t *testing.T, store continuo.Store, query continuo.RunQuery) (ids []string) {
+func listRuns(t *testing.T, store upkeep.Store, query continuo.RunQuery) (ids []string) {
 	t.Helper()
 	for {
 		page, err := store.Runs(t.Context(), query)
@@ -97,7 +98,7 @@ func testRunningRuns(t *testing.T, opener Opener) {
 }
 
 // testRunsOfCrews lists the runs of crews, and other runs separately.
-func testRunsOfCrews(t *testing.T, store continuo.Store) {
+func testRunsOfCrews(t *testing.T, store upkeep.Store) {
 	create(t, store, "crewed", 0)
 	made := eventEntries("crewed", 1, told{"w", continuo.RunBegan}, told{"x", continuo.RunBegan}, told{"y", continuo.RunBegan})
 	made[1].WorkflowID, made[2].WorkflowID = continuo.CrewWorkflow("a"), "crewless"
@@ -109,7 +110,7 @@ func testRunsOfCrews(t *testing.T, store continuo.Store) {
 }
 
 // testRunsByPlace has later runs with an earlier start time, by another machine's clock.
-func testRunsByPlace(t *testing.T, store continuo.Store) {
+func testRunsByPlace(t *testing.T, store upkeep.Store) {
 	create(t, store, "skewed", 0)
 	made := eventEntries("skewed", 1, told{"late", continuo.RunBegan}, told{"early", continuo.RunBegan}, told{"earliest", continuo.RunBegan})
 	for i := range made {

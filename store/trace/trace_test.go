@@ -18,10 +18,13 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/auth"
+	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/span"
 	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/store/trace"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 // scripted answers what is traced with one error, and panics at everything else.
@@ -228,12 +231,22 @@ func TestItTellsOfChangesIfTheStoreDoes(t *testing.T) {
 func TestTheSuiteHoldsThroughIt(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Opener {
 		path := filepath.Join(t.TempDir(), "a.db")
-		return func(t *testing.T) continuo.Store {
+		return func(t *testing.T) upkeep.Store {
 			store, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			return trace.New(store, trace.Options{})
+			return traced{trace.New(store, trace.Options{}), store, store, store}
 		}
 	})
 }
+
+// traced is an engine whose log operations are traced.
+type traced struct {
+	continuo.Store
+	auth.KeyStore
+	upkeep.RecordStore
+	indexStore
+}
+
+type indexStore interface{ index.Store }

@@ -163,7 +163,8 @@ func BenchmarkSearchThrough(b *testing.B) {
 			return true
 		})
 	}
-	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})
+	store := storetest.NewMemory()
+	log := continuo.NewLog(store, continuo.LogOptions{})
 	conversation, err := log.Import(b.Context(), continuo.Conversation{}, longest)
 	if err != nil {
 		b.Fatal(err)
@@ -173,7 +174,7 @@ func BenchmarkSearchThrough(b *testing.B) {
 			b.SetBytes(int64(size))
 			for b.Loop() {
 				begin := time.Now()
-				result := search.Tool{Log: log}.Run(b.Context(), tool.Call{Conversation: conversation, Arguments: query})
+				result := search.Tool{Log: log, Index: store}.Run(b.Context(), tool.Call{Conversation: conversation, Arguments: query})
 				if result.Failed || !strings.Contains(result.Content, "nothing matches") {
 					b.Fatalf("%v: %+v", time.Since(begin), result)
 				}

@@ -18,12 +18,12 @@ const patience = 2 * time.Second
 // index finds, for an expression all of them.
 func (t Tool) candidates(ctx context.Context, call tool.Call, query *query) iter.Seq2[index.Candidate, error] {
 	if query.expression == nil {
-		_ = index.CatchUp(ctx, t.Log, call.Conversation, patience) // on failure more entries are read from the log
-		return index.Candidates(ctx, t.Log, call.Conversation, query.words, query.from, query.to)
+		_ = t.searcher().CatchUp(ctx, call.Conversation, patience) // on failure more entries are read from the log
+		return t.searcher().Candidates(ctx, call.Conversation, query.words, query.from, query.to)
 	}
 	return func(yield func(index.Candidate, error) bool) {
 		for entry, err := range t.Log.Read(ctx, call.Conversation, continuo.Range{From: query.from, To: query.to, Backward: true}) {
-			candidate := index.Candidate{Place: continuo.Place{Seq: entry.Seq}, Conversation: call.Conversation, Entry: entry}
+			candidate := index.Candidate{Place: index.Place{Seq: entry.Seq}, Conversation: call.Conversation, Entry: entry}
 			if !yield(candidate, err) {
 				return
 			}
@@ -49,7 +49,7 @@ func (t Tool) countLarge(ctx context.Context, call tool.Call, query *query, page
 	case !page.done:
 		return
 	}
-	for seq, err := range index.LargeOutputs(ctx, t.Log, call.Conversation, from, query.to) {
+	for seq, err := range t.searcher().LargeOutputs(ctx, call.Conversation, from, query.to) {
 		if err != nil || page.inPart == maxLarge {
 			return // the note is optional
 		}

@@ -24,12 +24,13 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func newFixture(t testing.TB, entries ...continuo.Entry) *fixture {
 	t.Helper()
-	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Now: func() time.Time { return noon }})
+	store := storetest.NewMemory()
+	log := continuo.NewLog(store, continuo.LogOptions{Now: func() time.Time { return noon }})
 	conversation, err := log.Import(t.Context(), continuo.Conversation{}, entries)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fixture{TB: t, tool: search.Tool{Log: log}, conversation: conversation}
+	return &fixture{TB: t, tool: search.Tool{Log: log, Index: store}, conversation: conversation}
 }
 
 // userEntries makes entries of alternate speakers.

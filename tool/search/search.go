@@ -20,6 +20,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/tool"
 )
 
@@ -32,12 +33,16 @@ const parameters = `{"type":"object","properties":{"query":{"type":"string","min
 // Tool is the tool conversation.search. Its memory is bounded by a page of entries.
 type Tool struct {
 	Log *continuo.Log
+	// Index is the index of the log. Default nil: every search reads the log.
+	Index index.Store
 	// MaxChars bounds the output of one call, in Unicode characters; one match, of at most about 3 000, is
 	// always shown. Default 8 000, so that a result is shown whole.
 	MaxChars int
 	// MaxTime bounds the time of one call, which then reports what it searched. Default 20 s.
 	MaxTime time.Duration
 }
+
+func (t Tool) searcher() index.Searcher { return index.Searcher{Log: t.Log, Store: t.Index} }
 
 // Spec describes the tool to a model.
 func (t Tool) Spec() continuo.ToolSpec {

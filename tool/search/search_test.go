@@ -10,9 +10,11 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/tool/search"
+	"github.com/continuo-log/continuo/upkeep"
 )
 
 func TestTheSpecificationIsWhole(t *testing.T) {
@@ -339,7 +341,7 @@ func TestWhenTheTimeIsUpItSaysHowFarItCame(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		slow := &slow{store, pages, cancel}
-		return search.Tool{Log: continuo.NewLog(slow, continuo.LogOptions{})}.Run(ctx, tool.Call{Conversation: conversation, Arguments: arguments})
+		return search.Tool{Log: continuo.NewLog(slow, continuo.LogOptions{}), Index: store}.Run(ctx, tool.Call{Conversation: conversation, Arguments: arguments})
 	}
 	const early = "[the time was up before an entry was searched: ask for less with from and to]"
 	for pages := range 2 { // the first page is for the call's own group
@@ -358,9 +360,9 @@ func TestWhenTheTimeIsUpItSaysHowFarItCame(t *testing.T) {
 }
 
 // unwilling is a store whose index takes nothing.
-type unwilling struct{ continuo.Store }
+type unwilling struct{ upkeep.Store }
 
-func (unwilling) Index(context.Context, continuo.IndexBatch) error { return continuo.ErrReadOnly }
+func (unwilling) Index(context.Context, index.Batch) error { return continuo.ErrReadOnly }
 
 func TestWhatTheIndexLacksIsReadFromTheLog(t *testing.T) {
 	store := storetest.NewMemory()
@@ -369,12 +371,14 @@ func TestWhatTheIndexLacksIsReadFromTheLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &fixture{TB: t, tool: search.Tool{Log: continuo.NewLog(unwilling{store}, continuo.LogOptions{})}, conversation: conversation}
+	p := &fixture{TB: t, tool: search.Tool{Log: log, Index: unwilling{store}}, conversation: conversation}
 	p.finds(query("needle"), "#3 #1")
-	p.tool.Log = log
+	p.tool.Index = store
 	p.finds(query("needle"), "#3 #1") // now the index has these
 	p.append(userEntries("needle")...)
-	p.tool.Log = continuo.NewLog(unwilling{store}, continuo.LogOptions{})
+	p.tool.Index = unwilling{store}
+	p.finds(query("needle"), "#4 #3 #1")
+	p.tool.Index = nil
 	p.finds(query("needle"), "#4 #3 #1")
 }
 
@@ -387,7 +391,7 @@ func TestOnlyWhatMayMatchIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &fixture{TB: t, tool: search.Tool{Log: log}, conversation: conversation}
+	p := &fixture{TB: t, tool: search.Tool{Log: log, Index: store}, conversation: conversation}
 	p.finds(query("needle"), "#2001 #6") // which has them indexed
 	store.rows = 0
 	p.finds(query("needle"), "#2001 #6")
@@ -398,7 +402,7 @@ func TestOnlyWhatMayMatchIsRead(t *testing.T) {
 
 // counted is a store that counts the entries that are read.
 type counted struct {
-	continuo.Store
+	upkeep.Store
 	rows int
 }
 
@@ -438,7 +442,7 @@ func TestAStoreThatFailsIsAFailure(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	got := search.Tool{Log: log}.Run(t.Context(), tool.Call{Conversation: conversation, Arguments: query("needle")})
+	got := search.Tool{Log: log, Index: store}.Run(t.Context(), tool.Call{Conversation: conversation, Arguments: query("needle")})
 	if !got.Failed || !strings.Contains(got.Content, "closed") {
 		t.Errorf("%+v", got)
 	}
@@ -446,7 +450,9 @@ func TestAStoreThatFailsIsAFailure(t *testing.T) {
 
 func TestALargeOutputIsLeftToFsSearch(t *testing.T) {
 	p := newFixture(t)
-	p.tool.Log = continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{MaxInlineOutput: 100, Objects: storetest.NewObjects()})
+	store := storetest.NewMemory()
+	p.tool.Index = store
+	p.tool.Log = continuo.NewLog(store, continuo.LogOptions{MaxInlineOutput: 100, Objects: storetest.NewObjects()})
 	large := continuo.Entry{Content: continuo.Text("apple\n" + strings.Repeat("x\n", 200) + "pear\n" + strings.Repeat("y\n", 200))}
 	var err error
 	if p.conversation, err = p.tool.Log.Import(t.Context(), continuo.Conversation{}, join(userEntries("hello"), calls("a", "f", "{}", large))); err != nil {

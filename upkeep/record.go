@@ -1,4 +1,4 @@
-package continuo
+package upkeep
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
@@ -31,7 +32,7 @@ type RecordStore interface {
 	// it as archived: until Restore, its entries cannot be read or appended and no turn can begin. It fails with a
 	// *ConflictError when LastSeq or UpdatedAt differ from those of seen, with a *BusyError while a turn runs, with
 	// ErrArchived, and with ErrNotFound. Objects stay.
-	Archive(ctx context.Context, seen Conversation, at time.Time) error
+	Archive(ctx context.Context, seen continuo.Conversation, at time.Time) error
 	// Restore removes the mark once PutArchived has written everything back. It fails with ErrInvalid when an entry is
 	// missing, and with ErrNotFound. It does not change a conversation that is not archived. The archive (see
 	// ArchiveObject) is discarded, as it is when an archived conversation is deleted.
@@ -43,8 +44,8 @@ type RecordStore interface {
 // Record is one row that a store keeps of a conversation; exactly one pointer is set.
 type Record struct {
 	Conversation *ConversationRecord `json:"conversation,omitempty"`
-	Entry        *Entry              `json:"entry,omitempty"`
-	Receipt      *Receipt            `json:"receipt,omitempty"`
+	Entry        *continuo.Entry     `json:"entry,omitempty"`
+	Receipt      *continuo.Receipt   `json:"receipt,omitempty"`
 	Turn         *TurnRecord         `json:"turn,omitempty"`
 	// Damaged says that an entry's stored form does not match its checksum. PutRecords keeps the mark, so that a copy
 	// does not make a damaged entry look valid.
@@ -53,15 +54,15 @@ type Record struct {
 
 // ConversationRecord is a conversation in its stored form.
 type ConversationRecord struct {
-	Conversation // its JSON includes the Lineage
+	continuo.Conversation // its JSON includes the Lineage
 	// Deleted says that a person deleted the conversation, and that forks still inherit its entries up to LastSeq.
 	Deleted bool
 }
 
 type conversationRecordJSON struct {
-	Conversation
-	Lineage []Segment `json:"lineage,omitempty"`
-	Deleted bool      `json:"deleted,omitempty"`
+	continuo.Conversation
+	Lineage []continuo.Segment `json:"lineage,omitempty"`
+	Deleted bool               `json:"deleted,omitempty"`
 }
 
 // MarshalJSON writes the conversation's fields, its lineage, and whether it is deleted.
@@ -82,9 +83,9 @@ func (r *ConversationRecord) UnmarshalJSON(data []byte) error {
 
 // TurnRecord is a turn, void or not, with its signals and events.
 type TurnRecord struct {
-	Turn
-	Signals []TurnSignal `json:"signals,omitempty"`
-	Events  []TurnEvent  `json:"events,omitempty"`
+	continuo.Turn
+	Signals []continuo.TurnSignal `json:"signals,omitempty"`
+	Events  []continuo.TurnEvent  `json:"events,omitempty"`
 }
 
 // RecordPlace is the position of a record: the conversation first, then entries by seq, receipts by key, and turns by

@@ -1,10 +1,12 @@
-package continuo
+package auth
 
 import (
 	"context"
 	"fmt"
 	"regexp"
 	"time"
+
+	continuo "github.com/continuo-log/continuo"
 )
 
 // Project is the unit of isolation: conversations, files and keys belong to one.
@@ -20,11 +22,11 @@ func CheckProject(id string) error {
 	if projectID.MatchString(id) {
 		return nil
 	}
-	return fmt.Errorf("project %.80q: %w: use 1 to 64 letters, digits and . _ -, beginning with a letter or digit", id, ErrInvalid)
+	return fmt.Errorf("project %.80q: %w: use 1 to 64 letters, digits and . _ -, beginning with a letter or digit", id, continuo.ErrInvalid)
 }
 
-// APIKey is a client's credential for one project. The store has only a hash of its secret.
-type APIKey struct {
+// Key is a client's credential for one project. The store has only a hash of its secret.
+type Key struct {
 	ID        string `json:"id"`
 	ProjectID string `json:"project_id"`
 	// UserID restricts the key to the conversations of one user; empty: all of the project.
@@ -39,7 +41,7 @@ type APIKey struct {
 }
 
 // Usable reports whether the key is valid at a time: neither revoked nor expired.
-func (k *APIKey) Usable(now time.Time) bool {
+func (k *Key) Usable(now time.Time) bool {
 	return k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt))
 }
 
@@ -50,11 +52,11 @@ type KeyStore interface {
 	// Projects lists all projects by id.
 	Projects(ctx context.Context) ([]Project, error)
 	// CreateKey adds a key; ErrExists when the id is taken.
-	CreateKey(ctx context.Context, key APIKey) error
+	CreateKey(ctx context.Context, key Key) error
 	// Key finds a key by id, revoked or not; ErrNotFound.
-	Key(ctx context.Context, id string) (APIKey, error)
+	Key(ctx context.Context, id string) (Key, error)
 	// Keys lists the keys of a project, or of all projects with "", by project and then the oldest first.
-	Keys(ctx context.Context, projectID string) ([]APIKey, error)
+	Keys(ctx context.Context, projectID string) ([]Key, error)
 	// RevokeKey revokes a key and returns it; a key that is revoked already does not change. ErrNotFound.
-	RevokeKey(ctx context.Context, id string, at time.Time) (APIKey, error)
+	RevokeKey(ctx context.Context, id string, at time.Time) (Key, error)
 }

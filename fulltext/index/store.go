@@ -1,19 +1,24 @@
-package continuo
+package index
 
-import "context"
+import (
+	"context"
 
-// IndexStore is a full-text index of entries. It finds the positions of terms; package fulltext splits texts into terms
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext"
+)
+
+// Store is a full-text index of entries. It finds the positions of terms; package fulltext splits texts into terms
 // and checks candidate entries again. The index lags behind the log: a search first has the missing entries indexed.
-type IndexStore interface {
+type Store interface {
 	// Unindexed lists conversations whose newest entries or current title are not indexed.
 	Unindexed(ctx context.Context, query UnindexedQuery) ([]Unindexed, error)
-	// Index adds to the index of a conversation. It fails with a *ConflictError when the index is not at After, because
-	// another process indexed first, and with ErrNotFound when the conversation is gone.
-	Index(ctx context.Context, batch IndexBatch) error
+	// Index adds to the index of a conversation. It fails with a *continuo.ConflictError when the index is not at After, because
+	// another process indexed first, and with continuo.ErrNotFound when the conversation is gone.
+	Index(ctx context.Context, batch Batch) error
 	// Places finds documents that have all terms of a query, the newest first. Documents of archived and deleted
 	// conversations are not found.
 	Places(ctx context.Context, query PlaceQuery) ([]Place, error)
-	// ForgetIndex empties the index of a conversation so that it is rebuilt; ErrNotFound.
+	// ForgetIndex empties the index of a conversation so that it is rebuilt; continuo.ErrNotFound.
 	ForgetIndex(ctx context.Context, conversationID string) error
 }
 
@@ -25,13 +30,13 @@ type UnindexedQuery struct {
 
 // Unindexed is the indexing progress of a conversation.
 type Unindexed struct {
-	Conversation Conversation
+	Conversation continuo.Conversation
 	Indexed      int64 // the newest of the conversation's own entries that is indexed; not below ForkSeq
 	Title        bool  // the current title is indexed
 }
 
-// IndexBatch adds documents for the entries above After up to Through.
-type IndexBatch struct {
+// Batch adds documents for the entries above After up to Through.
+type Batch struct {
 	ConversationID string
 	After, Through int64
 	// Title is the title that the document with Seq 0 indexes; it replaces the previous one. Nil leaves the title's
@@ -47,21 +52,18 @@ type Document struct {
 	Terms []string
 }
 
-// IndexTerm is a term that a document must have; with Prefix, any term with that prefix.
-type IndexTerm struct {
-	Text   string
-	Prefix bool
-}
+// Term is a term that a document must have; with Prefix, any term with that prefix.
+type Term = fulltext.IndexTerm
 
 // PlaceQuery selects hits in a project, or in one conversation's own entries From to To (0: no limit).
 type PlaceQuery struct {
 	ProjectID      string
 	ConversationID string // "": all of the project
-	// UserID and Labels filter the project's conversations; see ConversationQuery.
+	// UserID and Labels filter the project's conversations; see [continuo.ConversationQuery].
 	UserID   string
 	Labels   map[string]string
 	From, To int64
-	Terms    []IndexTerm // at least one; a hit has all of them
+	Terms    []Term // at least one; a hit has all of them
 	// Before continues after the last hit of the previous page; zero for the first page.
 	Before Place
 	Limit  int // at least 1
