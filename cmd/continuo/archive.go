@@ -25,8 +25,8 @@ Examples:
 }
 
 // Run archives the named conversations one by one.
-func (c *archiveCommand) Run(ctx context.Context, a *app) error {
-	return a.eachOf(ctx, c.Conversations, c.JSON, func(w *services, conversation continuo.Conversation) (continuo.Conversation, string, error) {
+func (c *archiveCommand) Run(ctx context.Context, a *app, w *services) error {
+	return a.eachOf(ctx, w, c.Conversations, c.JSON, func(conversation continuo.Conversation) (continuo.Conversation, string, error) {
 		archived, err := w.archivist().Archive(ctx, conversation.ID)
 		return archived, "archived", err
 	})
@@ -47,8 +47,8 @@ Examples:
 }
 
 // Run restores the named conversations one by one.
-func (c *restoreCommand) Run(ctx context.Context, a *app) error {
-	return a.eachOf(ctx, c.Conversations, c.JSON, func(w *services, conversation continuo.Conversation) (continuo.Conversation, string, error) {
+func (c *restoreCommand) Run(ctx context.Context, a *app, w *services) error {
+	return a.eachOf(ctx, w, c.Conversations, c.JSON, func(conversation continuo.Conversation) (continuo.Conversation, string, error) {
 		if conversation.ArchivedAt.IsZero() {
 			return conversation, "not archived:", nil
 		}
@@ -63,18 +63,13 @@ func (w *services) archivist() upkeep.Archivist {
 }
 
 // eachOf finds all named conversations, then calls a function for each and prints its result.
-func (a *app) eachOf(ctx context.Context, names []string, asJSON bool, do func(*services, continuo.Conversation) (continuo.Conversation, string, error)) error {
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+func (a *app) eachOf(ctx context.Context, w *services, names []string, asJSON bool, do func(continuo.Conversation) (continuo.Conversation, string, error)) error {
 	found, err := w.findAll(ctx, names)
 	if err != nil {
 		return err
 	}
 	for i, conversation := range found {
-		done, word, err := do(w, conversation)
+		done, word, err := do(conversation)
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ type cli struct {
 	Licenses      licensesCommand      `cmd:"" help:"Print the licences of the modules that this program contains."`
 	Version       versionCommand       `cmd:"" help:"Print the version."`
 	Completion    completionCommand    `cmd:"" help:"Write a completion script for a shell."`
-	Names         namesCommand         `cmd:"" hidden:"" help:"Write names for completion scripts."`
+	Complete      completeCommand      `cmd:"" hidden:"" help:"Write completions for the scripts."`
 }
 
 // globals are the flags that every command has.
@@ -80,8 +80,31 @@ func run(ctx context.Context, c *console, args, env []string) error {
 	if err != nil {
 		return &usageError{explain(err)}
 	}
+	return execute(ctx, parsed, &app{console: c, env: env, globals: &grammar.globals, parser: parser})
+}
+
+// execute runs the command that was parsed. The services are built if the command asks for them; its method check, if
+// it has one, is called before.
+func execute(ctx context.Context, parsed *kong.Context, a *app) error {
+	if command, ok := parsed.Selected().Target.Addr().Interface().(interface{ check() error }); ok {
+		if err := command.check(); err != nil {
+			return err
+		}
+	}
 	parsed.BindTo(ctx, (*context.Context)(nil))
-	return parsed.Run(&app{console: c, env: env, globals: &grammar.globals, parser: parser})
+	closeServices := func() {}
+	defer func() { closeServices() }()
+	err := parsed.BindSingletonProvider(func() (*services, error) {
+		w, err := a.wire(ctx)
+		if err == nil {
+			closeServices = w.Close
+		}
+		return w, err
+	})
+	if err != nil {
+		return fmt.Errorf("prepare the command: %w", err)
+	}
+	return parsed.Run(a)
 }
 
 func newParser(grammar *cli, c *console) (*kong.Kong, error) {

@@ -1,16 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 type completionCommand struct {
@@ -29,296 +28,242 @@ Examples:
 
 // Run writes the script.
 func (c *completionCommand) Run(a *app) error {
-	commands := completions(a.parser.Model.Node, "")
-	switch c.Shell {
-	case "bash":
-		writeBash(a.out, commands)
-	case "zsh":
-		writeZsh(a.out, commands)
-	default:
-		writeFish(a.out, commands)
-	}
+	a.text(completionScripts[c.Shell])
 	return nil
 }
 
-// namesCommand writes names for completion scripts, one per line; the scripts call it while a person types.
-type namesCommand struct {
-	Of string `arg:"" enum:"agents,workflows,runs,tasks,deployed,crews,roles"`
+// completionScripts call continuo complete with the words of the line up to the cursor. :files stands for the files that
+// begin with the last one.
+var completionScripts = map[string]string{
+	"bash": `# Completion of continuo for bash. Load it with: source <(continuo completion bash)
+_continuo() {
+  local line IFS=$'\n'
+  COMPREPLY=()
+  for line in $(continuo complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null); do
+    case "$line" in
+      :files) COMPREPLY+=($(compgen -f -- "${COMP_WORDS[COMP_CWORD]}")) ;;
+      *) COMPREPLY+=("${line%%$'\t'*}") ;;
+    esac
+  done
+}
+complete -F _continuo continuo
+`,
+	"zsh": `#compdef continuo
+# Completion of continuo for zsh. Put it into a folder of fpath as _continuo.
+_continuo() {
+  local line
+  local -a list
+  for line in "${(@f)$(continuo complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
+    case "$line" in
+      :files) _files ;;
+      *$'\t'*) list+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}") ;;
+      ?*) list+=("${line//:/\\:}") ;;
+    esac
+  done
+  _describe -V continuo list
+}
+if [ "$funcstack[1]" = _continuo ]; then _continuo "$@"; else compdef _continuo continuo; fi
+`,
+	"fish": `# Completion of continuo for fish. Put it into ~/.config/fish/completions/continuo.fish.
+function __continuo_complete
+  set -l words (commandline -opc) (commandline -ct)
+  for line in (continuo complete -- $words[2..-1] 2>/dev/null)
+    if test "$line" = :files
+      __fish_complete_path (commandline -ct)
+    else
+      echo $line
+    end
+  end
+end
+complete -c continuo -f -a '(__continuo_complete)'
+`,
 }
 
-// Run writes the names.
-func (n *namesCommand) Run(ctx context.Context, a *app) error {
-	switch n.Of {
-	case "workflows":
-		return a.workflowNames()
-	case "runs":
-		return a.runNames(ctx)
-	case "tasks":
-		return a.taskNames(ctx)
-	case "deployed":
-		return a.deployedNames(ctx)
-	case "crews":
-		return a.crewNames()
-	case "roles":
-		return a.roleNames()
+// completeCommand writes what can follow in a command line: a word and its meaning per line, with a tab between them.
+type completeCommand struct {
+	Words []string `arg:"" passthrough:"" help:"The words behind the program's name; the last one is being typed."`
+}
+
+// Run writes the completions.
+func (c *completeCommand) Run(ctx context.Context, a *app) error {
+	words := c.Words
+	if len(words) > 0 && words[0] == "--" {
+		words = words[1:]
 	}
-	settings, err := a.loadSettings()
-	if err != nil {
-		return err
+	if len(words) == 0 {
+		words = []string{""}
 	}
-	for _, id := range agentIDs(settings) {
-		a.print("%s", id)
+	current := words[len(words)-1]
+	node, flag := commandOf(a.parser.Model.Node, words[:len(words)-1])
+	if name, value, ok := strings.Cut(current, "="); ok && flag == nil { // zsh and fish do not split --flag=value
+		if flag = flagOf(node, name); flag != nil {
+			return a.complete(ctx, name+"=", value, completionsOfFlag(flag))
+		}
 	}
-	return nil
+	if flag != nil {
+		return a.complete(ctx, "", strings.TrimPrefix(current, "="), completionsOfFlag(flag))
+	}
+	return a.complete(ctx, "", current, completionsOf(node))
 }
 
-// namesOf returns which names are the values of a flag or an argument, by its placeholder in the help.
-func namesOf(placeholder string) string {
-	return map[string]string{
-		"AGENT": "agents", "WORKFLOW": "workflows", "RUN": "runs", "TASK": "tasks", "AGENT-ID": "deployed", "CREW": "crews", "ROLE": "roles",
-	}[placeholder]
+// commandOf returns the command that words name, and the flag before the cursor that lacks its value.
+func commandOf(node *kong.Node, words []string) (*kong.Node, *kong.Flag) {
+	var flag *kong.Flag
+	for _, word := range words {
+		switch {
+		case flag != nil && word != "=": // bash splits --flag=value
+			flag = nil
+		case strings.HasPrefix(word, "-"):
+			if found := flagOf(node, word); found != nil && takesValue(found) {
+				flag = found
+			}
+		default:
+			for _, child := range node.Children {
+				if child.Name == word {
+					node = child
+					break
+				}
+			}
+		}
+	}
+	return node, flag
 }
 
-// asked is the command that a shell runs for names.
-func asked(names string) string { return "$(continuo names " + names + " 2>/dev/null)" }
-
-// completionOf is the completions of one command.
-type completionOf struct {
-	path  string // "" for the program itself, else the command's words: "conversations list"
-	words []completionWord
-	flags []completionFlag
-	files bool   // its arguments are files
-	names string // its arguments are these names
-}
-
-type completionWord struct{ name, help string }
-
-type completionFlag struct {
-	completionWord        // the name without its dashes
-	takesValue     bool   // the next word is its value
-	values         string // its allowed values separated by spaces, "" if unknown
-	names          string // its values are these names
-	files          bool   // its value is a file
-}
-
-// completions lists a command and all its subcommands.
-func completions(node *kong.Node, path string) []completionOf {
-	own := completionOf{path: path}
+func flagOf(node *kong.Node, word string) *kong.Flag {
 	for _, group := range node.AllFlags(true) {
 		for _, flag := range group {
-			own.flags = append(own.flags, completionFlag{
-				completionWord: completionWord{flag.Name, flag.Help},
-				takesValue:     !flag.IsBool() && flag.Name != "help" && flag.Name != "version",
-				values:         strings.Join(valuesOf(flag), " "),
-				names:          namesOf(flag.PlaceHolder),
-				files:          slices.Contains([]string{"FILE", "PATH", "WHERE"}, flag.PlaceHolder),
-			})
+			if word == "--"+flag.Name || flag.Short != 0 && word == "-"+string(flag.Short) {
+				return flag
+			}
+		}
+	}
+	return nil
+}
+
+func takesValue(flag *kong.Flag) bool {
+	return !flag.IsBool() && flag.Name != "help" && flag.Name != "version"
+}
+
+// completion is a word that can follow, with its meaning, or the names or files that can.
+type completion struct {
+	word, help string
+	names      string
+	files      bool
+}
+
+// completionsOf lists what can follow a command: its commands, the values of its arguments, and flags.
+func completionsOf(node *kong.Node) (all []completion) {
+	for _, child := range node.Children {
+		if !child.Hidden {
+			all = append(all, completion{word: child.Name, help: child.Help})
 		}
 	}
 	for _, argument := range node.Positional {
-		own.files = own.files || argument.Name == "file"
-		own.names = cmp.Or(own.names, namesOf(strings.ToUpper(argument.Name)))
-		for _, value := range enumOf(argument) {
-			own.words = append(own.words, completionWord{value, ""})
-		}
+		all = append(all, completion{names: strings.ToUpper(argument.Name), files: argument.Name == "file"})
+		all = append(all, completionsOfEnum(argument)...)
 	}
-	all := []completionOf{own}
-	for _, child := range node.Children {
-		if child.Hidden {
-			continue
+	for _, group := range node.AllFlags(true) {
+		for _, flag := range group {
+			all = append(all, completion{word: "--" + flag.Name, help: flag.Help})
 		}
-		all[0].words = append(all[0].words, completionWord{child.Name, child.Help})
-		all = append(all, completions(child, strings.TrimSpace(path+" "+child.Name))...)
 	}
 	return all
 }
 
-// valuesOf lists the known values of a flag. A view can also be that of a role, which only a crew defines.
-func valuesOf(flag *kong.Flag) []string {
-	if flag.PlaceHolder == "VIEW" {
-		return engine.ViewNames()
+// completionsOfFlag lists the values of a flag.
+func completionsOfFlag(flag *kong.Flag) (all []completion) {
+	if flag.PlaceHolder == "VIEW" { // also that of a role, which only a crew defines
+		for _, name := range engine.ViewNames() {
+			all = append(all, completion{word: name})
+		}
+		return all
 	}
-	return enumOf(flag.Value)
+	files := slices.Contains([]string{"FILE", "PATH", "WHERE"}, flag.PlaceHolder)
+	return append(completionsOfEnum(flag.Value), completion{names: flag.PlaceHolder, files: files})
 }
 
-func enumOf(value *kong.Value) []string {
+func completionsOfEnum(value *kong.Value) (all []completion) {
 	if value.Enum == "" {
 		return nil
 	}
-	return value.EnumSlice()
-}
-
-// quote quotes any text as a word of a POSIX shell.
-func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
-
-// writePathCases writes the cases with which a shell function maps the words of a line to commands.
-func writePathCases(w io.Writer, commands []completionOf) {
-	for _, command := range commands[1:] {
-		parent, name := "", command.path
-		if at := strings.LastIndexByte(command.path, ' '); at >= 0 {
-			parent, name = command.path[:at], command.path[at+1:]
-		}
-		fmt.Fprintf(w, "      %s) command=%s ;;\n", quote(parent+":"+name), quote(command.path))
+	for _, one := range value.EnumSlice() {
+		all = append(all, completion{word: one})
 	}
+	return all
 }
 
-// valueFlags returns the flags that take a value, by the path of their command.
-func valueFlags(commands []completionOf) map[string][]completionFlag {
-	byPath := map[string][]completionFlag{}
-	for _, command := range commands {
-		for _, flag := range command.flags {
-			if flag.takesValue {
-				byPath[command.path] = append(byPath[command.path], flag)
+// complete writes the completions of a word; prefix is the part of it before its value.
+func (a *app) complete(ctx context.Context, prefix, word string, all []completion) error {
+	for _, one := range all {
+		if one.files {
+			a.print(":files")
+		}
+		for _, name := range append(a.namesOf(ctx, one.names), one.word) {
+			if name != "" && strings.HasPrefix(name, word) {
+				a.print("%s", strings.TrimSpace(prefix+name+"\t"+term.OneLine(one.help, 200)))
 			}
 		}
 	}
-	return byPath
+	return nil
 }
 
-func writeBash(w io.Writer, commands []completionOf) {
-	fmt.Fprint(w, `# Completion of continuo for bash. Load it with: source <(continuo completion bash)
-_continuo() {
-  local current="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}" command="" word
-  COMPREPLY=()
-  for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$command:$word" in
-`)
-	writePathCases(w, commands)
-	fmt.Fprint(w, "    esac\n  done\n  case \"$command:$before\" in\n")
-	values := valueFlags(commands)
-	for _, command := range commands {
-		for _, flag := range values[command.path] {
-			reply := "return"
-			if flag.files {
-				reply = `COMPREPLY=($(compgen -f -- "$current")); return`
-			} else if flag.values != "" {
-				reply = fmt.Sprintf(`COMPREPLY=($(compgen -W %s -- "$current")); return`, quote(flag.values))
-			} else if flag.names != "" {
-				reply = fmt.Sprintf(`COMPREPLY=($(compgen -W "%s" -- "$current")); return`, asked(flag.names))
+// namesOf lists the names that a placeholder in the help stands for; what cannot be read has none.
+func (a *app) namesOf(ctx context.Context, placeholder string) (names []string) {
+	const most = 50
+	settings, err := a.loadSettings()
+	if err != nil || placeholder == "" {
+		return nil
+	}
+	switch placeholder {
+	case "AGENT":
+		return agentIDs(settings)
+	case "WORKFLOW":
+		found, _ := newWorkflowFolder(settings).Workflows()
+		for _, one := range found {
+			names = append(names, one.ID)
+		}
+	case "CREW", "ROLE":
+		found, _ := newCrewFolder(settings).Crews()
+		for _, one := range found {
+			if placeholder == "CREW" {
+				names = append(names, one.ID)
+				continue
 			}
-			fmt.Fprintf(w, "    %s) %s ;;\n", quote(command.path+":--"+flag.name), reply)
-		}
-	}
-	fmt.Fprint(w, "  esac\n  case \"$command\" in\n")
-	for _, command := range commands {
-		words := []string{}
-		for _, word := range command.words {
-			words = append(words, word.name)
-		}
-		for _, flag := range command.flags {
-			words = append(words, "--"+flag.name)
-		}
-		files := ""
-		if command.files {
-			files = ` $(compgen -f -- "$current")`
-		}
-		if command.names != "" {
-			files += fmt.Sprintf(` $(compgen -W "%s" -- "$current")`, asked(command.names))
-		}
-		fmt.Fprintf(w, "    %s) COMPREPLY=($(compgen -W %s -- \"$current\")%s) ;;\n", quote(command.path), quote(strings.Join(words, " ")), files)
-	}
-	fmt.Fprint(w, "  esac\n}\ncomplete -F _continuo continuo\n")
-}
-
-func writeZsh(w io.Writer, commands []completionOf) {
-	fmt.Fprint(w, `#compdef continuo
-# Completion of continuo for zsh. Put it into a folder of fpath as _continuo.
-_continuo() {
-  local command="" word before="${words[CURRENT-1]}"
-  local -a list
-  for word in "${(@)words[2,CURRENT-1]}"; do
-    case "$command:$word" in
-`)
-	writePathCases(w, commands)
-	fmt.Fprint(w, "    esac\n  done\n  case \"$command:$before\" in\n")
-	values := valueFlags(commands)
-	for _, command := range commands {
-		for _, flag := range values[command.path] {
-			reply := "return"
-			if flag.files {
-				reply = "_files; return"
-			} else if flag.values != "" {
-				reply = fmt.Sprintf("compadd -- %s; return", flag.values)
-			} else if flag.names != "" {
-				reply = fmt.Sprintf(`compadd -- ${(f)"%s"}; return`, asked(flag.names))
+			for _, role := range one.Roles {
+				if !slices.Contains(names, role.Name) {
+					names = append(names, role.Name)
+				}
 			}
-			fmt.Fprintf(w, "    %s) %s ;;\n", quote(command.path+":--"+flag.name), reply)
 		}
+	case "RUN", "TASK", "AGENT-ID":
+		w, err := a.wire(ctx)
+		if err != nil {
+			return nil
+		}
+		defer w.Close()
+		return w.newestNames(ctx, placeholder, most)
 	}
-	fmt.Fprint(w, "  esac\n  case \"$command\" in\n")
-	for _, command := range commands {
-		fmt.Fprintf(w, "    %s) list=(\n", quote(command.path))
-		for _, word := range command.words {
-			fmt.Fprintf(w, "      %s\n", quote(describe(word)))
-		}
-		for _, flag := range command.flags {
-			fmt.Fprintf(w, "      %s\n", quote(describe(completionWord{"--" + flag.name, flag.help})))
-		}
-		files := ""
-		if command.files {
-			files = "_files; "
-		}
-		if command.names != "" {
-			files += fmt.Sprintf(`list+=(${(f)"%s"}); `, asked(command.names))
-		}
-		fmt.Fprintf(w, "    ); %s_describe -V continuo list ;;\n", files)
-	}
-	fmt.Fprint(w, "  esac\n}\nif [ \"$funcstack[1]\" = _continuo ]; then _continuo \"$@\"; else compdef _continuo continuo; fi\n")
+	return names
 }
 
-// describe formats a word with its meaning for zsh's _describe.
-func describe(word completionWord) string {
-	name := strings.ReplaceAll(word.name, ":", `\:`)
-	if word.help == "" {
-		return name
-	}
-	return name + ":" + word.help
-}
-
-func writeFish(w io.Writer, commands []completionOf) {
-	fmt.Fprint(w, `# Completion of continuo for fish. Put it into ~/.config/fish/completions/continuo.fish.
-function __continuo_at
-  set -l command ''
-  for word in (commandline -opc)[2..-1]
-    switch "$command:$word"
-`)
-	for _, command := range commands[1:] {
-		parent, name := "", command.path
-		if at := strings.LastIndexByte(command.path, ' '); at >= 0 {
-			parent, name = command.path[:at], command.path[at+1:]
+// newestNames lists the ids of the newest runs, tasks or agents.
+func (w *services) newestNames(ctx context.Context, placeholder string, most int) (names []string) {
+	switch placeholder {
+	case "RUN":
+		found, _, _ := w.runs(ctx, continuo.RunQuery{}, most)
+		for _, run := range found {
+			names = append(names, run.ID)
 		}
-		fmt.Fprintf(w, "      case %s\n        set command %s\n", fishQuote(parent+":"+name), fishQuote(command.path))
-	}
-	fmt.Fprint(w, "    end\n  end\n  test \"$command\" = \"$argv[1]\"\nend\ncomplete -c continuo -f\n")
-	for _, command := range commands {
-		at := fmt.Sprintf("complete -c continuo -n %s", fishQuote("__continuo_at "+fishQuote(command.path)))
-		if command.files {
-			fmt.Fprintf(w, "%s -F\n", at)
+	case "TASK":
+		found, _, _ := w.tasks(ctx, most, most, anyTask)
+		for _, status := range found {
+			names = append(names, status.ID)
 		}
-		if command.names != "" {
-			fmt.Fprintf(w, "%s -a %s\n", at, fishQuote("("+strings.Trim(asked(command.names), "$()")+")"))
-		}
-		for _, word := range command.words {
-			fmt.Fprintf(w, "%s -a %s -d %s\n", at, fishQuote(word.name), fishQuote(word.help))
-		}
-		for _, flag := range command.flags {
-			value := ""
-			switch {
-			case flag.files:
-				value = " -r -F"
-			case flag.values != "":
-				value = " -x -a " + fishQuote(flag.values)
-			case flag.names != "":
-				value = " -x -a " + fishQuote("("+strings.Trim(asked(flag.names), "$()")+")")
-			case flag.takesValue:
-				value = " -x"
-			}
-			fmt.Fprintf(w, "%s -l %s%s -d %s\n", at, flag.name, value, fishQuote(flag.help))
+	case "AGENT-ID":
+		found, _ := w.agents(ctx, func(engine.DeployedAgent) bool { return true })
+		for _, agent := range found {
+			names = append(names, agent.ID)
 		}
 	}
-}
-
-// fishQuote quotes any text as a word of fish.
-func fishQuote(text string) string {
-	return "'" + strings.ReplaceAll(strings.ReplaceAll(text, `\`, `\\`), "'", `\'`) + "'"
+	return names
 }

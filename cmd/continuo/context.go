@@ -52,12 +52,7 @@ Examples:
 }
 
 // Run shows the context or an earlier request.
-func (c *contextShowCommand) Run(ctx context.Context, a *app) error {
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+func (c *contextShowCommand) Run(ctx context.Context, a *app, w *services) error {
 	conversation, err := w.find(ctx, c.Conversation)
 	if err != nil {
 		return err

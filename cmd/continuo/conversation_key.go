@@ -23,16 +23,15 @@ Examples:
     continuo conversations key support-4412 --remove`
 }
 
-// Run shows or changes the key.
-func (k *keyCommand) Run(ctx context.Context, a *app) error {
+func (k *keyCommand) check() error {
 	if k.Remove && k.Key != "" {
 		return usage("--remove takes the key away: leave the new key out")
 	}
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+	return nil
+}
+
+// Run shows or changes the key.
+func (k *keyCommand) Run(ctx context.Context, a *app, w *services) error {
 	conversation, err := w.find(ctx, k.Conversation)
 	if err == nil && (k.Remove || k.Key != "") {
 		conversation, err = w.engine.Conversations.Change(ctx, w.scope(), conversation.ID, continuo.ConversationChange{Key: &k.Key})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -28,10 +29,9 @@ type conversationsCommand struct {
 
 type listCommand struct {
 	narrowing
-	Limit    int    `default:"30" help:"How many to list at most; 0 for all."`
+	listing
 	Archived bool   `help:"List those that are archived instead."`
 	Kind     string `default:"talk" enum:"talk,task,agent" help:"List conversations of people (talk), of tasks (task), or of agents that work on tasks (agent). Default: talk."`
-	JSON     bool   `help:"Write JSON: {data, has_more}."`
 }
 
 func (listCommand) Help() string {
@@ -46,20 +46,17 @@ Examples:
     continuo conversations list --limit 0 --json | jq -r '.data[].id'`
 }
 
+func (l *listCommand) check() error {
+	_, err := l.labels()
+	return cmp.Or(l.listing.check(), err)
+}
+
 // Run prints the list.
-func (l *listCommand) Run(ctx context.Context, a *app) error {
-	if l.Limit < 0 {
-		return usage("--limit %d: give 0 for all or a positive number", l.Limit)
-	}
+func (l *listCommand) Run(ctx context.Context, a *app, w *services) error {
 	labels, err := l.labels()
 	if err != nil {
 		return err
 	}
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
 	query := continuo.ConversationQuery{UserID: l.User, Labels: labels, Kind: continuo.Kind(l.Kind), Archived: l.Archived}
 	if l.Kind == "talk" {
 		query.Kind = continuo.KindTalk
@@ -68,18 +65,7 @@ func (l *listCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if l.JSON {
-		return a.json(map[string]any{"data": found, "has_more": more})
-	}
-	if len(found) == 0 {
-		l.noneWords(a, w.settings.Project)
-		return nil
-	}
-	a.printConversations(found, query)
-	if more {
-		a.note("There are more: --limit 0 lists all.")
-	}
-	return nil
+	return showList(a, l.listing, found, more, func() { l.noneWords(a, w.settings.Project) }, func() { a.printConversations(found, query) })
 }
 
 // noneWords says that no such conversations exist.
@@ -135,23 +121,17 @@ const listPage = 200
 // list returns the conversations of the project that match a query, most recently changed first, at most limit (0:
 // all), and whether there are more.
 func (w *services) list(ctx context.Context, limit int, query continuo.ConversationQuery) (found []continuo.Conversation, more bool, err error) {
-	found = []continuo.Conversation{}
 	query.ProjectID, query.Limit = w.settings.Project, listPage
-	for {
-		page, err := w.log.Conversations(ctx, query)
-		if err != nil {
-			return nil, false, fmt.Errorf("list conversations: %w", err)
+	found, more, err = pages(limit, listPage, func(last *continuo.Conversation) ([]continuo.Conversation, error) {
+		if last != nil {
+			query.Before = continuo.ConversationCursor{UpdatedAt: last.UpdatedAt, ID: last.ID}
 		}
-		found = append(found, page...)
-		if limit > 0 && len(found) > limit {
-			return found[:limit], true, nil
-		}
-		if len(page) < listPage {
-			return found, false, nil
-		}
-		last := page[len(page)-1]
-		query.Before = continuo.ConversationCursor{UpdatedAt: last.UpdatedAt, ID: last.ID}
+		return w.log.Conversations(ctx, query)
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("list conversations: %w", err)
 	}
+	return found, more, nil
 }
 
 // find finds the conversation that an argument names.
@@ -197,16 +177,15 @@ Examples:
     continuo conversations rename @1 "The one from this morning"`
 }
 
-// Run changes the title.
-func (r *renameCommand) Run(ctx context.Context, a *app) error {
+func (r *renameCommand) check() error {
 	if strings.TrimSpace(r.Title) == "" {
 		return usage("the new title is empty: give a text")
 	}
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+	return nil
+}
+
+// Run changes the title.
+func (r *renameCommand) Run(ctx context.Context, a *app, w *services) error {
 	conversation, err := w.find(ctx, r.Conversation)
 	if err != nil {
 		return err
@@ -214,11 +193,7 @@ func (r *renameCommand) Run(ctx context.Context, a *app) error {
 	if conversation, err = w.log.Update(ctx, conversation.ID, continuo.ConversationChange{Title: &r.Title}); err != nil {
 		return err
 	}
-	if r.JSON {
-		return a.json(conversation)
-	}
-	a.print("%s is now called %q", nameOf(conversation), conversation.Title)
-	return nil
+	return a.show(r.JSON, conversation, func() { a.print("%s is now called %q", nameOf(conversation), conversation.Title) })
 }
 
 type forkCommand struct {
@@ -239,12 +214,7 @@ Examples:
 }
 
 // Run makes the fork.
-func (f *forkCommand) Run(ctx context.Context, a *app) error {
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+func (f *forkCommand) Run(ctx context.Context, a *app, w *services) error {
 	if f.Key != "" {
 		if err := engine.CheckKey(f.Key); err != nil {
 			return err
@@ -258,12 +228,10 @@ func (f *forkCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if f.JSON {
-		return a.json(fork)
-	}
-	a.print("%s", fork.ID)
-	a.note("A fork of %s with its first %s. Go on with: continuo chat %s", nameOf(parent), term.Count(fork.ForkSeq, "entry"), nameOf(fork))
-	return nil
+	return a.show(f.JSON, fork, func() {
+		a.print("%s", fork.ID)
+		a.note("A fork of %s with its first %s. Go on with: continuo chat %s", nameOf(parent), term.Count(fork.ForkSeq, "entry"), nameOf(fork))
+	})
 }
 
 type deleteCommand struct {
@@ -281,12 +249,7 @@ Examples:
 }
 
 // Run deletes after asking.
-func (d *deleteCommand) Run(ctx context.Context, a *app) error {
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+func (d *deleteCommand) Run(ctx context.Context, a *app, w *services) error {
 	found, err := w.findAll(ctx, d.Conversations)
 	if err != nil {
 		return err

@@ -107,29 +107,6 @@ func shellWord(text string) string {
 	return quote(term.Clean(text))
 }
 
-// crewNames writes the ids of the crews, roleNames the names of all their roles.
-func (a *app) crewNames() error {
-	crews, err := a.crews()
-	for _, id := range crewIDs(crews) {
-		a.print("%s", id)
-	}
-	return err
-}
-
-func (a *app) roleNames() error {
-	crews, err := a.crews()
-	written := map[string]bool{}
-	for _, one := range crews {
-		for _, role := range one.Roles {
-			if !written[role.Name] {
-				a.print("%s", role.Name)
-			}
-			written[role.Name] = true
-		}
-	}
-	return err
-}
-
 // crews lists the valid crews; the errors of others are reported elsewhere. It opens no store.
 func (a *app) crews() ([]*crew.Crew, error) {
 	settings, err := a.loadSettings()

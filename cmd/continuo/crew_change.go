@@ -22,8 +22,8 @@ Examples:
 }
 
 // Run stops the cycle.
-func (s *crewStopCommand) Run(ctx context.Context, a *app) error {
-	return a.changeCrew(ctx, s.crewChoice, s.JSON, func(w *services, session engine.CrewSession) (*engine.CrewStatus, error) {
+func (s *crewStopCommand) Run(ctx context.Context, a *app, w *services) error {
+	return a.changeCrew(ctx, w, s.crewChoice, s.JSON, func(session engine.CrewSession) (*engine.CrewStatus, error) {
 		return w.engine.Crews.Stop(ctx, session, "a person stopped it")
 	}, func(status *engine.CrewStatus) {
 		a.print("The newest cycle of %s is %s: %s", status.Crew, status.State, term.OneLine(status.Reason, 300))
@@ -48,8 +48,8 @@ Examples:
 }
 
 // Run resets the crew.
-func (r *crewResetCommand) Run(ctx context.Context, a *app) error {
-	return a.changeCrew(ctx, r.crewChoice, r.JSON, func(w *services, session engine.CrewSession) (*engine.CrewStatus, error) {
+func (r *crewResetCommand) Run(ctx context.Context, a *app, w *services) error {
+	return a.changeCrew(ctx, w, r.crewChoice, r.JSON, func(session engine.CrewSession) (*engine.CrewStatus, error) {
 		return w.engine.Crews.Reset(ctx, session, "")
 	}, func(status *engine.CrewStatus) {
 		a.print("%s begins anew: its roles see nothing up to entry %s. All of it is kept.", status.Crew, term.Number(status.Since))
@@ -72,8 +72,8 @@ Examples:
 }
 
 // Run restores the crew.
-func (r *crewRestoreCommand) Run(ctx context.Context, a *app) error {
-	return a.changeCrew(ctx, r.crewChoice, r.JSON, func(w *services, session engine.CrewSession) (*engine.CrewStatus, error) {
+func (r *crewRestoreCommand) Run(ctx context.Context, a *app, w *services) error {
+	return a.changeCrew(ctx, w, r.crewChoice, r.JSON, func(session engine.CrewSession) (*engine.CrewStatus, error) {
 		return w.engine.Crews.Restore(ctx, session, "")
 	}, func(status *engine.CrewStatus) {
 		seen := "everything that was said"
@@ -88,23 +88,14 @@ func (r *crewRestoreCommand) Run(ctx context.Context, a *app) error {
 }
 
 // changeCrew finds a crew, changes its state, and prints the new state.
-func (a *app) changeCrew(ctx context.Context, choice crewChoice, asJSON bool, change func(*services, engine.CrewSession) (*engine.CrewStatus, error), tell func(*engine.CrewStatus)) error {
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+func (a *app) changeCrew(ctx context.Context, w *services, choice crewChoice, asJSON bool, change func(engine.CrewSession) (*engine.CrewStatus, error), tell func(*engine.CrewStatus)) error {
 	session, err := w.crewSession(ctx, choice, false)
 	if err != nil {
 		return err
 	}
-	status, err := change(w, session)
+	status, err := change(session)
 	if err != nil {
 		return w.explained(session, err)
 	}
-	if asJSON {
-		return a.json(status)
-	}
-	tell(status)
-	return nil
+	return a.show(asJSON, status, func() { tell(status) })
 }

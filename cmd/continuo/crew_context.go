@@ -74,15 +74,7 @@ func (c *crewContextCommand) check() error {
 }
 
 // Run shows what a role sees or saw.
-func (c *crewContextCommand) Run(ctx context.Context, a *app) error {
-	if err := c.check(); err != nil {
-		return err
-	}
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+func (c *crewContextCommand) Run(ctx context.Context, a *app, w *services) error {
 	look, err := a.crewLook(ctx, w, c.crewChoice)
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/continuo-log/continuo/engine"
-	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/term"
 )
 
@@ -24,7 +23,7 @@ type crewScreen interface {
 // newCrewScreen chooses how a cycle is shown. Own is the message that the person has just sent.
 func (t *crewTalk) newCrewScreen(status *engine.CrewStatus, own string) crewScreen {
 	if t.asJSON {
-		return &crewLines{app: t.app}
+		return &crewJSON{t.app}
 	}
 	s := &crewSpeech{crew: t, stream: &stream{talk: t.talk}, members: map[string]member{}, shown: map[int64]bool{}, own: own}
 	edge := &margin{out: t.out}
@@ -39,33 +38,17 @@ func (t *crewTalk) newCrewScreen(status *engine.CrewStatus, own string) crewScre
 	return s
 }
 
-// crewLines writes a JSON object per line: {type: entry, entry}, {type: status, status}, and at last {type: end, status}.
-type crewLines struct{ *app }
+// crewJSON writes lines of JSON.
+type crewJSON struct{ *app }
 
-func (l *crewLines) took(_ context.Context, progress engine.CrewProgress) error {
-	if progress.Entry != nil {
-		l.line(map[string]any{"type": "entry", "entry": progress.Entry})
-	}
-	if progress.Status != nil {
-		l.line(map[string]any{"type": "status", "status": progress.Status})
-	}
+func (j *crewJSON) took(_ context.Context, progress engine.CrewProgress) error {
+	jsonLines(j.app, progress.Entry, progress.Status)
 	return nil
 }
 
-func (l *crewLines) beat(time.Time) {}
+func (j *crewJSON) beat(time.Time) {}
 
-func (l *crewLines) end(status *engine.CrewStatus) {
-	l.line(map[string]any{"type": "end", "status": status})
-}
-
-func (l *crewLines) line(value any) {
-	data, err := rawjson.Marshal(value)
-	if err != nil {
-		l.note("%s write JSON: %s", l.notePaint.Yellow("note:"), err)
-		return
-	}
-	_, _ = l.out.Write(append(bytes.TrimSpace(data), '\n')) // the console keeps the error
-}
+func (j *crewJSON) end(status *engine.CrewStatus) { j.jsonLine("end", "status", status) }
 
 // indentBy is the indent of each line of a role's text, so that no line of it can be taken for a name.
 const indentBy = "  "

@@ -27,12 +27,7 @@ Examples:
 }
 
 // Run prints the status.
-func (s *crewStatusCommand) Run(ctx context.Context, a *app) error {
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+func (s *crewStatusCommand) Run(ctx context.Context, a *app, w *services) error {
 	session, err := w.crewSession(ctx, s.crewChoice, false)
 	if err != nil {
 		return err
@@ -41,14 +36,12 @@ func (s *crewStatusCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return w.explained(session, err)
 	}
-	if s.JSON {
-		return a.json(status)
-	}
-	a.printCrewStatus(status, w.newsOf(ctx, status))
-	if next := nextForCrew(status); next != "" {
-		a.note("%s", next)
-	}
-	return nil
+	return a.show(s.JSON, status, func() {
+		a.printCrewStatus(status, w.newsOf(ctx, status))
+		if next := nextForCrew(status); next != "" {
+			a.note("%s", next)
+		}
+	})
 }
 
 // newsOf looks up what each role would see now, by its name. A role for which that is unknown is left out.

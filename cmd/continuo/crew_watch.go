@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,7 +13,6 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/engine"
-	"github.com/continuo-log/continuo/internal/process"
 	"github.com/continuo-log/continuo/turn"
 )
 
@@ -72,22 +70,17 @@ func (t *crewTalk) watch(ctx context.Context, what crewWatched, begin func(conte
 	return w.follow(ctx, status)
 }
 
-// crewStep is a step of the cycle, or why there are no more.
-type crewStep struct {
-	progress engine.CrewProgress
-	err      error
-}
-
 // follow shows the cycle until there is nothing more to show here.
 func (w *crewWatch) follow(ctx context.Context, status *engine.CrewStatus) error {
 	followed, cancel := context.WithCancel(ctx)
-	steps, done := make(chan crewStep), make(chan struct{})
+	steps, wait := follow(followed, w.crews.Follow(followed, runOf(status), w.after))
+	done := make(chan struct{})
 	var under sync.WaitGroup
-	under.Go(func() { w.read(followed, status, steps) })
 	under.Go(func() { w.heed(ctx, done) })
 	defer func() {
 		cancel()
 		close(done)
+		wait()
 		under.Wait()
 		w.stops.Wait()
 	}()
@@ -112,19 +105,11 @@ func (w *crewWatch) follow(ctx context.Context, status *engine.CrewStatus) error
 	}
 }
 
-// read passes on the steps of the cycle until the last one.
-func (w *crewWatch) read(ctx context.Context, status *engine.CrewStatus, steps chan<- crewStep) {
-	defer close(steps)
-	run := continuo.Run{
+// runOf is the run of a crew's newest cycle.
+func runOf(status *engine.CrewStatus) continuo.Run {
+	return continuo.Run{
 		ID: status.RunID, ConversationID: status.ConversationID, ProjectID: status.ProjectID, WorkflowID: continuo.CrewWorkflow(status.Crew),
 		State: status.State, FirstSeq: status.FirstSeq, StartedAt: status.StartedAt, UpdatedAt: status.UpdatedAt,
-	}
-	for progress, err := range w.crews.Follow(ctx, run, w.after) {
-		select {
-		case steps <- crewStep{progress, err}:
-		case <-ctx.Done():
-			return
-		}
 	}
 }
 
@@ -166,14 +151,13 @@ func (w *crewWatch) isElsewhere(ctx context.Context) bool {
 	if err != nil || found.State != continuo.TurnRunning {
 		return false
 	}
-	owner, _, _ := strings.Cut(found.Owner, "#")
-	return owner != "" && owner != process.Self() && !process.Ended(owner)
+	return found.Owner != "" && !isOurs(found) && !ownerEnded(found)
 }
 
 // isOurs reports whether this process runs a turn.
 func (t *crewTalk) isOurs(ctx context.Context, turnID string) bool {
 	found, err := t.turns.Get(ctx, t.conversation, turnID)
-	return err == nil && strings.HasPrefix(found.Owner, process.Self())
+	return err == nil && isOurs(found)
 }
 
 // decide asks the person whether a call may run, and reports the answer to its turn. Ctrl-C at the question stops the

@@ -36,18 +36,17 @@ Examples:
     continuo export @1 --format source | jq .`
 }
 
-// Run writes the conversations.
-func (e *exportCommand) Run(ctx context.Context, a *app) error {
+func (e *exportCommand) check() error {
 	if e.All == (len(e.Conversations) > 0) {
 		return usage("name the conversations to export, or give --all")
 	}
+	return nil
+}
+
+// Run writes the conversations.
+func (e *exportCommand) Run(ctx context.Context, a *app, w *services) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
 	conversations, err := e.conversations(ctx, w)
 	if err != nil {
 		return err

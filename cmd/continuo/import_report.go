@@ -118,28 +118,26 @@ func (r *importReport) broken() int {
 func (r *importReport) write(a *app, command *importCommand) error {
 	total := r.total()
 	r.errors(a)
-	if command.JSON {
-		return a.json(r)
-	}
-	r.table(a, total)
-	if command.Repairs {
-		r.repairs(a)
-	} else if len(total.Repairs) > 0 {
-		a.note("%s; --repairs lists each: %s", term.Count(len(total.Repairs), "repair"), total.byRule())
-	}
-	if len(total.Keys) > 0 {
-		a.note("%s with a key that is not the source's id: %q has the key %s.", term.Count(len(total.Keys), "conversation"), term.OneLine(total.Keys[0].SourceID, 60), total.Keys[0].Key)
-	}
-	if len(total.Titles) > 0 {
-		a.note("%s there already with another title, which stays: %q, in the source %q.", term.Count(len(total.Titles), "conversation"), term.OneLine(total.Titles[0].Title, 60), term.OneLine(total.Titles[0].SourceTitle, 60))
-	}
-	switch {
-	case r.DryRun:
-		a.note("A dry run: nothing was added.")
-	case total.New == 0 && total.Existing > 0 && total.Extended == 0 && len(total.Errors) == 0:
-		a.note("Nothing was added: everything is there already.")
-	}
-	return nil
+	return a.show(command.JSON, r, func() {
+		r.table(a, total)
+		if command.Repairs {
+			r.repairs(a)
+		} else if len(total.Repairs) > 0 {
+			a.note("%s; --repairs lists each: %s", term.Count(len(total.Repairs), "repair"), total.byRule())
+		}
+		if len(total.Keys) > 0 {
+			a.note("%s with a key that is not the source's id: %q has the key %s.", term.Count(len(total.Keys), "conversation"), term.OneLine(total.Keys[0].SourceID, 60), total.Keys[0].Key)
+		}
+		if len(total.Titles) > 0 {
+			a.note("%s there already with another title, which stays: %q, in the source %q.", term.Count(len(total.Titles), "conversation"), term.OneLine(total.Titles[0].Title, 60), term.OneLine(total.Titles[0].SourceTitle, 60))
+		}
+		switch {
+		case r.DryRun:
+			a.note("A dry run: nothing was added.")
+		case total.New == 0 && total.Existing > 0 && total.Extended == 0 && len(total.Errors) == 0:
+			a.note("Nothing was added: everything is there already.")
+		}
+	})
 }
 
 // shownErrors is how many errors of one file are shown: a file of another format has one in each line.

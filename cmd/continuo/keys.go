@@ -70,12 +70,10 @@ func (c *createKeyCommand) Run(ctx context.Context, a *app) error {
 	if err := w.store.CreateKey(ctx, key); err != nil {
 		return fmt.Errorf("keep API key %s: %w", key.ID, err)
 	}
-	if c.JSON {
-		return a.json(map[string]any{"api_key": shown, "key": shownKey{key, stateOf(&key)}})
-	}
-	a.print("%s", shown)
-	a.explainKey(&key, newProject, len(before) == 0)
-	return nil
+	return a.show(c.JSON, map[string]any{"api_key": shown, "key": shownKey{key, stateOf(&key)}}, func() {
+		a.print("%s", shown)
+		a.explainKey(&key, newProject, len(before) == 0)
+	})
 }
 
 // needProject makes the project of the settings if it is new, and says so. The default one always exists.

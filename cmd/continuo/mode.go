@@ -27,12 +27,7 @@ Examples:
 }
 
 // Run shows or changes the mode.
-func (m *modeCommand) Run(ctx context.Context, a *app) error {
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+func (m *modeCommand) Run(ctx context.Context, a *app, w *services) error {
 	change, err := m.change(w.settings)
 	if err != nil {
 		return err
@@ -44,15 +39,13 @@ func (m *modeCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if m.JSON {
-		return a.json(conversation)
-	}
-	agent := "none"
-	if conversation.ActiveAgent != "" {
-		agent = term.OneLine(conversation.ActiveAgent, 60)
-	}
-	a.print("%s is in mode %s, agent %s", nameOf(conversation), conversation.ActiveMode, agent)
-	return nil
+	return a.show(m.JSON, conversation, func() {
+		agent := "none"
+		if conversation.ActiveAgent != "" {
+			agent = term.OneLine(conversation.ActiveAgent, 60)
+		}
+		a.print("%s is in mode %s, agent %s", nameOf(conversation), conversation.ActiveMode, agent)
+	})
 }
 
 // change is the change that the command requests.

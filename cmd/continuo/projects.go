@@ -47,19 +47,17 @@ func (l *listProjectsCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if l.JSON {
-		return a.json(map[string]any{"data": projects})
-	}
-	t := a.table("project", "created", ">keys")
-	for _, project := range projects {
-		created := ""
-		if !project.CreatedAt.IsZero() {
-			created = term.Time(project.CreatedAt)
+	return a.show(l.JSON, map[string]any{"data": projects}, func() {
+		t := a.table("project", "created", ">keys")
+		for _, project := range projects {
+			created := ""
+			if !project.CreatedAt.IsZero() {
+				created = term.Time(project.CreatedAt)
+			}
+			t.Add(a.paint.Cyan(term.OneLine(project.ID, 64)), created, term.Number(project.Keys))
 		}
-		t.Add(a.paint.Cyan(term.OneLine(project.ID, 64)), created, term.Number(project.Keys))
-	}
-	a.printTable(t, a.width)
-	return nil
+		a.printTable(t, a.width)
+	})
 }
 
 // projects lists all projects, in the order of their ids.

@@ -48,14 +48,9 @@ type prune struct {
 }
 
 // Run lists, or asks and prunes.
-func (c *pruneCommand) Run(ctx context.Context, a *app) error {
+func (c *pruneCommand) Run(ctx context.Context, a *app, w *services) error {
 	ctx, ignore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer ignore()
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
 	p := &prune{c, a, w, time.Now().Add(-time.Duration(c.OlderThan))}
 	if c.DryRun {
 		return p.list(ctx)

@@ -34,20 +34,20 @@ Examples:
 // maxReason bounds a reason, in characters.
 const maxReason = 500
 
+func (c *redactCommand) check() error {
+	if len([]rune(c.Reason)) > maxReason {
+		return usage("--reason: give at most %d characters", maxReason)
+	}
+	_, _, err := parseSeqs(c.Entries)
+	return err
+}
+
 // Run shows what would be removed, asks and redacts.
-func (c *redactCommand) Run(ctx context.Context, a *app) error {
+func (c *redactCommand) Run(ctx context.Context, a *app, w *services) error {
 	from, to, err := parseSeqs(c.Entries)
 	if err != nil {
 		return err
 	}
-	if len([]rune(c.Reason)) > maxReason {
-		return usage("--reason: give at most %d characters", maxReason)
-	}
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
 	conversation, err := w.find(ctx, c.Conversation)
 	if err != nil {
 		return err

@@ -33,23 +33,17 @@ const (
 
 // runs lists runs, the newest first, at most limit (0: all), and returns whether there are more.
 func (w *services) runs(ctx context.Context, query continuo.RunQuery, limit int) (found []continuo.Run, more bool, err error) {
-	found = []continuo.Run{}
 	query.ProjectID, query.Of, query.Limit = w.settings.Project, continuo.OfWorkflows, runPage
-	for {
-		page, err := w.engine.Runs.List(ctx, query)
-		if err != nil {
-			return nil, false, fmt.Errorf("list runs: %w", err)
+	found, more, err = pages(limit, runPage, func(last *continuo.Run) ([]continuo.Run, error) {
+		if last != nil {
+			query.Before = continuo.RunCursor{StartedAt: last.StartedAt, ID: last.ID}
 		}
-		found = append(found, page...)
-		if limit > 0 && len(found) > limit {
-			return found[:limit], true, nil
-		}
-		if len(page) < runPage {
-			return found, false, nil
-		}
-		last := page[len(page)-1]
-		query.Before = continuo.RunCursor{StartedAt: last.StartedAt, ID: last.ID}
+		return w.engine.Runs.List(ctx, query)
+	})
+	if err != nil {
+		return nil, false, fmt.Errorf("list runs: %w", err)
 	}
+	return found, more, nil
 }
 
 // runChoice selects a run if none is named.
@@ -145,21 +139,6 @@ func runUnderWay() runChoice {
 	return runChoice{can: can, none: "that is under way"}
 }
 
-// runNames writes the ids of the newest runs.
-func (a *app) runNames(ctx context.Context) error {
-	const most = 50
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	found, _, err := w.runs(ctx, continuo.RunQuery{}, most)
-	for _, run := range found {
-		a.print("%s", run.ID)
-	}
-	return err
-}
-
 type runShowCommand struct {
 	ID   string `arg:"" optional:"" name:"run" help:"Which one: id, the beginning of an id, or @1. Default: the newest."`
 	JSON bool   `help:"Write JSON, as GET /api/runs/ID does."`
@@ -176,12 +155,7 @@ Examples:
 }
 
 // Run prints the status.
-func (s *runShowCommand) Run(ctx context.Context, a *app) error {
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+func (s *runShowCommand) Run(ctx context.Context, a *app, w *services) error {
 	run, err := w.findRun(ctx, s.ID, newestRun())
 	if err != nil {
 		return err
@@ -190,9 +164,5 @@ func (s *runShowCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if s.JSON {
-		return a.json(status)
-	}
-	a.printRun(*status, w.edgesOf(ctx, run))
-	return nil
+	return a.show(s.JSON, status, func() { a.printRun(*status, w.edgesOf(ctx, run)) })
 }

@@ -10,7 +10,6 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
-	"github.com/continuo-log/continuo/internal/process"
 	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/workflow"
@@ -157,7 +156,7 @@ func (w *runWatch) takeCall(ctx context.Context, event turn.Event, conversationI
 		return w.decideCall(ctx, q, decided{yes: true})
 	case w.live != nil:
 		w.ask(q)
-	case strings.HasPrefix(found.Owner, process.Self()): // a turn that runs in another process may be decided there
+	case isOurs(found): // a turn that runs in another process may be decided there
 		if !w.isOpen(ctx, q) {
 			return nil
 		}

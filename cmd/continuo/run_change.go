@@ -140,8 +140,8 @@ Examples:
 }
 
 // Run stops the run.
-func (r *runStopCommand) Run(ctx context.Context, a *app) error {
-	return a.endRun(ctx, r.ID, runUnderWay(), r.JSON, func(w *services, run continuo.Run) (*engine.RunStatus, error) {
+func (r *runStopCommand) Run(ctx context.Context, a *app, w *services) error {
+	return a.endRun(ctx, w, r.ID, runUnderWay(), r.JSON, func(run continuo.Run) (*engine.RunStatus, error) {
 		return w.engine.Runs.Stop(ctx, run, "a person stopped it")
 	})
 }
@@ -161,33 +161,26 @@ Examples:
 }
 
 // Run cancels the run.
-func (r *runCancelCommand) Run(ctx context.Context, a *app) error {
-	return a.endRun(ctx, r.ID, unfinishedRun(false), r.JSON, func(w *services, run continuo.Run) (*engine.RunStatus, error) {
+func (r *runCancelCommand) Run(ctx context.Context, a *app, w *services) error {
+	return a.endRun(ctx, w, r.ID, unfinishedRun(false), r.JSON, func(run continuo.Run) (*engine.RunStatus, error) {
 		return w.engine.Runs.Cancel(ctx, run)
 	})
 }
 
 // endRun finds a run, ends it, and prints its state.
-func (a *app) endRun(ctx context.Context, name string, choice runChoice, asJSON bool, end func(*services, continuo.Run) (*engine.RunStatus, error)) error {
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+func (a *app) endRun(ctx context.Context, w *services, name string, choice runChoice, asJSON bool, end func(continuo.Run) (*engine.RunStatus, error)) error {
 	run, err := w.findRun(ctx, name, choice)
 	if err != nil {
 		return err
 	}
-	status, err := end(w, run)
+	status, err := end(run)
 	if err != nil {
 		return err
 	}
-	if asJSON {
-		return a.json(status)
-	}
-	a.print("%s is %s", status.ID, stateWords(status.State))
-	if next := nextCommand(*status, time.Now()); next != "" {
-		a.note("%s", next)
-	}
-	return nil
+	return a.show(asJSON, status, func() {
+		a.print("%s is %s", status.ID, stateWords(status.State))
+		if next := nextCommand(*status, time.Now()); next != "" {
+			a.note("%s", next)
+		}
+	})
 }

@@ -234,3 +234,6 @@ func exampleInput(field workflow.Field) string {
 	}
 	return field.Name + "=" + value
 }
+
+// quote quotes any text as a word of a POSIX shell.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

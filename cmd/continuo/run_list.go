@@ -16,8 +16,7 @@ type runListCommand struct {
 	State        *string `enum:"running,waiting,failed,stopped,finished,cancelled" help:"Only runs of this state: running, waiting, failed, stopped, finished or cancelled."`
 	Workflow     string  `placeholder:"WORKFLOW" help:"Only runs of this workflow."`
 	Conversation string  `placeholder:"CONV" help:"Only runs in this conversation: id, key or @1."`
-	Limit        int     `default:"30" help:"How many to list at most; 0 for all."`
-	JSON         bool    `help:"Write JSON: {data, has_more}."`
+	listing
 }
 
 func (runListCommand) Help() string {
@@ -31,15 +30,7 @@ Examples:
 }
 
 // Run prints the list.
-func (l *runListCommand) Run(ctx context.Context, a *app) error {
-	if l.Limit < 0 {
-		return usage("--limit %d: give 0 for all or a positive number", l.Limit)
-	}
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+func (l *runListCommand) Run(ctx context.Context, a *app, w *services) error {
 	query := continuo.RunQuery{WorkflowID: l.Workflow}
 	if l.State != nil {
 		query.State = continuo.RunState(*l.State)
@@ -52,24 +43,16 @@ func (l *runListCommand) Run(ctx context.Context, a *app) error {
 		query.ConversationID = conversation.ID
 	}
 	found, more, err := w.runs(ctx, query, l.Limit)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case l.JSON:
-		return a.json(map[string]any{"data": found, "has_more": more})
-	case len(found) == 0:
-		a.note("No such runs in project %s. Begin one with: continuo run start example", w.settings.Project)
-		return nil
 	}
 	listed, err := w.listedRuns(ctx, found)
 	if err != nil {
 		return err
 	}
-	a.printRuns(listed, query == continuo.RunQuery{})
-	if more {
-		a.note("There are more: --limit 0 lists all.")
-	}
-	return nil
+	return showList(a, l.listing, found, more, func() {
+		a.note("No such runs in project %s. Begin one with: continuo run start example", w.settings.Project)
+	}, func() { a.printRuns(listed, query == continuo.RunQuery{}) })
 }
 
 // listedRun is a run as the list shows it.

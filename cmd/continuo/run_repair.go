@@ -154,12 +154,10 @@ func (a *app) repairRun(ctx context.Context, w *services, run continuo.Run, flag
 	if err != nil {
 		return err
 	}
-	if flags.JSON {
-		return a.json(status)
-	}
-	a.print("%s is %s", status.ID, stateWords(status.State))
-	a.note("Go on with: continuo run resume %s", status.ID)
-	return nil
+	return a.show(flags.JSON, status, func() {
+		a.print("%s is %s", status.ID, stateWords(status.State))
+		a.note("Go on with: continuo run resume %s", status.ID)
+	})
 }
 
 // userName is the user's name, for the log.

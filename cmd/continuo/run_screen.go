@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
-	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/workflow"
 )
@@ -218,32 +216,18 @@ func eventWords(event *continuo.RunEvent, node workflow.NodeStatus) string {
 func (l *runLines) beat() {}
 func (l *runLines) end()  {}
 
-// runJSON writes a JSON object per line: {type: entry, entry}, {type: status, status}, and at last {type: end, status}.
+// runJSON writes lines of JSON.
 type runJSON struct {
 	*app
 	view *runView
 }
 
 func (j *runJSON) took(progress engine.RunProgress) {
-	if progress.Entry != nil {
-		j.line(map[string]any{"type": "entry", "entry": progress.Entry})
-	}
-	if progress.Status != nil {
-		j.line(map[string]any{"type": "status", "status": progress.Status})
-	}
+	jsonLines(j.app, progress.Entry, progress.Status)
 }
 
 func (j *runJSON) beat() {}
-func (j *runJSON) end()  { j.line(map[string]any{"type": "end", "status": j.view.status}) }
-
-func (j *runJSON) line(value any) {
-	data, err := rawjson.Marshal(value)
-	if err != nil {
-		j.note("%s write JSON: %s", j.notePaint.Yellow("note:"), err)
-		return
-	}
-	_, _ = j.out.Write(append(bytes.TrimSpace(data), '\n')) // the console keeps the error
-}
+func (j *runJSON) end()  { j.jsonLine("end", "status", j.view.status) }
 
 // printOutputs writes the outputs of a finished run: for a person, or as JSON for a program.
 func (a *app) printOutputs(outputs json.RawMessage) error {

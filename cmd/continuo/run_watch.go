@@ -14,7 +14,6 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
-	"github.com/continuo-log/continuo/internal/process"
 	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/workflow"
@@ -94,12 +93,6 @@ func (a *app) newRunWatch(e runService, conversation continuo.Conversation, view
 	return w
 }
 
-// progressed is a step of the run, or why there are no more.
-type progressed struct {
-	progress engine.RunProgress
-	err      error
-}
-
 // The interval at which the picture is drawn; every third time, the current question is checked as well.
 const (
 	pictureEvery = 100 * time.Millisecond
@@ -109,13 +102,10 @@ const (
 // follow shows the run until there is nothing more to show here.
 func (w *runWatch) follow(ctx context.Context, after int64) error {
 	followed, cancel := context.WithCancel(ctx)
-	steps := make(chan progressed)
-	var reading sync.WaitGroup
-	run := w.view.status.Run
-	reading.Go(func() { w.read(followed, run, after, steps) })
+	steps, wait := follow(followed, w.runs.Follow(followed, w.view.status.Run, after))
 	defer func() {
 		cancel()
-		reading.Wait()
+		wait()
 		w.stops.Wait()
 	}()
 	defer w.ownTerminal()()
@@ -146,19 +136,7 @@ func (w *runWatch) follow(ctx context.Context, after int64) error {
 	return err
 }
 
-// read passes on the steps of the run until the last one.
-func (w *runWatch) read(ctx context.Context, run continuo.Run, after int64, steps chan<- progressed) {
-	defer close(steps)
-	for progress, err := range w.runs.Follow(ctx, run, after) {
-		select {
-		case steps <- progressed{progress, err}:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-func (w *runWatch) take(ctx context.Context, step progressed) error {
+func (w *runWatch) take(ctx context.Context, step step[engine.RunProgress]) error {
 	if step.err != nil {
 		return step.err
 	}
@@ -201,11 +179,10 @@ func (w *runWatch) isElsewhere(ctx context.Context) bool {
 		return false
 	}
 	found, err := w.turns.Get(ctx, w.conversation, w.turnID)
-	if err != nil || found.Owner == "" || strings.HasPrefix(found.Owner, process.Self()) {
+	if err != nil || found.Owner == "" || isOurs(found) {
 		return false
 	}
-	owner, _, _ := strings.Cut(found.Owner, "#")
-	return found.State == continuo.TurnRunning || !process.Ended(owner)
+	return found.State == continuo.TurnRunning || !ownerEnded(found)
 }
 
 // stop stops the run; the stop is shown like every other event.

@@ -44,14 +44,9 @@ Examples:
 }
 
 // Run searches.
-func (s *searchCommand) Run(ctx context.Context, a *app) error {
+func (s *searchCommand) Run(ctx context.Context, a *app, w *services) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
 	request, scope, err := s.request(ctx, w)
 	if err != nil {
 		return err

@@ -31,16 +31,15 @@ Examples:
     continuo conversations show @1 --all --json | jq '.entries[] | select(.role == "tool")'`
 }
 
-// Run prints the conversation.
-func (s *showCommand) Run(ctx context.Context, a *app) error {
+func (s *showCommand) check() error {
 	if s.Entries < 0 {
 		return usage("--entries %d: give 0 for none or a positive number", s.Entries)
 	}
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+	return nil
+}
+
+// Run prints the conversation.
+func (s *showCommand) Run(ctx context.Context, a *app, w *services) error {
 	conversation, err := w.find(ctx, s.Conversation)
 	if err != nil {
 		return err

@@ -40,14 +40,9 @@ type checkReport struct {
 }
 
 // Run checks the store and prints the findings.
-func (c *storeCheckCommand) Run(ctx context.Context, a *app) error {
+func (c *storeCheckCommand) Run(ctx context.Context, a *app, w *services) error {
 	ctx, ignore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer ignore()
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
 	if err := c.mayMend(a, w.settings); err != nil {
 		return err
 	}

@@ -174,39 +174,9 @@ func isAtWork(agent engine.DeployedAgent) bool {
 	return left || agent.State == engine.TaskRunning || agent.State == engine.TaskBlocked
 }
 
-// taskNames writes the ids of the newest tasks.
-func (a *app) taskNames(ctx context.Context) error {
-	const most = 50
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	found, _, err := w.tasks(ctx, most, most, anyTask)
-	for _, status := range found {
-		a.print("%s", status.ID)
-	}
-	return err
-}
-
-// deployedNames writes the ids of the newest agents.
-func (a *app) deployedNames(ctx context.Context) error {
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	found, err := w.agents(ctx, func(engine.DeployedAgent) bool { return true })
-	for _, agent := range found {
-		a.print("%s", agent.ID)
-	}
-	return err
-}
-
 type taskListCommand struct {
 	Status *string `enum:"queued,running,blocked,completed,failed,killed,gone,redacted" help:"Only tasks with this status: queued, running, blocked, completed, failed, killed, gone or redacted."`
-	Limit  int     `default:"30" help:"How many to list at most; 0 for all."`
-	JSON   bool    `help:"Write JSON: {data, has_more}."`
+	listing
 }
 
 func (taskListCommand) Help() string {
@@ -220,30 +190,14 @@ Examples:
 }
 
 // Run prints the list.
-func (l *taskListCommand) Run(ctx context.Context, a *app) error {
-	if l.Limit < 0 {
-		return usage("--limit %d: give 0 for all or a positive number", l.Limit)
-	}
-	w, err := a.wire(ctx)
+func (l *taskListCommand) Run(ctx context.Context, a *app, w *services) error {
+	found, more, err := w.tasks(ctx, l.Limit, 0, func(status engine.TaskStatus) bool { return l.Status == nil || string(status.State) == *l.Status })
 	if err != nil {
 		return err
 	}
-	defer w.Close()
-	found, more, err := w.tasks(ctx, l.Limit, 0, func(status engine.TaskStatus) bool { return l.Status == nil || string(status.State) == *l.Status })
-	switch {
-	case err != nil:
-		return err
-	case l.JSON:
-		return a.json(map[string]any{"data": found, "has_more": more})
-	case len(found) == 0:
+	return showList(a, l.listing, found, more, func() {
 		a.note("No such tasks in project %s. Give one away with: continuo task create --description TEXT", w.settings.Project)
-		return nil
-	}
-	a.printTasks(found, l.Status == nil)
-	if more {
-		a.note("There are more: --limit 0 lists all.")
-	}
-	return nil
+	}, func() { a.printTasks(found, l.Status == nil) })
 }
 
 // wideList is how many columns a list with whole ids needs.

@@ -141,16 +141,15 @@ Examples:
     continuo task logs --json | jq -r .status`
 }
 
-// Run shows the output.
-func (l *taskLogsCommand) Run(ctx context.Context, a *app) error {
+func (l *taskLogsCommand) check() error {
 	if l.Follow && l.JSON {
 		return usage("--json needs all that there is: leave --follow out")
 	}
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+	return nil
+}
+
+// Run shows the output.
+func (l *taskLogsCommand) Run(ctx context.Context, a *app, w *services) error {
 	agent, err := w.findAgent(ctx, l.ID, false)
 	if err != nil {
 		return err
@@ -163,14 +162,12 @@ func (l *taskLogsCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if l.JSON {
-		return a.json(output)
-	}
-	if output.Output != "" {
-		a.text(output.Output + "\n")
-	}
-	a.note("%s", a.notePaint.Dim(deployedWords(output.DeployedAgent)))
-	return nil
+	return a.show(l.JSON, output, func() {
+		if output.Output != "" {
+			a.text(output.Output + "\n")
+		}
+		a.note("%s", a.notePaint.Dim(deployedWords(output.DeployedAgent)))
+	})
 }
 
 // deployedWords describes the state of an agent: agent_… (reviewer) has failed: why.
@@ -213,12 +210,7 @@ Examples:
 }
 
 // Run kills the agent.
-func (k *taskKillCommand) Run(ctx context.Context, a *app) error {
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+func (k *taskKillCommand) Run(ctx context.Context, a *app, w *services) error {
 	agent, err := w.findAgent(ctx, k.ID, true)
 	if err != nil {
 		return err
@@ -226,9 +218,5 @@ func (k *taskKillCommand) Run(ctx context.Context, a *app) error {
 	if agent, err = w.engine.Tasks.Kill(ctx, w.scope(), agent.ID, k.Reason); err != nil {
 		return err
 	}
-	if k.JSON {
-		return a.json(agent)
-	}
-	a.print("%s", deployedWords(*agent))
-	return nil
+	return a.show(k.JSON, agent, func() { a.print("%s", deployedWords(*agent)) })
 }

@@ -26,21 +26,12 @@ Examples:
 }
 
 // Run prints the status.
-func (s *taskShowCommand) Run(ctx context.Context, a *app) error {
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+func (s *taskShowCommand) Run(ctx context.Context, a *app, w *services) error {
 	status, err := w.findTask(ctx, s.ID)
 	if err != nil {
 		return err
 	}
-	if s.JSON {
-		return a.json(status)
-	}
-	a.printTask(*status)
-	return nil
+	return a.show(s.JSON, status, func() { a.printTask(*status) })
 }
 
 func (a *app) printTask(status engine.TaskStatus) {
@@ -125,12 +116,7 @@ Examples:
 }
 
 // Run writes the prompt.
-func (p *taskPromptCommand) Run(ctx context.Context, a *app) error {
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
+func (p *taskPromptCommand) Run(ctx context.Context, a *app, w *services) error {
 	status, err := w.findTask(ctx, p.ID)
 	if err != nil {
 		return err

@@ -21,19 +21,19 @@ Examples:
     continuo transcript s1 --history 5 --at 40`
 }
 
+func (t *transcriptCommand) check() error {
+	if !t.All && t.History != nil && *t.History < 1 {
+		return usage("--history %d: give a positive number, or --all", *t.History)
+	}
+	return nil
+}
+
 // Run writes the transcript.
-func (t *transcriptCommand) Run(ctx context.Context, a *app) error {
+func (t *transcriptCommand) Run(ctx context.Context, a *app, w *services) error {
 	history := t.History
 	if t.All {
 		history = new(int)
-	} else if history != nil && *history < 1 {
-		return usage("--history %d: give a positive number, or --all", *history)
 	}
-	w, err := a.wire(ctx)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
 	conversation, err := w.find(ctx, t.Conversation)
 	if err != nil {
 		return err

@@ -53,16 +53,14 @@ func readVersion() versionInfo {
 // Run prints the version.
 func (v *versionCommand) Run(a *app) error {
 	info := readVersion()
-	if v.JSON {
-		return a.json(info)
-	}
-	a.print("continuo %s (%s, %s)", info.Version, info.Go, info.Platform)
-	if info.Commit != "" {
-		changed := ""
-		if info.Modified {
-			changed = ", with changes"
+	return a.show(v.JSON, info, func() {
+		a.print("continuo %s (%s, %s)", info.Version, info.Go, info.Platform)
+		if info.Commit != "" {
+			changed := ""
+			if info.Modified {
+				changed = ", with changes"
+			}
+			a.print("commit %s of %s%s", info.Commit, info.Time, changed)
 		}
-		a.print("commit %s of %s%s", info.Commit, info.Time, changed)
-	}
-	return nil
+	})
 }

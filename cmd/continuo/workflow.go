@@ -26,19 +26,6 @@ func (a *app) workflows() (workflowFolder, error) {
 	return newWorkflowFolder(settings), nil
 }
 
-// workflowNames writes the ids of the workflows that can be run.
-func (a *app) workflowNames() error {
-	folder, err := a.workflows()
-	if err != nil {
-		return err
-	}
-	found, _ := folder.Workflows() // the errors of others are reported elsewhere
-	for _, one := range found {
-		a.print("%s", one.ID)
-	}
-	return nil
-}
-
 type workflowListCommand struct {
 	JSON bool `help:"Write JSON: {data}."`
 }
