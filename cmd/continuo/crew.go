@@ -106,13 +106,3 @@ func shellWord(text string) string {
 	}
 	return quote(term.Clean(text))
 }
-
-// crews lists the valid crews; the errors of others are reported elsewhere. It opens no store.
-func (a *app) crews() ([]*crew.Crew, error) {
-	settings, err := a.loadSettings()
-	if err != nil {
-		return nil, err
-	}
-	found, _ := newCrewFolder(settings).Crews()
-	return found, nil
-}

@@ -117,7 +117,7 @@ func newReadProgress(c *console, sources []importSource) *readProgress {
 
 func (p *readProgress) add(n int64) {
 	done := p.read.Add(n)
-	p.bar.Set(done, p.total, fmt.Sprintf("%s of %s", term.Size(done), term.Size(p.total)))
+	p.bar.Set(done, p.total, fmt.Sprintf("%s of %s, %d %%", term.Size(done), term.Size(p.total), done*100/max(p.total, 1)))
 }
 
 // countedReader counts what is read of a source.
