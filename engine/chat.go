@@ -35,11 +35,13 @@ type turnsOptions struct {
 	// TakeUp decides on a turn whose process is gone.
 	TakeUp func(ctx context.Context, seen continuo.Turn) (turn.Fate, error)
 	// Before is called when a turn has its conversation's lease, before its input is appended.
-	Before  func(journal *turn.Journal, runner *turn.Runner, input turn.Input)
-	Wait    time.Duration // for other turns of the conversation
-	Logger  *slog.Logger
-	LogText bool
-	Tracer  trace.Tracer
+	Before func(journal *turn.Journal, runner *turn.Runner, input turn.Input)
+	// NeedsLease says that Before may append entries for a runner.
+	NeedsLease func(runner *turn.Runner) bool
+	Wait       time.Duration // for other turns of the conversation
+	Logger     *slog.Logger
+	LogText    bool
+	Tracer     trace.Tracer
 }
 
 // newTurns makes Turns, and the keeper of their turns.
@@ -92,46 +94,56 @@ type Chat struct {
 // Chat checks a request, finds or creates its conversation, waits until the conversation is free, and begins the
 // turn. For a key that has already begun a turn, Chat returns that turn, whichever process runs it.
 func (ts *Turns) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
-	policy, err := ts.prepare(ctx, request)
+	policy, err := ts.check(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	conversation, err := ts.session(ctx, request)
+	conversation, err := ts.find(ctx, request)
 	if err != nil {
 		return nil, err
 	}
-	wanted, err := ts.requestedTurnOf(conversation, request)
+	asked := request.choice(conversation)
+	chosen, err := ts.catalog.resolve(asked)
 	if err != nil {
 		return nil, err
 	}
-	begin := func(_ context.Context, now continuo.Conversation) (*turn.Runner, turn.Input, error) {
-		chosen, err := ts.catalog.resolve(request.choice(now))
+	runner := ts.catalog.runner(chosen)
+	if err := runner.CheckFits(ctx, conversation, request.Message); err != nil { // before a conversation is created for it
+		return nil, err
+	}
+	if conversation, err = ts.open(ctx, request, conversation); err != nil {
+		return nil, err
+	}
+	prepare := func(_ context.Context, now continuo.Conversation) (*turn.Runner, turn.Input, error) {
+		input := turn.Input{Message: request.Message, Fits: true, Mode: chosen.mode, AgentID: chosen.agent}
+		if request.choice(now) == asked {
+			return runner, input, nil
+		}
+		again, err := ts.catalog.resolve(request.choice(now))
 		if err != nil {
 			return nil, turn.Input{}, err
 		}
-		return ts.catalog.runner(chosen), turn.Input{Message: request.Message, Mode: chosen.mode, AgentID: chosen.agent}, nil
+		return ts.catalog.runner(again), turn.Input{Message: request.Message, Mode: again.mode, AgentID: again.agent}, nil
 	}
-	same := request.Key != ""
+	wanted, same := ts.requestedTurnOf(conversation, request, chosen), request.Key != ""
 	if !same {
 		wanted, same = ts.madeBefore(ctx, conversation, wanted, request)
 	}
 	return ts.once(ctx, requestedTurn{
 		conversation: conversation, wanted: wanted, same: same, policy: policy, detached: request.Detached,
-		begin: begin, resume: func(failed continuo.Turn) prepareFunc { return ts.prepareResume(failed, request.choice) },
+		begin: prepare, resume: func(failed continuo.Turn) prepareFunc { return ts.prepareResume(failed, request.choice) },
 	})
 }
 
 // requestedTurnOf is the turn that a request asks for. The id of a turn with a key is derived from the key, so that
 // the key begins one turn only.
-func (ts *Turns) requestedTurnOf(conversation continuo.Conversation, request ChatRequest) (continuo.Turn, error) {
+func (ts *Turns) requestedTurnOf(conversation continuo.Conversation, request ChatRequest, chosen resolvedTurn) continuo.Turn {
 	wanted := continuo.Turn{ID: ts.log.NewID("turn"), ConversationID: conversation.ID}
-	chosen, err := ts.catalog.resolve(request.choice(conversation))
-	if err != nil {
-		return continuo.Turn{}, err
-	}
 	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = chosen.mode, chosen.agent, chosen.viewName, chosen.model
-	ts.identify(&wanted, request.Key, string(rawjson.MustMarshal(request.Message)))
-	return wanted, nil
+	if request.Key != "" {
+		ts.identify(&wanted, request.Key, string(rawjson.MustMarshal(request.Message)))
+	}
+	return wanted
 }
 
 // choice is what a request asks for in a conversation.
@@ -149,8 +161,8 @@ func (ts *Turns) identify(wanted *continuo.Turn, key, asked string) {
 	wanted.Fingerprint = hashOf(asked)
 }
 
-// prepare makes all the checks that need no conversation.
-func (ts *Turns) prepare(ctx context.Context, request ChatRequest) (OnBusy, error) {
+// check makes the checks that need no conversation.
+func (ts *Turns) check(ctx context.Context, request ChatRequest) (OnBusy, error) {
 	policy, err := ParseOnBusy(string(request.OnBusy))
 	if err != nil {
 		return "", err
@@ -174,51 +186,66 @@ func (ts *Turns) prepare(ctx context.Context, request ChatRequest) (OnBusy, erro
 			return "", err
 		}
 	}
-	chosen, err := ts.catalog.resolve(request.choice(continuo.Conversation{ActiveMode: continuo.ModeChat}))
-	if err != nil {
-		return "", err
-	}
-	return policy, ts.catalog.runner(chosen).CheckFits(ctx, continuo.Conversation{ProjectID: request.Scope.ProjectID}, request.Message)
+	return policy, nil
 }
 
-// session finds the conversation of a request or creates it, and checks that it takes messages.
+// session finds the conversation of a request or creates it.
 func (ts *Turns) session(ctx context.Context, request ChatRequest) (continuo.Conversation, error) {
-	conversation, err := ts.findOrBegin(ctx, request)
-	if err == nil {
-		err = TakesMessages(conversation)
+	found, err := ts.find(ctx, request)
+	if err != nil {
+		return continuo.Conversation{}, err
 	}
-	return conversation, err
+	return ts.open(ctx, request, found)
 }
 
-func (ts *Turns) findOrBegin(ctx context.Context, request ChatRequest) (continuo.Conversation, error) {
+// find finds the conversation of a request, which must take messages. The result has no id where the request creates the
+// conversation.
+func (ts *Turns) find(ctx context.Context, request ChatRequest) (continuo.Conversation, error) {
+	created, err := request.created()
+	if err != nil || created.Key == "" {
+		return created, err
+	}
+	conversation, err := ts.log.Find(ctx, request.Scope, created.Key)
+	switch {
+	case err == nil:
+		return conversation, TakesMessages(conversation)
+	case !errors.Is(err, continuo.ErrNotFound) || ownID.MatchString(created.Key):
+		return conversation, err
+	}
+	return created, CheckKey(created.Key)
+}
+
+// created is the conversation that a request creates where it does not exist.
+func (r ChatRequest) created() (continuo.Conversation, error) {
+	user, err := r.Scope.Owner(r.UserID)
+	created := continuo.Conversation{
+		ProjectID: r.Scope.ProjectID, UserID: user, Key: r.SessionID, Title: titleOf(r.Message), ActiveMode: continuo.ModeChat,
+	}
+	if r.SessionID == "" && r.Key != "" {
+		created.Key = onceKey(created.Scope(), r.Key) // a retry must find the conversation that the first request created
+	}
+	return created, err
+}
+
+// open claims the conversation that find has found, or creates it.
+func (ts *Turns) open(ctx context.Context, request ChatRequest, found continuo.Conversation) (continuo.Conversation, error) {
 	user, err := request.Scope.Owner(request.UserID)
 	if err != nil {
 		return continuo.Conversation{}, err
 	}
-	begin := continuo.Conversation{ProjectID: request.Scope.ProjectID, UserID: user, Key: request.SessionID, Title: titleOf(request.Message)}
-	if request.SessionID == "" {
-		if request.Key == "" {
-			return ts.log.Create(ctx, begin)
-		}
-		begin.Key = onceKey(begin.Scope(), request.Key) // a retry must find the conversation that the first request created
+	if found.ID != "" {
+		return ts.claim(ctx, found, user)
 	}
-	conversation, err := ts.log.Find(ctx, request.Scope, begin.Key)
-	switch {
-	case err == nil:
-		return ts.claim(ctx, conversation, user)
-	case !errors.Is(err, continuo.ErrNotFound) || ownID.MatchString(begin.Key):
+	conversation, err := ts.log.Create(ctx, found)
+	if found.Key == "" || !errors.Is(err, continuo.ErrExists) {
 		return conversation, err
 	}
-	if err := CheckKey(begin.Key); err != nil {
-		return continuo.Conversation{}, err
-	}
-	conversation, err = ts.log.Create(ctx, begin)
-	if !errors.Is(err, continuo.ErrExists) {
-		return conversation, err
-	}
-	conversation, err = ts.log.Find(ctx, request.Scope, begin.Key) // created meanwhile, or out of the scope
+	conversation, err = ts.log.Find(ctx, request.Scope, found.Key) // created meanwhile, or out of the scope
 	if errors.Is(err, continuo.ErrNotFound) {
-		return conversation, fmt.Errorf("session %q: %w: choose another session_id", begin.Key, continuo.ErrOtherUser)
+		return conversation, fmt.Errorf("session %q: %w: choose another session_id", found.Key, continuo.ErrOtherUser)
+	}
+	if err == nil {
+		err = TakesMessages(conversation)
 	}
 	if err != nil {
 		return conversation, err

@@ -7,8 +7,10 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/token"
+	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/turn"
 )
 
 // countingStore notes the calls that a message costs.
@@ -64,17 +66,109 @@ func (c *countingStore) PutBlob(ctx context.Context, hash string, data []byte) e
 	return c.Store.PutBlob(ctx, hash, data)
 }
 
-// What a message in an existing session costs: the conversation is found by its key and read once behind the turn's lease;
-// of entries the newest are read for open calls and for the request; commits are the lease, the input and the answer.
+func (c *countingStore) Create(ctx context.Context, conversation continuo.Conversation, entries []continuo.Entry) error {
+	c.note("Create")
+	return c.Store.Create(ctx, conversation, entries)
+}
+
+// costOf returns the calls of the store that a request makes.
+func (c *countingStore) costOf(t *testing.T, e *engine.Engine, r engine.ChatRequest) []string {
+	t.Helper()
+	c.mu.Lock()
+	c.calls = nil
+	c.mu.Unlock()
+	chat, err := e.Turns.Chat(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last turn.Event
+	for event, err := range chat.Events {
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = event
+	}
+	if last.Kind != turn.Finished {
+		t.Fatalf("the turn ended with %s", last.Kind)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.calls)
+}
+
+// A message in an existing session reads the conversation once and its newest entries once, and makes two commits: the
+// turn begins with the message, and ends with the answer. Of each further request of the turn, the answer before it and
+// the results of tools are a commit each, and the newest entries are read again; the alias of a result is looked up.
 func TestWhatAMessageCosts(t *testing.T) {
+	chat := request("s", "hi")
+	agent, tools := chat, chat
+	agent.AgentID = "planner"
+	tools.Mode, tools.Message = continuo.ModeAgent, continuo.Text("Do it.")
+	created := chat
+	created.SessionID = "new"
+	message := []string{"ConversationByKey", "Entries", "Append", "Append"}
+	for name, test := range map[string]struct {
+		request engine.ChatRequest
+		restart bool // another process serves the request
+		want    []string
+	}{
+		"a message":              {request: chat, want: message},
+		"a message for an agent": {request: agent, want: message},
+		"a message after a restart": {
+			request: chat, restart: true,
+			want: []string{"ConversationByKey", "Entries", "Append", "PutBlob", "Append"}, // the envelope is not known to be stored
+		},
+		"the first message": {request: created, want: []string{"ConversationByKey", "Create", "Append", "Append"}},
+		"a message with a call of a tool": {
+			request: tools,
+			want:    []string{"ConversationByKey", "Entries", "Append", "Append", "Entries", "Append", "Entries", "Append"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store := &countingStore{Store: storetest.NewMemory()}
+			m := &actor{answer: func(a asked) (string, error) {
+				if a.messages[len(a.messages)-1] == "user: Do it." {
+					return "call act {}", nil
+				}
+				return "done", nil
+			}}
+			open := func() *engine.Engine {
+				return stage(t, store, m, func(o *engine.Options) {
+					o.Tools, o.Policy = tool.Set{&counted{name: "act"}}, tool.Policy{Otherwise: tool.Allow}
+				})
+			}
+			e := open()
+			before := test.request
+			before.SessionID = "s"
+			for range 2 { // all of the session's texts are stored, and its mode and agent are set
+				store.costOf(t, e, before)
+			}
+			if test.restart {
+				e = open()
+			}
+			if got := store.costOf(t, e, test.request); !slices.Equal(got, test.want) {
+				t.Errorf("the calls were\n%q, want\n%q", got, test.want)
+			}
+		})
+	}
+}
+
+// A run of one step makes three commits: the message that starts it, the step's turn with its cue, and the answer with
+// what the run concludes from it.
+func TestWhatAStepCosts(t *testing.T) {
 	store := &countingStore{Store: storetest.NewMemory()}
-	h := houseOver(t, continuo.NewLog(store, continuo.LogOptions{Counter: token.O200k()}))
-	close(h.model.open)
-	h.finish(h.begin(request("s1", "hi")))
-	store.calls = nil
-	h.finish(h.begin(request("s1", "again")))
-	want := []string{"ConversationByKey", "Append", "Conversation", "Entries", "Append", "Append"}
-	if !slices.Equal(store.calls, want) {
-		t.Errorf("a message costs %q, want %q", store.calls, want)
+	e := stage(t, store, &actor{answer: good}, func(o *engine.Options) { o.Workflows = newShelf(t, lone) })
+	status, err := e.Runs.Start(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s", Workflow: "lone", Detached: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status := until(t, e, status.Run); status.State != continuo.RunFinished {
+		t.Fatalf("the run is %s: %s", status.State, status.Reason)
+	}
+	store.mu.Lock()
+	defer store.mu.Unlock()
+	writes := slices.DeleteFunc(store.calls, func(call string) bool { return call != "Append" })
+	if len(writes) != 3 {
+		t.Errorf("the run made %d commits, want 3", len(writes))
 	}
 }

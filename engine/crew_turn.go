@@ -32,7 +32,7 @@ func (c *crewCycle) Begin(ctx context.Context, step crew.Step) error {
 	}
 	s := &speech{crews: cs, cycle: c, step: step, chosen: chosen, left: limit - time.Since(began)}
 	defer s.end()
-	err = cs.turns.runStep(ctx, cs.driver, c.Run, c.Describe(step), chosen, s.begin, s.observe)
+	err = cs.turns.runStep(ctx, cs.driver, c.Run, c.Describe(step), stepTurn{chosen: chosen, prepare: s.begin, leaseFirst: true, observe: s.observe})
 	var down errRoleDown
 	switch {
 	case errors.Is(err, errNoNews):

@@ -144,7 +144,7 @@ func compose(log *continuo.Log, options Options, m *Metrics) (*Engine, error) {
 	e.Summaries = newSummaries(log, catalog, m, summaryOptions{Summarizer: options.Summarizer, Logger: options.Logger, LogText: options.LogText})
 	takeUp := func(ctx context.Context, seen continuo.Turn) (turn.Fate, error) { return e.Tasks.takeUp(ctx, seen) }
 	e.Turns, e.keeper = newTurns(log, catalog, e.life, m, turnsOptions{
-		Keeper: options.Turns, TakeUp: takeUp, Before: e.Summaries.summarizeFirst, Wait: options.Wait,
+		Keeper: options.Turns, TakeUp: takeUp, Before: e.Summaries.summarizeFirst, NeedsLease: showsSummaries, Wait: options.Wait,
 		Logger: options.Logger, LogText: options.LogText, Tracer: options.Tracer,
 	})
 	e.driver = durable.New(durable.Options{

@@ -42,6 +42,7 @@ type lanes struct {
 type lane struct {
 	turnID string                  // of the turn under way
 	cancel context.CancelCauseFunc // stops it
+	ended  bool                    // it has shown its end
 	queue  []*waiter
 }
 
@@ -52,8 +53,9 @@ type waiter struct {
 }
 
 // enter waits until the lane of a conversation is free for a turn, and returns the function to call at the turn's
-// end. A second turn with the same id always waits for the first.
-func (l *lanes) enter(ctx context.Context, id, turnID string, policy OnBusy, wait time.Duration, cancel context.CancelCauseFunc) (leave func(), err error) {
+// end. A second turn with the same id always waits for the first. Waited says that another turn may have changed the
+// conversation since the call: a turn that has shown its end has not.
+func (l *lanes) enter(ctx context.Context, id, turnID string, policy OnBusy, wait time.Duration, cancel context.CancelCauseFunc) (leave func(), waited bool, err error) {
 	leave = func() { l.leave(id) }
 	l.mu.Lock()
 	if l.lanes == nil {
@@ -63,8 +65,9 @@ func (l *lanes) enter(ctx context.Context, id, turnID string, policy OnBusy, wai
 	if busy == nil {
 		l.lanes[id] = &lane{turnID: turnID, cancel: cancel}
 		l.mu.Unlock()
-		return leave, nil
+		return leave, false, nil
 	}
+	waited = !busy.ended || len(busy.queue) > 0
 	if busy.turnID == turnID {
 		policy = Wait
 	}
@@ -73,7 +76,7 @@ func (l *lanes) enter(ctx context.Context, id, turnID string, policy OnBusy, wai
 	case Reject:
 		other := busy.turnID
 		l.mu.Unlock()
-		return nil, &continuo.BusyError{Turn: continuo.Turn{ID: other, ConversationID: id}}
+		return nil, false, &continuo.BusyError{Turn: continuo.Turn{ID: other, ConversationID: id}}
 	case Interrupt:
 		busy.queue = append([]*waiter{w}, busy.queue...)
 		busy.cancel(turn.ErrInterrupted)
@@ -83,9 +86,18 @@ func (l *lanes) enter(ctx context.Context, id, turnID string, policy OnBusy, wai
 	l.mu.Unlock()
 	if err := w.wait(ctx, wait); err != nil {
 		l.quit(id, w)
-		return nil, fmt.Errorf("conversation %s: %w", id, err)
+		return nil, false, fmt.Errorf("conversation %s: %w", id, err)
 	}
-	return leave, nil
+	return leave, waited, nil
+}
+
+// ended notes that the turn in a conversation's lane shows its end.
+func (l *lanes) ended(id, turnID string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if busy := l.lanes[id]; busy != nil && busy.turnID == turnID {
+		busy.ended = true
+	}
 }
 
 // holder returns the turn that has a conversation's lane; alone is false where there is none in this process, or where
@@ -123,7 +135,7 @@ func (l *lanes) leave(id string) {
 		return
 	}
 	next := lane.queue[0]
-	lane.queue, lane.turnID, lane.cancel = lane.queue[1:], next.turnID, next.cancel
+	lane.queue, lane.turnID, lane.cancel, lane.ended = lane.queue[1:], next.turnID, next.cancel, false
 	close(next.ready)
 }
 

@@ -13,13 +13,13 @@ func TestLaneWaitsForTheSameTurn(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var l lanes
 			stopped := false
-			leave, err := l.enter(t.Context(), "c", "t1", policy, time.Minute, func(error) { stopped = true })
+			leave, _, err := l.enter(t.Context(), "c", "t1", policy, time.Minute, func(error) { stopped = true })
 			if err != nil {
 				t.Fatal(err)
 			}
 			entered := make(chan error, 1)
 			go func() {
-				leave, err := l.enter(context.WithoutCancel(t.Context()), "c", "t1", policy, time.Minute, func(error) {})
+				leave, _, err := l.enter(context.WithoutCancel(t.Context()), "c", "t1", policy, time.Minute, func(error) {})
 				if err == nil {
 					leave()
 				}

@@ -49,6 +49,8 @@ func (ts *Turns) observe(ctx context.Context, t continuo.Turn, event turn.Event,
 	switch event.Kind {
 	case turn.TextDelta, turn.ReasoningDelta, turn.CallDelta: // thousands per turn: not logged
 		return
+	case turn.Finished, turn.Failed:
+		ts.lanes.ended(t.ConversationID, t.ID)
 	}
 	logger := turnLogger(ts.options.Logger, t)
 	switch event.Kind {

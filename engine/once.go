@@ -24,12 +24,19 @@ type requestedTurn struct {
 	resume func(failed continuo.Turn) prepareFunc
 }
 
+// start is a turn of the request that is to begin.
+func (r *requestedTurn) start(wanted continuo.Turn, prepare prepareFunc) turnStart {
+	return turnStart{
+		project: r.conversation.ProjectID, wanted: wanted, conversation: r.conversation, policy: r.policy, detached: r.detached, prepare: prepare,
+	}
+}
+
 // once runs the turn of a request. A request that has begun a turn before, in any process, gets that turn. Where that
 // turn failed for a reason that may have passed, and the conversation has no later entries, the request resumes it:
 // of concurrent requests one does so, and all get its answer.
 func (ts *Turns) once(ctx context.Context, r requestedTurn) (*Chat, error) {
 	if !r.same {
-		return ts.startTurn(withSession(ctx, r.conversation), r.conversation.ProjectID, r.wanted, r.policy, r.detached, r.begin)
+		return ts.startTurn(withSession(ctx, r.conversation), r.start(r.wanted, r.begin))
 	}
 	begun, tries, err := ts.newestTry(ctx, r.conversation.ID, r.wanted.ID)
 	if errors.Is(err, continuo.ErrNotFound) {
@@ -61,7 +68,7 @@ func (ts *Turns) once(ctx context.Context, r requestedTurn) (*Chat, error) {
 
 // startOnce runs a turn, or follows the turn with its id that the same request has begun meanwhile.
 func (ts *Turns) startOnce(ctx context.Context, r requestedTurn, wanted continuo.Turn, begin prepareFunc) (*Chat, error) {
-	chat, err := ts.startTurn(withSession(ctx, r.conversation), r.conversation.ProjectID, wanted, r.policy, r.detached, begin)
+	chat, err := ts.startTurn(withSession(ctx, r.conversation), r.start(wanted, begin))
 	if !errors.Is(err, continuo.ErrExists) {
 		return chat, err
 	}

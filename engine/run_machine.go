@@ -83,7 +83,7 @@ func (r *workflowRun) Begin(ctx context.Context, step workflow.Step) error {
 	if err != nil {
 		return err
 	}
-	return r.runs.turns.runStep(ctx, r.runs.driver, r.Run, r.Describe(step), chosen, r.beginStep(step, chosen), nil)
+	return r.runs.turns.runStep(ctx, r.runs.driver, r.Run, r.Describe(step), stepTurn{chosen: chosen, prepare: r.beginStep(step, chosen)})
 }
 
 // beginStep prepares the turn of an attempt: the runner, the cue, and the function that concludes its answer.

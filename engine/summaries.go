@@ -46,7 +46,7 @@ const (
 // with the turn's input, or has moved past entries that no summary covers. The turn has the conversation's lease, so
 // that no other process does so at the same time. A turn never fails because of a missing summary.
 func (s *summaries) summarizeFirst(journal *turn.Journal, runner *turn.Runner, input turn.Input) {
-	if view, ok := runner.View.(window.View); !ok || view.Strategy != window.Summarize {
+	if !showsSummaries(runner) {
 		return
 	}
 	ctx, logger := journal.Context(), s.options.Logger.With("conversation_id", journal.Turn().ConversationID, "turn_id", journal.Turn().ID)
@@ -58,6 +58,12 @@ func (s *summaries) summarizeFirst(journal *turn.Journal, runner *turn.Runner, i
 	if err := s.summarizeAhead(ctx, journal.Turn().ConversationID, runner, input); err != nil && ctx.Err() == nil {
 		logger.WarnContext(ctx, "summary_failed", "error", err.Error())
 	}
+}
+
+// showsSummaries reports whether a runner's view shows summaries.
+func showsSummaries(runner *turn.Runner) bool {
+	view, ok := runner.View.(window.View)
+	return ok && view.Strategy == window.Summarize
 }
 
 // summarizeAhead plans the next request and appends the summary that it needs.

@@ -151,7 +151,9 @@ func (tk *Tasks) putToWork(ctx context.Context, request DeployRequest, c resolve
 	}
 	reading, stop := context.WithCancel(withSession(ctx, conversation)) // until the work ends, or this process shuts down
 	context.AfterFunc(tk.life.closing, stop)
-	chat, err := tk.turns.startTurn(reading, conversation.ProjectID, wanted, Reject, true, begin)
+	chat, err := tk.turns.startTurn(reading, turnStart{
+		project: conversation.ProjectID, wanted: wanted, policy: Reject, detached: true, prepare: begin, leaseFirst: true,
+	})
 	if errors.Is(err, continuo.ErrExists) || errors.Is(err, continuo.ErrBusy) { // a concurrent request with the same key was first
 		return id, nil
 	}

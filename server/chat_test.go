@@ -311,10 +311,14 @@ type failing struct {
 
 func (f *failing) Append(ctx context.Context, batch continuo.Batch) error {
 	f.once.Do(func() { f.remaining.Store(f.appends) })
-	if f.remaining.Add(-1) < 0 {
+	if f.remaining.Load() == 0 {
 		return f.err
 	}
-	return f.Store.Append(ctx, batch)
+	err := f.Store.Append(ctx, batch)
+	if err == nil { // a turn that may not begin yet is no append
+		f.remaining.Add(-1)
+	}
+	return err
 }
 
 func TestChatWhileClosing(t *testing.T) {

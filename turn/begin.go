@@ -72,6 +72,9 @@ func (r *Runner) opening(ctx context.Context, turn *continuo.Turn, in Input) (*o
 	if err != nil {
 		return nil, err
 	}
+	if !conversation.ArchivedAt.IsZero() {
+		return nil, continuo.ErrArchived
+	}
 	o := &opening{at: in.At}
 	if o.at == 0 {
 		o.at = conversation.LastSeq + 1

@@ -30,14 +30,7 @@ type ran struct {
 // answerCalls runs an answer's calls concurrently, unless the turn has reached its limit, and appends their results in
 // call order, each as soon as the results before it are complete.
 func (c *cycle) answerCalls(answer *continuo.Entry, overLimit bool) error {
-	var conversation continuo.Conversation
-	err := c.journal.retry(c.journal.ctx, func() (err error) {
-		conversation, err = c.Log.Conversation(context.WithoutCancel(c.ctx), c.conversationID)
-		return err
-	})
-	if err != nil {
-		return err
-	}
+	conversation := c.now()
 	for _, call := range answer.ToolCalls {
 		c.journal.emit(Event{Kind: Called, Call: c.shown(call)})
 	}

@@ -29,7 +29,7 @@ type Stage string
 
 // The stages.
 const (
-	StageBegin  Stage = "begin"       // from the lease to the appended input
+	StageBegin  Stage = "begin"       // reading the end of the log and appending the input
 	StageBuild  Stage = "build"       // building a request from the log
 	StageFirst  Stage = "first_delta" // until the model's first delta
 	StageModel  Stage = "model"       // the whole of one answer

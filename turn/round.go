@@ -91,8 +91,7 @@ type readyRequest struct {
 
 // plan builds a round's request in the upstream's protocol.
 func (c *cycle) plan(upstream Upstream, last bool) (*readyRequest, error) {
-	conversation := c.conversation
-	conversation.LastSeq = max(conversation.LastSeq, c.journal.lastSeq()) // shows everything up to the turn's own newest entry
+	conversation := c.now()
 	info := upstream.Model.Info()
 	dialect := upstream.Speaker.Dialect()
 	built, err := c.build(conversation, upstream, dialect, last)

@@ -348,6 +348,13 @@ func (r *Runner) CheckFits(ctx context.Context, conversation continuo.Conversati
 	return r.View.CheckFits(windowInput(0, with(r.envelope(r.own(), r.Speaker.Dialect()), fewest), r.Model.Info()), message)
 }
 
+// now returns the conversation up to the turn's own newest entry.
+func (c *cycle) now() continuo.Conversation {
+	conversation := c.conversation
+	conversation.LastSeq = max(conversation.LastSeq, c.journal.lastSeq())
+	return conversation
+}
+
 // append adds entries of the turn to the log together with the events returned by tell. It also works after the turn
 // was cancelled.
 func (c *cycle) append(entries []continuo.Entry, tell func([]continuo.Entry) []Event, more func(*continuo.TurnUpdate)) ([]continuo.Entry, error) {
