@@ -12,8 +12,9 @@ import (
 	"github.com/continuo-log/continuo/upkeep"
 )
 
-// Conversations creates, changes, imports, archives and searches conversations.
+// Conversations finds, reads, creates, changes, imports, archives and searches conversations.
 type Conversations struct {
+	Reader
 	log     *continuo.Log
 	options conversationsOptions
 }
@@ -29,7 +30,7 @@ type conversationsOptions struct {
 }
 
 func newConversations(log *continuo.Log, options conversationsOptions) *Conversations {
-	return &Conversations{log: log, options: options}
+	return &Conversations{Reader: log, log: log, options: options}
 }
 
 // Create creates an empty conversation. Its user is the scope's, or, where the scope has none, the one in

@@ -76,7 +76,7 @@ func (cs *Crews) roleLack(ctx context.Context, conversation continuo.Conversatio
 	}
 	with := *runner
 	with.View = view
-	if plan, _, err = with.Plan(ctx, conversation, ahead{source, []continuo.Entry{tried}}, tried.Seq); err != nil {
+	if plan, _, err = with.Plan(ctx, conversation, ahead{Source: source, more: []continuo.Entry{tried}}, tried.Seq); err != nil {
 		return nil, summarySize{}, err
 	}
 	if plan.Window.Summary == tried.Seq {

@@ -28,8 +28,18 @@ func TakesMessages(conversation continuo.Conversation) error {
 	if conversation.Kind == continuo.KindTalk {
 		return nil
 	}
-	return fmt.Errorf("%w: conversation %s is of the kind %s: only conversations of people accept messages; fork it to continue from there", continuo.ErrInvalid, conversation.ID, conversation.Kind)
+	return &KindError{conversation}
 }
+
+// KindError refuses a message to a conversation that takes none; it is a [continuo.ErrInvalid].
+type KindError struct{ Conversation continuo.Conversation }
+
+func (e *KindError) Error() string {
+	return fmt.Sprintf("%v: conversation %s is of the kind %s: only conversations of people accept messages; fork it to continue from there", continuo.ErrInvalid, e.Conversation.ID, e.Conversation.Kind)
+}
+
+// Unwrap is part of [errors.Is].
+func (e *KindError) Unwrap() error { return continuo.ErrInvalid }
 
 // ownID is the form of the ids that the log gives to conversations.
 var ownID = regexp.MustCompile(`^conv_[0-9a-f]{32}$`)

@@ -218,7 +218,7 @@ func planAhead(ctx context.Context, log *continuo.Log, conversation continuo.Con
 	for i := range more {
 		more[i].Seq = conversation.LastSeq + 1 + int64(i)
 	}
-	source := ahead{turn.Source{Context: ctx, Log: log, Conversation: conversation}, more}
+	source := ahead{Source: turn.Source{Context: ctx, Log: log, Conversation: conversation}, more: more}
 	plan, _, err := runner.Plan(ctx, conversation, source, conversation.LastSeq+int64(len(more)))
 	return plan, err
 }

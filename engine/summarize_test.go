@@ -127,7 +127,7 @@ func TestSummariesEndWithTheirRequest(t *testing.T) {
 	if n := len(small.bodies()); n > 4 {
 		t.Errorf("the model was asked %d times", n)
 	}
-	if tasks, err := e.Tasks.List(t.Context(), TaskQuery{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, Limit: 10}); err != nil || len(tasks) > 0 {
+	if tasks, _, err := e.Tasks.List(t.Context(), TaskQuery{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, Limit: 10}); err != nil || len(tasks) > 0 {
 		t.Errorf("there are %+v, %v", tasks, err)
 	}
 }

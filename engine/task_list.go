@@ -13,13 +13,42 @@ import (
 // TaskQuery selects a page of tasks, the newest change first.
 type TaskQuery struct {
 	Scope  continuo.Scope
+	State  TaskState                   // "": all
 	Limit  int                         // at least 1
 	Before continuo.ConversationCursor // by ListedAt
 }
 
-// List lists tasks, the newest change first, without their findings: it reads the record and the agents of each
-// task.
-func (tk *Tasks) List(ctx context.Context, query TaskQuery) ([]TaskStatus, error) {
+// maxExamined bounds how many tasks are read to fill a page of tasks in one state.
+const maxExamined = 500
+
+// List lists tasks, the newest change first, without their findings. It returns where the next page begins, nil for
+// none; a page of tasks in one state may have fewer tasks than its limit and be followed by others.
+func (tk *Tasks) List(ctx context.Context, query TaskQuery) (found []TaskStatus, next *continuo.ConversationCursor, err error) {
+	found = []TaskStatus{}
+	batch := query
+	batch.Limit++ // one more, to know whether there is a next page
+	for examined := 0; ; {
+		page, err := tk.page(ctx, batch)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, status := range page {
+			if examined++; len(found) == query.Limit || examined > maxExamined {
+				return found, &batch.Before, nil
+			}
+			batch.Before = continuo.ConversationCursor{UpdatedAt: status.ListedAt, ID: status.ConversationID}
+			if query.State == "" || status.State == query.State {
+				found = append(found, status)
+			}
+		}
+		if len(page) < batch.Limit {
+			return found, nil, nil
+		}
+	}
+}
+
+// page lists tasks in any state: it reads the record and the agents of each task.
+func (tk *Tasks) page(ctx context.Context, query TaskQuery) ([]TaskStatus, error) {
 	found, err := tk.log.Conversations(ctx, continuo.ConversationQuery{
 		ProjectID: query.Scope.ProjectID, UserID: query.Scope.UserID, Kind: continuo.KindTask, Limit: query.Limit, Before: query.Before,
 	})

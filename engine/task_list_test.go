@@ -40,7 +40,7 @@ func TestAListOfTasksReadsNoFindings(t *testing.T) {
 	}
 	list := func() (int64, []engine.TaskStatus) {
 		before := store.read.Load()
-		listed, err := e.Tasks.List(t.Context(), engine.TaskQuery{Scope: scope, Limit: 10})
+		listed, _, err := e.Tasks.List(t.Context(), engine.TaskQuery{Scope: scope, Limit: 10})
 		if err != nil || len(listed) != len(tasks) {
 			t.Fatal(len(listed), err)
 		}

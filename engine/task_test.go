@@ -92,7 +92,7 @@ func TestAnAgentIsGivenTheTaskWithItsHistory(t *testing.T) {
 	if err != nil || output.Output != "mended." || output.Total != 13 {
 		t.Errorf("the output is %+v, %v", output, err)
 	}
-	listed, err := e.Tasks.List(t.Context(), engine.TaskQuery{Scope: continuo.Scope{ProjectID: "default"}, Limit: 10})
+	listed, _, err := e.Tasks.List(t.Context(), engine.TaskQuery{Scope: continuo.Scope{ProjectID: "default"}, Limit: 10})
 	if err != nil || len(listed) != 1 || listed[0].State != engine.TaskCompleted || len(listed[0].Agents) != 1 {
 		t.Errorf("listed are %+v, %v", listed, err)
 	}

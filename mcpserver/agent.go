@@ -107,9 +107,9 @@ func (f *projectServer) awaitOutput(c *call, last *engine.AgentOutput, from, lim
 	defer deadline.Stop()
 	look := time.NewTicker(f.options.Poll)
 	defer look.Stop()
-	listener := f.engine.Log.Listen(last.ConversationID)
+	listener := f.engine.Conversations.Listen(last.ConversationID)
 	defer listener.Close()
-	began, told, said := f.engine.Log.Now(), time.Duration(-1), -1
+	began, told, said := f.engine.Conversations.Now(), time.Duration(-1), -1
 	for {
 		changed := listener.Changed()
 		output, err := f.engine.Tasks.Output(c.ctx, f.scope, last.ID, from, limit)
@@ -117,7 +117,7 @@ func (f *projectServer) awaitOutput(c *call, last *engine.AgentOutput, from, lim
 			return last
 		}
 		last = output
-		if waited := f.engine.Log.Now().Sub(began); waited > told && (last.Total > said || waited-told >= heartbeat) {
+		if waited := f.engine.Conversations.Now().Sub(began); waited > told && (last.Total > said || waited-told >= heartbeat) {
 			told, said = waited, last.Total
 			c.progress(waited.Seconds(), wait.Seconds(), fmt.Sprintf("%s is %s: %d characters so far", last.ID, last.State, said))
 		}

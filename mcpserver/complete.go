@@ -52,7 +52,7 @@ func taskID(conversation continuo.Conversation) string {
 func (f *projectServer) ids(ctx context.Context, kind continuo.Kind, id func(continuo.Conversation) string, begun string) (found []string, err error) {
 	query := continuo.ConversationQuery{ProjectID: f.scope.ProjectID, UserID: f.scope.UserID, Kind: kind, Limit: completionPages}
 	for examined := 0; examined < maxCompleted; examined += completionPages {
-		page, err := f.engine.Log.Conversations(ctx, query)
+		page, err := f.engine.Conversations.List(ctx, query)
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +85,7 @@ func (f *projectServer) results(ctx context.Context, id, begun string) (found []
 		return nil, err
 	}
 	examined := 0
-	for entry, err := range f.engine.Log.Read(ctx, conversation, continuo.Range{Backward: true}) {
+	for entry, err := range f.engine.Conversations.Read(ctx, conversation, continuo.Range{Backward: true}) {
 		if err != nil {
 			return nil, err
 		}

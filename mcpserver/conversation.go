@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -15,18 +14,7 @@ import (
 
 // conversation finds the conversation of the project that an id or a key names. An archived one is refused.
 func (f *projectServer) conversation(ctx context.Context, id string) (continuo.Conversation, error) {
-	missing := fmt.Errorf("conversation %q: %w", cut(id, 130), continuo.ErrNotFound)
-	if !engine.KeyPattern.MatchString(id) { // all ids and keys match this pattern
-		return continuo.Conversation{}, missing
-	}
-	found, err := f.engine.Log.Find(ctx, f.scope, id)
-	switch {
-	case errors.Is(err, continuo.ErrNotFound):
-		return found, missing
-	case err == nil && !found.ArchivedAt.IsZero():
-		return found, fmt.Errorf("conversation %q: %w", id, continuo.ErrArchived)
-	}
-	return found, err
+	return f.engine.Conversations.Get(ctx, f.scope, id)
 }
 
 func (f *projectServer) searchConversations(c *call) (answer, error) {
@@ -143,10 +131,10 @@ func (f *projectServer) appendMessage(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	if err := engine.TakesMessages(conversation); err != nil {
+	stored, err := f.engine.Conversations.Append(c.ctx, conversation, []continuo.Entry{entry}, options)
+	if errors.As(err, new(*engine.KindError)) {
 		return answer{}, refused(task.InvalidValue, "conversation", err.Error())
 	}
-	stored, err := f.engine.Log.Append(c.ctx, conversation.ID, []continuo.Entry{entry}, options)
 	if err != nil {
 		return answer{}, err
 	}

@@ -102,7 +102,7 @@ func (f *projectServer) conversationOfTask(ctx context.Context, values []string)
 	if err != nil {
 		return continuo.Conversation{}, err
 	}
-	return f.engine.Log.Conversation(ctx, status.ConversationID)
+	return f.engine.Conversations.Conversation(ctx, status.ConversationID)
 }
 
 // The limits of the entries that the resource of a conversation shows.
@@ -122,7 +122,7 @@ func (f *projectServer) readConversation(ctx context.Context, values []string) (
 		Earlier      int64                 `json:"earlier_entries"`
 	}{Conversation: conversation, Entries: []rawjson.Object{}, Earlier: conversation.LastSeq}
 	size := 0
-	for entry, err := range f.engine.Log.Read(ctx, conversation, continuo.Range{Backward: true}) {
+	for entry, err := range f.engine.Conversations.Read(ctx, conversation, continuo.Range{Backward: true}) {
 		if err != nil {
 			return "", err
 		}
@@ -169,11 +169,11 @@ func (f *projectServer) readToolResult(ctx context.Context, values []string) (st
 	if err != nil {
 		return "", err
 	}
-	entry, err := f.engine.Log.EntryByOutputRef(ctx, conversation, resultsFolder+values[1]+".json")
+	entry, err := f.engine.Conversations.EntryByOutputRef(ctx, conversation, resultsFolder+values[1]+".json")
 	if err != nil {
 		return "", fmt.Errorf("tool result %q: %w", cut(values[1], 100), err)
 	}
-	output := f.engine.Log.Output(ctx, &entry)
+	output := f.engine.Conversations.Output(ctx, &entry)
 	data, err := io.ReadAll(io.LimitReader(output, maxResult))
 	if err != nil {
 		return "", err

@@ -62,7 +62,7 @@ func (f *projectServer) added(ctx context.Context, method string, request mcp.Li
 
 // listPage adds the page that begins after a cursor.
 func (f *projectServer) listPage(ctx context.Context, result *mcp.ListResourcesResult, at place) error {
-	found, err := f.engine.Log.Conversations(ctx, continuo.ConversationQuery{
+	found, err := f.engine.Conversations.List(ctx, continuo.ConversationQuery{
 		ProjectID: f.scope.ProjectID, UserID: f.scope.UserID, Kind: at.Kind, Limit: pageSize + 1, Before: continuo.ConversationCursor{UpdatedAt: at.UpdatedAt, ID: at.ID},
 	})
 	if err != nil {
@@ -80,7 +80,7 @@ func (f *projectServer) listPage(ctx context.Context, result *mcp.ListResourcesR
 		last := found[pageSize-1]
 		result.NextCursor = writeCursor(place{at.Kind, last.UpdatedAt, last.ID})
 	case at.Kind == continuo.KindTalk:
-		tasks, err := f.engine.Log.Conversations(ctx, continuo.ConversationQuery{ProjectID: f.scope.ProjectID, UserID: f.scope.UserID, Kind: continuo.KindTask, Limit: 1})
+		tasks, err := f.engine.Conversations.List(ctx, continuo.ConversationQuery{ProjectID: f.scope.ProjectID, UserID: f.scope.UserID, Kind: continuo.KindTask, Limit: 1})
 		if err != nil {
 			return err
 		}

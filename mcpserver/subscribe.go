@@ -247,11 +247,11 @@ func (w *watches) close() {
 // watch notifies the subscribers of a resource of each change of its conversation after the given state, until ctx is
 // done or the conversation is deleted; the deletion is notified as well.
 func (f *projectServer) watch(ctx context.Context, uri string, was continuo.Conversation) {
-	listener := f.engine.Log.Listen(was.ID)
+	listener := f.engine.Conversations.Listen(was.ID)
 	defer listener.Close()
 	for {
 		changed := listener.Changed()
-		is, err := f.engine.Log.Conversation(ctx, was.ID)
+		is, err := f.engine.Conversations.Conversation(ctx, was.ID)
 		switch {
 		case ctx.Err() != nil:
 			return

@@ -147,11 +147,9 @@ type listedTask struct {
 	Agents int `json:"agents"`
 }
 
-// The limits of a list of tasks: how many it shows, how many it reads to find those in a state, and how many characters
-// of each description it shows.
+// The limits of a list of tasks: how many it shows, and how many characters of each description.
 const (
 	maxTasks         = 100
-	maxExamined      = 500
 	descriptionChars = 300
 )
 
@@ -159,8 +157,7 @@ func (f *projectServer) listTasks(c *call) (answer, error) {
 	state := engine.TaskState(c.choice("status", "", names(
 		engine.TaskQueued, engine.TaskRunning, engine.TaskBlocked, engine.TaskCompleted, engine.TaskFailed, engine.TaskKilled, engine.TaskGone, engine.TaskRedacted,
 	)...))
-	limit := int(c.whole("limit", 1, maxTasks, 20))
-	query := engine.TaskQuery{Scope: continuo.Scope{ProjectID: f.scope.ProjectID, UserID: c.user(f.scope)}}
+	query := engine.TaskQuery{State: state, Limit: int(c.whole("limit", 1, maxTasks, 20)), Scope: continuo.Scope{ProjectID: f.scope.ProjectID, UserID: c.user(f.scope)}}
 	if c.has("cursor") {
 		var place place
 		if err := readCursor(c.text("cursor"), &place); err != nil {
@@ -171,26 +168,15 @@ func (f *projectServer) listTasks(c *call) (answer, error) {
 	if c.err != nil {
 		return answer{}, c.err
 	}
-	found := []listedTask{}
-	for examined := 0; ; {
-		query.Limit = limit - len(found) + 1 // one more, to know whether there is a next page
-		page, err := f.engine.Tasks.List(c.ctx, query)
-		if err != nil {
-			return answer{}, err
-		}
-		for i := range page {
-			if examined++; len(found) == limit || examined > maxExamined {
-				return listOf(found, &query.Before), nil
-			}
-			query.Before = continuo.ConversationCursor{UpdatedAt: page[i].ListedAt, ID: page[i].ConversationID}
-			if state == "" || page[i].State == state {
-				found = append(found, listedTask{showTask(&page[i], descriptionChars), len(page[i].Agents)})
-			}
-		}
-		if len(page) < query.Limit {
-			return listOf(found, nil), nil
-		}
+	page, next, err := f.engine.Tasks.List(c.ctx, query)
+	if err != nil {
+		return answer{}, err
 	}
+	found := []listedTask{}
+	for i := range page {
+		found = append(found, listedTask{showTask(&page[i], descriptionChars), len(page[i].Agents)})
+	}
+	return listOf(found, next), nil
 }
 
 // listOf is a page of tasks; last is the position of the last one that was read, nil on the last page.

@@ -88,66 +88,50 @@ type listedTask struct {
 	Findings []engine.Finding `json:"findings,omitempty"`
 }
 
-// maxTasksRead bounds how many tasks are read to fill a page of tasks in one state.
-const maxTasksRead = 500
-
 func (s *server) listTasks(w http.ResponseWriter, r *http.Request) error {
-	query, state, limit, err := readTaskQuery(r)
+	query, err := readTaskQuery(r)
 	if err != nil {
 		return err
 	}
-	page := list[listedTask]{Data: []listedTask{}}
-	for read := 0; ; {
-		found, err := s.engine.Tasks.List(r.Context(), query)
-		if err != nil {
-			return err
-		}
-		for _, status := range found {
-			if state == "" || status.State == state {
-				if len(page.Data) == limit {
-					page.HasMore = true
-					break
-				}
-				status.Task.Context = task.Context{}
-				page.Data = append(page.Data, listedTask{TaskStatus: status})
-			}
-			query.Before = continuo.ConversationCursor{UpdatedAt: status.ListedAt, ID: status.ConversationID}
-		}
-		read += len(found)
-		page.HasMore = page.HasMore || len(found) == query.Limit && read >= maxTasksRead
-		if page.HasMore {
-			page.NextCursor = writeCursor(conversationPlace(query.Before))
-		}
-		if page.HasMore || len(found) < query.Limit {
-			return writeJSON(w, http.StatusOK, page)
-		}
+	found, next, err := s.engine.Tasks.List(r.Context(), query)
+	if err != nil {
+		return err
 	}
+	page := list[listedTask]{Data: []listedTask{}, HasMore: next != nil}
+	for _, status := range found {
+		status.Task.Context = task.Context{}
+		page.Data = append(page.Data, listedTask{TaskStatus: status})
+	}
+	if next != nil {
+		page.NextCursor = writeCursor(conversationPlace(*next))
+	}
+	return writeJSON(w, http.StatusOK, page)
 }
 
-// readTaskQuery reads the query of the list of tasks, with a limit that is one higher than the page's.
-func readTaskQuery(r *http.Request) (query engine.TaskQuery, state engine.TaskState, limit int, err error) {
+// readTaskQuery reads the query of the list of tasks.
+func readTaskQuery(r *http.Request) (query engine.TaskQuery, err error) {
 	q, err := parseQuery(r, "status", "limit", "cursor", "user_id")
 	if err != nil {
-		return query, "", 0, err
+		return query, err
 	}
 	most, err := q.whole("limit", 1, 100, 20)
 	if err != nil {
-		return query, "", 0, err
+		return query, err
 	}
-	query = engine.TaskQuery{Scope: scopeOf(r), Limit: int(most) + 1}
+	query = engine.TaskQuery{Scope: scopeOf(r), Limit: int(most)}
 	if query.Scope.UserID, err = q.user(scopeOf(r)); err != nil {
-		return query, "", 0, err
+		return query, err
 	}
-	if state = engine.TaskState(q.text("status")); q.has("status") && state == "" {
-		return query, "", 0, refuse("status", "status is empty: leave it out for all tasks")
+	if query.State = engine.TaskState(q.text("status")); q.has("status") && query.State == "" {
+		return query, refuse("status", "status is empty: leave it out for all tasks")
 	}
-	err = oneOf("status", state, engine.TaskQueued, engine.TaskRunning, engine.TaskBlocked, engine.TaskCompleted, engine.TaskFailed, engine.TaskKilled, engine.TaskGone, engine.TaskRedacted)
+	err = oneOf("status", query.State, engine.TaskQueued, engine.TaskRunning, engine.TaskBlocked, engine.TaskCompleted, engine.TaskFailed, engine.TaskKilled, engine.TaskGone, engine.TaskRedacted)
 	if err == nil && q.has("cursor") {
 		var place conversationPlace
 		err = q.cursor(&place)
 		query.Before = continuo.ConversationCursor(place)
 	}
-	return query, state, int(most), err
+	return query, err
 }
 
 // task finds the task that a path names.

@@ -126,7 +126,7 @@ func (w *services) list(ctx context.Context, limit int, query continuo.Conversat
 		if last != nil {
 			query.Before = continuo.ConversationCursor{UpdatedAt: last.UpdatedAt, ID: last.ID}
 		}
-		return w.log.Conversations(ctx, query)
+		return w.engine.Conversations.List(ctx, query)
 	})
 	if err != nil {
 		return nil, false, fmt.Errorf("list conversations: %w", err)
@@ -139,7 +139,7 @@ func (w *services) find(ctx context.Context, name string) (continuo.Conversation
 	if place, ok := strings.CutPrefix(name, "@"); ok {
 		return w.nth(ctx, name, place)
 	}
-	conversation, err := w.log.Find(ctx, w.scope(), name)
+	conversation, err := w.engine.Conversations.Find(ctx, w.scope(), name)
 	if err != nil {
 		return continuo.Conversation{}, fmt.Errorf("%w in project %s; continuo conversations list shows what there is", err, w.settings.Project)
 	}
@@ -190,7 +190,7 @@ func (r *renameCommand) Run(ctx context.Context, a *app, w *services) error {
 	if err != nil {
 		return err
 	}
-	if conversation, err = w.log.Update(ctx, conversation.ID, continuo.ConversationChange{Title: &r.Title}); err != nil {
+	if conversation, err = w.engine.Conversations.Change(ctx, w.scope(), conversation.ID, continuo.ConversationChange{Title: &r.Title}); err != nil {
 		return err
 	}
 	return a.show(r.JSON, conversation, func() { a.print("%s is now called %q", nameOf(conversation), conversation.Title) })
@@ -224,7 +224,7 @@ func (f *forkCommand) Run(ctx context.Context, a *app, w *services) error {
 	if err != nil {
 		return err
 	}
-	fork, err := w.log.Fork(ctx, parent.ID, int64(f.At), continuo.Conversation{Title: f.Title, Key: f.Key})
+	fork, err := w.engine.Conversations.Fork(ctx, parent.ID, int64(f.At), continuo.Conversation{Title: f.Title, Key: f.Key})
 	if err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func (d *deleteCommand) Run(ctx context.Context, a *app, w *services) error {
 				continue
 			}
 		}
-		if err := w.log.Delete(ctx, conversation.ID); err != nil {
+		if err := w.engine.Conversations.Delete(ctx, conversation.ID); err != nil {
 			return err
 		}
 		a.print("deleted %s", what)

@@ -382,7 +382,7 @@ func (b *besideTable) entry(ctx context.Context, seq int64) (*continuo.Entry, er
 	if entry := b.messages[seq]; entry != nil {
 		return entry, nil
 	}
-	for entry, err := range b.services.log.Read(ctx, b.conversation, continuo.Range{From: seq, To: seq}) {
+	for entry, err := range b.services.engine.Conversations.Read(ctx, b.conversation, continuo.Range{From: seq, To: seq}) {
 		return &entry, err
 	}
 	return nil, fmt.Errorf("entry %d: %w", seq, continuo.ErrNotFound)

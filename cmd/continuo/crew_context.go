@@ -121,7 +121,7 @@ func (a *app) crewLook(ctx context.Context, w *services, choice crewChoice) (*cr
 	if session.SessionID == "" {
 		session.SessionID = continuo.CrewWorkflow(session.Crew)
 	}
-	conversation, err := w.log.Find(ctx, session.Scope, session.SessionID)
+	conversation, err := w.engine.Conversations.Find(ctx, session.Scope, session.SessionID)
 	if err != nil {
 		return nil, w.explained(session, err)
 	}

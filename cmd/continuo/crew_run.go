@@ -157,7 +157,7 @@ func (t *crewTalk) refresh(ctx context.Context) error {
 	if name == "" {
 		name = continuo.CrewWorkflow(t.session.Crew)
 	}
-	conversation, err := t.log.Find(ctx, t.session.Scope, name)
+	conversation, err := t.engine.Conversations.Find(ctx, t.session.Scope, name)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return nil
 	}

@@ -47,7 +47,7 @@ func (s *crewStatusCommand) Run(ctx context.Context, a *app, w *services) error 
 // newsOf looks up what each role would see now, by its name. A role for which that is unknown is left out.
 func (w *services) newsOf(ctx context.Context, status *engine.CrewStatus) map[string]*window.RolePlan {
 	news := map[string]*window.RolePlan{}
-	conversation, err := w.log.Conversation(ctx, status.ConversationID)
+	conversation, err := w.engine.Conversations.Conversation(ctx, status.ConversationID)
 	if err != nil {
 		return news
 	}

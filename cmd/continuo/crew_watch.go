@@ -62,7 +62,7 @@ func (t *crewTalk) watch(ctx context.Context, what crewWatched, begin func(conte
 	if what.looksOn {
 		what.after = status.FirstSeq - 1
 	}
-	if t.conversation, err = t.log.Conversation(ctx, status.ConversationID); err != nil {
+	if t.conversation, err = t.engine.Conversations.Conversation(ctx, status.ConversationID); err != nil {
 		return err
 	}
 	w := &crewWatch{crewTalk: t, crewWatched: what, leave: leave}

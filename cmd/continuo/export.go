@@ -14,7 +14,6 @@ import (
 	"syscall"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/interchange"
 	"github.com/continuo-log/continuo/internal/term"
 )
 
@@ -86,7 +85,7 @@ func (e *exportCommand) write(ctx context.Context, w *services, out io.Writer, c
 		if ctx.Err() != nil {
 			return fmt.Errorf("stopped: %w", context.Canceled)
 		}
-		if err := interchange.Export(ctx, out, e.Format, w.log, conversation); err != nil {
+		if err := w.engine.Conversations.Export(ctx, out, e.Format, conversation); err != nil {
 			return err
 		}
 	}

@@ -161,7 +161,7 @@ func lookUp(w *services) addFunc {
 		if w == nil || existed || key == "" {
 			return result, nil
 		}
-		found, err := w.log.Find(ctx, w.scope(), key)
+		found, err := w.engine.Conversations.Find(ctx, w.scope(), key)
 		switch {
 		case errors.Is(err, continuo.ErrNotFound):
 			return result, nil

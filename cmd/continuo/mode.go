@@ -34,7 +34,7 @@ func (m *modeCommand) Run(ctx context.Context, a *app, w *services) error {
 	}
 	conversation, err := w.find(ctx, m.Conversation)
 	if err == nil && (m.Mode != nil || m.Agent != nil) {
-		conversation, err = w.log.Update(ctx, conversation.ID, change)
+		conversation, err = w.engine.Conversations.Change(ctx, w.scope(), conversation.ID, change)
 	}
 	if err != nil {
 		return err

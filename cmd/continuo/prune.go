@@ -130,12 +130,12 @@ func (p *prune) run(ctx context.Context) (done pruning, err error) {
 
 // one prunes a conversation, unless it has changed since it was listed.
 func (p *prune) one(ctx context.Context, listed continuo.Conversation) (pruned bool, err error) {
-	now, err := p.w.log.Conversation(ctx, listed.ID)
+	now, err := p.w.engine.Conversations.Conversation(ctx, listed.ID)
 	if err == nil && (!now.UpdatedAt.Equal(listed.UpdatedAt) || now.LastSeq != listed.LastSeq) {
 		return false, nil
 	}
 	if err == nil && p.Delete {
-		err = p.w.log.Delete(ctx, listed.ID)
+		err = p.w.engine.Conversations.Delete(ctx, listed.ID)
 	} else if err == nil {
 		_, err = p.w.archivist().Archive(ctx, listed.ID)
 	}
@@ -165,7 +165,7 @@ func (p *prune) each(ctx context.Context, visit func(continuo.Conversation) erro
 func (p *prune) eachOf(ctx context.Context, query continuo.ConversationQuery, visit func(continuo.Conversation) error) error {
 	query.ProjectID, query.Limit, query.Before = p.w.settings.Project, listPage, continuo.ConversationCursor{UpdatedAt: p.before.UTC()}
 	for {
-		page, err := p.w.log.Conversations(ctx, query)
+		page, err := p.w.engine.Conversations.List(ctx, query)
 		if err != nil {
 			return fmt.Errorf("list conversations: %w", err)
 		}

@@ -62,11 +62,11 @@ func (c *redactCommand) Run(ctx context.Context, a *app, w *services) error {
 			return err
 		}
 	}
-	redacted, err := w.log.RedactWith(ctx, conversation, continuo.RedactRequest{From: from, To: to, Reason: c.Reason, Tools: c.Tools})
+	redacted, err := w.engine.Conversations.Redact(ctx, conversation, continuo.RedactRequest{From: from, To: to, Reason: c.Reason, Tools: c.Tools})
 	if err != nil {
 		return err
 	}
-	return c.print(a, conversation, redacted, w.log.HasResidue())
+	return c.print(a, conversation, redacted, w.engine.Conversations.HasResidue())
 }
 
 func (c *redactCommand) print(a *app, conversation continuo.Conversation, redacted []continuo.Entry, residue bool) error {
@@ -116,7 +116,7 @@ func (a *app) showRedaction(ctx context.Context, w *services, conversation conti
 	if from > conversation.LastSeq || to > conversation.LastSeq {
 		return 0, fmt.Errorf("redact entries %d to %d: %w: the conversation has entries 1 to %d", from, to, continuo.ErrBadRange, conversation.LastSeq)
 	}
-	for entry, err := range w.log.Read(ctx, conversation, continuo.Range{From: from, To: to}) {
+	for entry, err := range w.engine.Conversations.Read(ctx, conversation, continuo.Range{From: from, To: to}) {
 		if err != nil {
 			return n, err
 		}

@@ -65,7 +65,7 @@ func (r *runResumeCommand) Run(ctx context.Context, a *app) error {
 
 // newestSeq is the seq of the newest entry of a run's conversation: what comes after it is new.
 func (w *services) newestSeq(ctx context.Context, run continuo.Run) (int64, error) {
-	conversation, err := w.log.Conversation(ctx, run.ConversationID)
+	conversation, err := w.engine.Conversations.Conversation(ctx, run.ConversationID)
 	return conversation.LastSeq, err
 }
 

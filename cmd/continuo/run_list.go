@@ -86,7 +86,7 @@ func (w *services) listedRuns(ctx context.Context, found []continuo.Run) ([]list
 
 // shortName is a conversation's key, or else the beginning of its id.
 func (w *services) shortName(ctx context.Context, id string) string {
-	conversation, err := w.log.Conversation(ctx, id)
+	conversation, err := w.engine.Conversations.Conversation(ctx, id)
 	if err == nil && conversation.Key != "" {
 		return term.OneLine(conversation.Key, 24)
 	}

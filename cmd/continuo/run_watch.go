@@ -72,7 +72,7 @@ func (a *app) watchRun(ctx context.Context, w *services, flags runFlags, typist 
 	if err != nil {
 		return err
 	}
-	conversation, err := w.log.Conversation(ctx, status.ConversationID)
+	conversation, err := w.engine.Conversations.Conversation(ctx, status.ConversationID)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext"
@@ -104,24 +103,21 @@ const manyEntries = 2000
 
 // catchUp indexes entries that are not in the index, with a bar for many. The search reports its failures.
 func (a *app) catchUp(ctx context.Context, w *services, scope index.Scope) error {
-	waiting, err := w.store.Unindexed(ctx, index.UnindexedQuery{ConversationID: scope.ConversationID, ProjectID: scope.ProjectID, Limit: 1000})
+	total, err := w.engine.Conversations.Unindexed(ctx, scope, 1000)
 	if err != nil {
 		return fmt.Errorf("search: %w", err)
 	}
-	var done, total int64
-	for _, unindexed := range waiting {
-		total += unindexed.Conversation.LastSeq - unindexed.Indexed
-	}
-	indexer := index.Indexer{Log: w.log, Store: w.store}
+	var done int64
+	var indexed func(entries int64)
 	if total > manyEntries {
 		bar := a.newProgress("indexing")
 		defer bar.Close()
-		indexer.Indexed = func(entries int64) {
+		indexed = func(entries int64) {
 			done += entries
 			bar.Set(done, total, term.Count(done, "entry"))
 		}
 	}
-	_, _ = indexer.Run(ctx, scope, time.Time{})
+	_ = w.engine.Conversations.Index(ctx, scope, indexed)
 	if ctx.Err() != nil {
 		return fmt.Errorf("search: %w", ctx.Err())
 	}

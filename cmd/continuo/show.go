@@ -73,7 +73,7 @@ func (w *services) newest(ctx context.Context, conversation continuo.Conversatio
 	if limit == 0 {
 		return entries, nil
 	}
-	for entry, err := range w.log.Read(ctx, conversation, continuo.Range{Backward: true}) {
+	for entry, err := range w.engine.Conversations.Read(ctx, conversation, continuo.Range{Backward: true}) {
 		if err != nil {
 			return nil, err
 		}

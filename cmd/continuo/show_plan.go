@@ -177,7 +177,7 @@ func (r *planRows) entry(ctx context.Context, w *services, conversation continuo
 			break
 		}
 	}
-	for entry, err := range w.log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
+	for entry, err := range w.engine.Conversations.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
 		return &entry, err
 	}
 	return nil, fmt.Errorf("entry %d: %w", seq, continuo.ErrNotFound)

@@ -208,7 +208,7 @@ func (t *talk) history(ctx context.Context, limit int64) error {
 
 // refresh reads the current state of the conversation.
 func (t *talk) refresh(ctx context.Context) error {
-	conversation, err := t.log.Conversation(ctx, t.conversation.ID)
+	conversation, err := t.engine.Conversations.Conversation(ctx, t.conversation.ID)
 	if err == nil {
 		t.conversation = conversation
 	}
@@ -288,7 +288,7 @@ func (t *talk) begun(ctx context.Context, conversation continuo.Conversation) er
 	}
 	title := t.title
 	t.title = ""
-	changed, err := t.log.Update(context.WithoutCancel(ctx), conversation.ID, continuo.ConversationChange{Title: &title})
+	changed, err := t.engine.Conversations.Change(context.WithoutCancel(ctx), t.scope(), conversation.ID, continuo.ConversationChange{Title: &title})
 	if err == nil {
 		t.conversation = changed
 	}

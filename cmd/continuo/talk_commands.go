@@ -133,7 +133,7 @@ func (t *talk) retitle(ctx context.Context, argument string) error {
 	case t.conversation.ID == "":
 		t.title = argument
 	default:
-		changed, err := t.log.Update(ctx, t.conversation.ID, continuo.ConversationChange{Title: &argument})
+		changed, err := t.engine.Conversations.Change(ctx, t.scope(), t.conversation.ID, continuo.ConversationChange{Title: &argument})
 		if err != nil {
 			return err
 		}

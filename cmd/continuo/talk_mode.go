@@ -99,7 +99,7 @@ func (t *talk) dismiss(ctx context.Context) error {
 		return nil
 	}
 	if t.conversation.ActiveAgent != "" {
-		changed, err := t.log.Update(ctx, t.conversation.ID, continuo.ConversationChange{ActiveAgent: new(string)})
+		changed, err := t.engine.Conversations.Change(ctx, t.scope(), t.conversation.ID, continuo.ConversationChange{ActiveAgent: new(string)})
 		if err != nil {
 			return err
 		}

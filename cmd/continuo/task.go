@@ -36,7 +36,7 @@ func (w *services) tasks(ctx context.Context, limit, most int, holds func(engine
 	found = []engine.TaskStatus{}
 	query := engine.TaskQuery{Scope: w.scope(), Limit: taskPage}
 	for looked := 0; ; {
-		page, err := w.engine.Tasks.List(ctx, query)
+		page, next, err := w.engine.Tasks.List(ctx, query)
 		if err != nil {
 			return nil, false, fmt.Errorf("list tasks: %w", err)
 		}
@@ -49,11 +49,10 @@ func (w *services) tasks(ctx context.Context, limit, most int, holds func(engine
 			}
 			found = append(found, status)
 		}
-		if looked += len(page); len(page) < taskPage || most > 0 && looked >= most {
+		if looked += len(page); next == nil || most > 0 && looked >= most {
 			return found, false, nil
 		}
-		last := page[len(page)-1]
-		query.Before = continuo.ConversationCursor{UpdatedAt: last.ListedAt, ID: last.ConversationID}
+		query.Before = *next
 	}
 }
 

@@ -87,7 +87,7 @@ func (w *agentWatch) follow(ctx context.Context, find func(context.Context) (*en
 			works = "worked"
 		}
 		t.remark("%s (%s) %s on %s.", agent.ID, term.OneLine(agent.Type, 60), works, agent.TaskID)
-		conversation, err := w.log.Conversation(ctx, agent.ConversationID)
+		conversation, err := w.engine.Conversations.Conversation(ctx, agent.ConversationID)
 		return &engine.Chat{Conversation: conversation, TurnID: agent.TurnID, Events: events(ctx)}, err
 	})
 	if err == nil && t.stopping {

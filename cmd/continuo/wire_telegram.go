@@ -233,7 +233,7 @@ func (c *crewChat) Roles(context.Context) (string, error) {
 
 // Context implements [telegram.Crew].
 func (c *crewChat) Context(ctx context.Context, role string) (string, error) {
-	conversation, err := c.engine.Log.Find(ctx, c.session.Scope, c.session.SessionID)
+	conversation, err := c.engine.Conversations.Find(ctx, c.session.Scope, c.session.SessionID)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return "Nothing was said yet.", nil
 	}
@@ -269,7 +269,7 @@ func (c *crewChat) Events(ctx context.Context, after int64) iter.Seq2[telegram.E
 			yield(telegram.Event{}, err)
 			return
 		}
-		for entry, err := range c.engine.Log.Tail(ctx, conversation.ID, after) {
+		for entry, err := range c.engine.Conversations.Tail(ctx, conversation.ID, after) {
 			if err != nil {
 				yield(telegram.Event{}, err)
 				return
@@ -339,9 +339,9 @@ func (c *crewChat) Delivered(ctx context.Context) (telegram.Delivery, error) {
 	if err != nil {
 		return telegram.Delivery{}, err
 	}
-	mark, err := c.engine.Log.Mark(ctx, conversation.ID, c.deliveryMark())
+	mark, err := c.engine.Conversations.Mark(ctx, conversation.ID, c.deliveryMark())
 	if errors.Is(err, continuo.ErrNotFound) {
-		mark, err = c.engine.Log.AdvanceMark(ctx, conversation.ID, c.deliveryMark(), continuo.Mark{Seq: conversation.LastSeq})
+		mark, err = c.engine.Conversations.AdvanceMark(ctx, conversation.ID, c.deliveryMark(), continuo.Mark{Seq: conversation.LastSeq})
 	}
 	return telegram.Delivery{Seq: mark.Seq, Parts: int(mark.Part)}, err
 }
@@ -353,6 +353,6 @@ func (c *crewChat) SetDelivered(ctx context.Context, delivery telegram.Delivery)
 	if err != nil {
 		return err
 	}
-	_, err = c.engine.Log.AdvanceMark(ctx, conversation.ID, c.deliveryMark(), continuo.Mark{Seq: delivery.Seq, Part: int64(delivery.Parts)})
+	_, err = c.engine.Conversations.AdvanceMark(ctx, conversation.ID, c.deliveryMark(), continuo.Mark{Seq: delivery.Seq, Part: int64(delivery.Parts)})
 	return err
 }
