@@ -18,10 +18,10 @@ type Checker struct {
 	Objects continuo.ObjectStore
 	// Counter counts the tokens of entries again that were counted with it. Default: tokens are not counted again.
 	Counter continuo.Counter
-	// Mend removes objects that nothing refers to, and has indexes of text and of runs rebuilt that differ from the
+	// Repair removes objects that nothing refers to, and has indexes of text and of runs rebuilt that differ from the
 	// entries. All other faults are for a person to decide. If objects are missing that entries refer to, none is
 	// removed: the loose ones may be those of another store.
-	Mend bool
+	Repair bool
 	// Loose is how old an object that nothing refers to must be to be reported: a younger one may belong to an entry
 	// that is about to be appended. Default 24 h.
 	Loose time.Duration
@@ -43,7 +43,7 @@ type Checked struct {
 	Receipts      int64 `json:"receipts"`
 	Objects       int64 `json:"objects"`
 	Findings      int64 `json:"findings"`
-	Mended        int64 `json:"mended"`
+	Repaired      int64 `json:"repaired"`
 }
 
 // Finding is one fault.
@@ -52,8 +52,8 @@ type Finding struct {
 	Seq            int64  `json:"seq,omitempty"` // of the entry; 0 for none
 	Kind           Kind   `json:"kind"`
 	What           string `json:"what"`
-	Mend           string `json:"mend"` // how to fix it
-	Mended         bool   `json:"mended,omitempty"`
+	Fix            string `json:"fix"` // how to fix it
+	Repaired       bool   `json:"repaired,omitempty"`
 }
 
 // Kind is the kind of a fault.
@@ -84,8 +84,8 @@ func (c *Checker) Check(ctx context.Context, found func(Finding)) (Checked, erro
 	var checked Checked
 	report := func(f Finding) {
 		checked.Findings++
-		if f.Mended {
-			checked.Mended++
+		if f.Repaired {
+			checked.Repaired++
 		}
 		found(f)
 	}
@@ -178,7 +178,7 @@ func (c *Checker) loose(object continuo.ObjectInfo, conversationID string) {
 	c.unnamed = append(c.unnamed, unnamed{object.Name, Finding{
 		ConversationID: conversationID, Kind: LooseObject,
 		What: fmt.Sprintf("nothing names the object %s of %d bytes, written at %s", object.Name, object.Size, object.ModifiedAt.UTC().Format(time.RFC3339)),
-		Mend: "remove it: continuo store check --mend",
+		Fix:  "remove it: continuo store check --repair",
 	}})
 }
 
@@ -193,12 +193,12 @@ func (c *Checker) checkUnreferenced(ctx context.Context, report func(Finding)) e
 	for _, object := range c.unnamed {
 		switch {
 		case c.missing > 0:
-			object.finding.Mend = "look first why objects are missing that entries name: these may be another store's objects; none is removed"
-		case c.Mend:
+			object.finding.Fix = "look first why objects are missing that entries name: these may be another store's objects; none is removed"
+		case c.Repair:
 			if err := c.Objects.DeleteObject(ctx, object.name); err != nil {
 				return err
 			}
-			object.finding.Mended = true
+			object.finding.Repaired = true
 		}
 		report(object.finding)
 	}

@@ -51,7 +51,7 @@ func (w *walk) runIndex() error {
 	for range runTries {
 		indexed, err := w.indexedRuns()
 		if err != nil && !isOfTheStore(w.ctx, err) {
-			return w.mendRuns([]Finding{{Kind: Unreadable, What: "the index of runs: " + err.Error(), Mend: w.reindexAdvice()}})
+			return w.repairRuns([]Finding{{Kind: Unreadable, What: "the index of runs: " + err.Error(), Fix: w.reindexAdvice()}})
 		}
 		if err != nil {
 			return err
@@ -65,22 +65,22 @@ func (w *walk) runIndex() error {
 			return err
 		}
 		if settled {
-			return w.mendRuns(wrong)
+			return w.repairRuns(wrong)
 		}
 	}
 	return nil
 }
 
-// mendRuns reports a wrong index, and has it rebuilt if that is wanted and all entries are there.
-func (w *walk) mendRuns(wrong []Finding) error {
-	mends := w.Mend && !w.broken
-	if mends {
+// repairRuns reports a wrong index, and has it rebuilt if that is wanted and all entries are there.
+func (w *walk) repairRuns(wrong []Finding) error {
+	repairs := w.Repair && !w.gapReported
+	if repairs {
 		if err := w.Store.RemakeRuns(w.ctx, w.record0.ID); err != nil {
 			return err
 		}
 	}
 	for _, finding := range wrong {
-		finding.Mended = mends
+		finding.Repaired = repairs
 		w.tell(finding)
 	}
 	return nil
@@ -108,21 +108,21 @@ func (w *walk) indexedRuns() (runs, error) {
 // wrongRuns compares the index with the entries, by the ids of runs. An archived or deleted conversation has no runs in
 // the index.
 func (w *walk) wrongRuns(indexed runs) (wrong []Finding) {
-	told := w.runs
+	seen := w.runs
 	if isInactive(w.record0) {
-		told = nil
+		seen = nil
 	}
 	all := maps.Clone(indexed)
-	maps.Copy(all, told)
+	maps.Copy(all, seen)
 	for _, id := range slices.Sorted(maps.Keys(all)) {
 		have, there := indexed[id]
-		want, known := told[id]
-		finding := Finding{Seq: want.FirstSeq, Kind: BadIndex, Mend: w.reindexAdvice()}
+		want, known := seen[id]
+		finding := Finding{Seq: want.FirstSeq, Kind: BadIndex, Fix: w.reindexAdvice()}
 		switch ways := differences(have, want); {
 		case !there:
 			finding.What = fmt.Sprintf("the run %s, which is %s, is missing from the index of runs", id, want.State)
 		case !known:
-			finding.What = fmt.Sprintf("the index of runs has the run %s, which no entry tells of", id)
+			finding.What = fmt.Sprintf("the index of runs has the run %s, which no entry records", id)
 			if isInactive(w.record0) {
 				finding.What = fmt.Sprintf("the index of runs has the run %s of a conversation that is archived or deleted", id)
 			}
@@ -196,8 +196,8 @@ func (w *walk) settled(through *int64) (bool, error) {
 
 // reindexAdvice is how to fix an index of runs that differs from the entries.
 func (w *walk) reindexAdvice() string {
-	if w.broken {
+	if w.gapReported {
 		return "entries are missing, and the index may be right: " + restoreAdvice
 	}
-	return "have it made anew: continuo store check --mend"
+	return "rebuild it: continuo store check --repair"
 }

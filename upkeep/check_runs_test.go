@@ -101,7 +101,7 @@ func (m misled) Runs(ctx context.Context, query continuo.RunQuery) ([]continuo.R
 	return m.mislead(found), err
 }
 
-func mending(c *upkeep.Checker) { c.Mend = true }
+func repairing(c *upkeep.Checker) { c.Repair = true }
 
 // TestAWrongIndexOfRunsIsFound bends one thing of it at a time, and expects one finding that names it.
 func TestAWrongIndexOfRunsIsFound(t *testing.T) {
@@ -125,7 +125,7 @@ func TestAWrongIndexOfRunsIsFound(t *testing.T) {
 		}, 5, "the run run_a, which is waiting, is missing"},
 		"a run too many": {func(found []continuo.Run) []continuo.Run {
 			return append(found, continuo.Run{ID: "run_x", StartedAt: time.Unix(1, 0)})
-		}, 0, "has the run run_x, which no entry tells of"},
+		}, 0, "has the run run_x, which no entry records"},
 		"its state":         {change("run_a", func(r *continuo.Run) { r.State = continuo.RunRunning }), 5, "run_a with state running instead of waiting"},
 		"one that is over":  {change("run_b", func(r *continuo.Run) { r.EndedAt = time.Time{} }), 9, "run_b with ended_at none instead of 2"},
 		"one that goes on":  {change("run_c", func(r *continuo.Run) { r.EndedAt = time.Unix(9, 0) }), 11, "ended_at 1970-01-01T00:00:09Z instead of none"},
@@ -139,13 +139,13 @@ func TestAWrongIndexOfRunsIsFound(t *testing.T) {
 			p := newFixture(t, storetest.NewMemory())
 			id := p.running().ID
 			p.store = misled{p.store, c.mislead}
-			for _, mend := range []bool{false, true} {
-				_, found := p.checks(func(c *upkeep.Checker) { c.Mend = mend })
+			for _, repair := range []bool{false, true} {
+				_, found := p.checks(func(c *upkeep.Checker) { c.Repair = repair })
 				if len(found) != 1 || found[0].Kind != upkeep.BadIndex || found[0].ConversationID != id || found[0].Seq != c.seq || !strings.Contains(found[0].What, c.words) {
 					t.Errorf("found %+v, want one of entry %d with %q", found, c.seq, c.words)
 				}
-				if len(found) == 1 && (found[0].Mended != mend || !strings.Contains(found[0].Mend, "--mend")) {
-					t.Errorf("mended is told, or not what to do: %+v", found[0])
+				if len(found) == 1 && (found[0].Repaired != repair || !strings.Contains(found[0].Fix, "--repair")) {
+					t.Errorf("repaired without asking, or without a fix: %+v", found[0])
 				}
 			}
 		})
@@ -162,7 +162,7 @@ func TestLostEntriesAreNotToBeForgottenByTheIndex(t *testing.T) {
 		}}
 		_, found := p.checks()
 		i := slices.IndexFunc(found, func(f upkeep.Finding) bool { return f.Kind == upkeep.BadIndex })
-		if i < 0 || !strings.Contains(found[i].Mend, "backup") || strings.Contains(found[i].Mend, "--mend") {
+		if i < 0 || !strings.Contains(found[i].Fix, "backup") || strings.Contains(found[i].Fix, "--repair") {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}
@@ -243,9 +243,9 @@ func TestARunThatEndsMeanwhileHidesNoOther(t *testing.T) {
 	}
 }
 
-// TestForgedRowsOfRunsAreFoundAndMended writes to the table behind the store's back, and then does what
+// TestForgedRowsOfRunsAreFoundAndRepaired writes to the table behind the store's back, and then does what
 // the findings say.
-func TestForgedRowsOfRunsAreFoundAndMended(t *testing.T) {
+func TestForgedRowsOfRunsAreFoundAndRepaired(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.db")
 	store, err := sqlite.Open(t.Context(), path, sqlite.Options{Synchronous: sqlite.Normal})
 	if err != nil {
@@ -272,7 +272,7 @@ func TestForgedRowsOfRunsAreFoundAndMended(t *testing.T) {
 		{`UPDATE runs SET project_id = 'other' WHERE id = 'run_c'`, []string{"run_c, which is running, is missing"}},
 		{`UPDATE runs SET first_seq = 3, workflow_id = 'w'`, []string{"run_a with ", "run_b with ", "run_c with "}},
 		{`UPDATE runs SET started_at = 'yesterday' WHERE id = 'run_a'`, []string{"run run_a: "}},
-		{forged, []string{"run_x, which no entry tells of"}},
+		{forged, []string{"run_x, which no entry records"}},
 	} {
 		forge(c.statement)
 		_, found := p.checks()
@@ -281,15 +281,15 @@ func TestForgedRowsOfRunsAreFoundAndMended(t *testing.T) {
 			continue
 		}
 		for i, words := range c.want {
-			if !strings.Contains(found[i].What, words) || !strings.Contains(found[i].Mend, "--mend") {
+			if !strings.Contains(found[i].What, words) || !strings.Contains(found[i].Fix, "--repair") {
 				t.Errorf("%s: found %+v, want %q", c.statement, found[i], words)
 			}
 		}
-		if _, found := p.checks(mending); len(found) != len(c.want) || !found[0].Mended {
-			t.Errorf("%s, mended: %+v", c.statement, found)
+		if _, found := p.checks(repairing); len(found) != len(c.want) || !found[0].Repaired {
+			t.Errorf("%s, repaired: %+v", c.statement, found)
 		}
 		if _, found := p.checks(); len(found) > 0 {
-			t.Errorf("%s, after it was mended: %+v", c.statement, found)
+			t.Errorf("%s, after it was repaired: %+v", c.statement, found)
 		}
 	}
 	keep := `CREATE TABLE kept AS SELECT * FROM runs`
@@ -297,12 +297,12 @@ func TestForgedRowsOfRunsAreFoundAndMended(t *testing.T) {
 	_, err = p.archivist().Archive(t.Context(), conversation.ID)
 	p.must(err)
 	forge(`INSERT INTO runs SELECT * FROM kept WHERE id = 'run_b'; DROP TABLE kept`)
-	if _, found := p.checks(); len(found) != 1 || !strings.Contains(found[0].What, "archived or deleted") || !strings.Contains(found[0].Mend, "--mend") {
+	if _, found := p.checks(); len(found) != 1 || !strings.Contains(found[0].What, "archived or deleted") || !strings.Contains(found[0].Fix, "--repair") {
 		t.Errorf("a row of an archived conversation: %+v", found)
 	}
-	p.checks(mending)
+	p.checks(repairing)
 	if _, found := p.checks(); len(found) > 0 {
-		t.Errorf("a row of an archived conversation, after it was mended: %+v", found)
+		t.Errorf("a row of an archived conversation, after it was repaired: %+v", found)
 	}
 	_, err = p.archivist().Restore(t.Context(), conversation.ID)
 	p.must(err)

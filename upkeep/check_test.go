@@ -25,7 +25,7 @@ func (p *fixture) checks(change ...func(*upkeep.Checker)) (kinds []upkeep.Kind, 
 	p.must(err)
 	for _, f := range found {
 		kinds = append(kinds, f.Kind)
-		if f.What == "" || f.Mend == "" {
+		if f.What == "" || f.Fix == "" {
 			p.Errorf("a finding without words: %+v", f)
 		}
 	}
@@ -128,7 +128,7 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 	}
 }
 
-func TestObjectsThatNothingNamesAreMended(t *testing.T) {
+func TestObjectsThatNothingNamesAreRepaired(t *testing.T) {
 	p := newFixture(t, storetest.NewMemory())
 	conversation := p.addConversation(1)
 	archived := p.addConversation(1)
@@ -141,14 +141,14 @@ func TestObjectsThatNothingNamesAreMended(t *testing.T) {
 	if _, found := p.checks(young); len(found) > 0 {
 		t.Errorf("objects that were just written are told: %+v", found)
 	}
-	if kinds, found := p.checks(); !slices.Equal(kinds, []upkeep.Kind{upkeep.LooseObject, upkeep.LooseObject}) || found[0].Mended {
+	if kinds, found := p.checks(); !slices.Equal(kinds, []upkeep.Kind{upkeep.LooseObject, upkeep.LooseObject}) || found[0].Repaired {
 		t.Errorf("found %+v", found)
 	}
-	if kinds, found := p.checks(func(c *upkeep.Checker) { c.Mend = true }); len(kinds) != 2 || !found[0].Mended || !found[1].Mended {
-		t.Errorf("mended %+v", found)
+	if kinds, found := p.checks(func(c *upkeep.Checker) { c.Repair = true }); len(kinds) != 2 || !found[0].Repaired || !found[1].Repaired {
+		t.Errorf("repaired %+v", found)
 	}
 	if _, found := p.checks(); len(found) > 0 {
-		t.Errorf("after mending: %+v", found)
+		t.Errorf("after the repair: %+v", found)
 	}
 	p.readable(conversation)
 	_, err = p.archivist().Restore(t.Context(), archived.ID)
@@ -162,8 +162,8 @@ func TestNothingIsRemovedWhereNamedObjectsAreMissing(t *testing.T) {
 	p.addConversation(1)
 	theirs := other.addConversation(1)
 	p.objects = other.objects
-	kinds, found := p.checks(func(c *upkeep.Checker) { c.Mend = true })
-	if !slices.Equal(kinds, []upkeep.Kind{upkeep.BadReference, upkeep.LooseObject}) || found[1].Mended {
+	kinds, found := p.checks(func(c *upkeep.Checker) { c.Repair = true })
+	if !slices.Equal(kinds, []upkeep.Kind{upkeep.BadReference, upkeep.LooseObject}) || found[1].Repaired {
 		t.Errorf("found %+v", found)
 	}
 	other.readable(theirs)

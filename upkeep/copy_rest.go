@@ -92,7 +92,7 @@ func (c *Copier) copyBlobs(ctx context.Context, total *Copied) error {
 			return err
 		}
 		if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != hash {
-			return fmt.Errorf("blob %s is not what its name says: it is damaged in the source", hash)
+			return fmt.Errorf("blob %s does not match its hash: it is damaged in the source", hash)
 		}
 		return c.To.PutBlob(ctx, hash, data)
 	})

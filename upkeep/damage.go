@@ -28,7 +28,7 @@ func (c *Checker) integrity(ctx context.Context, report func(Finding)) error {
 		return nil
 	}
 	err := store.CheckIntegrity(ctx, func(what string) {
-		report(Finding{Kind: Damaged, What: what, Mend: restoreDatabase})
+		report(Finding{Kind: Damaged, What: what, Fix: restoreDatabase})
 	})
 	if err != nil {
 		return fmt.Errorf("check the database's own structure: %w", err)
@@ -43,7 +43,7 @@ func (c *Checker) ids(ctx context.Context, report func(Finding)) iter.Seq2[strin
 		for id, err := range conversationIDs(ctx, c.Store) {
 			store, ok := c.Store.(selfChecking)
 			if err != nil && ok && !isOfTheStore(ctx, err) {
-				report(Finding{Kind: Unreadable, What: fmt.Sprintf("the list of conversations behind %q: %v; the check goes on with those that have entries", last, err), Mend: restoreDatabase})
+				report(Finding{Kind: Unreadable, What: fmt.Sprintf("the list of conversations after %q: %v; the check continues with those that have entries", last, err), Fix: restoreDatabase})
 				pages(ctx, last, store.EntryOwners)(yield)
 				return
 			}

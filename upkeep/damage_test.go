@@ -81,7 +81,7 @@ func TestADamagedPageIsAFinding(t *testing.T) {
 			if err != nil {
 				t.Fatalf("the check ended: %v", err)
 			}
-			if len(found) == 0 || found[0].Kind != upkeep.Damaged || !strings.Contains(found[0].Mend, "backup") {
+			if len(found) == 0 || found[0].Kind != upkeep.Damaged || !strings.Contains(found[0].Fix, "backup") {
 				t.Errorf("findings %+v", found)
 			}
 			if checked.Conversations != 60 {

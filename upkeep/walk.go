@@ -19,9 +19,9 @@ type walk struct {
 	checked *Checked
 	tell    func(Finding)
 
-	record0 *ConversationRecord
-	last    int64 // seq of the newest own entry
-	broken  bool  // a gap in the sequence, or at its end, was reported already
+	record0     *ConversationRecord
+	last        int64 // seq of the newest own entry
+	gapReported bool  // a gap in the sequence, or at its end, was reported already
 	// unreadable is the newest error of an unreadable record; "" if all can be read.
 	unreadable string
 	runs       runs // as the entries record them
@@ -70,7 +70,7 @@ func (w *walk) record(r *Record) error {
 
 // damaged reports an unreadable record, once if several pages fail for the same reason.
 func (w *walk) damaged(err error) {
-	if w.broken = true; w.unreadable != err.Error() {
+	if w.gapReported = true; w.unreadable != err.Error() {
 		w.unreadable = err.Error()
 		w.report(0, Unreadable, w.unreadable, restoreAdvice)
 	}
@@ -84,8 +84,8 @@ func recordOwner(r *Record) string {
 	return ""
 }
 
-func (w *walk) report(seq int64, kind Kind, what, mend string) {
-	w.tell(Finding{Seq: seq, Kind: kind, What: what, Mend: mend})
+func (w *walk) report(seq int64, kind Kind, what, fix string) {
+	w.tell(Finding{Seq: seq, Kind: kind, What: what, Fix: fix})
 }
 
 // lineage checks that the entries which the conversation begins with exist.
@@ -113,16 +113,16 @@ func (w *walk) lineage() error {
 
 // entry checks an entry's position, its shape, its references and its counts.
 func (w *walk) entry(e *continuo.Entry) error {
-	if e.Seq != w.last+1 && !w.broken {
+	if e.Seq != w.last+1 && !w.gapReported {
 		w.report(e.Seq, BadSequence, fmt.Sprintf("entry %d follows entry %d", e.Seq, w.last), restoreAdvice)
-		w.broken = true
+		w.gapReported = true
 	}
 	w.last = e.Seq
 	if e.ConversationID != w.record0.ID {
 		w.report(e.Seq, BadSequence, fmt.Sprintf("the entry says that it belongs to conversation %s", e.ConversationID), restoreAdvice)
 	}
 	if err := w.group.Accept(e); err != nil {
-		w.report(e.Seq, BadGroup, err.Error(), "fork the conversation before it (continuo conversations fork --at) and go on there")
+		w.report(e.Seq, BadGroup, err.Error(), "fork the conversation before it (continuo conversations fork --at) and continue there")
 		w.group = continuo.Group{}
 	}
 	if e.Output != nil {
@@ -142,19 +142,19 @@ func (w *walk) entry(e *continuo.Entry) error {
 // counts counts characters and, with the same tokenizer, tokens again. Those of content outside of the entry are not
 // known.
 func (w *walk) counts(e *continuo.Entry) {
-	const mend = "nothing is lost: budgets are a little off; export and import the conversation to count again"
+	const fix = "nothing is lost: budgets are slightly inaccurate; export and import the conversation to count again"
 	chars := utf8.RuneCountInString(e.Content.String())
 	for _, call := range e.ToolCalls {
 		chars += utf8.RuneCountInString(call.Name) + utf8.RuneCountInString(call.Arguments)
 	}
 	if !e.Content.IsParts() && chars != e.Chars {
-		w.report(e.Seq, BadCount, fmt.Sprintf("it has %d characters and says %d", chars, e.Chars), mend)
+		w.report(e.Seq, BadCount, fmt.Sprintf("it has %d characters and says %d", chars, e.Chars), fix)
 	}
 	if w.Counter == nil || w.Counter.Name() != e.Tokenizer || e.Content.IsParts() {
 		return
 	}
 	if tokens := continuo.Measure(e.Content, e.ToolCalls, w.Counter).Tokens; tokens != e.Tokens {
-		w.report(e.Seq, BadCount, fmt.Sprintf("it has %d tokens and says %d", tokens, e.Tokens), mend)
+		w.report(e.Seq, BadCount, fmt.Sprintf("it has %d tokens and says %d", tokens, e.Tokens), fix)
 	}
 }
 
@@ -179,7 +179,7 @@ func (w *walk) envelope(seq int64, hash string) error {
 		w.blobs[hash] = there
 	}
 	if !there {
-		w.report(seq, BadReference, "the envelope "+hash+" of its request is not there", "the conversation goes on as before, but this request cannot be shown again; "+restoreAdvice)
+		w.report(seq, BadReference, "the envelope "+hash+" of its request is not there", "the conversation can be continued, but this request cannot be rebuilt; "+restoreAdvice)
 	}
 	return nil
 }
@@ -222,7 +222,7 @@ func (w *walk) end() error {
 	case err == nil && now.LastSeq != c.LastSeq && w.last <= now.LastSeq && w.last >= c.LastSeq:
 		return nil
 	}
-	w.broken = true
+	w.gapReported = true
 	w.report(0, BadCount, fmt.Sprintf("its last_seq is %d, and its newest entry is %d", c.LastSeq, w.last), restoreAdvice)
 	return nil
 }
@@ -267,26 +267,26 @@ func (w *walk) objects() error {
 			continue // reported already
 		}
 		w.missing++
-		w.report(need.seq, BadReference, "the object "+continuo.ObjectName(w.record0.ID, id)+" is missing; requests say so in its place", "put it back from a backup of the object store")
+		w.report(need.seq, BadReference, "the object "+continuo.ObjectName(w.record0.ID, id)+" is missing; requests have a line of text instead", "put it back from a backup of the object store")
 	}
 	return nil
 }
 
 // index checks that the index of text is not ahead of the log.
 func (w *walk) index() error {
-	behind, err := w.Store.Unindexed(w.ctx, index.UnindexedQuery{ConversationID: w.record0.ID, Limit: 1})
-	if err != nil || len(behind) == 0 || behind[0].Indexed <= behind[0].Conversation.LastSeq {
+	unindexed, err := w.Store.Unindexed(w.ctx, index.UnindexedQuery{ConversationID: w.record0.ID, Limit: 1})
+	if err != nil || len(unindexed) == 0 || unindexed[0].Indexed <= unindexed[0].Conversation.LastSeq {
 		return err
 	}
 	finding := Finding{
-		Kind: BadIndex, What: fmt.Sprintf("the index has words of entries up to %d, and the newest entry is %d", behind[0].Indexed, behind[0].Conversation.LastSeq),
-		Mend: "have it made anew: continuo store check --mend",
+		Kind: BadIndex, What: fmt.Sprintf("the index has terms of entries up to %d, and the newest entry is %d", unindexed[0].Indexed, unindexed[0].Conversation.LastSeq),
+		Fix: "rebuild it: continuo store check --repair",
 	}
-	if w.Mend {
+	if w.Repair {
 		if err := w.Store.ForgetIndex(w.ctx, w.record0.ID); err != nil {
 			return err
 		}
-		finding.Mended = true
+		finding.Repaired = true
 	}
 	w.tell(finding)
 	return nil

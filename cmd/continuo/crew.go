@@ -58,7 +58,7 @@ func (w *services) crewNamed(name string) (string, error) {
 	own, problems := folder.Crews()
 	switch {
 	case problems != nil:
-		return "", usage("which crew is meant cannot be told; name one, or mend the files:\n%s", problems)
+		return "", usage("the crew is ambiguous; name one, or fix the files:\n%s", problems)
 	case len(own) == 1:
 		return own[0].ID, nil
 	case len(own) > 1:

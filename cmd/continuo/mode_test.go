@@ -221,7 +221,7 @@ func TestServeTellsOfAgentsAndWorkflows(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, address := startServer(t, dir)
-	p.stderr.wait(t, `workflows are refused until their files are mended:\n +workflows/a.yaml:1:[0-9]+: unknown agent eve`)
+	p.stderr.wait(t, `workflows are refused until their files are fixed:\n +workflows/a.yaml:1:[0-9]+: unknown agent eve`)
 	p.stderr.wait(t, `agents +2 \(ada, bob\)\n`)
 	p.stderr.wait(t, `workflows +1 \(example\)\n`)
 	if status, answer := post(t, address+"/chat", `{"session_id": "s1", "message": "Hello", "agent_id": "ada"}`); status != http.StatusOK {

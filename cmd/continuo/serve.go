@@ -198,7 +198,7 @@ func (a *app) serveBanner(ctx context.Context, w *services, policy server.KeyPol
 		a.note("%s %s", p.Yellow("note:"), hint)
 	}
 	if _, problems := w.workflows.Workflows(); problems != nil { // the rest of the server does not depend on them
-		a.note("%s these workflows are refused until their files are mended:\n%s", p.Yellow("note:"), term.Indent(problems.Error(), "  "))
+		a.note("%s these workflows are refused until their files are fixed:\n%s", p.Yellow("note:"), term.Indent(problems.Error(), "  "))
 	}
 	if w.settings.Store.URL != "" && !strings.Contains(w.settings.Objects.Location, "://") {
 		a.note("%s large outputs and attachments are in a folder: other replicas must see the same one, or set objects.location to a bucket", p.Yellow("note:"))

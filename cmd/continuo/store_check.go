@@ -15,8 +15,8 @@ import (
 )
 
 type storeCheckCommand struct {
-	Mend bool `help:"Repair what needs no decision: remove unreferenced objects, rebuild indexes."`
-	JSON bool `help:"Write JSON: {checked, findings, more}."`
+	Repair bool `help:"Repair what needs no decision: remove unreferenced objects, rebuild indexes."`
+	JSON   bool `help:"Write JSON: {checked, findings, more}."`
 }
 
 func (storeCheckCommand) Help() string {
@@ -25,7 +25,7 @@ func (storeCheckCommand) Help() string {
 Examples:
 
     continuo store check
-    continuo store check --mend
+    continuo store check --repair
     continuo store check --json | jq -r '.findings[] | .conversation_id + " " + .what'`
 }
 
@@ -58,7 +58,7 @@ func (c *storeCheckCommand) Run(ctx context.Context, a *app, w *services) error 
 	default:
 		a.printFindings(report)
 	}
-	if err == nil && report.Checked.Findings > report.Checked.Mended {
+	if err == nil && report.Checked.Findings > report.Checked.Repaired {
 		err = errSilent
 	}
 	return err
@@ -67,12 +67,12 @@ func (c *storeCheckCommand) Run(ctx context.Context, a *app, w *services) error 
 // mayMend refuses to remove objects that may be another store's: a file that --store names, such as a backup, does not
 // refer to the objects that the store of the settings has added since.
 func (c *storeCheckCommand) mayMend(a *app, settings *config.Config) error {
-	if !c.Mend || a.globals.Store == nil {
+	if !c.Repair || a.globals.Store == nil {
 		return nil
 	}
 	for _, setting := range settings.Settings() {
 		if from := setting.Origin; setting.Key == "objects.location" && from.Kind != config.FromDefault && from.Kind != config.FromFlag {
-			return usage("--mend removes objects that the store does not name, and those at %s (objects.location, %s) may be another store's than %s: say where its own are with --set objects.location=WHERE",
+			return usage("--repair removes objects that the store does not name, and those at %s (objects.location, %s) may be another store's than %s: say where its own are with --set objects.location=WHERE",
 				setting.Value, from, *a.globals.Store)
 		}
 	}
@@ -88,7 +88,7 @@ func (c *storeCheckCommand) check(ctx context.Context, a *app, w *services) (rep
 	shown := a.newProgress("checking")
 	defer shown.Close()
 	report.Findings = []upkeep.Finding{}
-	checker := upkeep.Checker{Store: w.store, Objects: w.objects, Counter: lazyCounter{}, Mend: c.Mend, Progress: func(so upkeep.Checked) {
+	checker := upkeep.Checker{Store: w.store, Objects: w.objects, Counter: lazyCounter{}, Repair: c.Repair, Progress: func(so upkeep.Checked) {
 		shown.Set(so.Conversations, total, fmt.Sprintf("%s of %s, %s", term.Number(so.Conversations), term.Count(max(total, so.Conversations), "conversation"), term.Count(so.Findings, "finding")))
 	}}
 	report.Checked, err = checker.Check(ctx, func(f upkeep.Finding) {
@@ -114,7 +114,7 @@ func countConversations(ctx context.Context, store upkeep.RecordStore) (n int64,
 func (a *app) printFindings(report checkReport) {
 	for _, f := range report.Findings {
 		sign := a.paint.Red("✘")
-		if f.Mended {
+		if f.Repaired {
 			sign = a.paint.Green("✔")
 		}
 		where := f.ConversationID
@@ -122,14 +122,14 @@ func (a *app) printFindings(report checkReport) {
 			where = fmt.Sprintf("%s entry %d", where, f.Seq)
 		}
 		a.print("%s %s %s %s", sign, a.paint.Cyan(where), a.paint.Dim(string(f.Kind)), a.shown(f.What))
-		mend := f.Mend
-		if f.Mended {
-			mend = "mended"
+		fix := f.Fix
+		if f.Repaired {
+			fix = "repaired"
 		}
-		a.print("    %s", a.shown(mend))
+		a.print("    %s", a.shown(fix))
 	}
 	if report.More {
-		a.print("… and more: mend these and check again")
+		a.print("… and more: fix these and check again")
 	}
 	a.printChecked(report.Checked)
 }
@@ -140,9 +140,9 @@ func (a *app) printChecked(checked upkeep.Checked) {
 	switch {
 	case checked.Findings == 0:
 		a.print("%s %s: nothing is wrong", a.paint.Green("✔"), what)
-	case checked.Findings == checked.Mended:
-		a.print("%s %s: %s, all mended", a.paint.Green("✔"), what, term.Count(checked.Findings, "finding"))
+	case checked.Findings == checked.Repaired:
+		a.print("%s %s: %s, all repaired", a.paint.Green("✔"), what, term.Count(checked.Findings, "finding"))
 	default:
-		a.print("%s %s: %s, %s mended", a.paint.Red("✘"), what, term.Count(checked.Findings, "finding"), term.Number(checked.Mended))
+		a.print("%s %s: %s, %s repaired", a.paint.Red("✘"), what, term.Count(checked.Findings, "finding"), term.Number(checked.Repaired))
 	}
 }
