@@ -223,7 +223,7 @@ func TestASessionEndsWithWhatAgentsDo(t *testing.T) {
 		reason  continuo.FailureReason
 		words   string
 	}{
-		"flood":         {nil, continuo.ReasonTurnLimit, "agent said more than 1000 bytes"},
+		"flood":         {nil, continuo.ReasonTurnLimit, "agent sent more than the maximum of 1000 bytes"},
 		"garbage":       {nil, continuo.ReasonUpstream, "cannot be read"},
 		"hang for good": {soon, continuo.ReasonTimeout, "agent did not end within 50ms"},
 		"crash":         {nil, continuo.ReasonUpstream, "agent could not answer: " + `"` + os.Args[0] + `" ended with exit status 3`},
@@ -253,7 +253,7 @@ func TestAnAgentThatEndsBetweenPrompts(t *testing.T) {
 		"die later":               "ended with exit status 3",
 		"die later, with a child": "ended with exit status 3",
 		"close later":             "agent could not answer: ",
-		"flood later":             "without being asked",
+		"flood later":             "without a request",
 	} {
 		t.Run(prompt, func(t *testing.T) {
 			w := childtest.NewWitness(t)
