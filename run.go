@@ -9,23 +9,23 @@ import (
 // Run describes one execution of a workflow, or one cycle of a crew ([CrewOf]). It is an index: the run's entries in
 // the log, first of all those with a RunEvent, decide how the run continues.
 type Run struct {
-	ID             string   `json:"id"`
+	ID             string   `json:"id" pattern:"^run_[0-9a-f]{32}(_[0-9a-f]{12})?$"`
 	ConversationID string   `json:"conversation_id"`
 	ProjectID      string   `json:"project_id"`
 	WorkflowID     string   `json:"workflow_id"`
 	State          RunState `json:"state"`
 	// FirstSeq is the seq of the run's first entry.
-	FirstSeq  int64     `json:"first_seq"`
+	FirstSeq  int64     `json:"first_seq" minimum:"1"`
 	StartedAt time.Time `json:"started_at"`
 	UpdatedAt time.Time `json:"updated_at"`        // of its newest RunEvent
-	EndedAt   time.Time `json:"ended_at,omitzero"` // zero while it may continue
+	EndedAt   time.Time `json:"ended_at,omitzero"` // absent while it may continue
 }
 
-// RunState is the state of a run.
+// RunState is the state of a run. A waiting run continues when a person has decided, a failed or stopped one when a
+// person resumes it; finished and cancelled runs are over.
 type RunState string
 
-// The states of a run. A waiting run continues when a person has decided, a failed or stopped one when a person resumes
-// it; finished and cancelled runs are over.
+// The states of a run.
 const (
 	RunRunning   RunState = "running"
 	RunWaiting   RunState = "waiting"

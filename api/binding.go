@@ -27,12 +27,14 @@ type Request interface {
 //	maxLength         of a string, in Unicode characters
 //	enum              the known values, with commas between them
 //	default           the value where the request has none
+//	doc               more keywords of the schema, such as doc:"minLength=1", which the type or a method Check holds
 //
 // A query parameter whose name ends in a dot is a prefix: a map[string]string of all parameters that begin with it. A
 // field with the tag body:"raw" takes the whole body as it is.
 type Input struct {
 	In, Name string
 	Field    reflect.StructField
+	Owner    reflect.Type // the struct that declares the field
 	Enum     []string
 	Default  string
 
@@ -58,7 +60,10 @@ type binding struct {
 	queries []string // the names of query parameters, in order
 	members []string // the names of the members of the body, in order
 	raw     []int    // the field for the whole body; nil for none
+	empty   bool     // the body has no members, but may be there
 	checks  [][]int  // the embedded structs with a method Check, and the type itself as an empty index
+	// required says that there must be a body, because a member is required.
+	required bool
 }
 
 // checker is implemented by inputs that check what tags cannot say.
@@ -83,24 +88,27 @@ func (b *binding) add(t reflect.Type, index []int) {
 		field := t.Field(i)
 		at := append(slices.Clone(index), i)
 		if field.Anonymous {
+			b.empty = b.empty || field.Type == reflect.TypeFor[EmptyBody]()
 			b.add(field.Type, at)
 			continue
 		}
-		b.addField(field, at)
+		if field.IsExported() {
+			b.addField(t, field, at)
+		}
 	}
 	if reflect.PointerTo(t).Implements(checkerType) {
 		b.checks = append(b.checks, index)
 	}
 }
 
-func (b *binding) addField(field reflect.StructField, index []int) {
+func (b *binding) addField(owner reflect.Type, field reflect.StructField, index []int) {
 	for _, in := range []string{InPath, InQuery, InHeader, InBody, InRaw} {
 		tag, ok := field.Tag.Lookup(in)
 		if !ok {
 			continue
 		}
 		name, _, _ := strings.Cut(tag, ",")
-		input := Input{In: in, Name: name, Field: field, index: index, Default: field.Tag.Get("default")}
+		input := Input{In: in, Name: name, Field: field, Owner: owner, index: index, Default: field.Tag.Get("default")}
 		input.limits()
 		switch in {
 		case InRaw:
@@ -110,6 +118,7 @@ func (b *binding) addField(field reflect.StructField, index []int) {
 			b.queries = append(b.queries, name)
 		case InBody:
 			b.members = append(b.members, name)
+			b.required = b.required || !strings.Contains(tag, ",omit")
 		}
 		b.inputs = append(b.inputs, input)
 		return
@@ -282,7 +291,7 @@ func (i *Input) checkText(text string) error {
 
 // decodeBody reads the members of the body, which may be absent, and checks those that are strings.
 func (b *binding) decodeBody(r Request, into reflect.Value) error {
-	if b.raw == nil && len(b.members) == 0 {
+	if b.raw == nil && len(b.members) == 0 && !b.empty {
 		return nil
 	}
 	body, err := r.Body()
@@ -292,7 +301,7 @@ func (b *binding) decodeBody(r Request, into reflect.Value) error {
 	case b.raw != nil:
 		into.FieldByIndex(b.raw).SetBytes(body)
 		return nil
-	case body == nil:
+	case body == nil && !b.required:
 		return nil
 	}
 	if err := EachMember(body, func(name string, value json.RawMessage) error { return b.decodeMember(into, name, value) }); err != nil {
@@ -342,9 +351,15 @@ func (k *IdempotencyKey) fromHeader(values []string) error {
 	return nil
 }
 
+// EmptyBody is the body of an operation that takes an object without members, or none.
+type EmptyBody struct{}
+
+// UserID is the owner of a conversation; "" for none.
+type UserID string
+
 // Once is the input of operations that take effect once, however often they are sent.
 type Once struct {
 	// 1 to 255 visible ASCII characters. The same key with the same content in the same conversation has its effect
 	// once; with other content it is refused.
-	Key IdempotencyKey `header:"Idempotency-Key" minLength:"1" maxLength:"255"`
+	Key IdempotencyKey `header:"Idempotency-Key" doc:"minLength=1" maxLength:"255"`
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"encoding/base64"
 	"encoding/json"
-	"slices"
 
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
@@ -52,7 +51,7 @@ func WriteCursor(place any) *string {
 
 // listed makes a page of the results of a query for limit+1 items; place returns the cursor that continues after an item.
 func listed[T any](found []T, limit int, place func(T) any) List[T] {
-	found = slices.Concat([]T{}, found)
+	found = append([]T{}, found...)
 	if len(found) <= limit {
 		return List[T]{Data: found}
 	}

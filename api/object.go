@@ -84,6 +84,10 @@ func invalidJSON(data []byte, err error) error {
 
 // WrongValue describes the expected type of a member.
 func WrongValue(name string, err error) error {
+	var refused *Problem // of a type that reads its JSON itself
+	if errors.As(err, &refused) {
+		return refused
+	}
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
 		return Refuse(name, "%s: %s", name, err.Error())

@@ -44,6 +44,8 @@ type Media struct {
 	Type string
 	// Schema is the Go type of the value. Default nil: text.
 	Schema reflect.Type
+	// AnyOf are the Go types of the alternatives, in place of Schema.
+	AnyOf []reflect.Type
 	// Component names a schema of the document's hand-written part, in place of Schema.
 	Component string
 }
@@ -109,6 +111,11 @@ func created(description string) Answer {
 func (a Answer) as(media ...Media) Answer {
 	a.Media = media
 	return a
+}
+
+// accepted is the answer to a change that another process carries out a moment later.
+func accepted(description string) Answer {
+	return Answer{Status: http.StatusAccepted, Description: description}
 }
 
 // failing is the answer of a failed operation whose status has a meaning of its own.

@@ -142,18 +142,18 @@ func overflowDetails(e *continuo.OverflowError) rawjson.Object {
 		"answer_tokens", e.Answer, "newest_user", e.NewestUser, "open_group", e.OpenGroup, "open_cycle", e.OpenCycle)
 }
 
-// BrokenFile is the row of an invalid file of a workflow or a crew.
+// BrokenFile is a file of a workflow or a crew that is invalid, so that it cannot be used.
 type BrokenFile struct {
-	File     string         `json:"file"`
-	Problems []ShownProblem `json:"problems"`
+	File     string         `json:"file"` // its name, without the folder
+	Problems []ShownProblem `json:"problems" doc:"minItems=1"`
 }
 
-// ShownProblem is one error in a file. It does not show the folder.
+// ShownProblem is one error in a file.
 type ShownProblem struct {
-	File    string `json:"file"`
-	Line    int    `json:"line"`
-	Column  int    `json:"column"`
-	Message string `json:"message"`
+	File    string `json:"file"` // its name, without the folder
+	Line    int    `json:"line" minimum:"0"`
+	Column  int    `json:"column" minimum:"0"`
+	Message string `json:"message"` // what is wrong, and what to do
 }
 
 // ShownProblems converts the errors of a file to the form for clients.

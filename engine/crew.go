@@ -233,6 +233,29 @@ func (cs *Crews) newestCycle(ctx context.Context, conversation continuo.Conversa
 	return c, c.CatchUp(ctx)
 }
 
+// maxCycles bounds how many cycles are searched for the first one of a conversation.
+const maxCycles = 10_000
+
+// CycleAt finds the newest cycle of a crew in a conversation that had begun at a seq, or the first cycle where none had;
+// ErrNotFound where the crew has never taken part.
+func (cs *Crews) CycleAt(ctx context.Context, session CrewSession, conversationID string, seq int64) (continuo.Run, error) {
+	query := continuo.RunQuery{
+		ProjectID: session.Scope.ProjectID, ConversationID: conversationID, WorkflowID: continuo.CrewWorkflow(session.Crew), BegunBy: max(seq, 1), Limit: 1,
+	}
+	cycles, err := cs.log.Runs().Runs(ctx, query)
+	if err == nil && len(cycles) == 0 {
+		query.BegunBy, query.Limit = math.MaxInt64, maxCycles
+		cycles, err = cs.log.Runs().Runs(ctx, query)
+	}
+	if err == nil && len(cycles) == 0 {
+		err = continuo.ErrNotFound
+	}
+	if err != nil {
+		return continuo.Run{}, err
+	}
+	return cycles[len(cycles)-1], nil
+}
+
 // lastState is the crew's state after the newest event of a cycle that cannot be read any more; nil where no
 // event holds one.
 func (cs *Crews) lastState(ctx context.Context, conversation continuo.Conversation, run continuo.Run) (last *continuo.CrewState, err error) {

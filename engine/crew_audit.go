@@ -9,21 +9,20 @@ import (
 
 // RoleRound is one request to a role, and its result.
 type RoleRound struct {
-	// Round counts the role's requests in the conversation from 1.
-	Round int `json:"round"`
-	// Seq is the entry with the answer: Contexts.Request returns what the role was sent, byte for byte.
+	// Round counts the role's requests in the conversation, from 1.
+	Round int `json:"round" minimum:"1"`
+	// Seq is the entry with the answer: it names the request, which can be shown byte for byte.
 	Seq    int64  `json:"seq"`
-	RunID  string `json:"run_id"`
+	RunID  string `json:"run_id"` // the cycle
 	TurnID string `json:"turn_id"`
-	// At is the newest seq that the request could see, Cursor the role's cursor after the answer.
+	// At is the newest seq that the request could see.
 	At     int64 `json:"at"`
-	Cursor int64 `json:"cursor"`
+	Cursor int64 `json:"cursor"` // the role's cursor after the answer
 	Bytes  int   `json:"request_bytes"`
-	// Placeholder says that the role had nothing to add, Calls that it called tools, Failed why the answer is not
-	// complete.
+	// Placeholder says that the role had nothing to add.
 	Placeholder bool   `json:"placeholder,omitempty"`
-	Calls       int    `json:"calls,omitempty"`
-	Failed      string `json:"failed,omitempty"`
+	Calls       int    `json:"calls,omitempty"`  // how many tools the answer called; absent for none
+	Failed      string `json:"failed,omitempty"` // why the answer is not complete
 }
 
 // RoleRounds lists the requests to a role of a crew in its session's conversation, the oldest first. A turn that the

@@ -25,19 +25,21 @@ type Sight struct {
 // Sighted is what a role sees or saw.
 type Sighted struct {
 	Role    string `json:"role"`
-	At      int64  `json:"at"`
-	Request int64  `json:"request,omitempty"` // the seq of the answer; 0 for what it would see
+	At      int64  `json:"at"`                // the newest seq that it could see
+	Request int64  `json:"request,omitempty"` // the seq of the answer; absent for what it would see
 	// Text is the role's system messages and the text that it is shown, followed by the calls of its own open turn.
 	Text string       `json:"text"`
-	Plan *window.Plan `json:"plan"`
+	Plan *window.Plan `json:"plan" nullable:"false"`
 	// Redacted are the seqs of entries that the request showed and that were redacted since: Text lacks their content.
 	Redacted []int64 `json:"redacted,omitempty"`
 }
 
 // Comparison is what two roles see, or one role at two seqs.
 type Comparison struct {
-	Left  Sighted    `json:"left"`
-	Right Sighted    `json:"right"`
+	Left  Sighted `json:"left"`
+	Right Sighted `json:"right"`
+	// Lines are those of both texts: the lines that are equal or left are the left text, those that are equal or right
+	// the right one. Texts that have too little in common are not compared line by line.
 	Lines []DiffLine `json:"lines"`
 }
 

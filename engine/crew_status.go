@@ -15,25 +15,28 @@ import (
 
 // CrewStatus is the state of a crew in a conversation.
 type CrewStatus struct {
-	Crew           string            `json:"crew"` // its id
-	Name           string            `json:"name"`
-	ProjectID      string            `json:"project_id"`
-	ConversationID string            `json:"conversation_id"`
-	SessionID      string            `json:"session_id"` // the conversation's key, or its id where it has none
-	RunID          string            `json:"run_id"`     // the newest cycle
-	State          continuo.RunState `json:"state"`      // of the cycle
-	Reason         string            `json:"reason,omitempty"`
-	StartedAt      time.Time         `json:"started_at"`
-	UpdatedAt      time.Time         `json:"updated_at"`
-	FirstSeq       int64             `json:"first_seq"` // of the cycle
-	LastSeq        int64             `json:"last_seq"`  // of the conversation
-	// Since is the seq of the newest reset, 0 for none; Restorable says that Restore can take it back.
-	Since      int64        `json:"since,omitempty"`
-	Restorable bool         `json:"restorable"`
-	Next       string       `json:"next"`               // the role whose turn is next
-	Speaking   string       `json:"speaking,omitempty"` // the role whose turn is running, in any process
-	TurnID     string       `json:"turn_id,omitempty"`  // of that turn
-	Roles      []RoleStatus `json:"roles"`
+	Crew           string `json:"crew"` // its id
+	Name           string `json:"name"` // for people
+	ProjectID      string `json:"project_id"`
+	ConversationID string `json:"conversation_id"`
+	SessionID      string `json:"session_id"` // the conversation's key, or its id where it has none
+	RunID          string `json:"run_id"`     // the newest cycle; its entries have it
+	// State is that of the cycle. A stopped or failed cycle continues when a person resumes it; a new message begins
+	// another one.
+	State     continuo.RunState `json:"state"`
+	Reason    string            `json:"reason,omitempty"` // why the cycle ended, failed or was stopped
+	StartedAt time.Time         `json:"started_at"`
+	UpdatedAt time.Time         `json:"updated_at"`
+	FirstSeq  int64             `json:"first_seq"` // of the cycle
+	LastSeq   int64             `json:"last_seq"`  // of the conversation, as far as it was read
+	// Since is the newest entry that a reset hides from the roles; absent for none.
+	Since      int64  `json:"since,omitempty"`
+	Restorable bool   `json:"restorable"` // whether a reset can be taken back
+	Next       string `json:"next"`       // the role whose turn is next
+	// Speaking is the role whose turn is running, in any process; absent for none, and in streams.
+	Speaking string       `json:"speaking,omitempty"`
+	TurnID   string       `json:"turn_id,omitempty"` // the turn of the role that speaks
+	Roles    []RoleStatus `json:"roles"`             // in the order in which they speak
 }
 
 // IsIdle reports whether every role has been shown everything: no role is due before a person sends a message.
@@ -48,21 +51,21 @@ type RoleStatus struct {
 	AgentType   string `json:"agent_type"`
 	Connector   string `json:"connector"`
 	IsModerator bool   `json:"is_moderator,omitempty"`
-	View        string `json:"view"`
-	Cursor      int64  `json:"cursor"` // the seq through which the role was shown everything and has answered
-	// CursorID is the id of the entry at the cursor; "" for none.
+	View        string `json:"view"`   // how much of the conversation it is shown: delta, full, window, summary or memory
+	Cursor      int64  `json:"cursor"` // the seq through which the role was shown everything and has answered; 0 for nothing
+	// CursorID is the id of the entry at the cursor; absent for none, and in streams.
 	CursorID string `json:"cursor_id,omitempty"`
-	Answers  int    `json:"answers"`
-	HasNews  bool   `json:"has_news"` // after the cursor there is an entry that the role was not shown
-	Session  string `json:"session,omitempty"`
-	Notes    int64  `json:"notes,omitempty"` // the seq of its newest notes
-	// Running says that its program runs in this process.
+	Answers  int    `json:"answers"`           // without those in which it had nothing to add
+	HasNews  bool   `json:"has_news"`          // after the cursor there is an entry that the role was not shown
+	Session  string `json:"session,omitempty"` // its agent's name for the session that remembers; absent for none
+	Notes    int64  `json:"notes,omitempty"`   // the seq of its newest notes; absent for none
+	// Running says that its program runs in the process that answers.
 	Running bool `json:"running"`
-	// FinishReason is that of its newest answer in the cycle where the answer is cut short: length or content_filter.
-	FinishReason string `json:"finish_reason,omitempty"`
-	// Failed says why it did not answer in its last turn of the cycle; RestsUntil is the end of its cooldown in this
-	// process after too many failed attempts.
-	Failed     string    `json:"failed,omitempty"`
+	// FinishReason is why its newest answer in the cycle is cut short; absent where it is complete.
+	FinishReason string `json:"finish_reason,omitempty" enum:"length,content_filter"`
+	// Failed says why it did not answer in its last turn of the cycle.
+	Failed string `json:"failed,omitempty"`
+	// RestsUntil is the end of its cooldown in this process after too many failed turns.
 	RestsUntil time.Time `json:"rests_until,omitzero"`
 }
 

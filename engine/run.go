@@ -71,11 +71,12 @@ type RunRequest struct {
 	Detached bool
 }
 
-// RunStatus is the state of a run: its row in the index and the state by its events.
+// RunStatus is the state of a run.
 type RunStatus struct {
 	continuo.Run
 	workflow.Status
-	// TurnID is the turn of a step that is running, in any process; "" for none.
+	// TurnID is the turn of a step that is running, in any process; absent for none. Its tool calls that wait for a person
+	// are shown and decided on there.
 	TurnID string `json:"turn_id,omitempty"`
 }
 
@@ -196,6 +197,18 @@ func (r RunRequest) asked() string {
 
 func errRunKeyReused(runID string) error {
 	return fmt.Errorf("%w: it began run %s with something else", continuo.ErrKeyReused, runID)
+}
+
+// Find finds a run of a workflow within a scope; ErrNotFound. The cycles of crews are not found.
+func (rs *Runs) Find(ctx context.Context, scope continuo.Scope, id string) (continuo.Run, error) {
+	run, err := continuo.Run{}, continuo.ErrNotFound
+	if KeyPattern.MatchString(id) { // all ids match this pattern
+		run, err = rs.log.FindRun(ctx, scope, id)
+	}
+	if _, cycle := continuo.CrewOf(run.WorkflowID); cycle || errors.Is(err, continuo.ErrNotFound) {
+		return continuo.Run{}, fmt.Errorf("run %q: %w", id, continuo.ErrNotFound)
+	}
+	return run, err
 }
 
 // Get finds a run within a scope; ErrNotFound.

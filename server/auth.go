@@ -33,7 +33,7 @@ type callerKey struct{}
 
 // withCaller adds the caller to the request's context for the handlers.
 func withCaller(r *http.Request, who caller) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), callerKey{}, who))
+	return r.WithContext(context.WithValue(api.WithKeyID(r.Context(), who.keyID), callerKey{}, who))
 }
 
 // scopeOf returns the scope of an authenticated request's caller. It panics for a request that was not authenticated.

@@ -2,11 +2,13 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/window"
 )
@@ -32,7 +34,7 @@ func (s *server) showContext(w http.ResponseWriter, r *http.Request) error {
 	case request.RunID != "" && (errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrInvalid)):
 		return at("run_id", err)
 	case strings.HasPrefix(request.View, engine.RoleView):
-		return aboutSight(err, "view", "at", "")
+		return api.AboutSight(err, "view", "at", "")
 	default:
 		return atRange(err)
 	}
@@ -59,7 +61,7 @@ func (s *server) contextRequest(q query) (request engine.ContextRequest, err err
 	return request, errors.Join(
 		s.checkView(q, request.View),
 		checkRun(q),
-		checkFormat(request.Format),
+		oneOf("format", request.Format, engine.FormatOpenAI, engine.FormatAnthropic, engine.FormatTranscript, engine.FormatHandoff),
 		oneOf("model", request.Model, s.engine.Catalog.Models()...),
 		s.api.CheckAgent("agent_id", request.AgentID),
 	)
@@ -75,8 +77,8 @@ func (s *server) checkView(q query, view string) error {
 		return oneOf("view", view, engine.ViewNames()...)
 	case role == "":
 		return refuse("view", "role: is followed by the name of a role, such as role:reviewer")
-	case q.has("crew") && !workflowPattern.MatchString(q.text("crew")):
-		return at("crew", s.noCrew(q.text("crew")))
+	case q.has("crew") && !engine.IDPattern.MatchString(q.text("crew")):
+		return at("crew", s.api.NoCrew(q.text("crew")))
 	}
 	for _, param := range []string{"model", "agent_id"} {
 		if q.has(param) {
@@ -92,7 +94,7 @@ func checkRun(q query) error {
 		return nil
 	}
 	if id := q.text("run_id"); !engine.KeyPattern.MatchString(id) { // all ids match this pattern
-		return at("run_id", noRun(id))
+		return at("run_id", fmt.Errorf("run %q: %w", bounded(id), continuo.ErrNotFound))
 	}
 	for _, param := range []string{"model", "agent_id", "crew"} {
 		if q.has(param) {

@@ -1,45 +1,41 @@
 package server
 
 import (
-	"math"
 	"net/http"
 	"strconv"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/turn"
 )
 
+// sayToCrew sends a message to a crew, and answers with its state or its events.
+func (s *server) sayToCrew(w http.ResponseWriter, r *http.Request, in api.CrewMessage) error {
+	status, err := s.api.SayToCrew(r.Context(), scopeOf(r), in)
+	if err != nil {
+		return err
+	}
+	if accepts(r, "text/event-stream") {
+		session := engine.CrewSession{Scope: scopeOf(r), Crew: in.Crew, SessionID: in.SessionID}
+		return s.streamCrew(w, r, &crewListener{FollowedCrew: api.FollowedCrew{Session: session, ConversationID: status.ConversationID, Seq: status.FirstSeq - 1}})
+	}
+	return writeJSON(w, http.StatusAccepted, status)
+}
+
 // crewEvents streams what a crew does in a session, from the start of its newest cycle or after the last entry that the
 // client has seen.
-func (s *server) crewEvents(w http.ResponseWriter, r *http.Request) error {
-	q, err := parseQuery(r, "session_id", "after")
+func (s *server) crewEvents(w http.ResponseWriter, r *http.Request, in api.CrewEvents) error {
+	followed, err := s.api.FollowCrew(r.Context(), scopeOf(r), in)
 	if err != nil {
 		return err
 	}
-	l := &crewListener{}
-	if l.seq, l.ended, err = seen(r, q); err != nil {
-		return err
-	}
-	session, conversation, err := s.inSession(r, q.text("session_id"))
-	if err != nil {
-		return err
-	}
-	if l.session, l.conversation = session, conversation.ID; l.seq == 0 {
-		newest, err := s.cycleAt(r, session, conversation.ID, maxSeq)
-		if err != nil {
-			return err
-		}
-		l.seq = newest.FirstSeq - 1
-	}
-	return s.streamCrew(w, r, l)
+	return s.streamCrew(w, r, &crewListener{FollowedCrew: followed, ended: in.Ended()})
 }
 
 // crewListener is a client that follows a crew.
 type crewListener struct {
-	session      engine.CrewSession
-	conversation string // its id
-	seq          int64  // of the newest entry that the client has received
+	api.FollowedCrew
 	// ended says that the client has received, after that entry, the event that the crew is idle.
 	ended bool
 
@@ -59,11 +55,11 @@ func (s *server) streamCrew(w http.ResponseWriter, r *http.Request, l *crewListe
 		}
 	}()
 	for {
-		status, err := s.engine.Crews.Status(r.Context(), l.session)
+		status, err := s.engine.Crews.Status(r.Context(), l.Session)
 		if err != nil {
 			return s.breakOff(w, r, out, err)
 		}
-		rests := !goesOn(status.State) && status.TurnID == "" && status.LastSeq <= l.seq
+		rests := !goesOn(status.State) && status.TurnID == "" && status.LastSeq <= l.Seq
 		if rests && out == nil && l.ended {
 			w.WriteHeader(http.StatusNoContent)
 			return nil
@@ -73,7 +69,7 @@ func (s *server) streamCrew(w http.ResponseWriter, r *http.Request, l *crewListe
 			out.open()
 		}
 		if rests {
-			out.send(strconv.FormatInt(l.seq, 10)+endSuffix, "end", status)
+			out.send(strconv.FormatInt(l.Seq, 10)+api.EndSuffix, "end", status)
 			return nil
 		}
 		if err := s.hearCycle(r, out, l); err != nil {
@@ -87,10 +83,10 @@ func (s *server) streamCrew(w http.ResponseWriter, r *http.Request, l *crewListe
 
 // hearCycle sends the remaining events of the listener's cycle, until it ends or the next one begins.
 func (s *server) hearCycle(r *http.Request, out *eventStream, l *crewListener) (err error) {
-	if l.run, err = s.cycleAt(r, l.session, l.conversation, l.seq+1); err != nil {
+	if l.run, err = s.engine.Crews.CycleAt(r.Context(), l.Session, l.ConversationID, l.Seq+1); err != nil {
 		return err
 	}
-	for progress, err := range s.engine.Crews.Follow(r.Context(), l.run, l.seq) {
+	for progress, err := range s.engine.Crews.Follow(r.Context(), l.run, l.Seq) {
 		if err != nil {
 			return err
 		}
@@ -109,29 +105,6 @@ func (l *crewListener) isNext(entry *continuo.Entry) bool {
 	return entry != nil && entry.RunEvent != nil && entry.RunEvent.Kind == continuo.RunBegan && entry.WorkflowID == l.run.WorkflowID && entry.RunID != l.run.ID
 }
 
-// maxCycles bounds how many cycles are searched for the first one of a conversation.
-const maxCycles = 10_000
-
-// cycleAt finds the newest cycle of a crew in a conversation that had begun at a seq, or the first cycle where none
-// had; it fails with ErrNotFound where the crew has never taken part.
-func (s *server) cycleAt(r *http.Request, session engine.CrewSession, conversation string, seq int64) (found continuo.Run, err error) {
-	query := continuo.RunQuery{
-		ProjectID: session.Scope.ProjectID, ConversationID: conversation, WorkflowID: continuo.CrewWorkflow(session.Crew), BegunBy: max(seq, 1), Limit: 1,
-	}
-	cycles, err := s.engine.Runs.List(r.Context(), query)
-	if err == nil && len(cycles) == 0 {
-		query.BegunBy, query.Limit = math.MaxInt64, maxCycles
-		cycles, err = s.engine.Runs.List(r.Context(), query)
-	}
-	if err != nil {
-		return found, err
-	}
-	if len(cycles) == 0 {
-		return found, continuo.ErrNotFound
-	}
-	return cycles[len(cycles)-1], nil
-}
-
 // The data of a crew's events that turns do not have.
 type (
 	crewTurnEvent struct {
@@ -147,8 +120,8 @@ type (
 // tell sends one step of a cycle. Only entries have ids: live events between them are not repeated after a reconnect.
 func (l *crewListener) tell(out *eventStream, progress engine.CrewProgress) {
 	if progress.Entry != nil {
-		l.seq = progress.Entry.Seq
-		out.sendAs(l.seq, "entry", progress.Entry)
+		l.Seq = progress.Entry.Seq
+		out.sendAs(l.Seq, "entry", progress.Entry)
 	}
 	if progress.Status != nil {
 		out.sendAs(0, "status", progress.Status)
@@ -163,7 +136,7 @@ func (l *crewListener) tell(out *eventStream, progress engine.CrewProgress) {
 func (l *crewListener) tellTurn(out *eventStream, event turn.Event, role string) {
 	if event.TurnID != l.turn {
 		l.turn = event.TurnID
-		ids := chatIDs{SessionID: l.sessionID(), ConversationID: l.conversation, TurnID: event.TurnID}
+		ids := chatIDs{SessionID: l.sessionID(), ConversationID: l.ConversationID, TurnID: event.TurnID}
 		out.sendAs(0, "turn", crewTurnEvent{ids, role})
 	}
 	switch event.Kind {
@@ -182,8 +155,8 @@ func (l *crewListener) tellTurn(out *eventStream, event turn.Event, role string)
 
 // sessionID is the client's name for the conversation.
 func (l *crewListener) sessionID() string {
-	if l.session.SessionID != "" {
-		return l.session.SessionID
+	if l.Session.SessionID != "" {
+		return l.Session.SessionID
 	}
-	return continuo.CrewWorkflow(l.session.Crew)
+	return continuo.CrewWorkflow(l.Session.Crew)
 }

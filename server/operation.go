@@ -33,6 +33,21 @@ func (s *server) operation(o api.Operation) func(w http.ResponseWriter, r *http.
 			w.WriteHeader(http.StatusNoContent)
 			return nil
 		}
+		if body, ok := out.([]byte); ok {
+			return writeBody(w, o.Status(out), o.Answers[0].Media[0].Type, body)
+		}
 		return writeJSON(w, o.Status(out), out)
 	}
+}
+
+// raw is the route of an operation whose answer the server writes itself, such as a stream: serve gets the decoded input.
+func raw[In any](s *server, id string, serve func(http.ResponseWriter, *http.Request, In) error) route {
+	o := s.find(id)
+	return route{o.Method, o.Path, o.Summary, func(w http.ResponseWriter, r *http.Request) error {
+		in, err := o.Decode(httpRequest{s, w, r})
+		if err != nil {
+			return err
+		}
+		return serve(w, r, *in.(*In))
+	}}
 }

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/continuo-log/continuo/api"
 )
 
 // route is one call of the API.
@@ -65,41 +67,39 @@ func (s *server) turnRoutes() []route {
 }
 
 func (s *server) runRoutes() []route {
-	const runs, run = "/api/runs", "/api/runs/{run}"
 	return []route{
-		{"GET", "/api/workflows", "list the workflows", s.listWorkflows},
-		{"GET", "/api/workflows/schema", "show the JSON Schema of workflows' files", s.showWorkflowSchema},
-		{"GET", "/api/workflows/{id}", "show a workflow", s.getWorkflow},
-		{"GET", runs, "list runs of workflows, the newest first", s.listRuns},
-		{"POST", runs, "begin a run of a workflow", s.startRun},
-		{"GET", run, "show the state of a run", s.getRun},
-		{"GET", run + "/events", "follow a run, live or from its start", s.runEvents},
-		{"POST", run + "/resume", "resume a run that failed or was stopped", s.resumeRun},
-		{"POST", run + "/set", "set a step's outputs by hand", s.setStep},
-		{"POST", run + "/retry", "run a step again, and the steps that depend on it", s.retryStep},
-		{"POST", run + "/skip", "skip a step of a run", s.skipStep},
-		{"POST", run + "/stop", "stop a run until it is resumed", s.stopRun},
-		{"POST", run + "/cancel", "cancel a run permanently", s.cancelRun},
-		{"POST", run + "/approvals", "answer the question of an approval node", s.decideRun},
+		s.route("listWorkflows"),
+		s.route("showWorkflowSchema"),
+		s.route("getWorkflow"),
+		s.route("listRuns"),
+		raw(s, "startRun", s.startRun),
+		s.route("getRun"),
+		raw(s, "followRun", s.runEvents),
+		s.route("resumeRun"),
+		s.route("setStep"),
+		s.route("retryStep"),
+		s.route("skipStep"),
+		s.route("stopRun"),
+		s.route("cancelRun"),
+		s.route("decideRun"),
 	}
 }
 
 func (s *server) crewRoutes() []route {
-	const crews, crew = "/api/crews", "/api/crews/{crew}"
 	return []route{
-		{"GET", crews, "list the crews", s.listCrews},
-		{"GET", crews + "/schema", "show the JSON Schema of crews' files", s.showCrewSchema},
-		{"GET", crew, "show a crew", s.getCrew},
-		{"POST", crew + "/messages", "send a message to a crew", s.sayToCrew},
-		{"GET", crew + "/status", "show the state of a crew in a session", s.getCrewStatus},
-		{"GET", crew + "/events", "follow a crew, live or from its start", s.crewEvents},
-		{"POST", crew + "/stop", "stop a crew until it is resumed or spoken to", s.stopCrew},
-		{"POST", crew + "/resume", "resume a cycle that failed or was stopped", s.resumeCrew},
-		{"POST", crew + "/reset", "hide the history from a crew's roles; nothing is deleted", s.resetCrew},
-		{"POST", crew + "/restore", "take a reset back", s.restoreCrew},
-		{"GET", crew + "/context", "show what a role sees, or saw", s.showRoleContext},
-		{"GET", crew + "/rounds", "list the requests that a role was asked with", s.listRounds},
-		{"GET", crew + "/compare", "show what two roles see, and where it differs", s.compareRoles},
+		s.route("listCrews"),
+		s.route("showCrewSchema"),
+		s.route("getCrew"),
+		raw(s, "sayToCrew", s.sayToCrew),
+		s.route("getCrewStatus"),
+		raw(s, "followCrew", s.crewEvents),
+		s.route("stopCrew"),
+		s.route("resumeCrew"),
+		s.route("resetCrew"),
+		s.route("restoreCrew"),
+		s.route("showRoleContext"),
+		s.route("listRounds"),
+		s.route("compareRoles"),
 	}
 }
 
@@ -132,9 +132,15 @@ func (s *server) serviceRoutes() []route {
 
 // route is the route of an operation of the table.
 func (s *server) route(id string) route {
+	o := s.find(id)
+	return route{o.Method, o.Path, o.Summary, s.operation(o)}
+}
+
+// find returns the operation with an id.
+func (s *server) find(id string) api.Operation {
 	for _, o := range s.api.Operations() {
 		if o.ID == id {
-			return route{o.Method, o.Path, o.Summary, s.operation(o)}
+			return o
 		}
 	}
 	panic("server: there is no operation " + id)

@@ -4,23 +4,36 @@ import (
 	"cmp"
 	"net/http"
 	"strconv"
-	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/turn"
 )
 
-// runEvents streams a run's events, from its first entry or after the last one that the client has seen.
-func (s *server) runEvents(w http.ResponseWriter, r *http.Request) error {
-	l, err := newRunListener(r)
+// startRun begins a run, and answers with its state or its events.
+func (s *server) startRun(w http.ResponseWriter, r *http.Request, in api.RunRequest) error {
+	status, err := s.api.StartRun(r.Context(), scopeOf(r), in)
 	if err != nil {
 		return err
 	}
-	if l.run, err = s.run(r); err != nil {
+	streamed := accepts(r, "text/event-stream")
+	if in.Stream != nil {
+		streamed = *in.Stream
+	}
+	if streamed {
+		return s.streamRun(w, r, &runListener{run: status.Run, session: in.SessionID, seq: status.FirstSeq - 1})
+	}
+	return writeJSON(w, http.StatusCreated, status)
+}
+
+// runEvents streams a run's events, from its first entry or after the last one that the client has seen.
+func (s *server) runEvents(w http.ResponseWriter, r *http.Request, in api.RunEvents) error {
+	run, err := s.api.FollowRun(r.Context(), scopeOf(r), in)
+	if err != nil {
 		return err
 	}
-	return s.streamRun(w, r, l)
+	return s.streamRun(w, r, &runListener{run: run, seq: in.Seq, ended: in.Ended()})
 }
 
 // runListener is a client that follows a run.
@@ -33,38 +46,6 @@ type runListener struct {
 
 	turn   string            // the turn whose live events are sent
 	status *engine.RunStatus // the newest that was sent
-}
-
-// endSuffix follows the seq of the newest entry in the id of the event end: a client that sends this id back has
-// received everything.
-const endSuffix = "/end"
-
-// newRunListener reads what a client has received already.
-func newRunListener(r *http.Request) (*runListener, error) {
-	q, err := parseQuery(r, "after")
-	if err != nil {
-		return nil, err
-	}
-	l := &runListener{}
-	l.seq, l.ended, err = seen(r, q)
-	return l, err
-}
-
-// seen reads the seq of a streaming client's newest entry, 0 for none, and whether it has received the end after it.
-// The header takes precedence over the parameter after.
-func seen(r *http.Request, q query) (seq int64, ended bool, err error) {
-	if seq, err = q.whole("after", 0, maxSeq, 0); err != nil {
-		return 0, false, err
-	}
-	last := r.Header.Get("Last-Event-ID")
-	if last == "" {
-		return seq, false, nil
-	}
-	text, ended := strings.CutSuffix(last, endSuffix)
-	if seq, err = strconv.ParseInt(text, 10, 64); err != nil || seq < 0 || seq > maxSeq {
-		return 0, false, refuse("Last-Event-ID", "Last-Event-ID must be the id of an event of this stream, not %q", bounded(last))
-	}
-	return seq, ended, nil
 }
 
 // streamRun sends a run's entries and the live events between them, until the run pauses or ends. An error before the
@@ -106,7 +87,7 @@ func (s *server) streamRun(w http.ResponseWriter, r *http.Request, l *runListene
 	if out == nil {
 		out = newEventStream(w, s.options.KeepAlive)
 	}
-	out.send(strconv.FormatInt(l.seq, 10)+endSuffix, "end", l.status)
+	out.send(strconv.FormatInt(l.seq, 10)+api.EndSuffix, "end", l.status)
 	return nil
 }
 

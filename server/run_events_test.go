@@ -20,6 +20,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/model"
@@ -95,7 +96,7 @@ func checkFrames(t *testing.T, all []runFrame, status string, own map[string]str
 			}
 			seq = entry.Seq
 		case "end":
-			if !strings.HasSuffix(frame.id, endSuffix) || i != len(all)-1 {
+			if !strings.HasSuffix(frame.id, api.EndSuffix) || i != len(all)-1 {
 				t.Errorf("event %d of %d is the end under the id %s", i+1, len(all), frame.id)
 			}
 		case "status", "error":
@@ -375,7 +376,7 @@ func TestStoppedRunsAreHeardOn(t *testing.T) {
 	if answer := ask(t, handler, "GET", path+"/events", "", "Last-Event-ID", heard); answer.status != http.StatusNoContent {
 		t.Errorf("status %d after the end: %s", answer.status, answer.body)
 	}
-	again := runFrames(t, ask(t, handler, "GET", path+"/events?after="+strings.TrimSuffix(heard, endSuffix), "").body)
+	again := runFrames(t, ask(t, handler, "GET", path+"/events?after="+strings.TrimSuffix(heard, api.EndSuffix), "").body)
 	if len(again) != 1 || again[0].kind != "end" || again[0].id != heard {
 		t.Errorf("the end was %s, and is %s", last(first).raw, last(again).raw)
 	}

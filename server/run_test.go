@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -129,7 +128,11 @@ func TestRunChangesRefuse(t *testing.T) {
 	} {
 		ask(t, handler, "POST", "/api/runs/"+noRunID+"/"+test.call, test.body).failed(400, test.code, test.param)
 	}
-	for _, call := range []string{"resume", "stop", "cancel", "approvals"} {
+	for _, call := range []string{"set", "retry", "skip", "approvals"} { // these need a body
+		ask(t, handler, "POST", "/api/runs/"+noRunID+"/"+call, "").failed(400, "invalid_json", "")
+	}
+	ask(t, handler, "POST", "/api/runs/"+noRunID+"/approvals", `{"decision": "approve"}`).failed(404, "not_found", "")
+	for _, call := range []string{"resume", "stop", "cancel"} {
 		ask(t, handler, "POST", "/api/runs/"+noRunID+"/"+call, "").failed(404, "not_found", "")
 		ask(t, handler, "POST", "/api/runs/"+noRunID+"/"+call+"?x=1", "").failed(400, "invalid_request", "x")
 	}
@@ -155,29 +158,6 @@ func TestRunProblems(t *testing.T) {
 		body, err := p.MarshalJSON()
 		if err != nil || p.Status != test.status || p.Code != test.code || !strings.Contains(p.Message, test.says) || strings.Contains(string(body), "somebody") {
 			t.Errorf("%v: %d %s %v", test.err, p.Status, body, err)
-		}
-	}
-}
-
-// Joined errors of several files are told apart, and what is no problem of a file is an error still.
-func TestSplitProblems(t *testing.T) {
-	a, b, other := &workflow.Problems{}, &workflow.Problems{}, errors.New("the folder is gone")
-	for _, test := range []struct {
-		err   error
-		found int
-		rest  bool
-	}{
-		{nil, 0, false},
-		{a, 1, false},
-		{errors.Join(a, b), 2, false},
-		{fmt.Errorf("workflows: %w", errors.Join(a, fmt.Errorf("file: %w", b))), 2, false},
-		{other, 0, true},
-		{errors.Join(a, other, b), 2, true},
-		{fmt.Errorf("workflows: %w", errors.Join(a, other)), 1, true},
-	} {
-		found, rest := splitProblems(test.err)
-		if len(found) != test.found || (rest != nil) != test.rest || test.rest && !errors.Is(rest, other) {
-			t.Errorf("%v: %d problems, the rest is %v", test.err, len(found), rest)
 		}
 	}
 }

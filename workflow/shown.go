@@ -9,10 +9,10 @@ import (
 // Summary is a row of a list of workflows.
 type Summary struct {
 	ID          string       `json:"id"`
-	Name        string       `json:"name"`
+	Name        string       `json:"name"` // for people
 	Description string       `json:"description,omitempty"`
 	Inputs      []ShownField `json:"inputs"`
-	Nodes       int          `json:"nodes"` // how many
+	Nodes       int          `json:"nodes" minimum:"1"` // how many
 }
 
 // Summary is the workflow's row in a list.
@@ -20,17 +20,19 @@ func (w *Workflow) Summary() Summary {
 	return Summary{w.ID, w.Name, w.Description, shownFields(w.Inputs), len(w.Nodes)}
 }
 
-// Shown is a workflow as the API and the command line show it in JSON.
+// Shown is a workflow as the API and the command line show it in JSON. Nodes and edges are in the order of the file.
 type Shown struct {
-	ID          string         `json:"id"`
-	Name        string         `json:"name"`
-	Description string         `json:"description,omitempty"`
-	Inputs      []ShownField   `json:"inputs"`
-	Nodes       []ShownNode    `json:"nodes"`
-	Edges       []ShownEdge    `json:"edges"`
-	Outputs     []ShownBinding `json:"outputs,omitempty"`
-	SHA256      string         `json:"sha256"`
-	Text        string         `json:"text"`
+	ID          string       `json:"id"`
+	Name        string       `json:"name"` // for people
+	Description string       `json:"description,omitempty"`
+	Inputs      []ShownField `json:"inputs"`
+	Nodes       []ShownNode  `json:"nodes"`
+	Edges       []ShownEdge  `json:"edges"`
+	// Outputs are the run's own; absent for those of the last nodes.
+	Outputs []ShownBinding `json:"outputs,omitempty"`
+	// SHA256 is the hash of the text, in hex. The event run_began of a run names the text that it executes.
+	SHA256 string `json:"sha256"`
+	Text   string `json:"text"` // the file (YAML)
 }
 
 // ShownField is an input or an output.
@@ -38,22 +40,22 @@ type ShownField struct {
 	Name        string   `json:"name"`
 	Type        Type     `json:"type"`
 	Description string   `json:"description,omitempty"`
-	Enum        []string `json:"enum,omitempty"`
-	Default     any      `json:"default,omitempty"` // nil for none; a default of false or 0 is shown
-	Optional    bool     `json:"optional,omitempty"`
+	Enum        []string `json:"enum,omitempty"`     // the values that a string may have; absent for any
+	Default     any      `json:"default,omitempty"`  // the value of an input that is not given; absent for none
+	Optional    bool     `json:"optional,omitempty"` // it need not be given
 }
 
-// ShownBinding is a name and the text of the expression that is its value.
+// ShownBinding is a value with a name.
 type ShownBinding struct {
 	Name  string `json:"name"`
-	Value string `json:"value"`
+	Value string `json:"value"` // an expression, as in the file
 }
 
-// ShownNode is a step.
+// ShownNode is a step that a model executes, or, with an approval, a person's decision.
 type ShownNode struct {
 	ID              string         `json:"id"`
-	Name            string         `json:"name"`
-	Brief           string         `json:"brief,omitempty"`
+	Name            string         `json:"name"`            // for people
+	Brief           string         `json:"brief,omitempty"` // the task
 	Agent           string         `json:"agent,omitempty"`
 	Model           string         `json:"model,omitempty"`
 	View            string         `json:"view,omitempty"`
@@ -61,17 +63,19 @@ type ShownNode struct {
 	Inputs          []ShownBinding `json:"inputs,omitempty"`
 	Outputs         []ShownField   `json:"outputs,omitempty"`
 	SuccessCriteria []string       `json:"success_criteria,omitempty"`
-	Check           string         `json:"check,omitempty"`
-	MaxAttempts     int            `json:"max_attempts,omitempty"`
-	Retry           *ShownRetry    `json:"retry,omitempty"` // of steps
-	Join            Join           `json:"join,omitempty"`  // where several edges lead to it
-	Approval        *ShownApproval `json:"approval,omitempty"`
+	Check           string         `json:"check,omitempty"`        // an expression over the outputs that must be true
+	MaxAttempts     int            `json:"max_attempts,omitempty"` // how often an invalid answer is requested again
+	Retry           *ShownRetry    `json:"retry,omitempty"`        // of steps
+	// Join says, where several edges lead to the node, whether it begins when all of them were taken or one. Edges of
+	// skipped nodes do not count.
+	Join     Join           `json:"join,omitempty"`
+	Approval *ShownApproval `json:"approval,omitempty"`
 }
 
 // ShownRetry bounds the time and the number of automatic retries of a step.
 type ShownRetry struct {
 	For string `json:"for"` // a duration, such as 24h0m0s
-	Max int    `json:"max"`
+	Max int    `json:"max" minimum:"1"`
 }
 
 // ShownApproval is the question to a person.
@@ -79,23 +83,23 @@ type ShownApproval struct {
 	Question string `json:"question"`
 }
 
-// ShownPolicy are the patterns of a step's tools.
+// ShownPolicy are the patterns of a step's tools, within what the project and the agent allow.
 type ShownPolicy struct {
 	Allow     []string      `json:"allow,omitempty"`
 	Ask       []string      `json:"ask,omitempty"`
 	Deny      []string      `json:"deny,omitempty"`
-	Otherwise tool.Decision `json:"otherwise"`
+	Otherwise tool.Decision `json:"otherwise" enum:"allow,ask,deny,"` // for tools that match no pattern
 }
 
-// ShownEdge is an edge; Body are the nodes of its loop.
+// ShownEdge is an edge. Max, AtLimit and Body are those of an edge back, which closes a loop.
 type ShownEdge struct {
 	From      string   `json:"from"`
 	To        string   `json:"to"`
-	When      string   `json:"when,omitempty"`
-	Otherwise bool     `json:"otherwise,omitempty"`
-	Max       int      `json:"max,omitempty"`
-	AtLimit   string   `json:"at_limit,omitempty"`
-	Body      []string `json:"body,omitempty"`
+	When      string   `json:"when,omitempty"`                       // an expression that must be true for the edge to be taken
+	Otherwise bool     `json:"otherwise,omitempty"`                  // it is taken when no other edge of its node is
+	Max       int      `json:"max,omitempty" minimum:"1"`            // how often it may be taken in one passage through the loop
+	AtLimit   string   `json:"at_limit,omitempty" enum:"fail,go_on"` // what happens when Max is reached
+	Body      []string `json:"body,omitempty"`                       // the nodes of the loop
 }
 
 // Shown is the workflow for programs to read.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -97,8 +98,7 @@ func (s *schemas) operation(o api.Operation, pathElsewhere bool) (object, error)
 	if o.Public {
 		shown = with(shown, "security", []object{})
 	}
-	in, _ := o.Types()
-	parameters, err := s.parameters(in, o, pathElsewhere)
+	parameters, err := s.parameters(o, pathElsewhere)
 	if err != nil {
 		return nil, err
 	}
@@ -114,14 +114,13 @@ func (s *schemas) operation(o api.Operation, pathElsewhere bool) (object, error)
 
 func methodName(id string) string { return strings.ToUpper(id[:1]) + id[1:] }
 
-func (s *schemas) parameters(in reflect.Type, o api.Operation, pathElsewhere bool) ([]object, error) {
+func (s *schemas) parameters(o api.Operation, pathElsewhere bool) ([]object, error) {
 	var list []object
 	for _, input := range o.Inputs() {
 		if input.In == api.InBody || input.In == api.InPath && pathElsewhere {
 			continue
 		}
-		owner := ownerOf(in, input.Field.Name)
-		schema, err := s.field(owner, input.Field, false)
+		schema, err := s.field(input.Owner, input.Field, false)
 		if err != nil {
 			return nil, err
 		}
@@ -140,15 +139,6 @@ func (s *schemas) parameters(in reflect.Type, o api.Operation, pathElsewhere boo
 	return list, nil
 }
 
-// ownerOf finds the struct, embedded or not, that declares a field.
-func ownerOf(t reflect.Type, name string) reflect.Type {
-	field, _ := t.FieldByName(name)
-	for _, i := range field.Index[:len(field.Index)-1] {
-		t = t.Field(i).Type
-	}
-	return t
-}
-
 // requestBody adds the body: the members of the input with the tag json, or what the operation says of its raw body.
 func (s *schemas) requestBody(shown object, o api.Operation) (object, error) {
 	in, _ := o.Types()
@@ -158,8 +148,13 @@ func (s *schemas) requestBody(shown object, o api.Operation) (object, error) {
 	}
 	isBody := func(i api.Input) bool { return i.In == api.InBody }
 	if !slices.ContainsFunc(o.Inputs(), isBody) {
+		if _, empty := in.FieldByName("EmptyBody"); empty {
+			nothing := with(with(nil, "type", "object"), "additionalProperties", false)
+			shown = with(shown, "requestBody", with(nil, "content", with(nil, api.JSON, with(nil, "schema", nothing))))
+		}
 		return shown, nil
 	}
+	in = bodyOf(in)
 	schema, err := s.of(in)
 	if err != nil {
 		return nil, err
@@ -169,6 +164,32 @@ func (s *schemas) requestBody(shown object, o api.Operation) (object, error) {
 		body = with(body, "required", true)
 	}
 	return with(shown, "requestBody", with(body, "content", with(nil, api.JSON, with(nil, "schema", schema)))), nil
+}
+
+// bodyOf returns the embedded struct that has all members of an input's body; the input itself where there is none.
+func bodyOf(t reflect.Type) reflect.Type {
+	var found []reflect.Type
+	for i := range t.NumField() {
+		switch field := t.Field(i); {
+		case field.Anonymous && hasMembers(field.Type):
+			found = append(found, field.Type)
+		case field.Tag.Get("json") != "":
+			return t
+		}
+	}
+	if len(found) != 1 {
+		return t
+	}
+	return bodyOf(found[0])
+}
+
+func hasMembers(t reflect.Type) bool {
+	for i := range t.NumField() {
+		if field := t.Field(i); field.Tag.Get("json") != "" || field.Anonymous && hasMembers(field.Type) {
+			return true
+		}
+	}
+	return false
 }
 
 func isRequired(schema object) bool { return schema.Get("required") != nil }
@@ -209,7 +230,7 @@ func (s *schemas) answerContent(answer api.Answer, out reflect.Type) (object, er
 		return s.content(answer.Media, out)
 	case answer.Status >= 400 || answer.Status == 0:
 		return with(nil, api.JSON, with(nil, "schema", ref("Error"))), nil
-	case out == reflect.TypeFor[api.None]():
+	case out == reflect.TypeFor[api.None](), answer.Status == http.StatusNoContent:
 		return nil, nil
 	}
 	return s.content([]api.Media{{Type: api.JSON, Schema: out}}, out)
@@ -223,6 +244,8 @@ func (s *schemas) content(media []api.Media, out reflect.Type) (object, error) {
 		switch {
 		case m.Component != "":
 			schema = ref(m.Component)
+		case m.AnyOf != nil:
+			schema, err = s.anyOf(m.AnyOf)
 		case m.Schema != nil:
 			schema, err = s.of(m.Schema)
 		case m.Type == api.JSON && out != nil:
@@ -234,6 +257,17 @@ func (s *schemas) content(media []api.Media, out reflect.Type) (object, error) {
 		content = with(content, m.Type, with(nil, "schema", schema))
 	}
 	return content, nil
+}
+
+func (s *schemas) anyOf(types []reflect.Type) (object, error) {
+	all := make([]object, len(types))
+	for i, t := range types {
+		var err error
+		if all[i], err = s.of(t); err != nil {
+			return nil, err
+		}
+	}
+	return with(nil, "anyOf", all), nil
 }
 
 // generate writes the document below the root folder, or returns what it would write.

@@ -58,6 +58,9 @@ func (s *schemas) of(t reflect.Type) (object, error) {
 	case reflect.Pointer:
 		return s.of(t.Elem())
 	case reflect.Struct:
+		if alternatives := alternativesOf(t); alternatives != nil {
+			return s.anyOf(alternatives)
+		}
 		if t.Name() == "" {
 			return s.structure(t)
 		}
@@ -83,6 +86,18 @@ func (s *schemas) of(t reflect.Type) (object, error) {
 		return object{}, nil
 	}
 	return nil, fmt.Errorf("%s has no schema", t)
+}
+
+// alternativesOf returns the types that a struct of embedded pointers embeds, of which a value has one; nil for others.
+func alternativesOf(t reflect.Type) (found []reflect.Type) {
+	for i := range t.NumField() {
+		field := t.Field(i)
+		if !field.Anonymous || field.Type.Kind() != reflect.Pointer {
+			return nil
+		}
+		found = append(found, field.Type.Elem())
+	}
+	return found
 }
 
 // text makes the schema of a string: a component for a named one with constants.
@@ -189,7 +204,7 @@ func (s *schemas) members(t reflect.Type, properties *object, required *[]string
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		properties.Set(name, schema.Raw())
+		*properties = with(*properties, name, schema)
 		if !optional {
 			*required = append(*required, name)
 		}
@@ -235,20 +250,25 @@ func tagged(schema object, field reflect.StructField, nullable bool) (object, er
 	if value, ok := tag.Lookup("const"); ok {
 		return with(nil, "const", json.RawMessage(value)), nil
 	}
-	if tag.Get("nullable") == "true" {
-		nullable = true
+	if text, ok := tag.Lookup("nullable"); ok {
+		nullable = text == "true"
 	}
 	if nullable {
 		schema = orNull(schema)
 	}
-	for _, name := range []string{"minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"} {
+	limits := strings.FieldsFunc(tag.Get("doc"), func(r rune) bool { return r == ',' })
+	for _, name := range []string{"minimum", "maximum", "maxLength"} {
 		if text, ok := tag.Lookup(name); ok {
-			number, err := strconv.ParseInt(text, 10, 64)
-			if err != nil {
-				return nil, fmt.Errorf("the tag %s: %w", name, err)
-			}
-			schema = with(schema, name, number)
+			limits = append(limits, name+"="+text)
 		}
+	}
+	for _, limit := range limits {
+		name, text, _ := strings.Cut(limit, "=")
+		number, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("the limit %s: %w", limit, err)
+		}
+		schema = with(schema, name, number)
 	}
 	if pattern := tag.Get("pattern"); pattern != "" {
 		schema = with(schema, "pattern", pattern)
