@@ -100,7 +100,7 @@ func TestAgentsRefused(t *testing.T) {
 		"agents: {a: {persona_file: /nowhere/at/all}}\n":                  `continuo.yaml:1:28: agents.a.persona_file: read the persona: stat /nowhere/at/all: no such file or directory`,
 		"agents: {a: {persona_file: .}}\n":                                `continuo.yaml:1:28: agents.a.persona_file: read the persona: . is no regular file`,
 		"agents: {a: {persona_file: big}}\n":                              `continuo.yaml:1:28: agents.a.persona_file: read the persona: big is larger than 65536 bytes, which is more than a persona should have`,
-		"agents: {a: {persona_file: blank}}\n":                            `continuo.yaml:1:28: agents.a.persona_file: read the persona: blank: it says nothing`,
+		"agents: {a: {persona_file: blank}}\n":                            `continuo.yaml:1:28: agents.a.persona_file: read the persona: blank: it is empty`,
 		"agents: {a: {persona_file: bytes}}\n":                            `continuo.yaml:1:28: agents.a.persona_file: read the persona: bytes: it is not UTF-8 text`,
 		"agents: {a: {persona: x, perona: y}}\n":                          `continuo.yaml:1:26: unknown key agents.a.perona; did you mean agents.a.persona?`,
 		"agents: {a: {persona: x, colour: y}}\n":                          `continuo.yaml:1:26: unknown key agents.a.colour; the keys of an agent are max_chars, max_messages, max_output_tokens, max_tokens, model, name, persona, persona_file, tools, view`,
