@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	xterm "golang.org/x/term"
-
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/secret"
 	"github.com/continuo-log/continuo/internal/term"
@@ -56,7 +54,7 @@ func (c *console) lost() error {
 func newConsole(in, out, errors *os.File, env []string) *console {
 	c := &console{
 		in: in, out: &checkedWriter{file: out}, err: errors,
-		secrets: secret.FromEnv(env), inTerminal: isTerminal(in), outTerminal: isTerminal(out), errTerminal: isTerminal(errors),
+		secrets: secret.FromEnv(env), inTerminal: term.IsTerminal(in), outTerminal: term.IsTerminal(out), errTerminal: term.IsTerminal(errors),
 	}
 	colours := !hasValue(env, "NO_COLOR") && !slices.Contains(env, "TERM=dumb")
 	c.paint, c.notePaint = term.Style(colours && c.outTerminal), term.Style(colours && c.errTerminal)
@@ -70,13 +68,8 @@ func (c *console) measure() {
 	if !ok || !c.outTerminal {
 		return
 	}
-	c.width = 80
-	if width, _, err := xterm.GetSize(int(w.file.Fd())); err == nil && width > 0 {
-		c.width = width
-	}
+	c.width, _ = term.Dimensions(w.file)
 }
-
-func isTerminal(file *os.File) bool { return xterm.IsTerminal(int(file.Fd())) }
 
 func hasValue(env []string, name string) bool {
 	return slices.ContainsFunc(env, func(variable string) bool {
@@ -121,12 +114,8 @@ func (c *console) newProgress(label string) *term.Progress {
 
 // errSize returns the size of the terminal at err, in columns and lines.
 func (c *console) errSize() (width, height int) {
-	if file, ok := c.err.(*os.File); ok {
-		if width, height, err := xterm.GetSize(int(file.Fd())); err == nil && width > 0 && height > 0 {
-			return width, height
-		}
-	}
-	return 80, 24
+	file, _ := c.err.(*os.File)
+	return term.Dimensions(file)
 }
 
 // json writes a value as indented JSON.

@@ -136,7 +136,7 @@ func (t *crewTalk) ownLines(ctx context.Context) {
 
 func (t *crewTalk) end() {
 	if t.lines != nil {
-		t.lines.close()
+		t.lines.Close()
 	}
 	signal.Stop(t.signals)
 	t.services.Close()

@@ -174,7 +174,7 @@ func (t *crewTalk) decide(ctx context.Context, s *stream, event turn.Event) erro
 	}
 	switch {
 	case answer.stop:
-		t.lines.close()
+		t.lines.Close()
 		t.ownLines(ctx) // the previous ones report the end of their input permanently
 		select {
 		case t.signals <- os.Interrupt:

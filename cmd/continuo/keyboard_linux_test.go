@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	xterm "golang.org/x/term"
+	"github.com/continuo-log/continuo/internal/term"
 )
 
 // typing is a person at a pseudo terminal, and what they see there.
@@ -42,15 +42,12 @@ func (p typing) types(text string) {
 // A line that a person was typing in the editor when a question was shown has the time before it, whenever it ends.
 func TestLineUnderWayAtAQuestion(t *testing.T) {
 	p := newTyping(t)
-	keys := newKeyboard(p.program)
-	lines := &editedLines{file: p.program, keys: keys, editor: xterm.NewTerminal(struct {
-		io.Reader
-		io.Writer
-	}{keys, p.program}, "> ")}
-	defer lines.close()
-	read := func() <-chan typed {
-		got := make(chan typed, 1)
-		go func() { got <- lines.read() }()
+	keys := term.NewKeyboard(p.program)
+	lines := term.NewEditor(p.program, keys, p.program, "> ", nil, func(line string, position int, _ rune) (string, int, bool) { return line, position, false })
+	defer lines.Close()
+	read := func() <-chan term.Line {
+		got := make(chan term.Line, 1)
+		go func() { got <- lines.Read() }()
 		return got
 	}
 
@@ -58,20 +55,20 @@ func TestLineUnderWayAtAQuestion(t *testing.T) {
 	p.sees.wait(t, "> ")
 	p.types("y")
 	p.sees.wait(t, "> y")
-	first := lines.asks()
+	first := lines.Asks()
 	p.types("\rn\rand")
-	if line := <-got; line.line != "y" || line.begun >= first || line.ended < first {
+	if line := <-got; line.Text != "y" || line.Begun >= first || line.Ended < first {
 		t.Errorf("the line that was under way is %+v, and the question is of %d", line, first)
 	}
-	if line := <-read(); line.line != "n" || line.begun < first {
+	if line := <-read(); line.Text != "n" || line.Begun < first {
 		t.Errorf("the line behind it is %+v, and the question is of %d", line, first)
 	}
 
 	got = read()
 	p.sees.wait(t, "and")
-	second := lines.asks()
+	second := lines.Asks()
 	p.types(" so on\r")
-	if line := <-got; line.line != "and so on" || line.begun < first || line.begun >= second {
+	if line := <-got; line.Text != "and so on" || line.Begun < first || line.Begun >= second {
 		t.Errorf("the line between two questions is %+v, and they are of %d and %d", line, first, second)
 	}
 }
@@ -80,7 +77,7 @@ func TestLineUnderWayAtAQuestion(t *testing.T) {
 // that waits meanwhile is not in the way.
 func TestLineHeldBackAtAQuestion(t *testing.T) {
 	p := newTyping(t)
-	keys := newKeyboard(p.program)
+	keys := term.NewKeyboard(p.program)
 	in := bufio.NewReader(keys)
 	type line struct {
 		text         string
@@ -90,18 +87,18 @@ func TestLineHeldBackAtAQuestion(t *testing.T) {
 	go func() {
 		defer close(got)
 		for {
-			keys.nextLine()
+			keys.NextLine()
 			text, err := in.ReadString('\n')
 			if err != nil {
 				return
 			}
-			begun, ended := keys.times()
+			begun, ended := keys.Times()
 			got <- line{text, begun, ended}
 		}
 	}()
 	p.types("whole\rhe")
 	p.sees.wait(t, "whole\r\nhe")
-	since := keys.mark()
+	since := keys.Mark()
 	p.types("y\ry\r")
 	for _, want := range []line{{"whole\n", since - 1, since - 1}, {"hey\n", since - 1, since}, {"y\n", since, since}} {
 		if line := <-got; line != want {

@@ -90,29 +90,29 @@ func (q *question) understand(line string) (decided, bool) {
 
 // typist reads the lines that a person types.
 type typist struct {
-	keys     *keyboard
-	in       *bufio.Reader // buffers nothing between lines
-	underway chan typed    // the line that is being read; nil if none is
-	ended    bool          // at the last look there was nothing more to read
+	keys     *term.Keyboard
+	in       *bufio.Reader  // buffers nothing between lines
+	underway chan term.Line // the line that is being read; nil if none is
+	ended    bool           // at the last look there was nothing more to read
 }
 
 func newTypist(in io.Reader) *typist {
-	keys := newKeyboard(in)
+	keys := term.NewKeyboard(in)
 	return &typist{keys: keys, in: bufio.NewReader(keys)}
 }
 
 // reading returns the line that is being read: one whose reader gave up is kept for the next reader.
-func (t *typist) reading() <-chan typed {
+func (t *typist) reading() <-chan term.Line {
 	if t.underway == nil {
-		got := make(chan typed, 1)
-		t.keys.nextLine()
+		got := make(chan term.Line, 1)
+		t.keys.NextLine()
 		go func() { // it is abandoned when the program ends
 			line, err := t.in.ReadString('\n')
 			if err != nil && line != "" {
 				err = nil
 			}
-			begun, ended := t.keys.times()
-			got <- typed{strings.TrimRight(line, "\r\n"), err, begun, ended}
+			begun, ended := t.keys.Times()
+			got <- term.Line{Text: strings.TrimRight(line, "\r\n"), Err: err, Begun: begun, Ended: ended}
 		}()
 		t.underway = got
 	}
@@ -189,7 +189,7 @@ func (w *runWatch) askNext() {
 
 // answers returns the line that a person types. It is read also before a question is asked, so that earlier input is
 // not taken for the answer.
-func (w *runWatch) answers() <-chan typed {
+func (w *runWatch) answers() <-chan term.Line {
 	if w.live == nil || w.live.asking == nil && w.typist.ended {
 		return nil
 	}
@@ -197,31 +197,31 @@ func (w *runWatch) answers() <-chan typed {
 }
 
 // answer uses a typed line as the answer to the current question.
-func (w *runWatch) answer(ctx context.Context, line typed) error {
-	w.typist.underway, w.typist.ended = nil, line.err != nil
+func (w *runWatch) answer(ctx context.Context, line term.Line) error {
+	w.typist.underway, w.typist.ended = nil, line.Err != nil
 	q := w.live.asking
-	if q == nil || line.ended < q.since {
-		if line.err == nil {
-			w.live.screen.Wrote(term.Width(line.line)) // the terminal has shown it
+	if q == nil || line.Ended < q.since {
+		if line.Err == nil {
+			w.live.screen.Wrote(term.Width(line.Text)) // the terminal has shown it
 		}
 		return nil
 	}
-	w.live.answered(line.line, line.err == nil)
-	if line.begun < q.since {
+	w.live.answered(line.Text, line.Err == nil)
+	if line.Begun < q.since {
 		q.unclear = "That line was begun before the question: it is not taken as the answer."
 		w.askNext()
 		return nil
 	}
-	if line.err != nil { // the person has ended the input
+	if line.Err != nil { // the person has ended the input
 		if q.call == nil {
 			return w.waits()
 		}
 		w.questions = w.questions[1:]
 		return w.interrupted(ctx)
 	}
-	said, ok := q.understand(line.line)
+	said, ok := q.understand(line.Text)
 	if !ok {
-		q.unclear = q.notUnderstood(line.line)
+		q.unclear = q.notUnderstood(line.Text)
 		w.askNext()
 		return nil
 	}

@@ -182,14 +182,14 @@ func (a *app) askInput(field workflow.Field, typist *typist) (json.RawMessage, e
 		_, _ = fmt.Fprint(a.err, a.notePaint.Cyan(promptSign))
 		line := <-typist.reading()
 		typist.underway = nil
-		if line.err != nil {
+		if line.Err != nil {
 			a.note("")
 			return nil, usage("the input %s is missing", field.Name)
 		}
-		if line.line == "" {
+		if line.Text == "" {
 			continue
 		}
-		value, err := inputValue(field, line.line)
+		value, err := inputValue(field, line.Text)
 		if err == nil {
 			return value, nil
 		}

@@ -77,7 +77,7 @@ func (l *runLive) frame() frame {
 
 // ask writes a question below the picture and leaves the cursor where the answer goes. Text that was typed before is no
 // answer.
-func (l *runLive) ask(q *question, keys *keyboard) {
+func (l *runLive) ask(q *question, keys *term.Keyboard) {
 	f := l.frame()
 	lines := q.lines(f.width, f.height-pictureLeast-1, l.notePaint)
 	l.draw(len(lines) + 1)
@@ -86,7 +86,7 @@ func (l *runLive) ask(q *question, keys *keyboard) {
 		_, _ = fmt.Fprintf(l.err, "%s\n", line)
 		widths = append(widths, term.Width(line))
 	}
-	q.since = keys.mark()
+	q.since = keys.Mark()
 	_, _ = fmt.Fprint(l.err, l.notePaint.Cyan(promptSign))
 	l.screen.Wrote(widths...)
 	l.asking = q

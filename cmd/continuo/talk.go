@@ -31,8 +31,8 @@ type talk struct {
 	quiet        bool                  // only collect the answer
 	signals      chan os.Signal
 	lines        lineReader      // of a terminal or a pipe; nil for a single message
-	keys         *keyboard       // of a terminal, below lines; nil until they are read
-	underway     chan typed      // the line that is being read; nil if none is
+	keys         *term.Keyboard  // of a terminal, below lines; nil until they are read
+	underway     chan term.Line  // the line that is being read; nil if none is
 	early        []string        // typed before a question and finished after it was shown: the next messages
 	converses    bool            // messages are read until the input ends
 	always       map[string]bool // tools whose calls the person allows without further questions
@@ -51,7 +51,7 @@ var errLeave = errors.New("leave")
 // run talks until the input ends.
 func (t *talk) run(ctx context.Context) error {
 	t.lines, t.converses = t.newLines(ctx, t.slashLines), true
-	defer func() { t.lines.close() }()
+	defer func() { t.lines.Close() }()
 	if err := t.welcome(ctx); err != nil {
 		return err
 	}
@@ -112,13 +112,6 @@ func (t *talk) remark(format string, args ...any) {
 	t.print("%s", t.paint.Dim(text))
 }
 
-// typed is a line with the times of its first and its last byte, in the time of a keyboard.
-type typed struct {
-	line         string
-	err          error
-	begun, ended int
-}
-
 // next waits for a line or a signal.
 func (t *talk) next(lines lineReader) (string, error) {
 	if len(t.early) > 0 {
@@ -130,7 +123,7 @@ func (t *talk) next(lines lineReader) (string, error) {
 	select {
 	case line := <-t.reading(lines):
 		t.underway = nil
-		return line.line, line.err
+		return line.Text, line.Err
 	case <-t.signals:
 		t.leaving = true
 		return "", errLeave
@@ -138,12 +131,12 @@ func (t *talk) next(lines lineReader) (string, error) {
 }
 
 // reading returns the line that is being read: one whose reader gave up is kept for the next reader.
-func (t *talk) reading(lines lineReader) <-chan typed {
+func (t *talk) reading(lines lineReader) <-chan term.Line {
 	if t.underway == nil {
-		lines.prompt(t.prompt())
-		got := make(chan typed, 1)
+		lines.Prompt(t.prompt())
+		got := make(chan term.Line, 1)
 		go func() { // it is abandoned when the program ends
-			got <- lines.read()
+			got <- lines.Read()
 		}()
 		t.underway = got
 	}

@@ -2,16 +2,12 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"sync"
-
-	xterm "golang.org/x/term"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/config"
@@ -20,13 +16,13 @@ import (
 
 // lineReader returns the messages of a person or a script, one at a time; io.EOF at the end.
 type lineReader interface {
-	read() typed
-	// asks says that a question has just been shown, and returns the least time of a line that answers it.
-	asks() int
-	// prompt sets the prompt of the next line, where a person types it.
-	prompt(text string)
-	// close restores the terminal. It may be called while read waits, which then never returns.
-	close()
+	Read() term.Line
+	// Asks says that a question has just been shown, and returns the least time of a line that answers it.
+	Asks() int
+	// Prompt sets the prompt of the next line, where a person types it.
+	Prompt(text string)
+	// Close restores the terminal. It may be called while Read waits, which then never returns.
+	Close()
 }
 
 // newLines chooses how to read: with line editing from a terminal, plainly from a pipe. complete returns the
@@ -39,28 +35,14 @@ func (t *talk) newLines(ctx context.Context, complete func(arguments bool) []str
 		return pipeLines{scanner}
 	}
 	screen := t.out
-	if plain, ok := screen.(*rawLines); ok {
-		screen = plain.out // the editor ends its lines itself
+	if plain, ok := screen.(*term.RawLines); ok {
+		screen = plain.Out // the editor ends its lines itself
 	}
-	t.out = &rawLines{out: screen, raw: func() bool { return t.underway != nil }}
+	t.out = &term.RawLines{Out: screen, Raw: func() bool { return t.underway != nil }}
 	if t.keys == nil {
-		t.keys = newKeyboard(file)
+		t.keys = term.NewKeyboard(file)
 	}
-	editor := xterm.NewTerminal(struct {
-		io.Reader
-		io.Writer
-	}{t.keys, screen}, t.prompt())
-	completed := completeSlash(complete)
-	editor.AutoCompleteCallback = func(line string, position int, key rune) (string, int, bool) {
-		if line == "" {
-			t.keys.beginAgain()
-		}
-		return completed(line, position, key)
-	}
-	for _, line := range t.said(ctx) {
-		editor.History.Add(line)
-	}
-	return &editedLines{file: file, keys: t.keys, editor: editor}
+	return term.NewEditor(file, t.keys, screen, t.prompt(), t.said(ctx), completeSlash(complete))
 }
 
 // said returns the newest one-line messages of the conversation, oldest first, for the arrow keys.
@@ -84,99 +66,23 @@ func (t *talk) said(ctx context.Context) []string {
 // pipeLines reads one message per line.
 type pipeLines struct{ scanner *bufio.Scanner }
 
-func (p pipeLines) read() typed {
+func (p pipeLines) Read() term.Line {
 	if p.scanner.Scan() {
-		return typed{line: p.scanner.Text()}
+		return term.Line{Text: p.scanner.Text()}
 	}
 	err := p.scanner.Err()
 	switch {
 	case err == nil:
-		return typed{err: io.EOF}
+		return term.Line{Err: io.EOF}
 	case errors.Is(err, bufio.ErrTooLong):
-		return typed{err: usage("a line on standard input is longer than %s", term.Size(maxLine))}
+		return term.Line{Err: usage("a line on standard input is longer than %s", term.Size(maxLine))}
 	}
-	return typed{err: fmt.Errorf("read standard input: %w", err)}
+	return term.Line{Err: fmt.Errorf("read standard input: %w", err)}
 }
 
-func (pipeLines) asks() int     { return 0 } // a script is asked nothing
-func (pipeLines) prompt(string) {}
-func (pipeLines) close()        {}
-
-// editedLines reads from a terminal with line editing. The terminal is in raw mode only while a line is
-// being read, so that Ctrl-C is a signal while an answer comes.
-type editedLines struct {
-	file   *os.File
-	keys   *keyboard
-	editor *xterm.Terminal
-
-	mu     sync.Mutex
-	before *xterm.State // nil while the terminal is as it was
-	closed bool
-}
-
-func (e *editedLines) read() typed {
-	if err := e.raw(); err != nil {
-		return typed{err: err}
-	}
-	defer e.restore()
-	if width, height, err := xterm.GetSize(int(e.file.Fd())); err == nil {
-		_ = e.editor.SetSize(width, height) // at worst lines wrap in the wrong place
-	}
-	e.editor.SetBracketedPasteMode(true)
-	defer e.editor.SetBracketedPasteMode(false)
-	e.keys.nextLine()
-	var lines []string // pasted ones, which wait for the line that Enter ends
-	for {
-		line, err := e.editor.ReadLine()
-		if line != "" || err == nil || errors.Is(err, xterm.ErrPasteIndicator) {
-			lines = append(lines, line)
-		}
-		if errors.Is(err, xterm.ErrPasteIndicator) {
-			continue
-		}
-		begun, ended := e.keys.times()
-		return typed{strings.Join(lines, "\n"), err, begun, ended}
-	}
-}
-
-// asks is part of lineReader. A line that is being typed stays in the editor; it has the time at which it was begun.
-func (e *editedLines) asks() int {
-	e.mu.Lock() // the mode of the terminal stays as it is
-	defer e.mu.Unlock()
-	return e.keys.mark()
-}
-
-func (e *editedLines) prompt(text string) { e.editor.SetPrompt(text) }
-
-func (e *editedLines) raw() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return io.EOF
-	}
-	before, err := xterm.MakeRaw(int(e.file.Fd()))
-	if err != nil {
-		return fmt.Errorf("prepare the terminal: %w", err)
-	}
-	e.before = before
-	return nil
-}
-
-func (e *editedLines) restore() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.before != nil {
-		_ = xterm.Restore(int(e.file.Fd()), e.before) // an error could not be handled
-		e.before = nil
-	}
-}
-
-func (e *editedLines) close() {
-	e.restore()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.closed = true
-}
+func (pipeLines) Asks() int     { return 0 } // a script is asked nothing
+func (pipeLines) Prompt(string) {}
+func (pipeLines) Close()        {}
 
 // completeSlash completes the name of a command when Tab is pressed, and then its argument, if exactly one line begins
 // with the text. lines returns the commands, or the commands with arguments.
@@ -216,19 +122,4 @@ func (t *talk) slashLines(arguments bool) (lines []string) {
 		lines = append(lines, "/agent "+id)
 	}
 	return lines
-}
-
-// rawLines writes the line ends of a terminal in raw mode, which does not convert them itself.
-type rawLines struct {
-	out io.Writer
-	raw func() bool
-}
-
-// Write is part of io.Writer.
-func (w *rawLines) Write(text []byte) (int, error) {
-	if !w.raw() {
-		return w.out.Write(text)
-	}
-	_, err := w.out.Write(bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n")))
-	return len(text), err
 }

@@ -10,6 +10,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/turn"
 )
 
@@ -56,7 +57,7 @@ func (s *stream) decide(ctx context.Context, event turn.Event) error {
 	}
 	switch {
 	case answer.stop:
-		s.lines.close()
+		s.lines.Close()
 		s.lines = s.newLines(ctx, s.slashLines) // the previous one reports the end of its input permanently
 		err = s.engine.Turns.Cancel(ctx, found)
 	case answer.elsewhere:
@@ -95,7 +96,7 @@ func (s *stream) ask(ctx context.Context, of continuo.Turn, asked turn.Event) ve
 	}
 	s.print("%s %s", s.paint.Yellow("May this run?"), callWords(call, 2000))
 	s.remark("y: yes · n: no · a: always in this talk · Ctrl-C: stop · or say what to do instead%s", untilWords(asked))
-	since := s.lines.asks()
+	since := s.lines.Asks()
 	look := time.NewTicker(askAgain)
 	defer look.Stop()
 	for {
@@ -108,8 +109,8 @@ func (s *stream) ask(ctx context.Context, of continuo.Turn, asked turn.Event) ve
 			}
 		case line := <-s.reading(s.lines):
 			s.underway = nil
-			if line.err == nil && line.begun < since {
-				s.keepEarly(line.line)
+			if line.Err == nil && line.Begun < since {
+				s.keepEarly(line.Text)
 				continue
 			}
 			if said, ok := s.understand(call, line); ok {
@@ -146,11 +147,11 @@ func (s *stream) waits(ctx context.Context, of continuo.Turn, call continuo.Tool
 }
 
 // understand parses what a person typed; false for an empty line.
-func (s *stream) understand(call continuo.ToolCall, line typed) (verdict, bool) {
-	if line.err != nil {
+func (s *stream) understand(call continuo.ToolCall, line term.Line) (verdict, bool) {
+	if line.Err != nil {
 		return verdict{stop: true}, true
 	}
-	switch said := strings.TrimSpace(line.line); strings.ToLower(said) {
+	switch said := strings.TrimSpace(line.Text); strings.ToLower(said) {
 	case "":
 		return verdict{}, false
 	case "y", "yes":

@@ -74,7 +74,7 @@ func (w *agentWatch) follow(ctx context.Context, find func(context.Context) (*en
 	defer signal.Stop(t.signals)
 	if w.asks && w.inTerminal && w.outTerminal {
 		t.lines = t.newLines(ctx, t.slashLines)
-		defer func() { t.lines.close() }()
+		defer func() { t.lines.Close() }()
 	}
 	err := t.carry(ctx, func(ctx context.Context) (*engine.Chat, error) {
 		agent, err := find(ctx)

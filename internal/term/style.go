@@ -1,4 +1,5 @@
-// Package term formats text for terminals: widths, tables, styles, wrapped and redrawn text, and a progress bar.
+// Package term is for terminals: widths, tables, styles, wrapped and redrawn text, a progress bar, and the lines that a
+// person types.
 //
 // Text of models and users must pass [OneLine] or [Clean] first, which make visible what could control a terminal. Then
 // the only escape sequences in a text are those of a [Style], which have no width.

@@ -1,20 +1,21 @@
-package main
+package term
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"os"
 	"sync"
 
-	xterm "golang.org/x/term"
+	"golang.org/x/term"
 )
 
-// keyboard reads from a terminal for a line reader, and knows for each line whether it was begun before a question was
+// Keyboard reads from a terminal for a line reader, and knows for each line whether it was begun before a question was
 // shown: text that was typed ahead is no answer. A Read returns at most one line, so that a line editor buffers nothing
-// of the next one, and never waits with the lock held. One goroutine reads at a time; any may call mark.
+// of the next one, and never waits with the lock held. One goroutine reads at a time; any may call Mark.
 //
 // Times are counted in questions: a line's time is how many had been shown when its first byte was read.
-type keyboard struct {
+type Keyboard struct {
 	in       io.Reader
 	terminal *os.File // in, if it is a terminal; else nil: bytes then have the time at which they are read here
 
@@ -27,19 +28,23 @@ type keyboard struct {
 	inLine    bool // a part of it has been returned
 }
 
-func newKeyboard(in io.Reader) *keyboard {
-	k := &keyboard{in: in}
-	if file, ok := in.(*os.File); ok && isTerminal(file) {
+// NewKeyboard returns the keyboard behind in, which need not be a terminal.
+func NewKeyboard(in io.Reader) *Keyboard {
+	k := &Keyboard{in: in}
+	if file, ok := in.(*os.File); ok && IsTerminal(file) {
 		k.terminal = file
 	}
 	return k
 }
 
+// maxAhead bounds the text that is kept while nothing reads it, in bytes.
+const maxAhead = 32 << 20
+
 // endsLine are the keys at which a line editor may end its line: Enter, Ctrl-C, Ctrl-D.
 const endsLine = "\r\n\x03\x04"
 
 // Read is part of io.Reader.
-func (k *keyboard) Read(p []byte) (int, error) {
+func (k *Keyboard) Read(p []byte) (int, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for len(k.rest) == 0 {
@@ -62,15 +67,15 @@ func (k *keyboard) Read(p []byte) (int, error) {
 }
 
 // gave records the time of the returned bytes.
-func (k *keyboard) gave(time int) {
+func (k *Keyboard) gave(time int) {
 	k.given = time
 	if !k.inLine {
 		k.inLine, k.begun = true, time
 	}
 }
 
-// fill waits for input, without the lock. mark may have taken the input already.
-func (k *keyboard) fill() error {
+// fill waits for input, without the lock. Mark may have taken the input already.
+func (k *Keyboard) fill() error {
 	k.mu.Unlock()
 	if k.terminal != nil && waitForInput(k.terminal) {
 		k.mu.Lock()
@@ -88,13 +93,13 @@ func (k *keyboard) fill() error {
 const readAtOnce = 4 << 10
 
 // pull reads the terminal's input, at least one byte unless reading fails.
-func (k *keyboard) pull() error {
+func (k *Keyboard) pull() error {
 	text := make([]byte, readAtOnce)
 	n, err := k.terminal.Read(text)
 	return k.took(text[:n], err)
 }
 
-func (k *keyboard) took(text []byte, err error) error {
+func (k *Keyboard) took(text []byte, err error) error {
 	if len(text) == 0 {
 		return err
 	}
@@ -102,45 +107,56 @@ func (k *keyboard) took(text []byte, err error) error {
 	return nil
 }
 
-// mark records that a question was shown, and returns the time that a line must have to answer it. It reads everything
+// Mark records that a question was shown, and returns the time that a line must have to answer it. It reads everything
 // that was typed before, also a line that the terminal still buffers because Enter was not pressed: for that moment the
 // terminal is in raw mode.
-func (k *keyboard) mark() int {
+func (k *Keyboard) Mark() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.terminal != nil && inForeground(k.terminal) {
 		file := int(k.terminal.Fd())
-		before, err := xterm.MakeRaw(file)
-		for len(k.rest) < maxLine && hasInput(k.terminal) {
+		before, err := term.MakeRaw(file)
+		for len(k.rest) < maxAhead && hasInput(k.terminal) {
 			if k.pull() != nil {
 				break // the next Read returns the error
 			}
 		}
 		if err == nil {
-			_ = xterm.Restore(file, before) // an error could not be handled
+			_ = term.Restore(file, before) // an error could not be handled
 		}
 	}
 	k.questions++
 	return k.questions
 }
 
-// nextLine says that the next byte begins a line.
-func (k *keyboard) nextLine() {
+// NextLine says that the next byte begins a line.
+func (k *Keyboard) NextLine() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.inLine = false
 }
 
-// beginAgain says that the whole line so far has been deleted, and that the last key begins it again.
-func (k *keyboard) beginAgain() {
+// BeginAgain says that the whole line so far has been deleted, and that the last key begins it again.
+func (k *Keyboard) BeginAgain() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.begun = k.given
 }
 
-// times are those of the last line: of its first byte and of its last.
-func (k *keyboard) times() (begun, ended int) {
+// Times are those of the last line: of its first byte and of its last.
+func (k *Keyboard) Times() (begun, ended int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.begun, k.given
+}
+
+// IsTerminal reports whether a file is a terminal.
+func IsTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
+
+// Dimensions returns the size of a terminal in columns and lines, 80 and 24 where that is unknown.
+func Dimensions(file *os.File) (width, height int) {
+	if file != nil {
+		width, height, _ = term.GetSize(int(file.Fd()))
+	}
+	return cmp.Or(width, 80), cmp.Or(height, 24)
 }
