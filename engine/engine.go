@@ -1,8 +1,6 @@
-// Package engine is the one entry point of Continuo: the server, the terminal interface and every other adapter call
-// it, and it calls the packages below. It looks things up, enforces limits, and decides little.
-//
-// Turns of one conversation run one after another: within this process in their order of arrival (lanes), across
-// processes by the lease that package turn keeps in the store.
+// Package engine is the one entry point of Continuo: the server, the terminal interface and every other adapter call its
+// features, which are packages below it: turns (start), runs, crews, tasks, conversations, and contexts. It composes
+// them, and begins and ends them together.
 package engine
 
 import (
@@ -11,6 +9,16 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/contexts"
+	"github.com/continuo-log/continuo/engine/conversations"
+	"github.com/continuo-log/continuo/engine/crews"
+	"github.com/continuo-log/continuo/engine/metrics"
+	"github.com/continuo-log/continuo/engine/runs"
+	"github.com/continuo-log/continuo/engine/start"
+	"github.com/continuo-log/continuo/engine/summary"
+	"github.com/continuo-log/continuo/engine/tasks"
 
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
@@ -34,18 +42,18 @@ import (
 type Engine struct {
 	Log *continuo.Log
 	// Catalog has the models and agents, Turns the turns of conversations, and Contexts what a reader of one sees.
-	Catalog       *Catalog
-	Conversations *Conversations
-	Turns         *Turns
-	Contexts      *Contexts
-	Runs          *Runs
-	Crews         *Crews
-	Tasks         *Tasks
+	Catalog       *catalog.Catalog
+	Conversations *conversations.Conversations
+	Turns         *start.Turns
+	Contexts      *contexts.Contexts
+	Runs          *runs.Runs
+	Crews         *crews.Crews
+	Tasks         *tasks.Tasks
 	// Summaries makes the summaries that views and roles need.
-	Summaries *summaries
+	Summaries *summary.Summaries
 
 	logger *slog.Logger
-	life   *lifecycle
+	life   *start.Lifecycle
 	keeper *turn.Keeper
 	driver *durable.Driver // of workflows and crews
 }
@@ -53,7 +61,7 @@ type Engine struct {
 // Options configures an Engine.
 type Options struct {
 	// Models are the models that turns can use, by the names that requests give. At least Default must be there.
-	Models  map[string]Upstream
+	Models  map[string]catalog.Upstream
 	Default string
 	// Views are the figures of the presets. Default window.DefaultSettings.
 	Views *window.Settings
@@ -63,15 +71,15 @@ type Options struct {
 	Tools  tool.Source
 	Policy tool.Policy
 	// Agents are the agents that may answer, by their ids. Default none.
-	Agents map[string]Agent
+	Agents map[string]catalog.Agent
 	// Summarizer names the model that makes summaries of conversations, for views whose strategy is summarize. Default
 	// "": the built-in one, which picks sentences.
 	Summarizer string
 	// Workflows are the workflows that can run. Default none.
-	Workflows WorkflowSource
+	Workflows runs.WorkflowSource
 	// Crews are the crews that can run, CrewDefaults the defaults for their files. Default none.
-	Crews        CrewSource
-	CrewDefaults CrewOptions
+	Crews        crews.CrewSource
+	CrewDefaults crews.CrewOptions
 	// Handoff bounds tasks; MaxAgents the agents that work at once for a project in this process, default 8;
 	// AgentTimeout the work of one agent, default 30 min.
 	Handoff      task.Limits
@@ -108,19 +116,19 @@ type Options struct {
 }
 
 // New makes an engine over a log. Metrics may be nil.
-func New(log *continuo.Log, options Options, m *Metrics) (*Engine, error) {
+func New(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, error) {
 	if options.Redact == nil {
 		options.Redact = secret.Text
 	}
 	options.Wait = cmp.Or(options.Wait, time.Minute)
-	options.StepPause = cmp.Or(options.StepPause, 2*otherPoll)
+	options.StepPause = cmp.Or(options.StepPause, 2*start.OtherPoll)
 	options.MaxAgents = cmp.Or(options.MaxAgents, 8)
 	options.AgentTimeout = cmp.Or(options.AgentTimeout, 30*time.Minute)
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
 	if m == nil {
-		m = NewMetrics(nil)
+		m = metrics.NewMetrics(nil)
 	}
 	if options.Tracer == nil {
 		options.Tracer = noop.Tracer{}
@@ -129,44 +137,44 @@ func New(log *continuo.Log, options Options, m *Metrics) (*Engine, error) {
 }
 
 // compose makes the features; each has those below it.
-func compose(log *continuo.Log, options Options, m *Metrics) (*Engine, error) {
-	catalog, err := newCatalog(log, catalogOptions{
+func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, error) {
+	catalog, err := catalog.New(log, catalog.Options{
 		Models: options.Models, Default: options.Default, Views: options.Views, Prompts: options.Prompts, Tools: options.Tools,
 		Policy: options.Policy, Agents: options.Agents, Limits: options.Limits, Handoff: options.Handoff,
 	})
 	if err != nil {
 		return nil, err
 	}
-	if _, err := catalog.upstream(options.Summarizer); err != nil {
+	if _, err := catalog.Upstream(options.Summarizer); err != nil {
 		return nil, fmt.Errorf("engine: the summarizer: %w", err)
 	}
-	e := &Engine{Log: log, Catalog: catalog, logger: options.Logger, life: newLifecycle(options.MaxTurns)}
-	e.Summaries = newSummaries(log, catalog, m, summaryOptions{Summarizer: options.Summarizer, Logger: options.Logger, LogText: options.LogText})
-	takeUp := func(ctx context.Context, seen continuo.Turn) (turn.Fate, error) { return e.Tasks.takeUp(ctx, seen) }
-	e.Turns, e.keeper = newTurns(log, catalog, e.life, m, turnsOptions{
-		Keeper: options.Turns, TakeUp: takeUp, Before: e.Summaries.summarizeFirst, NeedsLease: showsSummaries, Wait: options.Wait,
+	e := &Engine{Log: log, Catalog: catalog, logger: options.Logger, life: start.NewLifecycle(options.MaxTurns)}
+	e.Summaries = summary.New(log, catalog, m, summary.Options{Summarizer: options.Summarizer, Logger: options.Logger, LogText: options.LogText})
+	takeUp := func(ctx context.Context, seen continuo.Turn) (turn.Fate, error) { return e.Tasks.TakeUp(ctx, seen) }
+	e.Turns, e.keeper = start.New(log, catalog, e.life, m, start.Options{
+		Keeper: options.Turns, TakeUp: takeUp, Before: e.Summaries.BeforeTurn, NeedsLease: summary.ShowsSummaries, Wait: options.Wait,
 		Logger: options.Logger, LogText: options.LogText, Tracer: options.Tracer,
 	})
 	e.driver = durable.New(durable.Options{
-		Log: log, Keeper: e.keeper, Open: e.openRun, Follow: e.Turns.Follow, IsTransient: isTransient, Working: m.RunDriven,
+		Log: log, Keeper: e.keeper, Open: e.openRun, Follow: e.Turns.Follow, IsTransient: start.IsTransient, Working: m.RunDriven,
 		Redact: options.Redact, Wait: options.Wait, StepPause: options.StepPause, Logger: options.Logger,
-		Draining: e.life.draining, Closing: e.life.closing,
+		Draining: e.life.Draining, Closing: e.life.Closing,
 	})
-	e.Contexts = newContexts(log, catalog)
-	e.Runs = newRuns(log, catalog, e.Turns, e.life, e.keeper, e.driver, m, runsOptions{
+	e.Contexts = contexts.New(log, catalog)
+	e.Runs = runs.New(log, catalog, e.Turns, e.life, e.keeper, e.driver, m, runs.Options{
 		Workflows: options.Workflows, Wait: options.Wait, Logger: options.Logger, LogText: options.LogText,
 	})
-	e.Crews = newCrews(log, catalog, e.Summaries, e.Turns, e.Contexts, e.life, e.driver, m, crewsOptions{
+	e.Crews = crews.New(log, catalog, e.Summaries, e.Turns, e.Contexts, e.life, e.driver, m, crews.Options{
 		Crews: options.Crews, Defaults: options.CrewDefaults, Wait: options.Wait, Redact: options.Redact, Logger: options.Logger, LogText: options.LogText,
 	})
-	e.Contexts.setReaders(Readers{Role: e.Crews.chooseRoleAt, Step: e.Runs.chooseStepAt})
-	e.Tasks = newTasks(log, catalog, e.Turns, e.life, e.keeper, m, tasksOptions{
+	e.Contexts.SetReaders(contexts.Readers{Role: e.Crews.ChooseRoleAt, Step: e.Runs.ChooseStepAt})
+	e.Tasks = tasks.New(log, catalog, e.Turns, e.life, e.keeper, m, tasks.Options{
 		Handoff: options.Handoff, MaxAgents: options.MaxAgents, AgentTimeout: options.AgentTimeout, TakeUp: options.TakeUp,
 		Logger: options.Logger, LogText: options.LogText, Tracer: options.Tracer,
 	})
-	e.Conversations = newConversations(log, conversationsOptions{
+	e.Conversations = conversations.New(log, conversations.Options{
 		Index: options.Index, Archivist: options.Archivist, Logger: options.Logger, LogText: options.LogText,
-		Searched: func(ctx context.Context, took time.Duration) { m.Stage(ctx, StageSearch, took) },
+		Searched: func(ctx context.Context, took time.Duration) { m.Stage(ctx, metrics.StageSearch, took) },
 	})
 	return e, nil
 }
@@ -174,18 +182,18 @@ func compose(log *continuo.Log, options Options, m *Metrics) (*Engine, error) {
 // openRun makes the execution of a run: of a workflow's run, or of a crew's cycle.
 func (e *Engine) openRun(run continuo.Run) durable.Execution {
 	if _, cycle := continuo.CrewOf(run.WorkflowID); cycle {
-		return durable.Execute(e.driver, run, durable.Machine[crew.Step](newCrewCycle(e.Crews, run)))
+		return durable.Execute(e.driver, run, durable.Machine[crew.Step](crews.NewCrewCycle(e.Crews, run)))
 	}
-	return durable.Execute(e.driver, run, durable.Machine[workflow.Step](newWorkflowRun(e.Runs, run)))
+	return durable.Execute(e.driver, run, durable.Machine[workflow.Step](runs.NewWorkflowRun(e.Runs, run)))
 }
 
 // Drain stops new work: turns and runs are refused with ErrClosing, runs stop between their steps, and readers of
 // runs without a running turn get ErrClosing. Close does it too.
-func (e *Engine) Drain() { e.life.drain() }
+func (e *Engine) Drain() { e.life.Drain() }
 
 // Draining is a context that ends when the engine begins nothing more, so that goroutines that only wait or watch can
 // end.
-func (e *Engine) Draining() context.Context { return e.life.draining }
+func (e *Engine) Draining() context.Context { return e.life.Draining }
 
 // Close waits for running turns until ctx is done, then interrupts them: each ends with an entry that says so. It
 // returns when the last one has ended. It may be called twice.
@@ -193,17 +201,17 @@ func (e *Engine) Close(ctx context.Context) error {
 	e.Drain()
 	done := make(chan struct{})
 	go func() {
-		e.life.wait()
+		e.life.Wait()
 		e.driver.Wait()
 		close(done)
 	}()
-	defer e.Crews.closeSessions()
+	defer e.Crews.CloseSessions()
 	select {
 	case <-done:
-		e.life.end(turn.ErrInterrupted)
+		e.life.End(turn.ErrInterrupted)
 		return nil
 	case <-ctx.Done():
-		e.life.end(turn.ErrInterrupted)
+		e.life.End(turn.ErrInterrupted)
 		<-done
 		return nil
 	}

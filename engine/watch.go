@@ -29,8 +29,8 @@ func (e *Engine) Watch(ctx context.Context, interval, keepEvents time.Duration) 
 		} else if resumed > 0 {
 			e.logger.WarnContext(ctx, "runs_resumed", "runs", resumed)
 		}
-		e.Crews.checkSessions(ctx)
-		if err := e.Turns.prune(ctx, keepEvents); err != nil && ctx.Err() == nil {
+		e.Crews.CheckSessions(ctx)
+		if err := e.Turns.Prune(ctx, keepEvents); err != nil && ctx.Err() == nil {
 			e.logger.ErrorContext(ctx, "events_not_pruned", "error", err.Error())
 		}
 		if _, err := e.Log.Sweep(ctx); err != nil && ctx.Err() == nil {

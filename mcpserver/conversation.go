@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/continuo-log/continuo/engine/catalog"
+
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/fulltext/index"
@@ -100,7 +102,7 @@ func contextView(c *call) string {
 		if c.has("crew") {
 			c.refuse(task.InvalidValue, "crew", "crew is of the views of roles, such as role:reviewer")
 		}
-		return c.choice("view", "", append(engine.ViewNames(), engine.RoleView+"NAME")...)
+		return c.choice("view", "", append(catalog.ViewNames(), engine.RoleView+"NAME")...)
 	}
 	if role == "" {
 		c.refuse(task.InvalidValue, "view", "role: is followed by the name of a role, such as role:reviewer")

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/continuo-log/continuo/engine/catalog"
+
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
@@ -74,7 +76,7 @@ func (s *server) checkView(q query, view string) error {
 	case !ok && q.has("crew"):
 		return refuse("crew", "crew is of the views of roles, such as role:reviewer")
 	case !ok:
-		return oneOf("view", view, engine.ViewNames()...)
+		return oneOf("view", view, catalog.ViewNames()...)
 	case role == "":
 		return refuse("view", "role: is followed by the name of a role, such as role:reviewer")
 	case q.has("crew") && !engine.IDPattern.MatchString(q.text("crew")):

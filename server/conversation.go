@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/continuo-log/continuo/engine/conversations"
+
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 )
@@ -168,7 +170,7 @@ func (f conversationFields) check() error {
 		}
 	}
 	if key := f.Key.text(); key != "" {
-		if err := engine.CheckKey(key); err != nil {
+		if err := conversations.CheckKey(key); err != nil {
 			return at("key", err)
 		}
 	}

@@ -9,8 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/continuo-log/continuo/engine/conversations"
+
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
@@ -183,7 +184,7 @@ func (s *server) appendEntries(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := engine.TakesMessages(conversation); err != nil {
+	if err := conversations.TakesMessages(conversation); err != nil {
 		return err
 	}
 	stored, err := s.engine.Log.Append(r.Context(), conversation.ID, entries, options)

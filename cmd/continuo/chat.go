@@ -10,8 +10,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/continuo-log/continuo/engine/conversations"
+
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/window"
 )
@@ -115,10 +116,10 @@ func (c *chatCommand) begin(ctx context.Context, a *app, w *services) (*talk, er
 		t.conversation = conversation
 		t.session = conversation.ID
 		err = c.check(conversation)
-	case errors.Is(err, continuo.ErrNotFound) && engine.CheckKey(c.Session) == nil:
+	case errors.Is(err, continuo.ErrNotFound) && conversations.CheckKey(c.Session) == nil:
 		t.session, err = c.Session, nil
 	case errors.Is(err, continuo.ErrNotFound) && !isReference(c.Session):
-		return nil, engine.CheckKey(c.Session)
+		return nil, conversations.CheckKey(c.Session)
 	}
 	return t, err
 }

@@ -9,9 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/continuo-log/continuo/engine/catalog"
+
 	"github.com/alecthomas/kong"
 
-	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/window"
 )
@@ -113,7 +114,7 @@ func newParser(grammar *cli, c *console) (*kong.Kong, error) {
 		kong.Description(about+"\n\nExit codes:\n\n"+exitHelp()),
 		kong.Writers(c.out, c.err),
 		kong.Exit(os.Exit),
-		kong.Vars{"views": strings.Join(window.Names(), ","), "turnviews": strings.Join(window.Names(), ", "), "allviews": strings.Join(engine.ViewNames(), ", "), "usualview": usualView, "version": "continuo " + readVersion().Version},
+		kong.Vars{"views": strings.Join(window.Names(), ","), "turnviews": strings.Join(window.Names(), ", "), "allviews": strings.Join(catalog.ViewNames(), ", "), "usualview": usualView, "version": "continuo " + readVersion().Version},
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, NoExpandSubcommands: true, WrapUpperBound: 100}),
 	)
 	if err == nil {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/continuo-log/continuo/engine/catalog"
+
 	"github.com/alecthomas/kong"
 
 	continuo "github.com/continuo-log/continuo"
@@ -173,7 +175,7 @@ func completionsOf(node *kong.Node) (all []completion) {
 // completionsOfFlag lists the values of a flag.
 func completionsOfFlag(flag *kong.Flag) (all []completion) {
 	if flag.PlaceHolder == "VIEW" { // also that of a role, which only a crew defines
-		for _, name := range engine.ViewNames() {
+		for _, name := range catalog.ViewNames() {
 			all = append(all, completion{word: name})
 		}
 		return all

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/continuo-log/continuo/engine/catalog"
+
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/term"
@@ -111,8 +113,8 @@ func (c *contextShowCommand) checkView() error {
 		return usage("--view %s is what the role's own model is shown: leave --agent and --model out", term.OneLine(view, 60))
 	case !ofRole && c.Crew != "":
 		return usage("--crew says of which crew a role is: give --view %sNAME", engine.RoleView)
-	case view != "" && !ofRole && !slices.Contains(engine.ViewNames(), view):
-		return usage("--view must be one of %s, or %sNAME for a role of a crew, but got %q", strings.Join(engine.ViewNames(), ","), engine.RoleView, term.OneLine(view, 60))
+	case view != "" && !ofRole && !slices.Contains(catalog.ViewNames(), view):
+		return usage("--view must be one of %s, or %sNAME for a role of a crew, but got %q", strings.Join(catalog.ViewNames(), ","), engine.RoleView, term.OneLine(view, 60))
 	}
 	return nil
 }

@@ -7,8 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/continuo-log/continuo/engine/conversations"
+
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/term"
 )
 
@@ -216,7 +217,7 @@ Examples:
 // Run makes the fork.
 func (f *forkCommand) Run(ctx context.Context, a *app, w *services) error {
 	if f.Key != "" {
-		if err := engine.CheckKey(f.Key); err != nil {
+		if err := conversations.CheckKey(f.Key); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/continuo-log/continuo/engine/crews"
+
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/term"
@@ -178,7 +180,7 @@ func (l *crewLook) showRequest(ctx context.Context, sight engine.Sight) error {
 
 // print prints what a role sees.
 func (l *crewLook) print(ctx context.Context, sight engine.Sight, where string, plan *window.Plan) error {
-	text := engine.RoleText(plan)
+	text := crews.RoleText(plan)
 	if l.system {
 		both, err := l.engine.Crews.CompareRoles(ctx, l.session, sight, sight)
 		if err != nil {

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/continuo-log/continuo/engine/conversations"
+
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/interchange"
@@ -85,7 +87,7 @@ func (i *importCommand) Run(ctx context.Context, a *app) error {
 // check refuses invalid keys and users.
 func (i *importCommand) check() error {
 	if i.Key != "" {
-		if err := engine.CheckKey(i.Key); err != nil {
+		if err := conversations.CheckKey(i.Key); err != nil {
 			return usage("--key: %v", err)
 		}
 	}

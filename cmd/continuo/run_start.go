@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/continuo-log/continuo/engine/conversations"
+
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/term"
@@ -70,7 +72,7 @@ func (w *services) sessionOf(ctx context.Context, name string, owner ownerFlag) 
 	case err == nil:
 		return conversation.ID, owner.check(conversation)
 	case errors.Is(err, continuo.ErrNotFound) && !isReference(name):
-		return name, errors.Join(owner.check(continuo.Conversation{}), engine.CheckKey(name))
+		return name, errors.Join(owner.check(continuo.Conversation{}), conversations.CheckKey(name))
 	}
 	return "", err
 }

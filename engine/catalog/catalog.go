@@ -1,0 +1,140 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/prompt"
+	"github.com/continuo-log/continuo/task"
+	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
+)
+
+// Agent is a persona of the settings that answers in the modes agent and run, with the model, view and tools that it
+// uses.
+type Agent struct {
+	ID   string
+	Name string // for people; "": the id
+	// Persona is a system message in the modes agent and run, never in chat. "": none.
+	Persona string
+	// Model and View are names; "": the request, else the defaults, decide.
+	Model, View string
+	// Tools narrows the engine's policy. The zero value allows everything that the engine's policy allows.
+	Tools *tool.Policy
+	// Budget replaces the view's limits where its numbers are not 0.
+	Budget window.Limits
+	// MaxOutputTokens replaces the model's own; 0 keeps it.
+	MaxOutputTokens int
+}
+
+// Catalog has the models, agents, views and tools that turns can use, by their names.
+type Catalog struct {
+	log     *continuo.Log
+	Options Options
+}
+
+// Options are what a Catalog has; the fields are those of [Options].
+type Options struct {
+	Models  map[string]Upstream
+	Default string
+	Views   *window.Settings
+	Prompts prompt.Prompts
+	Tools   tool.Source
+	Policy  tool.Policy
+	Agents  map[string]Agent
+	Limits  turn.Limits
+	Handoff task.Limits
+}
+
+// New makes a catalog; the names that its upstreams give must exist.
+func New(log *continuo.Log, options Options) (*Catalog, error) {
+	if _, ok := options.Models[options.Default]; !ok {
+		return nil, fmt.Errorf("engine: %w: there is no model %q", continuo.ErrInvalid, options.Default)
+	}
+	for name, upstream := range options.Models {
+		if _, ok := options.Models[upstream.Fallback]; !ok && upstream.Fallback != "" {
+			return nil, fmt.Errorf("engine: %w: the fallback of the model %s: there is no model %q", continuo.ErrInvalid, name, upstream.Fallback)
+		}
+	}
+	settings := window.DefaultSettings()
+	if options.Views != nil {
+		settings = *options.Views
+	}
+	options.Views = &settings
+	return &Catalog{log: log, Options: options}, nil
+}
+
+// Models lists the names of the models, the default first.
+func (cat *Catalog) Models() []string {
+	names := []string{cat.Options.Default}
+	for name := range cat.Options.Models {
+		if name != cat.Options.Default {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names[1:])
+	return names
+}
+
+// Upstream finds a model by name, "" meaning the default.
+func (cat *Catalog) Upstream(name string) (Upstream, error) {
+	if name == "" {
+		name = cat.Options.Default
+	}
+	found, ok := cat.Options.Models[name]
+	if !ok {
+		return Upstream{}, fmt.Errorf("unknown model %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(cat.Models(), ", "))
+	}
+	return found, nil
+}
+
+// DefaultModel describes the default model.
+func (cat *Catalog) DefaultModel() model.Info {
+	return cat.Options.Models[cat.Options.Default].Model.Info()
+}
+
+// Agents lists the agents by id.
+func (cat *Catalog) Agents() []Agent {
+	var agents []Agent
+	for _, id := range slices.Sorted(maps.Keys(cat.Options.Agents)) {
+		agents = append(agents, cat.Options.Agents[id])
+	}
+	return agents
+}
+
+// ErrUnknownAgent says that the settings have no agent of that id; it may have been removed from them.
+var ErrUnknownAgent = errors.New("unknown agent")
+
+// Agent finds an agent by id; "" gives the zero Agent.
+func (cat *Catalog) Agent(id string) (Agent, error) {
+	if id == "" {
+		return Agent{}, nil
+	}
+	found, ok := cat.Options.Agents[id]
+	if !ok {
+		known := "there are none; agents are defined in continuo.yaml under agents"
+		if len(cat.Options.Agents) > 0 {
+			known = "known are " + strings.Join(slices.Sorted(maps.Keys(cat.Options.Agents)), ", ")
+		}
+		return Agent{}, fmt.Errorf("%w %q: %w: %s", ErrUnknownAgent, id, continuo.ErrInvalid, known)
+	}
+	return found, nil
+}
+
+// Upstream is a model with its request options.
+type Upstream struct {
+	Model           model.Model
+	MaxOutputTokens int      // 0: the provider's default
+	Temperature     *float64 // nil: the provider's default
+	// Speaker handles the model's dialect. Default: the protocol as it is.
+	Speaker *model.Speaker
+	// Fallback names the model that is used when this one fails before it has produced output; the fallback's own
+	// fallback is not used. Default none.
+	Fallback string
+}

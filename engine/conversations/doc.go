@@ -1,0 +1,3 @@
+// Package conversations finds, creates, changes, imports, archives and searches conversations, within what a caller may
+// reach.
+package conversations

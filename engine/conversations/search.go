@@ -1,0 +1,76 @@
+package conversations
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
+)
+
+// Search finds entries within a scope by full text; see [index.Searcher.Search]. In a scope without a user, the request
+// may name one.
+func (cv *Conversations) Search(ctx context.Context, scope continuo.Scope, request index.Request) (index.Result, error) {
+	user, err := scope.Owner(request.UserID)
+	if err != nil {
+		return index.Result{}, err
+	}
+	request.ProjectID, request.UserID = scope.ProjectID, user
+	began := time.Now()
+	result, err := index.Searcher{Log: cv.log, Store: cv.options.Index}.Search(ctx, request)
+	took := time.Since(began)
+	cv.options.Searched(ctx, took)
+	if err != nil {
+		return result, err
+	}
+	logger := cv.options.Logger
+	if request.Conversation != nil {
+		logger = logger.With("conversation_id", request.Conversation.ID)
+	}
+	if result.Problem != nil {
+		logger.WarnContext(ctx, "not_indexed", "error", result.Problem.Error())
+	}
+	attributes := []any{"duration_ms", took.Milliseconds(), "matches", len(result.Items), "more", result.NextCursor != "", "incomplete", result.Incomplete}
+	if cv.options.LogText {
+		attributes = append(attributes, "query", request.Query)
+	}
+	logger.InfoContext(ctx, "searched", attributes...)
+	return result, nil
+}
+
+// The bounds of one write by the watch to the index: a write of some milliseconds, since other writers wait for it.
+const (
+	watchDocuments = 64
+	watchBytes     = 128 << 10
+)
+
+// WatchIndex updates the full-text index from the log at every interval, until ctx is done, so that searches need
+// not. After each write it pauses for as long as the write took. Several processes may run it on one store. A failure
+// is logged once until its text changes, and retried at the next interval. It returns at once without Options.Index.
+func (cv *Conversations) WatchIndex(ctx context.Context, interval time.Duration) {
+	if cv.options.Index == nil {
+		return
+	}
+	indexer := index.Indexer{Log: cv.log, Store: cv.options.Index, MaxDocuments: watchDocuments, MaxBytes: watchBytes, Pause: true}
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	said := ""
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		_, err := indexer.Run(ctx, index.Scope{}, time.Time{})
+		switch {
+		case ctx.Err() != nil, errors.Is(err, continuo.ErrClosed):
+			return
+		case err == nil:
+			said = ""
+		case err.Error() != said:
+			said = err.Error()
+			cv.options.Logger.WarnContext(ctx, "not_indexed", "error", said)
+		}
+	}
+}

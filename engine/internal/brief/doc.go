@@ -1,0 +1,2 @@
+// Package brief shortens and hashes texts, and caches parsed ones.
+package brief

@@ -1,0 +1,2 @@
+// Package metrics has the Prometheus metrics of turns, requests, runs, roles and agents.
+package metrics

@@ -1,0 +1,89 @@
+package metrics
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/continuo-log/continuo/engine/internal/metricstest"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/turn"
+)
+
+func check(t *testing.T, registry *prometheus.Registry, name string, want ...string) {
+	t.Helper()
+	if got := metricstest.Values(t, registry, name); !slices.Equal(got, want) {
+		t.Errorf("%s is %q, want %q", name, got, want)
+	}
+}
+
+func TestNoLabelIsUnbounded(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m := NewMetrics(registry)
+	for i := range 50 {
+		odd := fmt.Sprintf("odd %d", i)
+		m.Stage(t.Context(), turn.Stage(odd), time.Second)
+		m.ToolCalled("", odd, 0)
+		m.ApprovalDecided(odd, time.Second)
+		m.Retried("main", continuo.FailureReason(odd))
+		m.TurnEnded(odd, time.Second, continuo.Usage{})
+		m.Answered(&continuo.Entry{Round: &continuo.Round{Provider: "main", FinishReason: odd}})
+	}
+	check(t, registry, "continuo_stage_seconds", "approval 50 50", "other 50 50")
+	check(t, registry, "continuo_tool_calls_total", "other unknown 50")
+	check(t, registry, "continuo_approvals_decided_total", "other 50")
+	check(t, registry, "continuo_retries_total", "main other 50")
+	check(t, registry, "continuo_turns_total", "other 50")
+	check(t, registry, "continuo_rounds_total", "other main 50")
+}
+
+func TestStages(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m := NewMetrics(registry)
+	for _, stage := range stages() {
+		m.Stage(t.Context(), stage, 2*time.Second)
+	}
+	m.ApprovalDecided(turn.ApprovalAllowed, 4*time.Second)
+	check(t, registry, "continuo_stage_seconds", "append 1 2", "approval 2 6", "begin 1 2", "build 1 2", "first_delta 1 2", "flush 1 2", "model 1 2", "queue 1 2", "search 1 2", "tool 1 2")
+	check(t, registry, "continuo_approvals_decided_total", "allowed 1")
+}
+
+func TestCounts(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m := NewMetrics(registry)
+	m.EventsFlushed(3)
+	m.EventsFlushed(4)
+	m.ToolCalled("fs.read", turn.ToolOK, 3*time.Second)
+	m.ToolCalled("fs.read", turn.ToolDenied, 0)
+	m.Answered(&continuo.Entry{Round: &continuo.Round{Provider: "main"}})
+	m.Answered(&continuo.Entry{})
+	m.TurnEnded(string(continuo.ReasonTimeout), time.Second, continuo.Usage{InputTokens: 9, CachedTokens: 4, CacheWriteTokens: 3, OutputTokens: 2, ReasoningTokens: 1})
+	check(t, registry, "continuo_events_flushed_total", "7")
+	check(t, registry, "continuo_tool_calls_total", "denied fs.read 1", "ok fs.read 1")
+	check(t, registry, "continuo_tool_seconds_total", "fs.read 3")
+	check(t, registry, "continuo_rounds_total", "none main 1")
+	check(t, registry, "continuo_turns_total", "timeout 1")
+	check(t, registry, "continuo_tokens_total", "cache_write 3", "cached 4", "input 9", "output 2", "reasoning 1")
+}
+
+func TestGauges(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m := NewMetrics(registry)
+	ended, _ := m.TurnRuns(), m.TurnRuns()
+	_, closed := m.TurnWaits(), m.StreamOpens()
+	ended()
+	closed()
+	m.TurnRecovered()
+	m.LeaseLost()
+	m.ApprovalRequested()
+	check(t, registry, "continuo_turns_running", "1")
+	check(t, registry, "continuo_turns_waiting", "1")
+	check(t, registry, "continuo_streams_open")
+	for _, name := range []string{"continuo_turns_recovered_total", "continuo_leases_lost_total", "continuo_approvals_requested_total"} {
+		check(t, registry, name, "1")
+	}
+}

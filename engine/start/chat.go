@@ -1,0 +1,293 @@
+package start
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/conversations"
+	"github.com/continuo-log/continuo/engine/internal/brief"
+	"github.com/continuo-log/continuo/engine/metrics"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/turn"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Turns begins, resumes and follows the turns of conversations.
+type Turns struct {
+	log     *continuo.Log
+	catalog *catalog.Catalog
+	metrics *metrics.Metrics
+	options Options
+	keeper  *turn.Keeper
+	life    *Lifecycle
+	lanes   lanes
+	asked   askedTurns
+}
+
+// Options configures Turns.
+type Options struct {
+	Keeper turn.KeeperOptions
+	// TakeUp decides on a turn whose process is gone.
+	TakeUp func(ctx context.Context, seen continuo.Turn) (turn.Fate, error)
+	// Before is called when a turn has its conversation's lease, before its input is appended.
+	Before func(journal *turn.Journal, runner *turn.Runner, input turn.Input)
+	// NeedsLease says that Before may append entries for a runner.
+	NeedsLease func(runner *turn.Runner) bool
+	Wait       time.Duration // for other turns of the conversation
+	Logger     *slog.Logger
+	LogText    bool
+	Tracer     trace.Tracer
+}
+
+// New makes Turns, and the keeper of their turns.
+func New(log *continuo.Log, catalog *catalog.Catalog, life *Lifecycle, metrics *metrics.Metrics, options Options) (*Turns, *turn.Keeper) {
+	ts := &Turns{log: log, catalog: catalog, metrics: metrics, options: options, life: life}
+	keeping := options.Keeper
+	keeping.Log, keeping.Observe, keeping.Meter, keeping.TakeUp = log, ts.observe, meter{metrics, options.Tracer}, options.TakeUp
+	ts.keeper = turn.NewKeeper(keeping)
+	return ts, ts.keeper
+}
+
+// ChatRequest is a request to begin a turn.
+type ChatRequest struct {
+	// Scope is what the caller may reach. A conversation that the request creates belongs to the scope's user.
+	Scope continuo.Scope
+	// UserID is the conversation's user where the scope has none: a conversation without a user is assigned to this one,
+	// and one of another user is ErrOtherUser. "": the conversation's user is neither checked nor changed.
+	UserID string
+	// SessionID is a conversation's id or key. An unknown key creates a conversation; "" creates one without a key.
+	SessionID string
+	Message   continuo.Content
+	// Mode is the mode of the turn, and AgentID the agent that answers; both become the conversation's. "": unchanged.
+	// An agent without a mode implies the mode agent.
+	Mode    continuo.Mode
+	AgentID string
+	// Model and View are names; "" means those of the agent, else the default model and UsualView.
+	Model, View string
+	// UsualView is the view where neither the request nor the agent names one. Default: continuity in the mode chat,
+	// codex in the others.
+	UsualView string
+	OnBusy    OnBusy
+	// Key is the idempotency key; "" for none.
+	Key string
+	// Retry is the retry count that the client's library sends with the request, as the official ones do; nil where it
+	// sends none.
+	Retry *int
+	// Detached lets the turn continue when the caller's context ends.
+	Detached bool
+}
+
+// Chat is a turn that is running or has ended.
+type Chat struct {
+	Conversation continuo.Conversation
+	TurnID       string
+	// Events yields the turn's events from the first to the last. The caller must range over it once; leaving the loop
+	// early stops the turn unless it is detached.
+	Events iter.Seq2[turn.Event, error]
+}
+
+// Chat checks a request, finds or creates its conversation, waits until the conversation is free, and begins the
+// turn. For a key that has already begun a turn, Chat returns that turn, whichever process runs it.
+func (ts *Turns) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
+	policy, err := ts.check(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	conversation, err := ts.find(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	asked := request.choice(conversation)
+	chosen, err := ts.catalog.Resolve(asked)
+	if err != nil {
+		return nil, err
+	}
+	runner := ts.catalog.Runner(chosen)
+	if err := runner.CheckFits(ctx, conversation, request.Message); err != nil { // before a conversation is created for it
+		return nil, err
+	}
+	if conversation, err = ts.open(ctx, request, conversation); err != nil {
+		return nil, err
+	}
+	prepare := func(_ context.Context, now continuo.Conversation) (*turn.Runner, turn.Input, error) {
+		input := turn.Input{Message: request.Message, Fits: true, Mode: chosen.Mode, AgentID: chosen.Agent}
+		if request.choice(now) == asked {
+			return runner, input, nil
+		}
+		again, err := ts.catalog.Resolve(request.choice(now))
+		if err != nil {
+			return nil, turn.Input{}, err
+		}
+		return ts.catalog.Runner(again), turn.Input{Message: request.Message, Mode: again.Mode, AgentID: again.Agent}, nil
+	}
+	wanted, same := ts.requestedTurnOf(conversation, request, chosen), request.Key != ""
+	if !same {
+		wanted, same = ts.madeBefore(ctx, conversation, wanted, request)
+	}
+	return ts.once(ctx, requestedTurn{
+		conversation: conversation, wanted: wanted, same: same, policy: policy, detached: request.Detached,
+		begin: prepare, resume: func(failed continuo.Turn) Prepare { return ts.prepareResume(failed, request.choice) },
+	})
+}
+
+// requestedTurnOf is the turn that a request asks for. The id of a turn with a key is derived from the key, so that
+// the key begins one turn only.
+func (ts *Turns) requestedTurnOf(conversation continuo.Conversation, request ChatRequest, chosen catalog.Resolved) continuo.Turn {
+	wanted := continuo.Turn{ID: ts.log.NewID("turn"), ConversationID: conversation.ID}
+	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = chosen.Mode, chosen.Agent, chosen.ViewName, chosen.Model
+	if request.Key != "" {
+		ts.identify(&wanted, request.Key, string(rawjson.MustMarshal(request.Message)))
+	}
+	return wanted
+}
+
+// choice is what a request asks for in a conversation.
+func (r ChatRequest) choice(conversation continuo.Conversation) catalog.Choice {
+	mode, agent := catalog.ModeAndAgent(conversation, r.Mode, r.AgentID)
+	return catalog.Choice{Mode: mode, Agent: agent, Model: r.Model, ViewName: r.View, UsualView: r.UsualView}
+}
+
+// identify derives a turn's id from its key, and stores the hash of the request in it. Without a key it does nothing.
+func (ts *Turns) identify(wanted *continuo.Turn, key, asked string) {
+	if key == "" {
+		return
+	}
+	wanted.ID = "turn_" + strings.TrimPrefix(wanted.ConversationID, "conv_") + "_" + brief.Hash(key)[:12]
+	wanted.Fingerprint = brief.Hash(asked)
+}
+
+// check makes the checks that need no conversation.
+func (ts *Turns) check(ctx context.Context, request ChatRequest) (OnBusy, error) {
+	policy, err := ParseOnBusy(string(request.OnBusy))
+	if err != nil {
+		return "", err
+	}
+	switch request.Mode {
+	case "", continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun:
+	default:
+		return "", fmt.Errorf("mode %q: %w: known are chat, agent, run", request.Mode, continuo.ErrInvalid)
+	}
+	if err := CheckMessage(request.Message); err != nil {
+		return "", err
+	}
+	if !utf8.ValidString(request.Message.String()) {
+		return "", fmt.Errorf("%w: the message is not valid UTF-8", continuo.ErrInvalid)
+	}
+	if ts.life.IsClosed() {
+		return "", ErrClosing // before a conversation is created for it
+	}
+	if request.Key == "" { // one with a key may have begun its turn already
+		if err := ts.life.quota.room(ctx, request.Scope.ProjectID); err != nil {
+			return "", err
+		}
+	}
+	return policy, nil
+}
+
+// Open finds the conversation of a request or creates it.
+func (ts *Turns) Open(ctx context.Context, request ChatRequest) (continuo.Conversation, error) {
+	found, err := ts.find(ctx, request)
+	if err != nil {
+		return continuo.Conversation{}, err
+	}
+	return ts.open(ctx, request, found)
+}
+
+// find finds the conversation of a request, which must take messages. The result has no id where the request creates the
+// conversation.
+func (ts *Turns) find(ctx context.Context, request ChatRequest) (continuo.Conversation, error) {
+	created, err := request.created()
+	if err != nil || created.Key == "" {
+		return created, err
+	}
+	conversation, err := ts.log.Find(ctx, request.Scope, created.Key)
+	switch {
+	case err == nil:
+		return conversation, conversations.TakesMessages(conversation)
+	case !errors.Is(err, continuo.ErrNotFound) || conversations.OwnID.MatchString(created.Key):
+		return conversation, err
+	}
+	return created, conversations.CheckKey(created.Key)
+}
+
+// created is the conversation that a request creates where it does not exist.
+func (r ChatRequest) created() (continuo.Conversation, error) {
+	user, err := r.Scope.Owner(r.UserID)
+	created := continuo.Conversation{
+		ProjectID: r.Scope.ProjectID, UserID: user, Key: r.SessionID, Title: conversations.TitleOf(r.Message), ActiveMode: continuo.ModeChat,
+	}
+	if r.SessionID == "" && r.Key != "" {
+		created.Key = conversations.OnceKey(created.Scope(), r.Key) // a retry must find the conversation that the first request created
+	}
+	return created, err
+}
+
+// open claims the conversation that find has found, or creates it.
+func (ts *Turns) open(ctx context.Context, request ChatRequest, found continuo.Conversation) (continuo.Conversation, error) {
+	user, err := request.Scope.Owner(request.UserID)
+	if err != nil {
+		return continuo.Conversation{}, err
+	}
+	if found.ID != "" {
+		return ts.claim(ctx, found, user)
+	}
+	conversation, err := ts.log.Create(ctx, found)
+	if found.Key == "" || !errors.Is(err, continuo.ErrExists) {
+		return conversation, err
+	}
+	conversation, err = ts.log.Find(ctx, request.Scope, found.Key) // created meanwhile, or out of the scope
+	if errors.Is(err, continuo.ErrNotFound) {
+		return conversation, fmt.Errorf("session %q: %w: choose another session_id", found.Key, continuo.ErrOtherUser)
+	}
+	if err == nil {
+		err = conversations.TakesMessages(conversation)
+	}
+	if err != nil {
+		return conversation, err
+	}
+	return ts.claim(ctx, conversation, user)
+}
+
+// claim assigns a conversation without a user to a user; ErrOtherUser where it has another one. For the user "" it
+// does nothing.
+func (ts *Turns) claim(ctx context.Context, conversation continuo.Conversation, user string) (continuo.Conversation, error) {
+	if user == "" || conversation.UserID == user {
+		return conversation, nil
+	}
+	if conversation.UserID == "" {
+		claimed, err := ts.log.Update(ctx, conversation.ID, continuo.ConversationChange{Claim: &user})
+		if err != nil || claimed.UserID == user {
+			return claimed, err
+		}
+	}
+	return continuo.Conversation{}, fmt.Errorf("session %q: %w: choose another session_id", cmp.Or(conversation.Key, conversation.ID), continuo.ErrOtherUser)
+}
+
+// CheckMessage refuses an empty message.
+func CheckMessage(message continuo.Content) error {
+	if message.IsBlank() {
+		return fmt.Errorf("%w: the message has no visible text; write some text", continuo.ErrInvalid)
+	}
+	return nil
+}
+
+// TurnContext returns the context of a turn: the caller's, or for a detached turn one that only the engine's shutdown
+// cancels.
+func (ts *Turns) TurnContext(ctx context.Context, detached bool) (context.Context, context.CancelCauseFunc) {
+	if detached {
+		ctx = context.WithoutCancel(ctx)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(ts.life.Closing, func() { cancel(context.Cause(ts.life.Closing)) })
+	return ctx, func(cause error) { stop(); cancel(cause) }
+}

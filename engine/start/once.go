@@ -1,0 +1,197 @@
+package start
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/internal/brief"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// requestedTurn is a turn that a request asks for.
+type requestedTurn struct {
+	conversation continuo.Conversation
+	wanted       continuo.Turn
+	// same says that the id of wanted identifies the request: a turn with that id was begun by the same request.
+	same     bool
+	policy   OnBusy
+	detached bool
+	begin    Prepare
+	// resume prepares a turn that resumes a failed one of the same request.
+	resume func(failed continuo.Turn) Prepare
+}
+
+// start is a turn of the request that is to begin.
+func (r *requestedTurn) start(wanted continuo.Turn, prepare Prepare) TurnStart {
+	return TurnStart{
+		Project: r.conversation.ProjectID, Wanted: wanted, conversation: r.conversation, Policy: r.policy, Detached: r.detached, Prepare: prepare,
+	}
+}
+
+// once runs the turn of a request. A request that has begun a turn before, in any process, gets that turn. Where that
+// turn failed for a reason that may have passed, and the conversation has no later entries, the request resumes it:
+// of concurrent requests one does so, and all get its answer.
+func (ts *Turns) once(ctx context.Context, r requestedTurn) (*Chat, error) {
+	if !r.same {
+		return ts.Start(WithSession(ctx, r.conversation), r.start(r.wanted, r.begin))
+	}
+	begun, tries, err := ts.newestTry(ctx, r.conversation.ID, r.wanted.ID)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return ts.startOnce(ctx, r, r.wanted, r.begin)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if begun.Fingerprint != r.wanted.Fingerprint {
+		return nil, fmt.Errorf("%w: it began turn %s with something else", continuo.ErrKeyReused, begun.ID)
+	}
+	passed, err := ts.mayHavePassed(ctx, begun)
+	if err != nil {
+		return nil, err
+	}
+	if passed {
+		next := r.wanted
+		next.ID, next.Resumes = tryID(r.wanted.ID, tries+1), begun.ID
+		chat, err := ts.startOnce(ctx, r, next, r.resume(begun))
+		if !errors.Is(err, ErrNotResumable) { // else the conversation has later entries
+			return chat, err
+		}
+	}
+	if begun, _, err = ts.newestTry(ctx, r.conversation.ID, r.wanted.ID); err != nil { // the same request may have been resumed meanwhile
+		return nil, err
+	}
+	return ts.following(ctx, r.conversation, begun.ID), nil
+}
+
+// startOnce runs a turn, or follows the turn with its id that the same request has begun meanwhile.
+func (ts *Turns) startOnce(ctx context.Context, r requestedTurn, wanted continuo.Turn, begin Prepare) (*Chat, error) {
+	chat, err := ts.Start(WithSession(ctx, r.conversation), r.start(wanted, begin))
+	if !errors.Is(err, continuo.ErrExists) {
+		return chat, err
+	}
+	begun, err := ts.turnNow(ctx, r.conversation.ID, wanted.ID)
+	if err == nil && begun.Fingerprint != wanted.Fingerprint {
+		err = fmt.Errorf("%w: it began turn %s with something else", continuo.ErrKeyReused, begun.ID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ts.following(ctx, r.conversation, begun.ID), nil
+}
+
+// following is the stream of a turn that runs, or has run, for another request.
+func (ts *Turns) following(ctx context.Context, conversation continuo.Conversation, id string) *Chat {
+	return &Chat{Conversation: conversation, TurnID: id, Events: ts.counted(ts.keeper.Follow(ctx, conversation.ID, id, 0))}
+}
+
+// tryID is the id of the try-th turn of a request; each resumes the one before it.
+func tryID(first string, try int) string {
+	if try == 1 {
+		return first
+	}
+	return fmt.Sprintf("%s_%d", first, try)
+}
+
+// newestTry finds the newest turn of a request, and the number of its turns.
+func (ts *Turns) newestTry(ctx context.Context, conversationID, first string) (newest continuo.Turn, tries int, err error) {
+	for {
+		found, err := ts.turnNow(ctx, conversationID, tryID(first, tries+1))
+		if errors.Is(err, continuo.ErrNotFound) && tries > 0 {
+			return newest, tries, nil
+		}
+		if err != nil {
+			return newest, tries, err
+		}
+		newest, tries = found, tries+1
+	}
+}
+
+// turnNow finds a turn, closed first if its process is gone; ErrNotFound for a void one.
+func (ts *Turns) turnNow(ctx context.Context, conversationID, id string) (continuo.Turn, error) {
+	found, err := ts.log.Turns().Turn(ctx, conversationID, id)
+	if err == nil && found.State == continuo.TurnRunning {
+		found, err = ts.keeper.RecoverIfAbandoned(ctx, found) // a turn that broke off before it had begun becomes void
+	}
+	if err == nil && found.State == continuo.TurnVoid {
+		err = continuo.ErrNotFound
+	}
+	return found, err
+}
+
+// mayHavePassed reports whether a turn failed for a reason that may have passed, and can be resumed.
+func (ts *Turns) mayHavePassed(ctx context.Context, begun continuo.Turn) (bool, error) {
+	if begun.State != continuo.TurnFailed || begun.Reason == continuo.ReasonCancelled {
+		return false, nil
+	}
+	failure, err := ts.FailureOf(ctx, begun)
+	if err != nil || failure == nil || !failure.Retryable {
+		return false, err
+	}
+	err = ts.checkResumable(ctx, begun, false)
+	if errors.Is(err, ErrNotResumable) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// prepareResume prepares a turn that resumes a failed one.
+func (ts *Turns) prepareResume(failed continuo.Turn, choose func(continuo.Conversation) catalog.Choice) Prepare {
+	return func(ctx context.Context, conversation continuo.Conversation) (*turn.Runner, turn.Input, error) {
+		if err := ts.checkResumable(ctx, failed, false); err != nil {
+			return nil, turn.Input{}, err
+		}
+		chosen, err := ts.catalog.Resolve(choose(conversation))
+		if err != nil {
+			return nil, turn.Input{}, err
+		}
+		return ts.catalog.Runner(chosen), turn.Input{Resume: true, Mode: chosen.Mode, AgentID: chosen.Agent}, nil
+	}
+}
+
+// retryWindow is how long after a turn's beginning a library may retry its request: official ones wait for ten
+// minutes.
+const retryWindow = 15 * time.Minute
+
+// madeBefore finds the turn that an earlier try of a request without a key has begun. It applies where the client's
+// library marks the request as a retry, the requests are identical, and the conversation has no later entries. The
+// turn may still wait for its conversation in this process; one that waits in another process is not found.
+func (ts *Turns) madeBefore(ctx context.Context, conversation continuo.Conversation, wanted continuo.Turn, request ChatRequest) (continuo.Turn, bool) {
+	if request.Retry == nil {
+		return wanted, false
+	}
+	wanted.Fingerprint = brief.Hash(string(rawjson.MustMarshal(request.Message)))
+	if *request.Retry == 0 {
+		return wanted, false
+	}
+	if id, ok := ts.asked.find(wanted); ok {
+		wanted.ID = id
+		return wanted, true
+	}
+	newest, err := ts.log.Turns().Turns(ctx, continuo.TurnQuery{ConversationID: conversation.ID, Limit: 1})
+	if err != nil || len(newest) == 0 || !sameRequest(newest[0], wanted) || ts.log.Now().Sub(newest[0].StartedAt) > retryWindow {
+		return wanted, false
+	}
+	if conversation, err = ts.log.Conversation(ctx, conversation.ID); err != nil { // including all entries up to its newest turn
+		return wanted, false
+	}
+	for entry, err := range ts.log.Read(ctx, conversation, continuo.Range{Backward: true}) {
+		// A turn that resumes another one may have appended nothing yet.
+		if err != nil || entry.TurnID != newest[0].ID && (entry.TurnID == "" || entry.TurnID != newest[0].Resumes) {
+			return wanted, false
+		}
+		break
+	}
+	wanted.ID = newest[0].ID
+	return wanted, true
+}
+
+// sameRequest reports whether two turns of a conversation come from equal requests.
+func sameRequest(a, b continuo.Turn) bool {
+	return a.Fingerprint == b.Fingerprint && a.Fingerprint != "" && a.Mode == b.Mode && a.AgentID == b.AgentID && a.View == b.View && a.Model == b.Model
+}

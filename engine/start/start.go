@@ -1,0 +1,236 @@
+package start
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/continuo-log/continuo/engine/metrics"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/span"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// Prepare prepares a turn by its conversation as it is when the turn begins. It may be called again when the
+// conversation has changed meanwhile.
+type Prepare func(ctx context.Context, conversation continuo.Conversation) (*turn.Runner, turn.Input, error)
+
+// TurnStart is a turn that is to begin.
+type TurnStart struct {
+	Project string
+	Wanted  continuo.Turn
+	// conversation is the turn's, as the caller has just read it. Default: it is read.
+	conversation continuo.Conversation
+	Policy       OnBusy
+	Detached     bool
+	Prepare      Prepare
+	// leaseFirst says that prepare is called once, under the conversation's lease: it has effects. Otherwise the lease is
+	// taken in the commit of the input, and prepare is called before.
+	LeaseFirst bool
+}
+
+// begunTurn is a turn that has its conversation's lease.
+type begunTurn struct {
+	journal      *turn.Journal
+	runner       *turn.Runner
+	input        turn.Input
+	conversation continuo.Conversation // before the input
+}
+
+// errNotPrepared is the error of a prepareFunc.
+type errNotPrepared struct{ error }
+
+func (e errNotPrepared) Unwrap() error { return e.error }
+
+// Start waits until the conversation is free, takes its lease, and runs the turn in a goroutine of its own, so
+// that a caller that returns early does not stop it.
+func (ts *Turns) Start(ctx context.Context, start TurnStart) (*Chat, error) {
+	wanted := start.Wanted
+	if err := ts.life.quota.room(ctx, start.Project); err != nil {
+		return nil, err
+	}
+	if err := ts.life.Admit(start.Project); err != nil {
+		return nil, err
+	}
+	turnCtx, cancel := ts.TurnContext(ctx, start.Detached)
+	turnCtx, traced := span.StartTurn(turnCtx, ts.options.Tracer, wanted.ConversationID, wanted.ID)
+	ts.asked.add(wanted)
+	end := func() {
+		traced.End()
+		cancel(nil)
+		ts.asked.remove(wanted.ID)
+		ts.life.Dismiss(start.Project)
+	}
+	waits := ts.metrics.TurnWaits()
+	begun, leave, err := ts.admitTurn(turnCtx, start, cancel)
+	waits()
+	if err != nil {
+		failure := "busy"
+		if prepare := (errNotPrepared{}); errors.As(err, &prepare) {
+			err, failure = prepare.error, "not_begun"
+		}
+		span.Fail(traced, failure)
+		err = ts.whyStopped(turnCtx, err)
+		end()
+		return nil, err
+	}
+	runs := ts.metrics.TurnRuns()
+	done := func() {
+		runs()
+		leave()
+		end()
+	}
+	chat := &Chat{Conversation: begun.conversation, TurnID: wanted.ID}
+	if wanted.RunID == "" { // the mode and agent that the input sets
+		chat.Conversation.ActiveMode = begun.input.Mode
+		chat.Conversation.ActiveAgent = cmp.Or(begun.input.AgentID, chat.Conversation.ActiveAgent)
+	}
+	span.SetMode(traced, string(begun.input.Mode))
+	go ts.Run(begun.runner, begun.journal, begun.input, done)
+	if start.Detached {
+		chat.Events = ts.counted(begun.journal.Follow(ctx, 0))
+	} else {
+		chat.Events = ts.counted(orStop(begun.journal.Follow(context.WithoutCancel(ctx), 0), cancel))
+	}
+	return chat, nil
+}
+
+// whyStopped replaces the error of a turn that the engine's shutdown or another turn stopped before it began. It
+// returns other errors unchanged.
+func (ts *Turns) whyStopped(ctx context.Context, err error) error {
+	stopped := errors.Is(err, turn.ErrInterrupted) || errors.Is(err, context.Canceled) && errors.Is(context.Cause(ctx), turn.ErrInterrupted)
+	switch {
+	case !stopped:
+		return err
+	case ts.life.Closing.Err() != nil:
+		return ErrClosing
+	}
+	return fmt.Errorf("%w: it replaced this one, which was waiting", continuo.ErrBusy)
+}
+
+// admitTurn waits for the turns of this process in the conversation's lane, and then for those of other processes.
+func (ts *Turns) admitTurn(ctx context.Context, start TurnStart, cancel context.CancelCauseFunc) (*begunTurn, func(), error) {
+	entered := time.Now()
+	id := start.Wanted.ConversationID
+	inLane := start.Policy
+	if inLane == Reject && ts.isFinishing(ctx, id) {
+		inLane = Wait
+	}
+	leave, waited, err := ts.lanes.enter(ctx, id, start.Wanted.ID, inLane, ts.options.Wait, cancel)
+	if err != nil {
+		return nil, nil, err
+	}
+	if waited {
+		start.conversation = continuo.Conversation{}
+	}
+	begun, err := ts.beginTurn(ctx, start, entered)
+	if err != nil {
+		leave()
+		return nil, nil, err
+	}
+	return begun, leave, nil
+}
+
+// isFinishing reports whether the turn in a conversation's lane has ended but not left the lane: a client that has
+// the answer must not be refused because the conversation is busy.
+func (ts *Turns) isFinishing(ctx context.Context, conversationID string) bool {
+	turnID, alone := ts.lanes.holder(conversationID)
+	if !alone {
+		return false
+	}
+	found, err := ts.log.Turns().Turn(ctx, conversationID, turnID)
+	return err == nil && found.State != continuo.TurnRunning
+}
+
+// OtherPoll is how often a turn polls the turn of another process that it waits for, where the store does not report
+// changes.
+const OtherPoll = 50 * time.Millisecond
+
+// beginTurn takes the lease of a conversation. The policy decides whether it waits for a turn of another process.
+func (ts *Turns) beginTurn(ctx context.Context, start TurnStart, entered time.Time) (*begunTurn, error) {
+	id := start.Wanted.ConversationID
+	patience, cancel := context.WithDeadline(ctx, entered.Add(ts.options.Wait))
+	defer cancel()
+	listener := ts.log.Listen(id)
+	defer listener.Close()
+	interrupted := ""
+	for {
+		changed, tried := listener.Changed(), time.Now()
+		begun, err := ts.tryBegin(ctx, start)
+		var busy *continuo.BusyError
+		var conflict *continuo.ConflictError
+		switch {
+		case err == nil:
+			ts.metrics.Stage(ctx, metrics.StageQueue, tried.Sub(entered))
+			return begun, nil
+		case errors.As(err, &errNotPrepared{}):
+			return nil, err
+		case errors.As(err, &conflict): // the log has grown since the conversation was read
+			start.conversation = continuo.Conversation{}
+			continue
+		case !errors.As(err, &busy):
+			return nil, err
+		case start.Policy == Reject:
+			return nil, busy
+		case start.Policy == Interrupt && interrupted != busy.Turn.ID:
+			interrupted = busy.Turn.ID
+			err := ts.keeper.Signal(ctx, id, interrupted, continuo.TurnSignal{Kind: continuo.SignalInterrupt})
+			if err != nil && !errors.Is(err, continuo.ErrNotRunning) {
+				return nil, err
+			}
+		}
+		start.conversation = continuo.Conversation{}
+		if listener.Wait(patience, changed, OtherPoll) {
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("waited %s: %w", ts.options.Wait, busy)
+	}
+}
+
+// tryBegin takes the lease of a conversation that is free, and appends the turn's input in the same commit, unless the
+// turn must do something under the lease before.
+func (ts *Turns) tryBegin(ctx context.Context, start TurnStart) (*begunTurn, error) {
+	if !start.LeaseFirst {
+		begun, err := ts.prepared(ctx, start)
+		if err != nil {
+			return nil, err
+		}
+		if !ts.options.NeedsLease(begun.runner) {
+			begun.journal, err = begun.runner.Begin(ctx, ts.keeper, start.Wanted, begun.input)
+			return begun, err
+		}
+	}
+	journal, err := ts.keeper.Begin(ctx, start.Wanted)
+	if err != nil {
+		return nil, err
+	}
+	start.conversation = continuo.Conversation{}        // what was read before the lease may be out of date
+	begun, err := ts.prepared(journal.Context(), start) // a signal ends it
+	if err != nil {
+		return nil, errNotPrepared{errors.Join(err, ts.keeper.Abandon(journal))}
+	}
+	begun.journal = journal
+	return begun, nil
+}
+
+// prepared prepares a turn, after it has read its conversation where the caller has not.
+func (ts *Turns) prepared(ctx context.Context, start TurnStart) (*begunTurn, error) {
+	begun := &begunTurn{conversation: start.conversation}
+	var err error
+	if begun.conversation.ID == "" {
+		if begun.conversation, err = ts.log.Conversation(ctx, start.Wanted.ConversationID); err != nil {
+			return nil, errNotPrepared{err}
+		}
+	}
+	if begun.runner, begun.input, err = start.Prepare(ctx, begun.conversation); err != nil {
+		return nil, errNotPrepared{err}
+	}
+	begun.input.Conversation = begun.conversation
+	return begun, nil
+}

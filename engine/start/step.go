@@ -1,0 +1,40 @@
+package start
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/continuo-log/continuo/engine/catalog"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/durable"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// StepTurn is the turn of an attempt.
+type StepTurn struct {
+	Chosen     catalog.Resolved
+	Prepare    Prepare
+	LeaseFirst bool // see turnStart
+	// observe receives the turn's events and may replace their errors; nil for neither.
+	Observe func(turn.Event, error) error
+}
+
+// RunStep runs the turn of an attempt, or waits for it where another process runs it.
+func (ts *Turns) RunStep(ctx context.Context, driver *durable.Driver, run continuo.Run, step durable.Step, t StepTurn) error {
+	wanted := durable.TurnOf(run, step)
+	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = t.Chosen.Mode, t.Chosen.Agent, t.Chosen.ViewName, t.Chosen.Model
+	return driver.RunTurn(ctx, wanted, func() (iter.Seq2[turn.Event, error], error) {
+		chat, err := ts.Start(ctx, TurnStart{Project: run.ProjectID, Wanted: wanted, Policy: Wait, Prepare: t.Prepare, LeaseFirst: t.LeaseFirst})
+		if err != nil {
+			return nil, err
+		}
+		return chat.Events, nil
+	}, t.Observe)
+}
+
+// IsTransient reports whether a retry a little later may succeed after an error.
+func IsTransient(err error) bool {
+	return errors.Is(err, continuo.ErrUnavailable) || errors.Is(err, continuo.ErrBusy) || errors.Is(err, ErrTooManyTurns)
+}

@@ -1,0 +1,145 @@
+package tasks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/start"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/span"
+	"github.com/continuo-log/continuo/task"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// maxStarts bounds how many processes begin or resume one agent's work, one after another.
+const maxStarts = 5
+
+// order is the deployment of an agent, as recorded in the task's log.
+type order struct {
+	taskID, agentID, agentType string
+	task                       task.Task
+	prompt                     string
+}
+
+// text is the first message of an agent's work.
+func (o *order) text() (string, error) {
+	status := TaskStatus{Task: o.task}
+	message, err := status.Prompt()
+	if err != nil {
+		return "", err
+	}
+	if more := strings.TrimSpace(o.prompt); more != "" {
+		message += "\n" + more + "\n"
+	}
+	return message + "\n" + reportRules(o.taskID, o.agentID), nil
+}
+
+// orderOf reads the deployment of an agent; nil where it was not recorded.
+func (tk *Tasks) orderOf(ctx context.Context, agent continuo.Conversation) (*order, error) {
+	var link agentLink
+	_ = json.Unmarshal(agent.Metadata, &link) // metadata that a person has changed names no task
+	id := agentPrefix + strings.TrimPrefix(agent.ID, conversationPrefix)
+	conversation, err := tk.ofKind(ctx, continuo.Scope{ProjectID: agent.ProjectID}, link.TaskID, taskPrefix, continuo.KindTask)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found := &order{taskID: link.TaskID, agentID: id}
+	for entry, err := range tk.log.Read(ctx, conversation, continuo.Range{}) {
+		if err != nil {
+			return nil, err
+		}
+		switch event := entry.TaskEvent; {
+		case event == nil || entry.Redacted != nil:
+		case event.Kind == continuo.TaskCreated:
+			if err := json.Unmarshal(event.Task, &found.task); err != nil {
+				return nil, fmt.Errorf("task %s: %w", link.TaskID, err)
+			}
+		case event.Kind == continuo.TaskDeployed && event.AgentID == id:
+			found.agentType, found.prompt = event.AgentType, event.Prompt
+			return found, nil
+		}
+	}
+	return nil, nil
+}
+
+// TakeUp decides on a running turn whose process is gone: an agent's work is resumed, in this process or in another
+// one with Options.TakeUp. Other turns are closed.
+func (tk *Tasks) TakeUp(ctx context.Context, seen continuo.Turn) (turn.Fate, error) {
+	if seen.ID != workTurnID(seen.ConversationID) {
+		return turn.FateClose, nil
+	}
+	conversation, err := tk.log.Conversation(ctx, seen.ConversationID)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return turn.FateClose, nil
+	}
+	if err != nil {
+		return turn.FateLeft, err
+	}
+	order, err := tk.orderOf(ctx, conversation)
+	if err != nil {
+		return turn.FateLeft, err
+	}
+	if order == nil { // the deployment was not recorded, or its task was deleted
+		return turn.FateClose, nil
+	}
+	if !tk.options.TakeUp {
+		return turn.FateLeft, nil
+	}
+	return tk.takeUpAgent(ctx, conversation, seen, order)
+}
+
+// takeUpAgent resumes an agent's work in this process, unless the project has as many agents or turns as it may.
+func (tk *Tasks) takeUpAgent(ctx context.Context, conversation continuo.Conversation, seen continuo.Turn, order *order) (turn.Fate, error) {
+	c, err := tk.chooseAgent(order.agentType)
+	message, unsaid := order.text()
+	if err != nil || unsaid != nil { // the type is no longer in the settings, or the task was redacted
+		return turn.FateClose, nil //nolint:nilerr // the turn's end says that it broke off
+	}
+	project := conversation.ProjectID
+	if tk.agents.Enter(project) != nil {
+		return turn.FateLeft, nil
+	}
+	if tk.life.Admit(project) != nil {
+		tk.agents.Leave(project)
+		return turn.FateLeft, nil
+	}
+	turnCtx, cancel := tk.turns.TurnContext(ctx, true)
+	turnCtx, traced := span.StartTurn(start.WithSession(turnCtx, conversation), tk.options.Tracer, seen.ConversationID, seen.ID)
+	works := tk.metrics.AgentWorks()
+	done := func() {
+		works()
+		traced.End()
+		cancel(nil)
+		tk.life.Dismiss(project)
+		tk.agents.Leave(project)
+	}
+	taken, err := tk.keeper.TakeUp(turnCtx, seen, maxStarts)
+	if taken == nil {
+		done()
+		return turn.FateTaken, err
+	}
+	tk.options.Logger.WarnContext(ctx, "agent_resumed", "agent_id", order.agentID, "task_id", order.taskID)
+	input := turn.Input{Message: continuo.Text(message), Resume: taken.Started, Mode: c.Mode, AgentID: c.Agent, Leave: true}
+	runs := tk.metrics.TurnRuns()
+	go tk.turns.Run(tk.worker(c, order.taskID, order.agentID), taken.Journal, input, func() { runs(); done() })
+	return turn.FateTaken, nil
+}
+
+// worker makes the runner of an agent's work.
+func (tk *Tasks) worker(c catalog.Resolved, taskID, agentID string) *turn.Runner {
+	runner := tk.catalog.Runner(c)
+	runner.Limits.Turn = tk.options.AgentTimeout
+	runner.Limits.OverTime = turn.OverTime("the work", tk.options.AgentTimeout, "handoff.agent_timeout")
+	if connector, ok := runner.Model.(Connector); ok {
+		runner.Model = connector.AtWork(taskID, agentID)
+	}
+	return runner
+}
