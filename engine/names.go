@@ -30,6 +30,7 @@ type (
 	Context        = contexts.Context
 	ContextRequest = contexts.ContextRequest
 	Format         = contexts.Format
+	Replayed       = contexts.Replayed
 )
 
 // Of package contexts.
@@ -49,6 +50,7 @@ type (
 
 // Of package conversations.
 var (
+	IDPattern  = conversations.IDPattern
 	KeyPattern = conversations.KeyPattern
 )
 

@@ -210,7 +210,7 @@ func errRunKeyReused(runID string) error {
 // Find finds a run of a workflow within a scope; ErrNotFound. The cycles of crews are not found.
 func (rs *Runs) Find(ctx context.Context, scope continuo.Scope, id string) (continuo.Run, error) {
 	run, err := continuo.Run{}, continuo.ErrNotFound
-	if KeyPattern.MatchString(id) { // all ids match this pattern
+	if conversations.KeyPattern.MatchString(id) { // all ids match this pattern
 		run, err = rs.log.FindRun(ctx, scope, id)
 	}
 	if _, cycle := continuo.CrewOf(run.WorkflowID); cycle || errors.Is(err, continuo.ErrNotFound) {
