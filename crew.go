@@ -16,52 +16,6 @@ func CrewOf(workflowID string) (crewID string, ok bool) {
 	return strings.CutPrefix(workflowID, crewPrefix)
 }
 
-// CrewState is the state of a crew in a conversation. Each event of a cycle that changes the state holds all of it, so
-// the newest event is enough to continue on any machine.
-type CrewState struct {
-	// Next is the name of the role whose turn is next.
-	Next  string     `json:"next,omitempty"`
-	Roles []CrewRole `json:"roles"` // in the order of the crew's file
-	// Since is the seq of the newest reset: roles are shown no entry up to it. 0: no reset.
-	Since int64 `json:"since,omitempty"`
-	// Before is the crew's state before the newest reset that was not undone; nil for none.
-	Before *CrewState `json:"before,omitempty"`
-}
-
-// CrewRole is the state of one role.
-type CrewRole struct {
-	Name string `json:"name"`
-	// Cursor is the seq through which every entry was shown to the role and answered by it, except entries that are
-	// never shown to it. 0: none.
-	Cursor int64 `json:"cursor"`
-	// Answers counts the role's answers without placeholders.
-	Answers int `json:"answers"`
-	// Session is the agent's own id of the session that holds what the role was shown; "" for none.
-	Session string `json:"session,omitempty"`
-	// Notes is the seq of the role's newest notes; 0 for none.
-	Notes int64 `json:"notes,omitempty"`
-}
-
-// Role finds a role's state by name; nil when the crew has had no role of that name.
-func (s *CrewState) Role(name string) *CrewRole {
-	for i := range s.Roles {
-		if s.Roles[i].Name == name {
-			return &s.Roles[i]
-		}
-	}
-	return nil
-}
-
-// Clone returns a deep copy of a state.
-func (s *CrewState) Clone() *CrewState {
-	if s == nil {
-		return nil
-	}
-	clone := *s
-	clone.Roles = append([]CrewRole{}, s.Roles...)
-	return &clone
-}
-
 // Summary describes an entry whose content is a summary of earlier entries. Those entries do not change.
 type Summary struct {
 	// From and Through are the first and the last seq that the summary covers. Entries that an earlier summary covers

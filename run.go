@@ -72,9 +72,10 @@ type RunEvent struct {
 	Dropped  []string            `json:"dropped,omitempty"`
 	// By names the caller who repaired the run; of RunReplaced, RunNodeSet, RunNodeRetried and RunNodeSkipped.
 	By string `json:"by,omitempty"`
-	// Crew is the crew's state after the event; nil for runs of workflows, and for events that do not change it. In the
-	// cycle of a crew a node is a role, Workflow is the SHA-256 of the crew's text, and Visit counts the turns.
-	Crew *CrewState `json:"crew,omitempty"`
+	// Crew is the crew's state after the event, in the encoding of package crew; nil for runs of workflows, and for
+	// events that do not change it. In the cycle of a crew a node is a role, Workflow is the SHA-256 of the crew's
+	// text, and Visit counts the turns.
+	Crew json.RawMessage `json:"crew,omitempty"`
 }
 
 // RunEventKind is the kind of a RunEvent.
@@ -165,8 +166,6 @@ type RunStore interface {
 	// RunningRuns lists runs of all projects in the state RunRunning whose UpdatedAt is before a time, ordered by
 	// UpdatedAt, the oldest first.
 	RunningRuns(ctx context.Context, updatedBefore time.Time, limit int) ([]Run, error)
-	// RemakeRuns rebuilds the index of a conversation's runs from its entries; ErrNotFound.
-	RemakeRuns(ctx context.Context, conversationID string) error
 }
 
 // RunQuery selects a page of runs, ordered by StartedAt and then ID, both descending, or by position in the log.

@@ -6,9 +6,12 @@ import (
 	"time"
 )
 
-// Store keeps conversations and their entries. It checks no rules: the [Log] decides what may be written. Every engine
-// passes the suite in store/storetest. All methods are safe for concurrent use, and acknowledged writes survive the end
-// of the process and of the machine. An engine that cannot reach its database returns ErrUnavailable.
+// Store keeps conversations and their entries. It checks no rules: the [Log] decides what may be written. All methods
+// are safe for concurrent use, and acknowledged writes survive the end of the process and of the machine. An engine that
+// cannot reach its database returns ErrUnavailable.
+//
+// It is what a Log needs. An engine stores more, as the packages that use it declare: package upkeep's Store is all of
+// it, and every engine passes its suite, store/storetest.
 type Store interface {
 	ConversationStore
 	EntryStore

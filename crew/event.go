@@ -18,19 +18,19 @@ type Memory struct {
 
 // Begin makes the entry that begins a cycle: a person's message. Before is the crew's state so far; nil for a crew
 // that is new in the conversation. The caller adds the run's id.
-func (c *Crew) Begin(runID string, message continuo.Content, author *continuo.Author, before *continuo.CrewState) continuo.Entry {
+func (c *Crew) Begin(runID string, message continuo.Content, author *continuo.Author, before *Snapshot) continuo.Entry {
 	s := NewState(c, runID)
 	s.applyState(before)
 	return continuo.Entry{
 		Role: continuo.User, Content: message, Author: author, Mode: continuo.ModeAgent, RunID: runID, WorkflowID: continuo.CrewWorkflow(c.ID),
-		RunEvent: &continuo.RunEvent{Kind: continuo.RunBegan, Workflow: c.Hash(), Crew: &s.Now},
+		RunEvent: &continuo.RunEvent{Kind: continuo.RunBegan, Workflow: c.Hash(), Crew: s.Now.encode()},
 	}
 }
 
 // TakeOver is the crew's state after a cycle that began with another text of its file. A role keeps its session only
 // if its connector, model and system prompt and the members of the crew are unchanged, because its agent was told
 // these once.
-func (c *Crew) TakeOver(s *State) *continuo.CrewState {
+func (c *Crew) TakeOver(s *State) *Snapshot {
 	now := s.Now.Clone()
 	for i := range now.Roles {
 		was, is := s.Crew.Role(now.Roles[i].Name), c.Role(now.Roles[i].Name)
@@ -91,7 +91,7 @@ func (s *State) Concluded(step Step, answer *continuo.Entry, memory Memory) cont
 		role.Answers++
 	}
 	now.Next = s.after(step.Role)
-	event.Crew = now
+	event.Crew = now.encode()
 	return s.event(step.Role.Name, event, step.Role.DisplayName+" has answered.")
 }
 
@@ -99,7 +99,7 @@ func (s *State) Concluded(step Step, answer *continuo.Entry, memory Memory) cont
 func (s *State) Fail(step Step, reason string) continuo.Entry {
 	now := s.Now.Clone()
 	now.Next = s.after(step.Role)
-	event := continuo.RunEvent{Kind: continuo.CrewRoleFailed, Visit: step.Visit, Attempt: step.Attempt, Reason: reason, Crew: now}
+	event := continuo.RunEvent{Kind: continuo.CrewRoleFailed, Visit: step.Visit, Attempt: step.Attempt, Reason: reason, Crew: now.encode()}
 	return s.event(step.Role.Name, event, fmt.Sprintf("%s did not answer: %s", step.Role.DisplayName, reason))
 }
 
@@ -138,11 +138,11 @@ func (s *State) Reset(at int64) continuo.Entry {
 		}
 	}
 	before.Before = newestOf(before.Before, maxResets-1)
-	now := &continuo.CrewState{Since: at, Before: before}
+	now := &Snapshot{Since: at, Before: before}
 	for i := range s.Now.Roles {
-		now.Roles = append(now.Roles, continuo.CrewRole{Name: s.Now.Roles[i].Name, Cursor: at})
+		now.Roles = append(now.Roles, RoleState{Name: s.Now.Roles[i].Name, Cursor: at})
 	}
-	return s.event("", continuo.RunEvent{Kind: continuo.CrewReset, Crew: now}, fmt.Sprintf("The crew was reset. Entries up to %d are kept, and can be restored.", at))
+	return s.event("", continuo.RunEvent{Kind: continuo.CrewReset, Crew: now.encode()}, fmt.Sprintf("The crew was reset. Entries up to %d are kept, and can be restored.", at))
 }
 
 // maxResets bounds how many resets can be taken back, one after another: each event of a crew stores the states of
@@ -150,7 +150,7 @@ func (s *State) Reset(at int64) continuo.Entry {
 const maxResets = 16
 
 // newestOf copies the crew's states before the newest resets, at most so many.
-func newestOf(before *continuo.CrewState, limit int) *continuo.CrewState {
+func newestOf(before *Snapshot, limit int) *Snapshot {
 	if before == nil || limit < 1 {
 		return nil
 	}
@@ -181,11 +181,11 @@ func (s *State) Restore() (entry continuo.Entry, ok bool) {
 	}
 	for i := range s.Now.Roles {
 		if came := &s.Now.Roles[i]; before.Role(came.Name) == nil {
-			before.Roles = append(before.Roles, continuo.CrewRole{Name: came.Name, Answers: came.Answers})
+			before.Roles = append(before.Roles, RoleState{Name: came.Name, Answers: came.Answers})
 		}
 	}
 	before.Next = s.Now.Next
-	return s.event("", continuo.RunEvent{Kind: continuo.CrewRestored, Crew: before}, "The reset was undone: the roles see the earlier entries again."), true
+	return s.event("", continuo.RunEvent{Kind: continuo.CrewRestored, Crew: before.encode()}, "The reset was undone: the roles see the earlier entries again."), true
 }
 
 // Noted makes the event of a summary or of a role's notes from the entry that holds them.

@@ -14,7 +14,7 @@ type State struct {
 	Run    continuo.RunState
 	Reason string
 	// Now is the crew's state, with the roles of its file.
-	Now continuo.CrewState
+	Now Snapshot
 	// Seq is the seq of the newest event.
 	Seq int64
 
@@ -41,12 +41,12 @@ func NewState(c *Crew, runID string) *State {
 func (s *State) RunState() continuo.RunState { return s.Run }
 
 // applyState sets the crew's state: roles that are not in the file are dropped, new ones have seen nothing.
-func (s *State) applyState(recorded *continuo.CrewState) {
-	var now continuo.CrewState
+func (s *State) applyState(recorded *Snapshot) {
+	var now Snapshot
 	if recorded != nil {
 		now = *recorded
 	}
-	now.Roles = make([]continuo.CrewRole, len(s.Crew.Roles))
+	now.Roles = make([]RoleState, len(s.Crew.Roles))
 	for i := range s.Crew.Roles {
 		now.Roles[i].Name = s.Crew.Roles[i].Name
 		if recorded == nil {
@@ -102,8 +102,11 @@ func (s *State) speaker(entry *continuo.Entry) string {
 
 // follow applies an event.
 func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent) error {
-	if event.Crew != nil {
-		s.applyState(event.Crew)
+	switch recorded, err := ReadSnapshot(event); {
+	case err != nil:
+		return err
+	case recorded != nil:
+		s.applyState(recorded)
 	}
 	switch event.Kind {
 	case continuo.RunBegan:

@@ -49,7 +49,7 @@ func (b *table) put(entry continuo.Entry) continuo.Entry {
 
 // begin begins a cycle.
 func (b *table) begin(run string) {
-	var before *continuo.CrewState
+	var before *crew.Snapshot
 	if b.state != nil {
 		before = &b.state.Now
 	}

@@ -37,6 +37,8 @@ type RecordStore interface {
 	// missing, and with ErrNotFound. It does not change a conversation that is not archived. The archive (see
 	// ArchiveObject) is discarded, as it is when an archived conversation is deleted.
 	Restore(ctx context.Context, conversationID string) error
+	// RemakeRuns rebuilds the index of a conversation's runs from its entries; ErrNotFound.
+	RemakeRuns(ctx context.Context, conversationID string) error
 	// BlobHashes lists the hashes of all blobs above after, in ascending order.
 	BlobHashes(ctx context.Context, after string, limit int) ([]string, error)
 }

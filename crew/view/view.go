@@ -28,7 +28,7 @@ type Role struct {
 	// Newest is the maximum number of messages in a window (0: those that are new), and the minimum number that are
 	// shown whole after a summary.
 	Newest int `json:"newest,omitempty"`
-	// Since and Cursor are the crew's and the role's: see continuo.CrewState. Notes is the seq of its newest notes.
+	// Since and Cursor are the crew's and the role's: see crew.Snapshot. Notes is the seq of its newest notes.
 	Since  int64 `json:"since,omitempty"`
 	Cursor int64 `json:"cursor,omitempty"`
 	Notes  int64 `json:"notes,omitempty"`

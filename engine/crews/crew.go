@@ -209,7 +209,7 @@ func (cs *Crews) appendMessage(ctx context.Context, conversation continuo.Conver
 // to the cycle under way.
 func (cs *Crews) messageEntry(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, request CrewMessage) (entry continuo.Entry, at int64, err error) {
 	c, err := cs.newestCycle(ctx, conversation, found.ID)
-	var before *continuo.CrewState
+	var before *crew.Snapshot
 	switch {
 	case errors.Is(err, durable.ErrCorrupt): // its worker ends it
 		if before, err = cs.lastState(ctx, conversation, c.Run); err != nil {
@@ -265,13 +265,16 @@ func (cs *Crews) CycleAt(ctx context.Context, session CrewSession, conversationI
 
 // lastState is the crew's state after the newest event of a cycle that cannot be read any more; nil where no
 // event holds one.
-func (cs *Crews) lastState(ctx context.Context, conversation continuo.Conversation, run continuo.Run) (last *continuo.CrewState, err error) {
+func (cs *Crews) lastState(ctx context.Context, conversation continuo.Conversation, run continuo.Run) (last *crew.Snapshot, err error) {
 	for entry, err := range cs.log.Read(ctx, conversation, continuo.Range{From: run.FirstSeq}) {
 		if err != nil {
 			return nil, err
 		}
-		if entry.RunID == run.ID && entry.RunEvent != nil && entry.RunEvent.Crew != nil {
-			last = entry.RunEvent.Crew
+		if entry.RunID != run.ID {
+			continue
+		}
+		if recorded, err := crew.ReadSnapshot(entry.RunEvent); err == nil && recorded != nil { // an unreadable one is skipped
+			last = recorded
 		}
 	}
 	return last, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/continuo-log/continuo/engine/metrics"
 	"github.com/continuo-log/continuo/engine/start"
 
-	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/internal/backoff"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/turn"
@@ -69,7 +69,7 @@ func (v *roleModel) sessionID() string {
 // acquire returns a role's model, or a session of its agent that remembers what the role was shown up to its cursor.
 // The caller calls release when the turn is over. It fails during the role's cooldown, and where the role's program
 // cannot be started in time with one retry after a wait.
-func (s *sessionPool) acquire(ctx context.Context, key speakerKey, m model.Model, role continuo.CrewRole, until time.Time) (v *roleModel, err error) {
+func (s *sessionPool) acquire(ctx context.Context, key speakerKey, m model.Model, role crew.RoleState, until time.Time) (v *roleModel, err error) {
 	sp, err := s.use(key)
 	if err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func (s *sessionPool) speaker(key speakerKey) (*roleSpeaker, error) {
 }
 
 // open prepares a speaker for a turn.
-func (s *sessionPool) open(ctx context.Context, sp *roleSpeaker, key speakerKey, m model.Model, role continuo.CrewRole, until time.Time) (*roleModel, error) {
+func (s *sessionPool) open(ctx context.Context, sp *roleSpeaker, key speakerKey, m model.Model, role crew.RoleState, until time.Time) (*roleModel, error) {
 	agent, ok := m.(model.Sessions)
 	if !ok {
 		return &roleModel{Model: m, speaker: sp}, nil

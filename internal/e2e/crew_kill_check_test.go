@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	crews "github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/wire/prompt"
 	"github.com/continuo-log/continuo/window"
@@ -206,8 +207,8 @@ func (w *crewWitness) cueOf(e *continuo.Entry, request *shownRequest) int {
 		}
 		same = func(text string) bool { return text == asked.Text() }
 	}
-	if e.NodeID == trioRoles[0] && e.RunEvent != nil && e.RunEvent.Crew != nil {
-		session = e.RunEvent.Crew.Role(e.NodeID).Session
+	if recorded, err := crews.ReadSnapshot(e.RunEvent); e.NodeID == trioRoles[0] && err == nil && recorded != nil {
+		session = recorded.Role(e.NodeID).Session
 	}
 	for i := len(w.heard) - 1; i >= 0; i-- { // the newest: what it was told before was not answered
 		if c := w.heard[i]; c.role == e.NodeID && c.session == session && same(c.text) {

@@ -234,7 +234,7 @@ func scanRun(rows *sql.Rows) (r continuo.Run, err error) {
 	return r, nil
 }
 
-// RemakeRuns is part of continuo.RunStore.
+// RemakeRuns is part of upkeep.RecordStore.
 func (s *Store) RemakeRuns(ctx context.Context, conversationID string) error {
 	return s.write(ctx, func(conn *connection) error {
 		var there bool
