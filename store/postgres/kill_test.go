@@ -13,7 +13,6 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/pgtest"
-	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -49,14 +48,19 @@ func startWorkload(t *testing.T, store *Store, writers int) *workload {
 
 func conversationOf(i int) string { return fmt.Sprint("conv_", i) }
 
-// round makes each kind of hot change once: a turn begins, says something, goes over, and ends with an entry.
-func (w *workload) round(i int, n int64) error {
+// entriesOfRound is the number of entries that a round appends.
+const entriesOfRound = 3
+
+// round makes each kind of hot change once: a turn begins with an entry, says something, goes over, and ends with an entry.
+func (w *workload) round(i int, n int64) (err error) {
 	ctx, id := context.Background(), conversationOf(i)
-	turn, err := storetest.BeginTurn(ctx, w.store, continuo.Turn{ConversationID: id, ID: fmt.Sprint("turn_", n), Owner: "one"}, time.Hour)
-	if err != nil {
+	after := entriesOfRound * (n - 1)
+	begin := &continuo.TurnBegin{Turn: continuo.Turn{ConversationID: id, ID: fmt.Sprint("turn_", n), Owner: "one"}, Lease: time.Hour, Events: someEvents(1, 1)}
+	if err := w.store.Append(ctx, continuo.Batch{ConversationID: id, After: after, Entries: someEntries(id, after+1, after+1, "text"), Begin: begin}); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
-	update := continuo.TurnUpdate{ConversationID: id, TurnID: turn.ID, Fence: turn.Fence, Events: someEvents(1, 2), Lease: time.Minute}
+	turn := begin.Begun
+	update := continuo.TurnUpdate{ConversationID: id, TurnID: turn.ID, Fence: turn.Fence, Events: someEvents(2, 2), Lease: time.Minute}
 	if _, err := w.store.UpdateTurn(ctx, update); err != nil {
 		return fmt.Errorf("update: %w", err)
 	}
@@ -64,10 +68,10 @@ func (w *workload) round(i int, n int64) error {
 		return fmt.Errorf("take: %w", err)
 	}
 	update = continuo.TurnUpdate{ConversationID: id, TurnID: turn.ID, Fence: turn.Fence, Events: someEvents(3, 4)}
-	if err := w.store.Append(ctx, continuo.Batch{ConversationID: id, After: 2*n - 2, Entries: someEntries(id, 2*n-1, 2*n-1, "text"), Turns: []continuo.TurnUpdate{update}}); err != nil {
+	if err := w.store.Append(ctx, continuo.Batch{ConversationID: id, After: after + 1, Entries: someEntries(id, after+2, after+2, "text"), Turns: []continuo.TurnUpdate{update}}); err != nil {
 		return fmt.Errorf("append with the turn: %w", err)
 	}
-	if err := w.store.Append(ctx, continuo.Batch{ConversationID: id, After: 2*n - 1, Entries: someEntries(id, 2*n, 2*n, "text")}); err != nil {
+	if err := w.store.Append(ctx, continuo.Batch{ConversationID: id, After: after + 2, Entries: someEntries(id, after+3, after+3, "text")}); err != nil {
 		return fmt.Errorf("append: %w", err)
 	}
 	update = continuo.TurnUpdate{ConversationID: id, TurnID: turn.ID, Fence: turn.Fence, State: continuo.TurnFinished}
@@ -119,8 +123,8 @@ func (w *workload) end(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if int64(len(entries)) != 2*rounds {
-			t.Errorf("%s has %d entries, want %d", id, len(entries), 2*rounds)
+		if int64(len(entries)) != entriesOfRound*rounds {
+			t.Errorf("%s has %d entries, want %d", id, len(entries), entriesOfRound*rounds)
 		}
 		for j := range entries {
 			if want := someEntries(id, int64(j)+1, int64(j)+1, "")[0].ID; entries[j].ID != want {
