@@ -50,7 +50,7 @@ type RunEvent struct {
 	Visit int `json:"visit,omitempty"`
 	// Attempt counts the turns of the visit, from 1; of RunNodeBegan and RunNodeRefused.
 	Attempt int `json:"attempt,omitempty"`
-	// Outputs, a JSON object, are a node's, of RunNodeFinished or RunNodeSet, or the run's own, of RunEnded. Of
+	// Outputs, a JSON object, are a node's, of RunNodeFinished or RunNodeSet, or the run's own, of RunEventFinished. Of
 	// RunNodeRefused they are the valid ones, which the node's next answer need not repeat.
 	Outputs json.RawMessage `json:"outputs,omitempty"`
 	// Next are the nodes that follow, in order; of RunNodeFinished, RunNodeSet and RunNodeSkipped.
@@ -83,19 +83,19 @@ type RunEventKind string
 
 // The kinds of run events.
 const (
-	RunBegan        RunEventKind = "run_began"
-	RunNodeBegan    RunEventKind = "node_began"    // a turn of the node: its first, a continuation or a retry
-	RunNodeRefused  RunEventKind = "node_refused"  // the node's answer does not satisfy its brief
-	RunNodeFinished RunEventKind = "node_finished" // with its outputs
-	RunNodeDelayed  RunEventKind = "node_delayed"  // an attempt failed for a temporary reason; the next one waits
-	RunNodeFailed   RunEventKind = "node_failed"   // the node cannot continue until a person resumes the run
-	RunNodeAsked    RunEventKind = "node_asked"    // a person is asked to decide
-	RunHeld         RunEventKind = "run_waiting"   // nothing can continue until a person has decided
-	RunEnded        RunEventKind = "run_finished"
-	RunBrokeOff     RunEventKind = "run_failed"
-	RunHalted       RunEventKind = "run_stopped" // stopped by a person or the end of the program
-	RunResumed      RunEventKind = "run_resumed"
-	RunCalledOff    RunEventKind = "run_cancelled"
+	RunBegan          RunEventKind = "run_began"
+	RunNodeBegan      RunEventKind = "node_began"    // a turn of the node: its first, a continuation or a retry
+	RunNodeRefused    RunEventKind = "node_refused"  // the node's answer does not satisfy its brief
+	RunNodeFinished   RunEventKind = "node_finished" // with its outputs
+	RunNodeDelayed    RunEventKind = "node_delayed"  // an attempt failed for a temporary reason; the next one waits
+	RunNodeFailed     RunEventKind = "node_failed"   // the node cannot continue until a person resumes the run
+	RunNodeAsked      RunEventKind = "node_asked"    // a person is asked to decide
+	RunEventWaiting   RunEventKind = "run_waiting"   // nothing can continue until a person has decided
+	RunEventFinished  RunEventKind = "run_finished"
+	RunEventFailed    RunEventKind = "run_failed"
+	RunEventStopped   RunEventKind = "run_stopped" // stopped by a person or the end of the program
+	RunResumed        RunEventKind = "run_resumed"
+	RunEventCancelled RunEventKind = "run_cancelled"
 	// Repairs of a failed or stopped run: a node finishes with outputs that were set by hand, is executed again with
 	// all nodes that depend on it, or is skipped; the workflow is replaced by a corrected one.
 	RunNodeSet     RunEventKind = "node_set"
@@ -115,15 +115,15 @@ func (k RunEventKind) state() RunState {
 	switch k {
 	case RunBegan, RunResumed:
 		return RunRunning
-	case RunHeld:
+	case RunEventWaiting:
 		return RunWaiting
-	case RunEnded:
+	case RunEventFinished:
 		return RunFinished
-	case RunBrokeOff:
+	case RunEventFailed:
 		return RunFailed
-	case RunHalted:
+	case RunEventStopped:
 		return RunStopped
-	case RunCalledOff:
+	case RunEventCancelled:
 		return RunCancelled
 	default:
 		return ""

@@ -25,9 +25,9 @@ func TestRunChangesAreWhatTheEventsSay(t *testing.T) {
 	when := time.Date(2026, 3, 1, 12, 0, 0, 1, time.UTC)
 	states := map[continuo.RunEventKind]continuo.RunState{
 		continuo.RunBegan: continuo.RunRunning, continuo.RunNodeBegan: "", continuo.RunNodeRefused: "",
-		continuo.RunNodeFinished: "", continuo.RunNodeAsked: "", continuo.RunHeld: continuo.RunWaiting,
-		continuo.RunEnded: continuo.RunFinished, continuo.RunBrokeOff: continuo.RunFailed, continuo.RunHalted: continuo.RunStopped,
-		continuo.RunResumed: continuo.RunRunning, continuo.RunCalledOff: continuo.RunCancelled, "of a later version": "",
+		continuo.RunNodeFinished: "", continuo.RunNodeAsked: "", continuo.RunEventWaiting: continuo.RunWaiting,
+		continuo.RunEventFinished: continuo.RunFinished, continuo.RunEventFailed: continuo.RunFailed, continuo.RunEventStopped: continuo.RunStopped,
+		continuo.RunResumed: continuo.RunRunning, continuo.RunEventCancelled: continuo.RunCancelled, "of a later version": "",
 	}
 	entries := []continuo.Entry{{Seq: 1, RunID: "run_1", CreatedAt: when}} // of the run, but no event
 	var want []continuo.RunChange
@@ -96,7 +96,7 @@ func TestAppendCommitsEntriesAndRunsTogether(t *testing.T) {
 	if len(store.asked) != 1 || len(store.asked[0].Entries) != 3 || len(store.asked[0].Runs) != 2 {
 		t.Errorf("entries and changes of runs are not one batch: %+v", store.asked)
 	}
-	ended := continuo.RunEvent{Kind: continuo.RunEnded, Outputs: json.RawMessage(`{}`)}
+	ended := continuo.RunEvent{Kind: continuo.RunEventFinished, Outputs: json.RawMessage(`{}`)}
 	var conflict *continuo.ConflictError
 	if _, err := appended(continuo.AppendOptions{ExpectSeq: 1}, ended); !errors.As(err, &conflict) {
 		t.Errorf("an append to another place: %v", err)
@@ -120,7 +120,7 @@ func TestAppendCommitsEntriesAndRunsTogether(t *testing.T) {
 
 func TestAnImportBeginsNoRuns(t *testing.T) {
 	log, ctx := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{}), t.Context()
-	given := []continuo.Entry{runEntry(continuo.RunEvent{Kind: continuo.RunBegan}), runEntry(continuo.RunEvent{Kind: continuo.RunHeld})}
+	given := []continuo.Entry{runEntry(continuo.RunEvent{Kind: continuo.RunBegan}), runEntry(continuo.RunEvent{Kind: continuo.RunEventWaiting})}
 	conversation, err := log.Import(ctx, continuo.Conversation{}, given)
 	if err != nil {
 		t.Fatal(err)
@@ -153,7 +153,7 @@ func TestARedactionKeepsTheShapeOfARunEvent(t *testing.T) {
 		runEntry(continuo.RunEvent{Kind: continuo.RunBegan, Workflow: "sha", Inputs: words}),
 		runEntry(continuo.RunEvent{Kind: continuo.RunNodeRefused, Visit: 2, Attempt: 3, Reason: "it says " + secret}),
 		runEntry(continuo.RunEvent{Kind: continuo.RunNodeFinished, Visit: 2, Outputs: words, Next: []string{"check", "send"}}),
-		runEntry(continuo.RunEvent{Kind: continuo.RunBrokeOff, Reason: secret}),
+		runEntry(continuo.RunEvent{Kind: continuo.RunEventFailed, Reason: secret}),
 	}, continuo.AppendOptions{})
 	if err == nil {
 		conversation, err = log.Conversation(ctx, conversation.ID)
@@ -172,7 +172,7 @@ func TestARedactionKeepsTheShapeOfARunEvent(t *testing.T) {
 		{Kind: continuo.RunBegan, Workflow: "sha"},
 		{Kind: continuo.RunNodeRefused, Visit: 2, Attempt: 3},
 		{Kind: continuo.RunNodeFinished, Visit: 2, Next: []string{"check", "send"}},
-		{Kind: continuo.RunBrokeOff},
+		{Kind: continuo.RunEventFailed},
 	}
 	for entry, err := range log.Read(ctx, conversation, continuo.Range{}) {
 		if err != nil {

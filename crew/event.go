@@ -115,12 +115,12 @@ func (s *State) after(role *Role) string {
 
 // Halt makes the entry that stops a cycle until a person resumes it or sends a message.
 func (s *State) Halt(reason string) continuo.Entry {
-	return s.event("", continuo.RunEvent{Kind: continuo.RunHalted, Reason: reason}, "The crew was stopped: "+reason)
+	return s.event("", continuo.RunEvent{Kind: continuo.RunEventStopped, Reason: reason}, "The crew was stopped: "+reason)
 }
 
 // BreakOff makes the entry of a cycle that cannot continue.
 func (s *State) BreakOff(reason string) continuo.Entry {
-	return s.event("", continuo.RunEvent{Kind: continuo.RunBrokeOff, Reason: reason}, "The crew's cycle failed: "+reason)
+	return s.event("", continuo.RunEvent{Kind: continuo.RunEventFailed, Reason: reason}, "The crew's cycle failed: "+reason)
 }
 
 // Resume makes the entry that resumes a cycle that failed or was stopped.

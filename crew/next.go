@@ -91,11 +91,11 @@ func (s *State) Pass(step Step, through int64) continuo.Entry {
 
 // end makes the entry that ends the cycle.
 func (s *State) end() continuo.Entry {
-	kind, reason := continuo.RunEnded, s.ended
+	kind, reason := continuo.RunEventFinished, s.ended
 	switch {
 	case reason != "":
 	case s.silent >= len(s.Crew.Roles) && s.failed >= len(s.Crew.Roles):
-		kind, reason = continuo.RunBrokeOff, "every role failed in a row: "+s.failures()
+		kind, reason = continuo.RunEventFailed, "every role failed in a row: "+s.failures()
 	case s.silent >= len(s.Crew.Roles) && s.failed > 0:
 		reason = "no role has anything to add; failed: " + s.failures()
 	case s.silent >= len(s.Crew.Roles):

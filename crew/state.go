@@ -122,13 +122,13 @@ func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent) error {
 		}
 	case continuo.CrewReset, continuo.CrewRestored:
 		s.current, s.failedAttempts = nil, 0
-	case continuo.RunEnded:
+	case continuo.RunEventFinished:
 		s.Run, s.Reason = continuo.RunFinished, event.Reason
-	case continuo.RunBrokeOff:
+	case continuo.RunEventFailed:
 		s.Run, s.Reason = continuo.RunFailed, event.Reason
-	case continuo.RunHalted:
+	case continuo.RunEventStopped:
 		s.Run, s.Reason = continuo.RunStopped, event.Reason
-	case continuo.RunCalledOff:
+	case continuo.RunEventCancelled:
 		s.Run, s.Reason = continuo.RunCancelled, event.Reason
 	case continuo.RunResumed:
 		s.Run, s.Reason = continuo.RunRunning, ""

@@ -89,7 +89,7 @@ func TestARoleForWhichNothingIsNewIsNotAsked(t *testing.T) {
 	if got := []string{b.turn("One."), b.turn(".....")}; !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("they spoke as %v", got)
 	}
-	if kinds := b.rest(); !slices.Equal(kinds, []continuo.RunEventKind{continuo.RunNodeFinished, continuo.RunEnded}) {
+	if kinds := b.rest(); !slices.Equal(kinds, []continuo.RunEventKind{continuo.RunNodeFinished, continuo.RunEventFinished}) {
 		t.Errorf("then came %v", kinds)
 	}
 	if pass := b.entries[len(b.entries)-2]; !pass.IsPlaceholder() || pass.Author.RoleName != "a" || pass.Hidden {

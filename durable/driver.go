@@ -154,7 +154,7 @@ func (d *Driver) work(ctx context.Context, run continuo.Run) {
 			continue
 		case endCorrupt:
 			logger.ErrorContext(ctx, "run_corrupt", "error", err.Error())
-			failed = d.EndCorrupt(ctx, run, continuo.RunBrokeOff, err.Error())
+			failed = d.EndCorrupt(ctx, run, continuo.RunEventFailed, err.Error())
 		case breakOff:
 			logger.ErrorContext(ctx, "run_failed", "error", err.Error())
 			failed = d.options.Open(run).BreakOff(ctx, err.Error())

@@ -33,9 +33,9 @@ func (c *counter) Apply(entry *continuo.Entry) error {
 		return fmt.Errorf("step %d follows step %d", event.Visit, c.step)
 	case event.Kind == continuo.RunNodeFinished:
 		c.step++
-	case event.Kind == continuo.RunEnded:
+	case event.Kind == continuo.RunEventFinished:
 		c.run = continuo.RunFinished
-	case event.Kind == continuo.RunBrokeOff:
+	case event.Kind == continuo.RunEventFailed:
 		c.run = continuo.RunFailed
 	}
 	return nil
@@ -44,7 +44,7 @@ func (c *counter) Apply(entry *continuo.Entry) error {
 func (c *counter) RunState() continuo.RunState { return c.run }
 
 func (c *counter) BreakOff(reason string) continuo.Entry {
-	return eventEntry("", continuo.RunEvent{Kind: continuo.RunBrokeOff, Reason: reason})
+	return eventEntry("", continuo.RunEvent{Kind: continuo.RunEventFailed, Reason: reason})
 }
 
 func eventEntry(node string, event continuo.RunEvent) continuo.Entry {
@@ -90,7 +90,7 @@ func (m *countMachine) Describe(step countStep) durable.Step {
 }
 
 func (m *countMachine) Record() []continuo.Entry {
-	return []continuo.Entry{eventEntry("", continuo.RunEvent{Kind: continuo.RunEnded})}
+	return []continuo.Entry{eventEntry("", continuo.RunEvent{Kind: continuo.RunEventFinished})}
 }
 
 func (m *countMachine) Begin(ctx context.Context, step countStep) error {

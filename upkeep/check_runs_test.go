@@ -35,8 +35,8 @@ func (p *fixture) running() continuo.Conversation {
 	p.Helper()
 	conversation := p.addConversation(1)
 	p.addRunEvents(conversation.ID, "run_a", continuo.RunBegan, continuo.RunNodeBegan)
-	p.addRunEvents(conversation.ID, "run_a", continuo.RunNodeAsked, continuo.RunHeld)
-	p.addRunEvents(conversation.ID, "run_b", continuo.RunBegan, continuo.RunEnded)
+	p.addRunEvents(conversation.ID, "run_a", continuo.RunNodeAsked, continuo.RunEventWaiting)
+	p.addRunEvents(conversation.ID, "run_b", continuo.RunBegan, continuo.RunEventFinished)
 	p.addRunEvents(conversation.ID, "run_c", continuo.RunBegan)
 	return p.now(conversation.ID)
 }
@@ -58,15 +58,15 @@ func TestRunsAreIndexedAsTheCheckFoldsThem(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newFixture(t, open(t))
 			id := p.running().ID
-			p.addRunEvents(id, "unknown", continuo.RunHeld, continuo.RunEnded)
-			p.addRunEvents(id, "run_b", continuo.RunResumed, continuo.RunCalledOff) // it is over
-			p.addRunEvents(id, "run_a", continuo.RunBegan, continuo.RunResumed, continuo.RunBrokeOff, continuo.RunResumed, continuo.RunHalted, "of a later version")
-			p.addRunEvents(id, "unknown", continuo.RunBegan, continuo.RunCalledOff, continuo.RunBegan, continuo.RunNodeFinished)
+			p.addRunEvents(id, "unknown", continuo.RunEventWaiting, continuo.RunEventFinished)
+			p.addRunEvents(id, "run_b", continuo.RunResumed, continuo.RunEventCancelled) // it is over
+			p.addRunEvents(id, "run_a", continuo.RunBegan, continuo.RunResumed, continuo.RunEventFailed, continuo.RunResumed, continuo.RunEventStopped, "of a later version")
+			p.addRunEvents(id, "unknown", continuo.RunBegan, continuo.RunEventCancelled, continuo.RunBegan, continuo.RunNodeFinished)
 			for i := range 300 { // more than one page of the index
 				p.addRunEvents(id, fmt.Sprintf("run_%03d", i), continuo.RunBegan)
 			}
 			fork := p.fork(id, 12)
-			p.addRunEvents(fork.ID, "run_a", continuo.RunEnded) // the fork has no such run
+			p.addRunEvents(fork.ID, "run_a", continuo.RunEventFinished) // the fork has no such run
 			p.addRunEvents(fork.ID, "run_d", continuo.RunBegan)
 			_, err := p.log.Redact(t.Context(), p.now(id), 5, 9, "a wish")
 			p.must(err)
@@ -190,14 +190,14 @@ func TestWhatHappensMeanwhileIsNotAFinding(t *testing.T) {
 	}
 	for name, meanwhile := range map[string]func(p *fixture, id string) func(){
 		"a run goes on": func(p *fixture, id string) func() {
-			return times(3, func() { p.addRunEvents(id, "run_c", continuo.RunHeld, continuo.RunResumed) })
+			return times(3, func() { p.addRunEvents(id, "run_c", continuo.RunEventWaiting, continuo.RunResumed) })
 		},
 		"a run begins": func(p *fixture, id string) func() {
 			n := 0
 			return times(2, func() { n++; p.addRunEvents(id, fmt.Sprint("run_new", n), continuo.RunBegan) })
 		},
 		"runs never rest": func(p *fixture, id string) func() {
-			return func() { p.addRunEvents(id, "run_c", continuo.RunHeld, continuo.RunResumed) }
+			return func() { p.addRunEvents(id, "run_c", continuo.RunEventWaiting, continuo.RunResumed) }
 		},
 		"it is archived": func(p *fixture, id string) func() {
 			return times(1, func() {
@@ -233,7 +233,7 @@ func TestARunThatEndsMeanwhileHidesNoOther(t *testing.T) {
 	p.store = misled{restless{sound, func() {
 		if ends {
 			ends = false
-			p.addRunEvents(id, "run_c", continuo.RunEnded)
+			p.addRunEvents(id, "run_c", continuo.RunEventFinished)
 		}
 	}}, func(found []continuo.Run) []continuo.Run {
 		return slices.DeleteFunc(found, func(r continuo.Run) bool { return r.ID == "run_a" })

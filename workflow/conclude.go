@@ -46,13 +46,13 @@ func (s *State) record() continuo.Entry {
 		return s.event(node.ID, event, fmt.Sprintf("The step %s asks: %s", node.ID, node.Approval.Question))
 	}
 	if len(s.Waiting()) > 0 {
-		return s.event("", continuo.RunEvent{Kind: continuo.RunHeld}, "The run waits for a person's decision.")
+		return s.event("", continuo.RunEvent{Kind: continuo.RunEventWaiting}, "The run waits for a person's decision.")
 	}
 	outputs, err := s.runOutputs()
 	if err != nil {
 		return s.BreakOff(err.Error())
 	}
-	return s.event("", continuo.RunEvent{Kind: continuo.RunEnded, Outputs: outputs}, "The run has finished: "+string(outputs))
+	return s.event("", continuo.RunEvent{Kind: continuo.RunEventFinished, Outputs: outputs}, "The run has finished: "+string(outputs))
 }
 
 // Conclude makes the entries that follow a step's answer: that the step has finished and what comes next, or why the
@@ -147,17 +147,17 @@ func (s *State) Resume() continuo.Entry {
 
 // Halt makes the entry that stops a run until a person resumes it.
 func (s *State) Halt(reason string) continuo.Entry {
-	return s.event("", continuo.RunEvent{Kind: continuo.RunHalted, Reason: reason}, "The run was stopped: "+reason)
+	return s.event("", continuo.RunEvent{Kind: continuo.RunEventStopped, Reason: reason}, "The run was stopped: "+reason)
 }
 
 // BreakOff makes the entry of a run that cannot continue.
 func (s *State) BreakOff(reason string) continuo.Entry {
-	return s.event("", continuo.RunEvent{Kind: continuo.RunBrokeOff, Reason: reason}, "The run failed: "+reason)
+	return s.event("", continuo.RunEvent{Kind: continuo.RunEventFailed, Reason: reason}, "The run failed: "+reason)
 }
 
 // Cancel makes the entry that ends a run permanently.
 func (s *State) Cancel() continuo.Entry {
-	return s.event("", continuo.RunEvent{Kind: continuo.RunCalledOff, Reason: "a person cancelled it"}, "The run was cancelled.")
+	return s.event("", continuo.RunEvent{Kind: continuo.RunEventCancelled, Reason: "a person cancelled it"}, "The run was cancelled.")
 }
 
 // check says why the step's own check does not hold; "" if it does.

@@ -69,7 +69,7 @@ func TestOutputsSetByHandLeadOn(t *testing.T) {
 		if got := p.goOn(); got != want || p.state.Run != continuo.RunFinished {
 			t.Errorf("%s: it is %s after %s", outputs, p.state.Run, got)
 		}
-		if event := p.log[len(p.log)-1].RunEvent; event.Kind != continuo.RunEnded {
+		if event := p.log[len(p.log)-1].RunEvent; event.Kind != continuo.RunEventFinished {
 			t.Errorf("it ends with %+v", event)
 		}
 	}

@@ -127,16 +127,16 @@ func (s *State) follow(entry *continuo.Entry, event *continuo.RunEvent, node *pr
 		node.state, node.reason, node.delayed = NodeFailed, event.Reason, time.Time{}
 	case continuo.RunNodeFinished:
 		err = s.finish(entry.NodeID, node, event)
-	case continuo.RunHeld:
+	case continuo.RunEventWaiting:
 		s.Run = continuo.RunWaiting
-	case continuo.RunEnded:
+	case continuo.RunEventFinished:
 		s.Run = continuo.RunFinished
 		s.outputs, err = decodeObject(event.Outputs)
-	case continuo.RunBrokeOff:
+	case continuo.RunEventFailed:
 		s.Run, s.Reason = continuo.RunFailed, event.Reason
-	case continuo.RunHalted:
+	case continuo.RunEventStopped:
 		s.Run, s.Reason = continuo.RunStopped, event.Reason
-	case continuo.RunCalledOff:
+	case continuo.RunEventCancelled:
 		s.Run, s.Reason = continuo.RunCancelled, event.Reason
 	case continuo.RunResumed:
 		s.resume()

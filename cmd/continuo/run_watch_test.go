@@ -107,7 +107,7 @@ func TestWatchedRunEnds(t *testing.T) {
 // TestWatchedRunWaits leaves a decision to others, unless --yes makes it.
 func TestWatchedRunWaits(t *testing.T) {
 	waiting := inState(continuo.RunWaiting, workflow.NodeStatus{ID: "release", State: workflow.NodeWaiting, Question: "Publish?", Visit: 1})
-	tells := []engine.RunProgress{{Entry: &continuo.Entry{RunEvent: &continuo.RunEvent{Kind: continuo.RunHeld}}, Status: &waiting}}
+	tells := []engine.RunProgress{{Entry: &continuo.Entry{RunEvent: &continuo.RunEvent{Kind: continuo.RunEventWaiting}}, Status: &waiting}}
 
 	r := &toldRun{tells: tells, at: waiting}
 	_, _, err := followed(t, r, runFlags{})

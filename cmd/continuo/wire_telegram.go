@@ -312,9 +312,9 @@ func (c *crewChat) event(entry *continuo.Entry) (telegram.Event, bool) {
 		event.Kind = telegram.EventSpeaking
 	case continuo.CrewRoleFailed:
 		event.Kind, event.Text, event.DisplayName = telegram.EventFailed, withoutStderr(entry.RunEvent.Reason), c.displayName(entry.NodeID)
-	case continuo.RunEnded:
+	case continuo.RunEventFinished:
 		event.Kind = telegram.EventEnded
-	case continuo.RunBrokeOff, continuo.RunHalted:
+	case continuo.RunEventFailed, continuo.RunEventStopped:
 		event.Kind, event.Text = telegram.EventEnded, withoutStderr(entry.Content.String())
 	default:
 		return event, false

@@ -284,7 +284,7 @@ func (rs *Runs) Cancel(ctx context.Context, run continuo.Run) (*RunStatus, error
 	if run.State.IsOver() {
 		return nil, fmt.Errorf("run %s: %w: it is %s", run.ID, ErrRunOver, run.State)
 	}
-	if err := rs.driver.EndCorrupt(ctx, run, continuo.RunCalledOff, "a person cancelled it"); err != nil {
+	if err := rs.driver.EndCorrupt(ctx, run, continuo.RunEventCancelled, "a person cancelled it"); err != nil {
 		return nil, err
 	}
 	return rs.Get(ctx, continuo.Scope{ProjectID: run.ProjectID}, run.ID)

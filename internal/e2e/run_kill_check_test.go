@@ -172,7 +172,7 @@ func (j *journey) checkSteps(run *journeyRun, entries []continuo.Entry) int {
 			if attempts[visit]++; attempts[visit] > 1 {
 				j.errorf("run %s: entry %d asks the question of %s again", run.id, e.Seq, visit)
 			}
-		case continuo.RunHeld, continuo.RunResumed, continuo.RunNodeDelayed:
+		case continuo.RunEventWaiting, continuo.RunResumed, continuo.RunNodeDelayed:
 		default:
 			ended = append(ended, string(e.RunEvent.Kind))
 		}

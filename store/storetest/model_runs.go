@@ -15,8 +15,8 @@ import (
 // begin an existing run again.
 
 var modelEvents = []continuo.RunEventKind{
-	continuo.RunBegan, continuo.RunBegan, continuo.RunNodeBegan, continuo.RunNodeFinished, continuo.RunHeld,
-	continuo.RunEnded, continuo.RunBrokeOff, continuo.RunResumed, continuo.RunCalledOff,
+	continuo.RunBegan, continuo.RunBegan, continuo.RunNodeBegan, continuo.RunNodeFinished, continuo.RunEventWaiting,
+	continuo.RunEventFinished, continuo.RunEventFailed, continuo.RunResumed, continuo.RunEventCancelled,
 }
 
 func (m *model) tellOfRuns(rt *rapid.T, batch *continuo.Batch) {

@@ -37,7 +37,7 @@ func testRunList(t *testing.T, opener Opener) {
 	tell(t, store, "other", 1, told{"r_other", continuo.RunBegan})
 	for _, id := range []string{"a", "b", "c"} { // those of one seq began at the same time
 		create(t, store, id, 0)
-		tell(t, store, id, 1, told{id + "1", continuo.RunBegan}, told{id + "2", continuo.RunBegan}, told{id + "1", continuo.RunHeld}, told{id + "3", continuo.RunBegan})
+		tell(t, store, id, 1, told{id + "1", continuo.RunBegan}, told{id + "2", continuo.RunBegan}, told{id + "1", continuo.RunEventWaiting}, told{id + "3", continuo.RunBegan})
 	}
 	for what, test := range map[string]struct {
 		query continuo.RunQuery
@@ -69,8 +69,8 @@ func testRunningRuns(t *testing.T, opener Opener) {
 	noError(t, store.Create(ctx, elsewhere, nil))
 	create(t, store, "a", 0)
 	create(t, store, "b", 0)
-	tell(t, store, "a", 1, told{"a1", continuo.RunBegan}, told{"a2", continuo.RunBegan}, told{"a3", continuo.RunBegan}, told{"a1", continuo.RunNodeBegan}, told{"a3", continuo.RunHeld})
-	tell(t, store, "b", 1, told{"b1", continuo.RunBegan}, told{"b2", continuo.RunBegan}, told{"b2", continuo.RunEnded})
+	tell(t, store, "a", 1, told{"a1", continuo.RunBegan}, told{"a2", continuo.RunBegan}, told{"a3", continuo.RunBegan}, told{"a1", continuo.RunNodeBegan}, told{"a3", continuo.RunEventWaiting})
+	tell(t, store, "b", 1, told{"b1", continuo.RunBegan}, told{"b2", continuo.RunBegan}, told{"b2", continuo.RunEventFinished})
 	tell(t, store, "c", 1, told{"c1", continuo.RunBegan}, told{"c1", continuo.RunNodeBegan}, told{"c1", continuo.RunNodeBegan})
 	expect := func(before time.Time, limit int, want ...string) {
 		t.Helper()
@@ -89,7 +89,7 @@ func testRunningRuns(t *testing.T, opener Opener) {
 	expect(at(100), 2, "b1", "a2")
 	expect(at(3), 9, "b1", "a2") // later runs are not included
 	expect(at(1), 9)
-	tell(t, store, "a", 6, told{"a3", continuo.RunResumed}, told{"a2", continuo.RunBrokeOff})
+	tell(t, store, "a", 6, told{"a3", continuo.RunResumed}, told{"a2", continuo.RunEventFailed})
 	noError(t, store.Delete(ctx, "b"))
 	expect(at(100), 9, "c1", "a1", "a3")
 	testRunsOfCrews(t, store)

@@ -47,7 +47,7 @@ func testDeletedRuns(t *testing.T, opener Opener) {
 func testArchivedRuns(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 0)
-	tell(t, store, "a", 1, told{"r1", continuo.RunBegan}, told{"r1", continuo.RunHeld}, told{"r2", continuo.RunBegan}, told{"r2", continuo.RunEnded}, told{"r2", continuo.RunNodeBegan})
+	tell(t, store, "a", 1, told{"r1", continuo.RunBegan}, told{"r1", continuo.RunEventWaiting}, told{"r2", continuo.RunBegan}, told{"r2", continuo.RunEventFinished}, told{"r2", continuo.RunNodeBegan})
 	tell(t, store, "a", 6, told{"r3", continuo.RunBegan})
 	over := runOf("a", "r2", 3, 5, continuo.RunFinished)
 	over.EndedAt = at(4)
@@ -64,7 +64,7 @@ func testArchivedRuns(t *testing.T, opener Opener) {
 	}
 	noError(t, store.Restore(ctx, "a"))
 	expectRuns(t, "restored", store, "a", want...)
-	tell(t, store, "a", 7, told{"r3", continuo.RunHeld})
+	tell(t, store, "a", 7, told{"r3", continuo.RunEventWaiting})
 	want[0] = runOf("a", "r3", 6, 7, continuo.RunWaiting)
 	expectRuns(t, "and gone on with", store, "a", want...)
 
@@ -87,7 +87,7 @@ func testCopiedRuns(t *testing.T, opener Opener) {
 	create(t, from, "a", 0)
 	tell(t, from, "a", 1, told{"r1", continuo.RunBegan}, told{"r1", continuo.RunNodeBegan}, told{"r2", continuo.RunBegan})
 	appendEntries(t, from, "a", 4, 9)
-	tell(t, from, "a", 10, told{"r1", continuo.RunHeld}, told{"r2", continuo.RunEnded}, told{"none", continuo.RunEnded})
+	tell(t, from, "a", 10, told{"r1", continuo.RunEventWaiting}, told{"r2", continuo.RunEventFinished}, told{"none", continuo.RunEventFinished})
 	want := []continuo.Run{runOf("a", "r2", 3, 11, continuo.RunFinished), runOf("a", "r1", 1, 10, continuo.RunWaiting)}
 	whole := records(t, from, "a", 99)
 	for size := 1; size <= len(whole); size++ {
@@ -116,7 +116,7 @@ func testCopiedRuns(t *testing.T, opener Opener) {
 func testReplacedRuns(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 0)
-	tell(t, store, "a", 1, told{"r1", continuo.RunBegan}, told{"r1", continuo.RunHeld}, told{"r1", continuo.RunEnded}, told{"r2", continuo.RunBegan})
+	tell(t, store, "a", 1, told{"r1", continuo.RunBegan}, told{"r1", continuo.RunEventWaiting}, told{"r1", continuo.RunEventFinished}, told{"r2", continuo.RunBegan})
 	put := func(made ...continuo.Entry) {
 		t.Helper()
 		var put []upkeep.Record
@@ -125,13 +125,13 @@ func testReplacedRuns(t *testing.T, opener Opener) {
 		}
 		noError(t, store.PutRecords(ctx, "a", put))
 	}
-	put(eventEntries("a", 3, told{"r1", continuo.RunBrokeOff}, told{"r3", continuo.RunBegan})...)
+	put(eventEntries("a", 3, told{"r1", continuo.RunEventFailed}, told{"r3", continuo.RunBegan})...)
 	want := []continuo.Run{runOf("a", "r3", 4, 4, continuo.RunRunning), runOf("a", "r1", 1, 3, continuo.RunFailed)}
 	expectRuns(t, "another end, and another run", store, "a", want...)
 	expectError(t, "the run that was replaced", second(store.Run(ctx, "p", "r2")), continuo.ErrNotFound)
 	put(entries("a", 3, 4)...)
 	expectRuns(t, "entries that tell of no run", store, "a", runOf("a", "r1", 1, 2, continuo.RunWaiting))
-	put(eventEntries("a", 3, told{"r1", continuo.RunCalledOff})...)
+	put(eventEntries("a", 3, told{"r1", continuo.RunEventCancelled})...)
 	expectRuns(t, "an end in the middle", store, "a", runOf("a", "r1", 1, 3, continuo.RunCancelled))
 	put(entries("a", 1, 1)...)
 	expectRuns(t, "without its beginning", store, "a")
@@ -140,7 +140,7 @@ func testReplacedRuns(t *testing.T, opener Opener) {
 func testRedactedRuns(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 0)
-	tell(t, store, "a", 1, told{"r1", continuo.RunBegan}, told{"r1", continuo.RunNodeFinished}, told{"r1", continuo.RunEnded})
+	tell(t, store, "a", 1, told{"r1", continuo.RunBegan}, told{"r1", continuo.RunNodeFinished}, told{"r1", continuo.RunEventFinished})
 	want := runOf("a", "r1", 1, 3, continuo.RunFinished)
 	all := readAll(t, store, "a")
 	noError(t, store.Redact(ctx, "a", []continuo.Entry{redacted(all[0]), redacted(all[1])}))
@@ -158,7 +158,7 @@ func testForkedRuns(t *testing.T, opener Opener) {
 	tell(t, store, "a", 1, told{"r1", continuo.RunBegan}, told{"r1", continuo.RunNodeBegan})
 	noError(t, store.Create(ctx, forkOf("b", continuo.Segment{ConversationID: "a", Through: 2}), nil))
 	expectRuns(t, "of the fork", store, "b")
-	tell(t, store, "b", 3, told{"r1", continuo.RunEnded}, told{"r2", continuo.RunBegan})
+	tell(t, store, "b", 3, told{"r1", continuo.RunEventFinished}, told{"r2", continuo.RunBegan})
 	of := map[string]continuo.Run{"a": runOf("a", "r1", 1, 2, continuo.RunRunning), "b": runOf("b", "r2", 4, 4, continuo.RunRunning)}
 	for id, run := range of {
 		expectRuns(t, "of "+id, store, id, run)

@@ -97,14 +97,14 @@ func testRuns(t *testing.T, opener Opener) {
 		{continuo.RunNodeRefused, ""},
 		{continuo.RunNodeFinished, ""},
 		{continuo.RunNodeAsked, ""},
-		{continuo.RunHeld, continuo.RunWaiting},
+		{continuo.RunEventWaiting, continuo.RunWaiting},
 		{continuo.RunNodeAsked, ""},
 		{continuo.RunNodeFinished, ""},
 		{continuo.RunResumed, continuo.RunRunning},
-		{continuo.RunBrokeOff, continuo.RunFailed},
+		{continuo.RunEventFailed, continuo.RunFailed},
 		{continuo.RunResumed, continuo.RunRunning},
-		{continuo.RunHalted, continuo.RunStopped},
-		{continuo.RunCalledOff, continuo.RunCancelled},
+		{continuo.RunEventStopped, continuo.RunStopped},
+		{continuo.RunEventCancelled, continuo.RunCancelled},
 	} {
 		seq++
 		tell(t, store, "a", seq, told{"r1", step.kind})
@@ -115,11 +115,11 @@ func testRuns(t *testing.T, opener Opener) {
 	}
 	cancelled := runOf("a", "r1", 1, seq, continuo.RunCancelled)
 	// Several runs, and several events of each, in one batch; one of an unknown run.
-	tell(t, store, "a", seq+1, told{"r2", continuo.RunBegan}, told{"none", continuo.RunHeld}, told{"r3", continuo.RunBegan},
-		told{"r2", continuo.RunHeld}, told{"r3", continuo.RunEnded}, told{"r2", continuo.RunNodeAsked}, told{"none", continuo.RunNodeBegan})
+	tell(t, store, "a", seq+1, told{"r2", continuo.RunBegan}, told{"none", continuo.RunEventWaiting}, told{"r3", continuo.RunBegan},
+		told{"r2", continuo.RunEventWaiting}, told{"r3", continuo.RunEventFinished}, told{"r2", continuo.RunNodeAsked}, told{"none", continuo.RunNodeBegan})
 	ended := runOf("a", "r3", seq+3, seq+5, continuo.RunFinished)
 	expectRuns(t, "several", store, "a", ended, runOf("a", "r2", seq+1, seq+6, continuo.RunWaiting), cancelled)
-	tell(t, store, "a", seq+8, told{"r2", continuo.RunNodeFinished}, told{"r2", continuo.RunEnded}, told{"r2", continuo.RunNodeBegan})
+	tell(t, store, "a", seq+8, told{"r2", continuo.RunNodeFinished}, told{"r2", continuo.RunEventFinished}, told{"r2", continuo.RunNodeBegan})
 	over := runOf("a", "r2", seq+1, seq+10, continuo.RunFinished)
 	over.EndedAt = at(int(seq + 9)) // and reported once more
 	expectRuns(t, "an event after the end", store, "a", ended, over, cancelled)
@@ -127,8 +127,8 @@ func testRuns(t *testing.T, opener Opener) {
 	over.UpdatedAt = at(int(seq + 11))
 	expectRuns(t, "an event after the end, by itself", store, "a", ended, over, cancelled)
 	// A run that has ended stays so, whether it ended before or in the same batch.
-	tell(t, store, "a", seq+12, told{"r2", continuo.RunResumed}, told{"r3", continuo.RunCalledOff}, told{"r4", continuo.RunBegan}, told{"r4", continuo.RunEnded}, told{"r4", continuo.RunCalledOff}, told{"r5", continuo.RunBegan})
-	tell(t, store, "a", seq+18, told{"r5", continuo.RunCalledOff}, told{"r5", continuo.RunHeld})
+	tell(t, store, "a", seq+12, told{"r2", continuo.RunResumed}, told{"r3", continuo.RunEventCancelled}, told{"r4", continuo.RunBegan}, told{"r4", continuo.RunEventFinished}, told{"r4", continuo.RunEventCancelled}, told{"r5", continuo.RunBegan})
+	tell(t, store, "a", seq+18, told{"r5", continuo.RunEventCancelled}, told{"r5", continuo.RunEventWaiting})
 	over.UpdatedAt, ended.UpdatedAt = at(int(seq+12)), at(int(seq+13))
 	r4, r5 := runOf("a", "r4", seq+14, seq+15, continuo.RunFinished), runOf("a", "r5", seq+17, seq+18, continuo.RunCancelled)
 	r4.UpdatedAt, r5.UpdatedAt = at(int(seq+16)), at(int(seq+19))
@@ -155,12 +155,12 @@ func testRuns(t *testing.T, opener Opener) {
 func testRunBeginsAgain(t *testing.T, opener Opener) {
 	store := open(t, opener)
 	create(t, store, "a", 0)
-	tell(t, store, "a", 1, told{"r1", continuo.RunBegan}, told{"r1", continuo.RunHeld})
+	tell(t, store, "a", 1, told{"r1", continuo.RunBegan}, told{"r1", continuo.RunEventWaiting})
 	tell(t, store, "a", 3, told{"r1", continuo.RunBegan})
 	expectRuns(t, "it waits as before", store, "a", runOf("a", "r1", 1, 2, continuo.RunWaiting))
 	tell(t, store, "a", 4, told{"r1", continuo.RunBegan}, told{"r1", continuo.RunNodeBegan})
 	expectRuns(t, "what comes with it counts", store, "a", runOf("a", "r1", 1, 5, continuo.RunWaiting))
-	tell(t, store, "a", 6, told{"r2", continuo.RunHeld}, told{"r2", continuo.RunBegan}, told{"r2", continuo.RunBegan}, told{"r1", continuo.RunBrokeOff}, told{"r1", continuo.RunBegan})
+	tell(t, store, "a", 6, told{"r2", continuo.RunEventWaiting}, told{"r2", continuo.RunBegan}, told{"r2", continuo.RunBegan}, told{"r1", continuo.RunEventFailed}, told{"r1", continuo.RunBegan})
 	expectRuns(t, "in one batch", store, "a", runOf("a", "r2", 7, 7, continuo.RunRunning), runOf("a", "r1", 1, 9, continuo.RunFailed))
 }
 
@@ -176,14 +176,14 @@ func testBatchRuns(t *testing.T, opener Opener) {
 	noError(t, store.Append(ctx, continuo.Batch{ConversationID: "a", After: 1, Entries: entries("a", 2, 2), Receipts: []continuo.Receipt{receipt}}))
 	before := runOf("a", "r1", 1, 1, continuo.RunRunning)
 	refused := map[string]func(*continuo.Batch){
-		"the wrong place":           func(b *continuo.Batch) { *b = tellingBatch("a", 2, told{"r1", continuo.RunEnded}) },
+		"the wrong place":           func(b *continuo.Batch) { *b = tellingBatch("a", 2, told{"r1", continuo.RunEventFinished}) },
 		"a lost lease":              func(b *continuo.Batch) { b.Turns = []continuo.TurnUpdate{zombie} },
 		"a second update too many":  func(b *continuo.Batch) { b.Turns = []continuo.TurnUpdate{updateOf(turn, 1), zombie} },
 		"a receipt that is there":   func(b *continuo.Batch) { b.Receipts = []continuo.Receipt{receipt} },
 		"a conversation of nowhere": func(b *continuo.Batch) { *b = tellingBatch("none", 1, told{"r2", continuo.RunBegan}) },
 	}
 	for what, change := range refused {
-		batch := tellingBatch("a", 3, told{"r1", continuo.RunEnded}, told{"r2", continuo.RunBegan})
+		batch := tellingBatch("a", 3, told{"r1", continuo.RunEventFinished}, told{"r2", continuo.RunBegan})
 		change(&batch)
 		if err := store.Append(ctx, batch); err == nil {
 			t.Errorf("%s: the batch is not refused", what)
@@ -191,7 +191,7 @@ func testBatchRuns(t *testing.T, opener Opener) {
 		expectRuns(t, "after "+what, store, "a", before)
 		expectError(t, "after "+what, second(store.Run(ctx, "p", "r2")), continuo.ErrNotFound)
 	}
-	batch := tellingBatch("a", 3, told{"r1", continuo.RunHeld}, told{"r2", continuo.RunBegan})
+	batch := tellingBatch("a", 3, told{"r1", continuo.RunEventWaiting}, told{"r2", continuo.RunBegan})
 	batch.Entries[0] = withObject(batch.Entries[0], "o1")
 	end := ending(turn, continuo.TurnFinished)
 	batch.Turns, batch.Receipts = []continuo.TurnUpdate{updateOf(turn, 1), end}, []continuo.Receipt{{Key: "k2", Fingerprint: "f", First: 3, Last: 4}}
@@ -204,8 +204,8 @@ func testBatchRuns(t *testing.T, opener Opener) {
 func testRunsDurable(t *testing.T, opener Opener) {
 	store := opener(t)
 	create(t, store, "a", 0)
-	tell(t, store, "a", 1, told{"r1", continuo.RunBegan}, told{"r2", continuo.RunBegan}, told{"r2", continuo.RunEnded})
-	tell(t, store, "a", 4, told{"r1", continuo.RunHeld})
+	tell(t, store, "a", 1, told{"r1", continuo.RunBegan}, told{"r2", continuo.RunBegan}, told{"r2", continuo.RunEventFinished})
+	tell(t, store, "a", 4, told{"r1", continuo.RunEventWaiting})
 	want := []continuo.Run{runOf("a", "r2", 2, 3, continuo.RunFinished), runOf("a", "r1", 1, 4, continuo.RunWaiting)}
 	beside := opener(t)
 	expectRuns(t, "beside", beside, "a", want...)
@@ -240,12 +240,12 @@ func testRunsAtOnce(t *testing.T, opener Opener) {
 
 func runThrough(ctx context.Context, store upkeep.Store, i int) error {
 	id, run := fmt.Sprint("c", i), fmt.Sprint("r", i)
-	for seq, kinds := int64(1), [][]continuo.RunEventKind{{continuo.RunBegan, continuo.RunNodeBegan}, {continuo.RunNodeFinished}, {continuo.RunHeld, continuo.RunEnded}}; len(kinds) > 0; kinds = kinds[1:] {
+	for seq, kinds := int64(1), [][]continuo.RunEventKind{{continuo.RunBegan, continuo.RunNodeBegan}, {continuo.RunNodeFinished}, {continuo.RunEventWaiting, continuo.RunEventFinished}}; len(kinds) > 0; kinds = kinds[1:] {
 		var events []told
 		for _, kind := range kinds[0] {
 			events = append(events, told{run, kind})
 		}
-		stale := tellingBatch(id, seq+1, told{run, continuo.RunCalledOff})
+		stale := tellingBatch(id, seq+1, told{run, continuo.RunEventCancelled})
 		var conflict *continuo.ConflictError
 		if err := store.Append(ctx, stale); i%2 == 0 && !errors.As(err, &conflict) {
 			return fmt.Errorf("a batch for another place: %w", err)

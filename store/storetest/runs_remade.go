@@ -13,7 +13,7 @@ func testRemadeRuns(t *testing.T, opener Opener) {
 	create(t, store, "a", 0)
 	create(t, store, "b", 0)
 	tell(t, store, "b", 1, told{"other", continuo.RunBegan})
-	wrong := tellingBatch("a", 1, told{"r1", continuo.RunBegan}, told{"r2", continuo.RunBegan}, told{"r1", continuo.RunHeld}, told{"r2", continuo.RunEnded})
+	wrong := tellingBatch("a", 1, told{"r1", continuo.RunBegan}, told{"r2", continuo.RunBegan}, told{"r1", continuo.RunEventWaiting}, told{"r2", continuo.RunEventFinished})
 	wrong.Runs = []continuo.RunChange{
 		{RunID: "r1", WorkflowID: "w", Begins: true, Seq: 3, State: continuo.RunFailed, At: at(9)},
 		{RunID: "r3", WorkflowID: "w", Begins: true, Seq: 1, State: continuo.RunRunning, At: at(1)},

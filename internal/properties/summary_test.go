@@ -1,4 +1,4 @@
-package laws
+package properties
 
 import (
 	"fmt"

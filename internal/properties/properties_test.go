@@ -1,9 +1,9 @@
-// Package laws holds the whole to its laws on real conversations: whatever is imported, at whatever
+// Package properties holds the whole to its laws on real conversations: whatever is imported, at whatever
 // point and under whatever budget a request is built from it, the request is one that providers take.
 //
 // The conversations lie outside the repository (CONTINUO_DATA, or ../shared/data beside the checkout).
 // A part of all prefixes is tried by default, all of them with CONTINUO_LONG=1.
-package laws
+package properties
 
 import (
 	"context"
