@@ -104,16 +104,16 @@ func (s *server) crewRoutes() []route {
 }
 
 func (s *server) taskRoutes() []route {
-	const tasks, oneTask, agent = "/api/tasks", "/api/tasks/{task}", "/api/tasks/{task}/agents/{agent}"
+	const tasks, oneTask = "/api/tasks", "/api/tasks/{task}"
 	return []route{
 		{"GET", tasks, "list tasks, the newest change first", s.listTasks},
 		{"POST", tasks, "create a task, with the history that explains it", s.createTask},
 		{"GET", oneTask, "show the state of a task", s.getTask},
 		{"GET", oneTask + "/prompt", "show the prompt of an agent", s.showTaskPrompt},
-		{"POST", oneTask + "/agents", "set an agent to work on it", s.deployAgent},
-		{"GET", agent, "show the state of an agent", s.getDeployed},
-		{"GET", agent + "/output", "show what it has said", s.showOutput},
-		{"POST", agent + "/kill", "end its work permanently", s.killAgent},
+		s.route("deployAgent"),
+		s.route("getDeployedAgent"),
+		s.route("showAgentOutput"),
+		s.route("killAgent"),
 		{"POST", oneTask + "/findings", "report a finding", s.reportFinding},
 	}
 }

@@ -3,10 +3,8 @@ package server
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
-	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
@@ -164,97 +162,6 @@ func (s *server) showTaskPrompt(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeText(w, []byte(prompt))
-}
-
-// deployAgent starts an agent on a task. The agent continues when the client disconnects.
-func (s *server) deployAgent(w http.ResponseWriter, r *http.Request) error {
-	var request struct {
-		AgentType string `json:"agent_type"`
-		Prompt    string `json:"prompt"`
-	}
-	if err := s.readOptional(w, r, &request); err != nil {
-		return err
-	}
-	key, err := idempotencyKey(r)
-	if err != nil {
-		return err
-	}
-	agent, err := s.engine.Tasks.Deploy(r.Context(), engine.DeployRequest{
-		Scope: scopeOf(r), TaskID: r.PathValue("task"), Type: request.AgentType, Prompt: request.Prompt, Key: key,
-	})
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusCreated, agent)
-}
-
-// deployed finds the agent that a path names, on the task that the path names.
-func (s *server) deployed(r *http.Request) (*engine.DeployedAgent, error) {
-	id := r.PathValue("agent")
-	agent, err := s.engine.Tasks.Agent(r.Context(), scopeOf(r), id)
-	if errors.Is(err, continuo.ErrNotFound) || err == nil && agent.TaskID != r.PathValue("task") {
-		return nil, fmt.Errorf("agent %q of task %q: %w", bounded(id), bounded(r.PathValue("task")), continuo.ErrNotFound)
-	}
-	return agent, err
-}
-
-func (s *server) getDeployed(w http.ResponseWriter, r *http.Request) error {
-	if _, err := parseQuery(r); err != nil {
-		return err
-	}
-	agent, err := s.deployed(r)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, agent)
-}
-
-// maxOutputRead bounds how many characters of an agent's output one answer has.
-const maxOutputRead = 1_000_000
-
-func (s *server) showOutput(w http.ResponseWriter, r *http.Request) error {
-	q, err := parseQuery(r, "from", "limit")
-	if err != nil {
-		return err
-	}
-	from, err := q.whole("from", -maxCount, maxCount, 0)
-	if err != nil {
-		return err
-	}
-	limit, err := q.whole("limit", 1, maxOutputRead, 100_000)
-	if err != nil {
-		return err
-	}
-	agent, err := s.deployed(r)
-	if err != nil {
-		return err
-	}
-	output, err := s.engine.Tasks.Output(r.Context(), scopeOf(r), agent.ID, int(from), int(limit))
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusOK, output)
-}
-
-// killAgent ends an agent's work permanently.
-func (s *server) killAgent(w http.ResponseWriter, r *http.Request) error {
-	var request struct {
-		Reason string `json:"reason"`
-	}
-	if err := s.readOptional(w, r, &request); err != nil {
-		return err
-	}
-	if utf8.RuneCountInString(request.Reason) > maxReason {
-		return refuse("reason", "reason must have at most %d characters", maxReason)
-	}
-	agent, err := s.deployed(r)
-	if err != nil {
-		return err
-	}
-	if agent, err = s.engine.Tasks.Kill(r.Context(), scopeOf(r), agent.ID, request.Reason); err != nil {
-		return err
-	}
-	return writeJSON(w, http.StatusAccepted, agent)
 }
 
 // reportFinding stores a finding of an agent, or of another worker on a task.

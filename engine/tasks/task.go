@@ -80,8 +80,8 @@ type TaskStatus struct {
 }
 
 // TaskState is the state of a task or an agent. A task without a deployed agent is queued. Otherwise it has the state
-// of a working agent, or, if none works, of the newest one. A task with a redacted record and no working agent is
-// redacted.
+// of a working agent, or, if none works, of the newest one. A blocked one waits for a person's decision. The conversation
+// of an agent that is gone was deleted. A task with a redacted record and no working agent is redacted.
 type TaskState string
 
 // The states of tasks and of agents.
@@ -98,13 +98,13 @@ const (
 
 // DeployedAgent is an agent that works on a task. Its work is a turn of its own conversation.
 type DeployedAgent struct {
-	ID             string    `json:"agent_id"`
+	ID             string    `json:"agent_id" pattern:"^agent_[0-9a-f]{32}$"`
 	TaskID         string    `json:"task_id"`
 	Type           string    `json:"agent_type"` // a connector, an agent or a model of the settings
 	ConversationID string    `json:"conversation_id"`
-	TurnID         string    `json:"turn_id"`
+	TurnID         string    `json:"turn_id"` // empty before the work has begun
 	State          TaskState `json:"status"`
-	Reason         string    `json:"reason,omitempty"` // why it failed, was killed or is gone; or that its task was deleted
+	Reason         string    `json:"reason,omitempty"` // why it failed, was killed or is gone
 	StartedAt      time.Time `json:"started_at"`
 	EndedAt        time.Time `json:"ended_at,omitzero"`
 }
@@ -131,10 +131,10 @@ type DeployRequest struct {
 	Key    string // the idempotency key; "" for none
 }
 
-// AgentOutput is the output of an agent so far.
+// AgentOutput is an agent and its output so far.
 type AgentOutput struct {
 	DeployedAgent
-	// Output is a part of its text, from the rune From on.
+	// Output is a part of its text, from the character From on.
 	Output string `json:"output"`
 	From   int    `json:"from"`
 	Total  int    `json:"total"` // length of the whole text in characters
