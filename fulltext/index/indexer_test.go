@@ -177,7 +177,7 @@ func TestWhenTheTimeIsUpARunEndsWithABatch(t *testing.T) {
 		p.begin("c", slices.Repeat([]string{"needle"}, 10)...)
 		for i := 1; i <= 5; i++ {
 			var indexed int64
-			indexer := index.Indexer{Log: p.log, MaxDocuments: 3, Indexed: func(n int64) { indexed += n }}
+			indexer := index.Indexer{Log: p.log, Store: p.store, MaxDocuments: 3, Indexed: func(n int64) { indexed += n }}
 			done, err := indexer.Run(p.Context(), index.Scope{}, time.Unix(0, 1))
 			if want := i == 5; done != want || err != nil || indexed > 3 {
 				p.Errorf("run %d: done %t with %d entries: %v", i, done, indexed, err)
