@@ -3,6 +3,8 @@ package api
 import (
 	"encoding/base64"
 	"encoding/json"
+	"iter"
+	"reflect"
 
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
@@ -59,3 +61,12 @@ func listed[T any](found []T, limit int, place func(T) any) List[T] {
 	page.NextCursor = WriteCursor(place(page.Data[limit-1]))
 	return page
 }
+
+// Stream is a list of which the adapter writes one item after the other, so that it is never held in memory as a whole.
+type Stream[T any] struct {
+	Items iter.Seq2[T, error]
+	Next  *string // the cursor that continues after a page with items; nil on the last one
+}
+
+// Form is the form of the list, for the document.
+func (Stream[T]) Form() reflect.Type { return reflect.TypeFor[List[T]]() }

@@ -19,6 +19,10 @@ type Operation struct {
 	Answers []Answer
 	// Body are the media types of a body that is not read by the tags of the input. Default: what the tags say.
 	Body []Media
+	// AnyText says that the body may have escapes that are half of a character.
+	AnyText bool
+	// NeedsBody says that a body is required although no single member is.
+	NeedsBody bool
 	// Public says that the operation needs no API key.
 	Public bool
 	// AnyQuery says that the operation ignores its query, as a probe does.
@@ -59,9 +63,21 @@ type None struct{}
 // Statuser is implemented by outputs that determine the HTTP status of their answer.
 type Statuser interface{ HTTPStatus() int }
 
+// Former is implemented by outputs whose JSON is that of another type.
+type Former interface{ Form() reflect.Type }
+
+// JSONWriter is implemented by outputs that write their JSON themselves, as it is sent.
+type JSONWriter interface{ WriteJSON() []byte }
+
+// TextWriter is implemented by outputs that are text for clients that do not ask for JSON.
+type TextWriter interface{ WriteText() []byte }
+
 // define makes a row of the table: an operation with its function, which may be nil for one that the adapter carries out.
 func define[In, Out any](row Operation, run func(context.Context, continuo.Scope, In) (Out, error)) Operation {
 	row.in, row.out = reflect.TypeFor[In](), reflect.TypeFor[Out]()
+	if f, ok := any(*new(Out)).(Former); ok {
+		row.out = f.Form()
+	}
 	row.binding = bind(row.in)
 	if run != nil {
 		row.run = func(ctx context.Context, scope continuo.Scope, in any) (any, error) {

@@ -2,8 +2,11 @@ package api
 
 import "slices"
 
-// Operations is the table of all operations, in the order of the index page.
+// Operations is the table of all operations.
 func (s *Service) Operations() []Operation {
-	return slices.Concat(s.chatOperations(), s.workflowOperations(), s.runOperations(), s.repairOperations(),
-		s.crewOperations(), s.crewSessionOperations(), s.crewContextOperations(), s.agentOperations(), s.serviceOperations())
+	return slices.Concat(
+		s.chatOperations(), s.conversationOperations(), []Operation{s.importOperation()}, s.entryOperations(), s.contextOperations(),
+		s.searchOperations(), s.workflowOperations(), s.runOperations(), s.repairOperations(), s.crewOperations(),
+		s.crewSessionOperations(), s.crewContextOperations(), s.agentOperations(), s.serviceOperations(),
+	)
 }

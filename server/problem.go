@@ -21,7 +21,6 @@ var (
 	suggestion = api.Suggestion
 	decode     = api.DecodeObject
 	eachMember = api.EachMember
-	expected   = api.Expected
 )
 
 // fail answers with an error, and logs what the answer does not contain.

@@ -40,28 +40,6 @@ func parseQuery(r *http.Request, known ...string) (query, error) {
 	return query{values}, nil
 }
 
-// labels returns the required values of the metadata by name; see continuo.LabelsOf.
-func (q query) labels() (map[string]string, error) {
-	var wanted map[string]string
-	for name := range q.values {
-		label, ok := strings.CutPrefix(name, metadataParams)
-		if !ok {
-			continue
-		}
-		if label == "" {
-			return nil, refuse(name, "write metadata.NAME=VALUE, with the name of a member of the metadata")
-		}
-		if wanted == nil {
-			wanted = map[string]string{}
-		}
-		wanted[label] = q.text(name)
-		if err := continuo.CheckLabels(wanted); err != nil {
-			return nil, at(name, err)
-		}
-	}
-	return wanted, nil
-}
-
 // user returns the user that the parameter user_id filters by; "" for all users of the scope.
 func (q query) user(scope continuo.Scope) (string, error) {
 	if q.has("user_id") && q.text("user_id") == "" {
@@ -94,30 +72,6 @@ const maxSeq = 1 << 53
 
 // maxCount bounds figures that are counts of messages, characters or tokens.
 const maxCount = 1<<31 - 1
-
-// count returns a parameter that is a count, nil when it was not given.
-func (q query) count(name string) (*int, error) {
-	if !q.has(name) {
-		return nil, nil
-	}
-	number, err := q.whole(name, 0, maxCount, 0)
-	count := int(number)
-	return &count, err
-}
-
-// flag returns a parameter that is true or false, false when it was not given.
-func (q query) flag(name string) (bool, error) {
-	switch q.text(name) {
-	case "true":
-		return true, nil
-	case "false":
-		return false, nil
-	}
-	if !q.has(name) {
-		return false, nil
-	}
-	return false, refuse(name, "%s must be true or false, not %q", name, q.text(name))
-}
 
 // cursor decodes the parameter cursor, which writeCursor wrote, into a value.
 func (q query) cursor(into any) error {

@@ -179,7 +179,7 @@ func TestQueriesAreChecked(t *testing.T) {
 func TestEntriesRefuse(t *testing.T) {
 	handler := newServer(t)
 	ask(t, handler, "POST", "/api/conversations", `{"key": "s"}`)
-	many := `{"entries": [` + strings.TrimSuffix(strings.Repeat(`{"role": "user", "content": "a"},`, maxAppend+1), ",") + `]}`
+	many := `{"entries": [` + strings.TrimSuffix(strings.Repeat(`{"role": "user", "content": "a"},`, api.MaxAppend+1), ",") + `]}`
 	for _, test := range []struct {
 		body        string
 		status      int
@@ -215,7 +215,7 @@ func TestEntriesRefuse(t *testing.T) {
 			ask(t, handler, "POST", "/api/conversations/s/entries", test.body).failed(test.status, test.code, test.param)
 		})
 	}
-	for _, field := range filledFields {
+	for _, field := range api.FilledMembers {
 		ask(t, handler, "POST", "/api/conversations/s/entries", fmt.Sprintf(`{"role": "user", "content": "a", %q: null}`, field)).failed(400, "invalid_request", field)
 	}
 	if entries := entriesOf(t, handler, "s"); len(entries) != 0 {
@@ -241,7 +241,7 @@ func TestEntryFieldsAreComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	listed := map[string]bool{}
-	for _, field := range append(append([]string{}, givenFields...), filledFields...) {
+	for _, field := range append(append([]string{}, api.GivenMembers...), api.FilledMembers...) {
 		listed[field] = true
 		if object.Get(field) == nil {
 			t.Errorf("%s is listed, but entries do not have it", field)
@@ -258,9 +258,9 @@ func TestEntryFieldsAreComplete(t *testing.T) {
 	}
 	for _, schema := range []string{"Entry", "NewEntry"} {
 		properties := d.document["components"].(map[string]any)["schemas"].(map[string]any)[schema].(map[string]any)["properties"].(map[string]any)
-		want := len(givenFields)
+		want := len(api.GivenMembers)
 		if schema == "Entry" {
-			want += len(filledFields)
+			want += len(api.FilledMembers)
 		}
 		if len(properties) != want {
 			t.Errorf("schema %s has %d fields, not %d", schema, len(properties), want)

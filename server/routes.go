@@ -32,25 +32,24 @@ func (s *server) chatRoutes() []route {
 }
 
 func (s *server) conversationRoutes() []route {
-	const conversations, one = "/api/conversations", "/api/conversations/{id}"
 	return []route{
-		{"GET", conversations, "list conversations, the newest change first", s.listConversations},
-		{"POST", conversations, "begin an empty conversation", s.createConversation},
-		{"POST", conversations + "/import", "import a list of messages as a conversation", s.importConversation},
-		{"GET", one, "show a conversation", s.getConversation},
-		{"PATCH", one, "change its title, metadata, mode or agent", s.changeConversation},
-		{"DELETE", one, "delete it", s.deleteConversation},
-		{"POST", one + "/fork", "begin a conversation with its entries", s.forkConversation},
-		{"POST", one + "/archive", "take it out of the database, into an archive", s.archiveConversation},
-		{"POST", one + "/restore", "bring it back from its archive", s.restoreConversation},
-		{"POST", one + "/redact", "remove the content of entries permanently", s.redactEntries},
-		{"GET", one + "/export", "write it out", s.exportConversation},
-		{"GET", one + "/entries", "list its entries", s.listEntries},
-		{"POST", one + "/entries", "append entries", s.appendEntries},
-		{"GET", one + "/entries/{seq}/request", "show the request of an answer", s.showRequest},
-		{"GET", one + "/entries/{seq}/parts/{n}", "show a part of an entry's content, whole", s.showPart},
-		{"GET", one + "/context", "show what a model would be sent, and why", s.showContext},
-		{"GET", one + "/transcript", "show it as text", s.showTranscript},
+		s.route("listConversations"),
+		s.route("createConversation"),
+		s.route("importConversation"),
+		s.route("getConversation"),
+		s.route("changeConversation"),
+		s.route("deleteConversation"),
+		s.route("forkConversation"),
+		s.route("archiveConversation"),
+		s.route("restoreConversation"),
+		s.route("redactEntries"),
+		raw(s, "exportConversation", s.exportConversation),
+		s.route("listEntries"),
+		s.route("appendEntries"),
+		s.route("showRequest"),
+		s.route("showPart"),
+		s.route("showContext"),
+		s.route("showTranscript"),
 	}
 }
 
@@ -120,7 +119,7 @@ func (s *server) taskRoutes() []route {
 
 func (s *server) serviceRoutes() []route {
 	return []route{
-		{"GET", "/api/search", "search the conversations", s.search},
+		s.route("search"),
 		{"POST", "/mcp", "speak the Model Context Protocol", s.speakMCP},
 		s.route("health"),
 		s.route("ready"),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
@@ -185,4 +186,10 @@ func (s *server) reportFinding(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeJSON(w, http.StatusCreated, kept)
+}
+
+// conversationPlace is a cursor of the list of tasks.
+type conversationPlace struct {
+	UpdatedAt time.Time `json:"updated_at"`
+	ID        string    `json:"id"`
 }

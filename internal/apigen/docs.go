@@ -30,6 +30,9 @@ type packageDocs struct {
 
 // of returns what the sources of a package say; nothing for packages of other modules.
 func (d *docs) of(path string) (*packageDocs, error) {
+	if path == "main" { // a type of this package
+		path = module + "/internal/apigen"
+	}
 	if found := d.packages[path]; found != nil {
 		return found, nil
 	}

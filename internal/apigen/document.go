@@ -117,7 +117,7 @@ func methodName(id string) string { return strings.ToUpper(id[:1]) + id[1:] }
 func (s *schemas) parameters(o api.Operation, pathElsewhere bool) ([]object, error) {
 	var list []object
 	for _, input := range o.Inputs() {
-		if input.In == api.InBody || input.In == api.InPath && pathElsewhere {
+		if input.In == api.InBody || input.In == api.InPath && pathElsewhere || input.Field.Tag.Get("hidden") != "" {
 			continue
 		}
 		schema, err := s.field(input.Owner, input.Field, false)
@@ -160,7 +160,7 @@ func (s *schemas) requestBody(shown object, o api.Operation) (object, error) {
 		return nil, err
 	}
 	var body object
-	if isRequired(s.components[s.name(in)]) || in.Name() == "" {
+	if o.NeedsBody || s.components[s.name(in)].Get("required") != nil {
 		body = with(body, "required", true)
 	}
 	return with(shown, "requestBody", with(body, "content", with(nil, api.JSON, with(nil, "schema", schema)))), nil
@@ -191,8 +191,6 @@ func hasMembers(t reflect.Type) bool {
 	}
 	return false
 }
-
-func isRequired(schema object) bool { return schema.Get("required") != nil }
 
 func (s *schemas) responses(o api.Operation) (object, error) {
 	_, out := o.Types()

@@ -8,8 +8,8 @@ import (
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/linediff"
-	"github.com/continuo-log/continuo/window"
 	"github.com/continuo-log/continuo/workflow"
 )
 
@@ -19,6 +19,8 @@ var names = map[reflect.Type]string{
 	reflect.TypeFor[api.All[api.CrewRow]]():      "CrewList",
 	reflect.TypeFor[api.All[engine.RoleRound]](): "RoundList",
 	reflect.TypeFor[api.BrokenFile]():            "BrokenWorkflow",
+	reflect.TypeFor[crew.Snapshot]():             "CrewState",
+	reflect.TypeFor[crew.RoleState]():            "CrewRoleState",
 	reflect.TypeFor[crew.Shown]():                "Crew",
 	reflect.TypeFor[crew.ShownPolicy]():          "CrewToolPolicy",
 	reflect.TypeFor[crew.ShownRole]():            "CrewRole",
@@ -40,6 +42,9 @@ var names = map[reflect.Type]string{
 	reflect.TypeFor[workflow.Summary]():          "WorkflowSummary",
 	reflect.TypeFor[workflow.Join]():             "WorkflowJoin",
 	reflect.TypeFor[workflow.Type]():             "WorkflowType",
+	reflect.TypeFor[api.ConversationFields]():    "ConversationRequest",
+	reflect.TypeFor[index.Item]():                "SearchHit",
+	reflect.TypeFor[engine.Replayed]():           "ReplayedRequest",
 }
 
 // written are the types whose schemas are hand-written in server/openapi.yaml: no Go type says what they are.
@@ -47,7 +52,41 @@ var written = map[reflect.Type]string{
 	reflect.TypeFor[continuo.Content]():  "Content",
 	reflect.TypeFor[continuo.ToolCall](): "ToolCall",
 	reflect.TypeFor[api.UserID]():        "UserID",
-	reflect.TypeFor[engine.Context]():    "Context",
-	reflect.TypeFor[engine.Replayed]():   "ReplayedRequest",
-	reflect.TypeFor[window.Plan]():       "Plan",
+}
+
+// encoded are the types that a field of JSON holds.
+var encoded = map[string]reflect.Type{"RunEvent.Crew": reflect.TypeFor[crew.Snapshot]()}
+
+// fields are the schemas of fields whose Go type says less than their doc comment.
+var fields = map[string]object{
+	"Conversation.Metadata": anyObject(),
+	"Entry.Extra":           anyObject(),
+	"OutputPart.Raw":        anyObject(),
+	"RunEvent.Inputs":       anyObject(),
+	"RunEvent.Outputs":      anyObject(),
+	"TaskEvent.Finding":     anyObject(),
+	"TaskEvent.Task":        ref("Task"),
+	"Replayed.Body":         anyObject(),
+	"Context.Messages":      with(with(nil, "type", "array"), "items", anyObject()),
+	"Repair.Rule":           with(nil, "type", "string"), // other rules than those of the log, too
+	"RolePlan.Kind":         with(with(nil, "type", "string"), "enum", []string{"delta", "full", "window", "summary", "memory"}),
+}
+
+// form is how the members of a type differ from its fields.
+type form struct {
+	of      reflect.Type // whose members it has; nil for its own
+	without []string
+	always  []string // members that are there although they may be left out elsewhere
+}
+
+// entryForm adds what an entry writes itself.
+type entryForm struct {
+	continuo.Entry
+	// False marks an event for people only.
+	IncludeInContext bool `json:"include_in_context,omitempty" default:"true"`
+}
+
+var forms = map[reflect.Type]form{
+	reflect.TypeFor[continuo.Entry](): {of: reflect.TypeFor[entryForm](), always: []string{"id", "conversation_id", "seq", "created_at"}},
+	reflect.TypeFor[api.NewEntry]():   {of: reflect.TypeFor[entryForm](), without: api.FilledMembers},
 }

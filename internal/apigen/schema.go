@@ -1,13 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
@@ -53,6 +56,8 @@ func (s *schemas) of(t reflect.Type) (object, error) {
 		return with(with(nil, "type", "string"), "format", "date-time"), nil
 	case reflect.TypeFor[json.RawMessage]():
 		return object{}, nil
+	case reflect.TypeFor[api.Setting]():
+		return orNull(with(nil, "type", "string")), nil
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -168,9 +173,12 @@ func (s *schemas) structure(t reflect.Type) (object, error) {
 	}
 	var properties object
 	var required []string
-	if err := s.members(t, &properties, &required); err != nil {
+	form := forms[t]
+	if err := s.members(cmp.Or(form.of, t), &properties, &required); err != nil {
 		return nil, err
 	}
+	properties = properties.Without(form.without...)
+	required = append(slices.Clone(form.always), required...)
 	if len(required) > 0 {
 		schema = with(schema, "required", required)
 	}
@@ -212,14 +220,22 @@ func (s *schemas) members(t reflect.Type, properties *object, required *[]string
 	return nil
 }
 
-// field makes the schema of a struct's field: of its type, its tags and its doc comment. A pointer in a member that is
-// always there can be null.
+// field makes the schema of a struct's field: of its type, its tags and its doc comment. A pointer to a scalar
+// in a member that is always there can be null.
 func (s *schemas) field(owner reflect.Type, field reflect.StructField, always bool) (object, error) {
 	schema, err := s.of(field.Type)
 	if err != nil {
 		return nil, err
 	}
-	nullable := always && field.Type.Kind() == reflect.Pointer
+	if of := encoded[owner.Name()+"."+field.Name]; of != nil {
+		if schema, err = s.of(of); err != nil {
+			return nil, err
+		}
+	}
+	if known, ok := fields[owner.Name()+"."+field.Name]; ok {
+		schema = known
+	}
+	nullable := always && field.Type.Kind() == reflect.Pointer && field.Type.Elem().Kind() != reflect.Struct
 	schema, err = tagged(schema, field, nullable)
 	if err != nil {
 		return nil, err
@@ -238,11 +254,14 @@ func (s *schemas) field(owner reflect.Type, field reflect.StructField, always bo
 // tagged adds what the tags of a field say.
 func tagged(schema object, field reflect.StructField, nullable bool) (object, error) {
 	tag := field.Tag
-	if kind := tag.Get("type"); kind != "" { // of a json.RawMessage
-		schema = with(schema, "type", kind)
-		if kind == "object" {
-			schema = with(schema, "additionalProperties", true)
-		}
+	switch kind := tag.Get("type"); kind { // of a json.RawMessage
+	case "":
+	case "object":
+		schema = anyObject()
+	case "[]object":
+		schema = with(with(nil, "type", "array"), "items", anyObject())
+	default:
+		return nil, fmt.Errorf("the type %s is unknown", kind)
 	}
 	if names := tag.Get("enum"); names != "" {
 		schema = with(with(nil, "type", "string"), "enum", strings.Split(names, ","))
@@ -264,11 +283,11 @@ func tagged(schema object, field reflect.StructField, nullable bool) (object, er
 	}
 	for _, limit := range limits {
 		name, text, _ := strings.Cut(limit, "=")
-		number, err := strconv.ParseInt(text, 10, 64)
-		if err != nil {
-			return nil, fmt.Errorf("the limit %s: %w", limit, err)
+		if number, err := strconv.ParseInt(text, 10, 64); err == nil {
+			schema = with(schema, name, number)
+		} else {
+			schema = with(schema, name, text)
 		}
-		schema = with(schema, name, number)
 	}
 	if pattern := tag.Get("pattern"); pattern != "" {
 		schema = with(schema, "pattern", pattern)
@@ -282,6 +301,8 @@ func tagged(schema object, field reflect.StructField, nullable bool) (object, er
 	}
 	return schema, nil
 }
+
+func anyObject() object { return with(with(nil, "type", "object"), "additionalProperties", true) }
 
 // orNull makes the schema of a value that may be null.
 func orNull(schema object) object {

@@ -1,0 +1,223 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/window"
+)
+
+func (s *Service) contextOperations() []Operation {
+	const one = "/api/conversations/{id}"
+	return []Operation{
+		define(Operation{
+			ID: "showRequest", Method: "GET", Path: one + "/entries/{seq}/request", Tag: "context", Summary: "show the request of an answer",
+			Answers: answers(ok("The request.")),
+		}, s.ShowRequest),
+		define(Operation{
+			ID: "showContext", Method: "GET", Path: one + "/context", Tag: "context", Summary: "show what a model would be sent, and why",
+			Answers: answers(ok("The rendering and its plan."), Answer{Status: http.StatusRequestEntityTooLarge, Ref: "Overflow"}),
+		}, s.ShowContext),
+		define(Operation{
+			ID: "showTranscript", Method: "GET", Path: one + "/transcript", Tag: "context", Summary: "show it as text",
+			Answers: answers(ok("The transcript.").as(Media{Type: "text/plain"}, Media{Type: JSON})),
+		}, s.ShowTranscript),
+	}
+}
+
+// EntryPath names an entry in a path.
+type EntryPath struct {
+	ConversationPath
+	// The `seq` of an assistant entry that a turn appended.
+	Seq int64 `path:"seq" minimum:"1"`
+}
+
+// ShowRequest rebuilds the request of an answer.
+//
+// The request is made again from the log, and its hash is compared with the one that was recorded when it was sent: `same`
+// says that these are the very bytes.
+func (s *Service) ShowRequest(ctx context.Context, scope continuo.Scope, in EntryPath) (*engine.Replayed, error) {
+	conversation, err := s.open(ctx, scope, in.Conversation)
+	if err != nil {
+		return nil, err
+	}
+	request, err := s.Engine.Contexts.Request(ctx, conversation, in.Seq)
+	return request, At("seq", err)
+}
+
+// Moment selects the state of a conversation.
+type Moment struct {
+	// Show the conversation as it was when this `seq` was the newest. The default is the newest there is.
+	At int64 `query:"at" minimum:"1"`
+}
+
+// atRange says that an out-of-range seq is about the parameter at; all other parameters were checked before.
+func atRange(err error) error {
+	if errors.Is(err, continuo.ErrBadRange) {
+		return At("at", err)
+	}
+	return err
+}
+
+// ContextQuery selects what a reader of a conversation sees.
+type ContextQuery struct {
+	ConversationPath
+	// How the log is shown. The default is the agent's, else `continuity` in the mode chat and `codex` in the others.
+	// `role:NAME` is the view of a role of a crew that has spoken in the conversation.
+	View string `query:"view" pattern:"^(chat|agent|run|codex|continuity|replay|handoff|role:.+)$"`
+	// The crew of the role that `view` names. The default is the one that spoke last at that place.
+	Crew *string `query:"crew"`
+	// The form of the rendering; the default is `transcript` for the view `replay`, `handoff` for the view `handoff`, which
+	// alone has it, and `openai` for the others.
+	Format engine.Format `query:"format" enum:"openai,anthropic,transcript,handoff"`
+	Moment
+	// Replaces the view's limit of messages; 0 lifts it.
+	MaxMessages *int `query:"max_messages" minimum:"0"`
+	// Replaces the view's limit of Unicode characters; 0 lifts it.
+	MaxChars *int `query:"max_chars" minimum:"0"`
+	// Replaces the view's limit of tokens; 0 lifts it.
+	MaxTokens *int `query:"max_tokens" minimum:"0"`
+	// Who would read it; its tokenizer counts. The default is the agent's, else the default model.
+	Model *string `query:"model"`
+	// Who would answer, in the mode `agent`. The default is the conversation's agent, where its mode has one.
+	AgentID *string `query:"agent_id"`
+	// A run of the conversation: what its next step would be sent, or the step that is under way; of a run that failed or
+	// was stopped, the step that it would go on with. The step says who answers, and by which view unless `view` does. The
+	// message that begins the step is not in the log before. A run that has no such step is refused (400).
+	RunID *string `query:"run_id"`
+	// Whether to show the system messages of the conversation's mode, of the role, or of the run's step, too.
+	System bool `query:"system" default:"false"`
+}
+
+// readers returns which of the parameters that say who reads were given.
+func (in *ContextQuery) readers(withCrew bool) (names []string) {
+	for _, param := range []struct {
+		name  string
+		given bool
+	}{{"model", in.Model != nil}, {"agent_id", in.AgentID != nil}, {"crew", withCrew && in.Crew != nil}} {
+		if param.given {
+			names = append(names, param.name)
+		}
+	}
+	return names
+}
+
+// ShowContext builds what a model would be sent.
+//
+// Asks no model and changes nothing.
+func (s *Service) ShowContext(ctx context.Context, scope continuo.Scope, in ContextQuery) (*engine.Context, error) {
+	if err := s.checkContext(&in); err != nil {
+		return nil, err
+	}
+	conversation, err := s.open(ctx, scope, in.Conversation)
+	if err != nil {
+		return nil, err
+	}
+	result, err := s.Engine.Contexts.Build(ctx, conversation, engine.ContextRequest{
+		View: in.View, Format: in.Format, Model: valueOf(in.Model), AgentID: valueOf(in.AgentID), Crew: valueOf(in.Crew), RunID: valueOf(in.RunID),
+		System: in.System, At: in.At, MaxMessages: in.MaxMessages, MaxChars: in.MaxChars, MaxTokens: in.MaxTokens,
+	})
+	switch {
+	case err == nil:
+	case valueOf(in.Crew) != "" && errors.Is(err, continuo.ErrNotFound):
+		return nil, At("crew", err)
+	case valueOf(in.RunID) != "" && (errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrInvalid)):
+		return nil, At("run_id", err)
+	case strings.HasPrefix(in.View, engine.RoleView):
+		return nil, AboutSight(err, "view", "at", "")
+	default:
+		return nil, atRange(err)
+	}
+	return result, nil
+}
+
+// checkContext refuses unknown names, and parameters that cannot be combined.
+func (s *Service) checkContext(in *ContextQuery) error {
+	for _, check := range []func(*ContextQuery) error{s.checkView, checkRun} {
+		if err := check(in); err != nil {
+			return err
+		}
+	}
+	if err := OneOf("model", valueOf(in.Model), s.Engine.Catalog.Models()...); err != nil {
+		return err
+	}
+	return s.CheckAgent("agent_id", valueOf(in.AgentID))
+}
+
+// checkView refuses an unknown view, and parameters that cannot be combined with it: a role has a model of its own.
+func (s *Service) checkView(in *ContextQuery) error {
+	role, ok := strings.CutPrefix(in.View, engine.RoleView)
+	switch {
+	case !ok && in.Crew != nil:
+		return Refuse("crew", "crew is of the views of roles, such as role:reviewer")
+	case !ok:
+		return OneOf("view", in.View, catalog.ViewNames()...)
+	case role == "":
+		return Refuse("view", "role: is followed by the name of a role, such as role:reviewer")
+	case in.Crew != nil && !engine.IDPattern.MatchString(*in.Crew):
+		return At("crew", s.NoCrew(*in.Crew))
+	}
+	for _, param := range in.readers(false) {
+		return Refuse(param, "%s cannot be combined with the view of a role, which its crew defines", param)
+	}
+	return nil
+}
+
+// checkRun refuses parameters that cannot be combined with a run: its step decides who answers.
+func checkRun(in *ContextQuery) error {
+	if in.RunID == nil {
+		return nil
+	}
+	if id := *in.RunID; !engine.KeyPattern.MatchString(id) { // all ids match this pattern
+		return At("run_id", noRun(id))
+	}
+	for _, param := range in.readers(true) {
+		return Refuse(param, "%s cannot be combined with run_id: the run's step selects the agent", param)
+	}
+	if strings.HasPrefix(in.View, engine.RoleView) {
+		return Refuse("view", "the view of a role cannot be combined with run_id: the steps of runs have no roles")
+	}
+	return nil
+}
+
+// noRun is the error of an id that no run has.
+func noRun(id string) error { return fmt.Errorf("run %q: %w", Bounded(id), continuo.ErrNotFound) }
+
+// TranscriptQuery selects a transcript.
+type TranscriptQuery struct {
+	ConversationPath
+	Moment
+	// How many messages before the open cycle to show at most; 0 for all.
+	History *int `query:"history" minimum:"0" doc:"default=15"`
+}
+
+// Transcript is a conversation as text.
+type Transcript struct {
+	Text string       `json:"text"`
+	Plan *window.Plan `json:"plan"`
+}
+
+// WriteText is the text alone.
+func (t Transcript) WriteText() []byte { return []byte(t.Text) }
+
+// ShowTranscript shows a conversation as text.
+//
+// The canonical text form: what came before the open cycle under `=== HISTORY ===`, the cycle itself, whole, under
+// `=== CURRENT ===`. With `Accept: application/json` the answer is the text and its plan.
+func (s *Service) ShowTranscript(ctx context.Context, scope continuo.Scope, in TranscriptQuery) (Transcript, error) {
+	conversation, err := s.open(ctx, scope, in.Conversation)
+	if err != nil {
+		return Transcript{}, err
+	}
+	transcript, plan, err := s.Engine.Contexts.Transcript(ctx, conversation, in.At, in.History)
+	if err != nil {
+		return Transcript{}, atRange(err)
+	}
+	return Transcript{transcript.String(), plan}, nil
+}
