@@ -70,9 +70,6 @@ func (q query) whole(name string, least, most, without int64) (int64, error) {
 // maxSeq is more than the number of entries of any conversation; it bounds numbers in a query.
 const maxSeq = 1 << 53
 
-// maxCount bounds figures that are counts of messages, characters or tokens.
-const maxCount = 1<<31 - 1
-
 // cursor decodes the parameter cursor, which writeCursor wrote, into a value.
 func (q query) cursor(into any) error {
 	data, err := base64.RawURLEncoding.DecodeString(q.text("cursor"))
