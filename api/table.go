@@ -7,6 +7,6 @@ func (s *Service) Operations() []Operation {
 	return slices.Concat(
 		s.chatOperations(), s.conversationOperations(), []Operation{s.importOperation()}, s.entryOperations(), s.contextOperations(),
 		s.searchOperations(), s.workflowOperations(), s.runOperations(), s.repairOperations(), s.crewOperations(),
-		s.crewSessionOperations(), s.crewContextOperations(), s.agentOperations(), s.serviceOperations(),
+		s.crewSessionOperations(), s.crewContextOperations(), s.taskOperations(), s.agentOperations(), s.serviceOperations(),
 	)
 }

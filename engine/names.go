@@ -131,15 +131,18 @@ var (
 
 // Of package tasks.
 type (
-	AgentOutput   = tasks.AgentOutput
-	Connector     = tasks.Connector
-	DeployRequest = tasks.DeployRequest
-	DeployedAgent = tasks.DeployedAgent
-	Finding       = tasks.Finding
-	TaskQuery     = tasks.TaskQuery
-	TaskRequest   = tasks.TaskRequest
-	TaskState     = tasks.TaskState
-	TaskStatus    = tasks.TaskStatus
+	AgentOutput     = tasks.AgentOutput
+	Connector       = tasks.Connector
+	DeployRequest   = tasks.DeployRequest
+	DeployedAgent   = tasks.DeployedAgent
+	Finding         = tasks.Finding
+	FindingSeverity = tasks.FindingSeverity
+	FindingType     = tasks.FindingType
+	ListedTask      = tasks.ListedTask
+	TaskQuery       = tasks.TaskQuery
+	TaskRequest     = tasks.TaskRequest
+	TaskState       = tasks.TaskState
+	TaskStatus      = tasks.TaskStatus
 )
 
 // Of package tasks.
@@ -159,6 +162,7 @@ var (
 	ErrTooManyAgents = tasks.ErrTooManyAgents
 	FindingTypes     = tasks.FindingTypes
 	Severities       = tasks.Severities
+	TaskStates       = tasks.TaskStates
 )
 
 // NewMetrics makes metrics and registers them; see [metrics.NewMetrics].

@@ -153,7 +153,8 @@ func (f *projectServer) reportFinding(c *call) (answer, error) {
 	id := c.required("task_id")
 	finding := engine.Finding{
 		AgentID: c.text("agent_id"), Message: c.required("message"),
-		Type: c.choice("finding_type", "", engine.FindingTypes...), Severity: c.choice("severity", "", engine.Severities...),
+		Type:     engine.FindingType(c.choice("finding_type", "", names(engine.FindingTypes...)...)),
+		Severity: engine.FindingSeverity(c.choice("severity", "", names(engine.Severities...)...)),
 	}
 	if c.has("data") {
 		finding.Data = json.RawMessage(c.object.Get("data"))

@@ -154,9 +154,7 @@ const (
 )
 
 func (f *projectServer) listTasks(c *call) (answer, error) {
-	state := engine.TaskState(c.choice("status", "", names(
-		engine.TaskQueued, engine.TaskRunning, engine.TaskBlocked, engine.TaskCompleted, engine.TaskFailed, engine.TaskKilled, engine.TaskGone, engine.TaskRedacted,
-	)...))
+	state := engine.TaskState(c.choice("status", "", names(engine.TaskStates...)...))
 	query := engine.TaskQuery{State: state, Limit: int(c.whole("limit", 1, maxTasks, 20)), Scope: continuo.Scope{ProjectID: f.scope.ProjectID, UserID: c.user(f.scope)}}
 	if c.has("cursor") {
 		var place place

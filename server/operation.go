@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"strings"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
@@ -68,7 +69,11 @@ func encode(w http.ResponseWriter, r *http.Request, o api.Operation, out any) er
 	case api.Stream[continuo.Entry]:
 		return streamList(w, out)
 	case []byte:
-		return writeBody(w, status, o.Answers[0].Media[0].Type, out)
+		contentType := o.Answers[0].Media[0].Type
+		if strings.HasPrefix(contentType, "text/") {
+			contentType += "; charset=utf-8"
+		}
+		return writeBody(w, status, contentType, out)
 	case api.JSONWriter:
 		return writeBody(w, status, api.JSON, out.WriteJSON())
 	case api.TextWriter:

@@ -20,7 +20,6 @@ var (
 	bounded    = api.Bounded
 	suggestion = api.Suggestion
 	decode     = api.DecodeObject
-	eachMember = api.EachMember
 )
 
 // fail answers with an error, and logs what the answer does not contain.

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
 )
 
@@ -38,15 +37,6 @@ func parseQuery(r *http.Request, known ...string) (query, error) {
 		}
 	}
 	return query{values}, nil
-}
-
-// user returns the user that the parameter user_id filters by; "" for all users of the scope.
-func (q query) user(scope continuo.Scope) (string, error) {
-	if q.has("user_id") && q.text("user_id") == "" {
-		return "", refuse("user_id", "user_id is empty: leave it out for everybody's")
-	}
-	user, err := scope.Owner(q.text("user_id"))
-	return user, at("user_id", err)
 }
 
 // has reports whether a parameter was given.

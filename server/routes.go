@@ -103,17 +103,16 @@ func (s *server) crewRoutes() []route {
 }
 
 func (s *server) taskRoutes() []route {
-	const tasks, oneTask = "/api/tasks", "/api/tasks/{task}"
 	return []route{
-		{"GET", tasks, "list tasks, the newest change first", s.listTasks},
-		{"POST", tasks, "create a task, with the history that explains it", s.createTask},
-		{"GET", oneTask, "show the state of a task", s.getTask},
-		{"GET", oneTask + "/prompt", "show the prompt of an agent", s.showTaskPrompt},
+		s.route("listTasks"),
+		s.route("createTask"),
+		s.route("getTask"),
+		s.route("showTaskPrompt"),
 		s.route("deployAgent"),
 		s.route("getDeployedAgent"),
 		s.route("showAgentOutput"),
 		s.route("killAgent"),
-		{"POST", oneTask + "/findings", "report a finding", s.reportFinding},
+		s.route("reportFinding"),
 	}
 }
 

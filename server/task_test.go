@@ -10,7 +10,6 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/model"
-	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/turn"
 )
 
@@ -252,19 +251,6 @@ func TestTasksAreListedInPages(t *testing.T) {
 				t.Errorf("pages of %d%s are %v, want %v", limit, query, have, want)
 			}
 		}
-	}
-}
-
-// Each field that a body may have is one that package task reads, and there are no others.
-func TestTheFieldsOfTasksAreRead(t *testing.T) {
-	for _, field := range taskFields {
-		if _, _, err := readTask([]byte(`{"` + field + `": 5}`)); err == nil && field != "conversation_history" && field != "relevance" {
-			t.Errorf("%s is not looked at", field)
-		}
-	}
-	if request, _, err := readTask([]byte(`{"conversation_history": 5, "relevance": 0.5, "compression": "semantic"}`)); err != nil ||
-		string(request.ConversationHistory) != "5" || request.Relevance == nil || request.Compression != task.Semantic {
-		t.Errorf("got %+v, %v", request, err)
 	}
 }
 

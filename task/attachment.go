@@ -31,7 +31,7 @@ type Attachment struct {
 	Ref      string         `json:"ref,omitempty"` // an alias path such as @project/main.go; of a part in the log, the API's path
 	// Truncated says that Content is the beginning of OriginalLength characters.
 	Truncated      bool `json:"truncated,omitempty"`
-	OriginalLength int  `json:"original_length,omitempty"`
+	OriginalLength int  `json:"original_length,omitempty"` // characters of the whole content
 }
 
 // The most characters of the texts that name an attachment.

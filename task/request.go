@@ -34,21 +34,24 @@ const (
 
 // Request is a request for a task, before validation.
 type Request struct {
-	Description          string
-	Priority             Priority // default: P2
-	ClientCwd            string
-	BackgroundContext    string
-	ExpectedDeliverables []string
-	SuccessCriteria      []string
-	Constraints          []string
-	RelevantFiles        []string
-	RelatedDocumentation []string
-	// ConversationHistory is JSON: a list of messages, or the name of a conversation of the log; see Source.
-	ConversationHistory json.RawMessage
-	// Compression of messages that are too long. Default: Truncate
-	Compression Compression
-	// Relevance, from 0 to 1, is the cut-off below which messages are dropped; see Relevant. Default: nil, all are kept
-	Relevance *float64
+	// The work to be done.
+	Description string   `json:"description" maxLength:"32000"`
+	Priority    Priority `json:"priority,omitempty" default:"P2"`
+	// The folder of the work. It is part of the prompt; connectors.NAME.dir is where an agent's process runs.
+	ClientCwd            string   `json:"client_cwd,omitempty"`
+	BackgroundContext    string   `json:"background_context,omitempty"`
+	ExpectedDeliverables []string `json:"expected_deliverables,omitempty"`
+	SuccessCriteria      []string `json:"success_criteria,omitempty"`
+	Constraints          []string `json:"constraints,omitempty"`
+	RelevantFiles        []string `json:"relevant_files,omitempty"`
+	RelatedDocumentation []string `json:"related_documentation,omitempty"`
+	// The conversation that led to the task: its messages, or the id or key of a conversation of the log, alone or with
+	// the `seq` of its first and of its last entry.
+	ConversationHistory json.RawMessage `json:"conversation_history,omitempty" component:"TaskConversation"`
+	// How messages that are too long are shortened: only the beginning is kept, or they are summarized.
+	Compression Compression `json:"compression,omitempty" default:"truncate"`
+	// Messages that are less relevant to the description are left out. The default is that all are kept.
+	Relevance *float64 `json:"relevance,omitempty" minimum:"0" maximum:"1"`
 }
 
 // Parse reads a request from a JSON object with the names of the tool create_real_task; limits bound its size. Unknown

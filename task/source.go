@@ -17,9 +17,9 @@ import (
 // conversation, or an object with the range; the range counts entries by their seq, both ends included. A stored one
 // has the id and both ends, unless the conversation was empty.
 type Source struct {
-	ConversationID string `json:"conversation_id"` // a request may give the key instead
-	From           int64  `json:"from,omitempty"`  // default in a request: the first entry
-	To             int64  `json:"to,omitempty"`    // default in a request: the newest entry
+	ConversationID string `json:"conversation_id"`            // a request may give the key instead
+	From           int64  `json:"from,omitempty" minimum:"1"` // default in a request: the first entry
+	To             int64  `json:"to,omitempty" minimum:"1"`   // default in a request: the newest entry
 }
 
 // maxSource is the most entries of a conversation, the newest, that are read for a history.

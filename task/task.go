@@ -8,7 +8,7 @@ import (
 // Task is delegated work in its stored form.
 type Task struct {
 	Description string   `json:"description"`
-	Priority    Priority `json:"priority"`
+	Priority    Priority `json:"priority" enum:"P0,P1,P2,P3,P4,"` // empty, as the description, where the task was redacted
 	ClientCwd   string   `json:"client_cwd,omitempty"`
 	// Source names the entries that the history was made from, with both ends; nil when the caller gave the messages.
 	Source  *Source `json:"source,omitempty"`

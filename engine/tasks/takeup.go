@@ -28,7 +28,7 @@ type order struct {
 
 // text is the first message of an agent's work.
 func (o *order) text() (string, error) {
-	status := TaskStatus{Task: o.task}
+	status := TaskStatus{ListedTask: ListedTask{Task: o.task}}
 	message, err := status.Prompt()
 	if err != nil {
 		return "", err

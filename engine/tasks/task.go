@@ -66,17 +66,22 @@ type TaskRequest struct {
 // TaskStatus is a task and its state. The task's record is the first entry of a conversation of its own; each agent
 // that was deployed for it has a conversation too.
 type TaskStatus struct {
-	ID             string          `json:"task_id"`
+	ListedTask
+	Findings []Finding `json:"findings"`
+}
+
+// ListedTask is a task and its state, without its findings.
+type ListedTask struct {
+	ID             string          `json:"task_id" pattern:"^task_[0-9a-f]{32}$"`
 	ConversationID string          `json:"conversation_id"`
-	Scope          continuo.Scope  `json:"-"` // of the task, its agents among it
-	UserID         string          `json:"user_id,omitempty"`
+	Scope          continuo.Scope  `json:"-"`                 // of the task, its agents among it
+	UserID         string          `json:"user_id,omitempty"` // its owner; absent for none
 	State          TaskState       `json:"status"`
 	Task           task.Task       `json:"task"`
 	CreatedAt      time.Time       `json:"created_at"`
 	UpdatedAt      time.Time       `json:"updated_at"` // of its newest entry, or when an agent of it ended
 	ListedAt       time.Time       `json:"-"`          // its position in the list of tasks
-	Agents         []DeployedAgent `json:"agents"`
-	Findings       []Finding       `json:"findings"`
+	Agents         []DeployedAgent `json:"agents"`     // in the order of their deployment
 }
 
 // TaskState is the state of a task or an agent. A task without a deployed agent is queued. Otherwise it has the state
@@ -96,6 +101,9 @@ const (
 	TaskRedacted  TaskState = "redacted" // of tasks only
 )
 
+// TaskStates are all states.
+var TaskStates = []TaskState{TaskQueued, TaskRunning, TaskBlocked, TaskCompleted, TaskFailed, TaskKilled, TaskGone, TaskRedacted}
+
 // DeployedAgent is an agent that works on a task. Its work is a turn of its own conversation.
 type DeployedAgent struct {
 	ID             string    `json:"agent_id" pattern:"^agent_[0-9a-f]{32}$"`
@@ -112,13 +120,36 @@ type DeployedAgent struct {
 // Finding is an agent's report during its work.
 type Finding struct {
 	AgentID  string          `json:"agent_id,omitempty"`
-	Type     string          `json:"finding_type"` // issue, solution, insight, recommendation, progress
-	Severity string          `json:"severity"`     // low, medium, high, critical
+	Type     FindingType     `json:"finding_type" enum:"issue,solution,insight,recommendation,progress,"` // empty, as the message, where it was redacted
+	Severity FindingSeverity `json:"severity" enum:"low,medium,high,critical,"`
 	Message  string          `json:"message"`
-	Data     json.RawMessage `json:"data,omitempty"` // a JSON object
-	Seq      int64           `json:"seq,omitempty"`  // of its entry in the task's conversation
-	At       time.Time       `json:"created_at,omitzero"`
+	Data     json.RawMessage `json:"data,omitempty" type:"object"`
+	Seq      int64           `json:"seq,omitempty" required:"true"` // of its entry in the task's conversation
+	At       time.Time       `json:"created_at,omitzero" required:"true"`
 }
+
+// FindingType is what a finding is.
+type FindingType string
+
+// The types of findings.
+const (
+	FindingIssue          FindingType = "issue"
+	FindingSolution       FindingType = "solution"
+	FindingInsight        FindingType = "insight" // the default
+	FindingRecommendation FindingType = "recommendation"
+	FindingProgress       FindingType = "progress"
+)
+
+// FindingSeverity is how serious a finding is.
+type FindingSeverity string
+
+// The severities of findings.
+const (
+	SeverityLow      FindingSeverity = "low"
+	SeverityMedium   FindingSeverity = "medium" // the default
+	SeverityHigh     FindingSeverity = "high"
+	SeverityCritical FindingSeverity = "critical"
+)
 
 // DeployRequest is a request to start an agent's work on a task.
 type DeployRequest struct {
@@ -303,11 +334,11 @@ func (tk *Tasks) taskStatus(ctx context.Context, conversation continuo.Conversat
 
 // newStatus is the status of a task by its conversation alone.
 func newStatus(conversation continuo.Conversation) *TaskStatus {
-	return &TaskStatus{
+	return &TaskStatus{ListedTask: ListedTask{
 		ID: taskPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix), ConversationID: conversation.ID,
-		Scope: conversation.Scope(), UserID: conversation.UserID, State: TaskQueued, Agents: []DeployedAgent{}, Findings: []Finding{},
+		Scope: conversation.Scope(), UserID: conversation.UserID, State: TaskQueued, Agents: []DeployedAgent{},
 		CreatedAt: conversation.CreatedAt, UpdatedAt: conversation.UpdatedAt, ListedAt: conversation.UpdatedAt,
-	}
+	}, Findings: []Finding{}}
 }
 
 // readRecord decodes a task from its record; a redacted record has no content.
@@ -410,8 +441,8 @@ func (tk *Tasks) Report(ctx context.Context, scope continuo.Scope, taskID string
 
 // The values of a finding's fields.
 var (
-	FindingTypes = []string{"issue", "solution", "insight", "recommendation", "progress"}
-	Severities   = []string{"low", "medium", "high", "critical"}
+	FindingTypes = []FindingType{FindingIssue, FindingSolution, FindingInsight, FindingRecommendation, FindingProgress}
+	Severities   = []FindingSeverity{SeverityLow, SeverityMedium, SeverityHigh, SeverityCritical}
 )
 
 // maxFindings bounds a task's findings, which every read of the task returns.
@@ -422,15 +453,15 @@ const maxFinding = 64 << 10
 
 // check fills in defaults of a finding and refuses invalid values.
 func (f *Finding) check() error {
-	f.Type, f.Severity = cmp.Or(f.Type, "insight"), cmp.Or(f.Severity, "medium")
+	f.Type, f.Severity = cmp.Or(f.Type, FindingInsight), cmp.Or(f.Severity, SeverityMedium)
 	refuse := func(field, format string, args ...any) error {
 		return &task.ValidationError{Type: task.InvalidValue, Field: field, Index: -1, Message: fmt.Sprintf(format, args...)}
 	}
 	switch {
 	case !slices.Contains(FindingTypes, f.Type):
-		return refuse("finding_type", "finding_type must be one of %s, not '%s'", strings.Join(FindingTypes, ", "), brief.Shorten(f.Type, 60))
+		return refuse("finding_type", "finding_type must be one of %s, not '%s'", listOf(FindingTypes), brief.Shorten(string(f.Type), 60))
 	case !slices.Contains(Severities, f.Severity):
-		return refuse("severity", "severity must be one of %s, not '%s'", strings.Join(Severities, ", "), brief.Shorten(f.Severity, 60))
+		return refuse("severity", "severity must be one of %s, not '%s'", listOf(Severities), brief.Shorten(string(f.Severity), 60))
 	case strings.TrimSpace(f.Message) == "":
 		return refuse("message", "message must say what was found")
 	case len(f.Message) > maxFinding || len(f.Data) > maxFinding:
@@ -440,6 +471,15 @@ func (f *Finding) check() error {
 		return refuse("data", "data must be a JSON object")
 	}
 	return nil
+}
+
+// listOf joins names with commas between them.
+func listOf[T ~string](names []T) string {
+	var list []string
+	for _, name := range names {
+		list = append(list, string(name))
+	}
+	return strings.Join(list, ", ")
 }
 
 // firstLine is the first line of a text.

@@ -207,7 +207,7 @@ func (s *schemas) members(t reflect.Type, properties *object, required *[]string
 		case !tagged || name == "-" || !field.IsExported():
 			continue
 		}
-		optional := strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")
+		optional := strings.Contains(options, "omit") && field.Tag.Get("required") != "true"
 		schema, err := s.field(t, field, !optional)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -254,6 +254,9 @@ func (s *schemas) field(owner reflect.Type, field reflect.StructField, always bo
 // tagged adds what the tags of a field say.
 func tagged(schema object, field reflect.StructField, nullable bool) (object, error) {
 	tag := field.Tag
+	if name := tag.Get("component"); name != "" { // of a json.RawMessage: a hand-written schema
+		schema = ref(name)
+	}
 	switch kind := tag.Get("type"); kind { // of a json.RawMessage
 	case "":
 	case "object":
