@@ -207,7 +207,7 @@ func TestHostileCrewsAreRefusedWithLittleWork(t *testing.T) {
 }
 
 // FuzzParse reads any bytes as a crew. Whatever they are, Parse ends with a crew that a cycle can rely on, or with
-// problems that each stand on a line of their own and point into the file.
+// problems that are each on a line of their own and point into the file.
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"good/*.yaml", "bad/*/*.yaml", "../*.yaml"} {
 		for _, file := range crewFiles(f, pattern) {

@@ -298,7 +298,7 @@ func numbered(n int, format string) string {
 }
 
 // FuzzParse reads any bytes as a workflow. Whatever they are, Parse ends with a workflow whose parts go together,
-// or with problems that each stand on a line of their own and point into the file.
+// or with problems that are each on a line of their own and point into the file.
 func FuzzParse(f *testing.F) {
 	for _, pattern := range []string{"good/*.yaml", "bad/*/*.yaml"} {
 		for _, file := range testFiles(f, pattern) {

@@ -18,7 +18,7 @@ type AgentConfig struct {
 	ID   string // the key under agents
 	Name string `key:"name" unset:"the key under agents" help:"What people call the agent."`
 	// Persona is the text of persona, or the content of PersonaFile when the settings were loaded. Never blank.
-	Persona     string `key:"persona" kind:"persona" unset:"none" help:"Who the agent is and how it works, in words for the model: a system message in the modes agent and run, never in chat. Several lines stand below persona: |. An agent has this or persona_file."`
+	Persona     string `key:"persona" kind:"persona" unset:"none" help:"Who the agent is and how it works, as text for the model: a system message in the modes agent and run, never in chat. Several lines are written below persona: |. An agent has this or persona_file."`
 	PersonaFile string `key:"persona_file" kind:"path" unset:"none" help:"A text file that holds the persona. It is read when the program starts."`
 	// Model is DemoModel or a key of Models or Connectors, View the name of a view; "" where the request decides.
 	Model string           `key:"model" allowed:"demo or a name under models or connectors" unset:"the setting model" help:"Which model answers for the agent where a request names none."`
@@ -33,9 +33,9 @@ type AgentConfig struct {
 
 // AgentToolsConfig narrows the section tools for an agent: the stricter of both decisions applies.
 type AgentToolsConfig struct {
-	Allow     []string `key:"allow" kind:"tools" help:"The tools that the agent may call as far as the section tools lets it. Of both policies the more careful decision counts, and what either denies is not offered. A list in the place of tools, such as tools: [fs.read, fs.list], is short for this one with otherwise: deny."`
+	Allow     []string `key:"allow" kind:"tools" help:"The tools that the agent may call as far as the section tools lets it. Of both policies the more careful decision counts, and what either denies is not offered. A list as the value of tools, such as tools: [fs.read, fs.list], is short for this one with otherwise: deny."`
 	Ask       []string `key:"ask" kind:"tools" help:"The tools of which each call of the agent waits until a person allows or denies it."`
-	Deny      []string `key:"deny" kind:"tools" help:"The tools that the agent is not told of."`
+	Deny      []string `key:"deny" kind:"tools" help:"The tools that are never offered to the agent."`
 	Otherwise string   `key:"otherwise" enum:"allow,ask,deny" default:"allow" help:"What is decided about a tool that none of the three lists matches; allow leaves it to the section tools."`
 }
 
@@ -44,7 +44,7 @@ const NoAgent = "none"
 
 func takenByNoAgent(id string) string {
 	if id == NoAgent {
-		return NoAgent + " stands for no agent; choose another id"
+		return NoAgent + " means no agent; choose another id"
 	}
 	return ""
 }
@@ -55,7 +55,7 @@ func (a *AgentConfig) finish(r *fileReader, e *entry, sound bool) {
 		a.persona(r, e)
 	}
 	if len(a.Tools.Allow) > 0 && a.Tools.Otherwise == "allow" {
-		e.hints = append(e.hints, fmt.Sprintf("agents.%s.tools.allow changes nothing, because the agent may use all other tools too: add otherwise: deny, or write the list in the place of tools", a.ID))
+		e.hints = append(e.hints, fmt.Sprintf("agents.%s.tools.allow changes nothing, because the agent may use all other tools too: add otherwise: deny, or write the list as the value of tools", a.ID))
 	}
 	r.config.Agents[a.ID] = *a
 }
@@ -73,7 +73,7 @@ func (r *fileReader) agentTools(e *entry, prefix string, section *yamltree.Node)
 	switch section.Kind {
 	case yamltree.Null:
 	case yamltree.List:
-		denied := given{text: "deny", origin: r.at(section)}
+		denied := rawValue{text: "deny", origin: r.at(section)}
 		r.set(e.row("tools.allow"), section)
 		r.apply(e.row("tools.otherwise"), denied)
 	case yamltree.Mapping:
@@ -85,7 +85,7 @@ func (r *fileReader) agentTools(e *entry, prefix string, section *yamltree.Node)
 
 // persona checks that an agent has exactly one persona, and reads its file, of which only the name is shown.
 func (a *AgentConfig) persona(r *fileReader, e *entry) {
-	text, file := e.given("persona"), e.given("persona_file")
+	text, file := e.fromFile("persona"), e.fromFile("persona_file")
 	switch {
 	case text == nil && file == nil:
 		r.problems.add(e.at, "agents.%s: neither persona nor persona_file is there; an agent needs one of them", a.ID)

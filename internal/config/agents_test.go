@@ -77,7 +77,7 @@ agents:
 		}
 	}
 	if at := find(t, config, "agents.writer-2.tools.otherwise").Origin.String(); at != "continuo.yaml:25" {
-		t.Errorf("the list in the place of tools stands at %s", at)
+		t.Errorf("the list as the value of tools is at %s", at)
 	}
 	hints := strings.Join(config.Hints(), "\n")
 	if !strings.Contains(hints, "agents.free.tools.allow changes nothing") || strings.Contains(hints, "agents.writer-2") || strings.Contains(hints, "agents.reviewer") {
@@ -86,11 +86,11 @@ agents:
 }
 
 func TestAgentsRefused(t *testing.T) {
-	const patterns = "a list of tools' names, each once, in which * stands for any characters, such as fs.*"
+	const patterns = "a list of tools' names, each once, in which * matches any characters, such as fs.*"
 	for text, want := range map[string]string{
 		"agents: 5\n":                                                     `continuo.yaml:1:9: agents: not a mapping; write each agent's id, and its settings indented below it`,
 		"agents: {A: {persona: x}}\n":                                     `continuo.yaml:1:10: agents: "A" is no id for an agent; allowed: a small letter, then at most 63 small letters, digits, _ and -`,
-		"agents: {none: {persona: x}}\n":                                  `continuo.yaml:1:10: agents.none: none stands for no agent; choose another id`,
+		"agents: {none: {persona: x}}\n":                                  `continuo.yaml:1:10: agents.none: none means no agent; choose another id`,
 		"agents: {a: x}\n":                                                `continuo.yaml:1:13: agents.a: not a mapping; write the agent's settings indented below its id`,
 		"agents: {a: {}}\n":                                               `continuo.yaml:1:10: agents.a: neither persona nor persona_file is there; an agent needs one of them`,
 		"agents:\n  a:\n":                                                 `continuo.yaml:2:3: agents.a: neither persona nor persona_file is there; an agent needs one of them`,

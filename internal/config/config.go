@@ -104,7 +104,7 @@ func withDemo(models map[string]ModelConfig) map[string]ModelConfig {
 // modelAdvice lists the names that exist instead of name.
 func modelAdvice(name string, names []string) string {
 	if near := nearest.Name(name, names); near != "" {
-		return "did you mean " + word(near) + "?"
+		return "did you mean " + keyText(near) + "?"
 	}
 	if len(names) == 1 {
 		return "the only model is the built-in demo; add others under models in continuo.yaml"

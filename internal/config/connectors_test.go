@@ -56,7 +56,7 @@ agents: {coder: {persona: x, model: gemini}}
 }
 
 func TestConnectorsRefused(t *testing.T) {
-	const places = "{prompt} and {system} must each be a whole argument, or all that stands behind = in one"
+	const placeholders = "{prompt} and {system} must each be a whole argument, or everything after = in one"
 	for text, want := range map[string]string{
 		"connectors: 5\n":                                                         `1:13: connectors: not a mapping; write each connector's name, and its settings indented below it`,
 		"connectors: {demo: {command: [x]}}\n":                                    `1:14: connectors.demo: the name demo is taken by the built-in model; choose another`,
@@ -70,13 +70,13 @@ func TestConnectorsRefused(t *testing.T) {
 		"connectors: {a: {command: [x], permissions: allow}}\n":                   `1:45: connectors.a.permissions: only a connector with acp has permissions`,
 		"connectors: {a: {acp: [x], prompt: stdin}}\n":                            `1:36: connectors.a.prompt: only a connector with command has prompt`,
 		"connectors: {a: {acp: [x], format: text}}\n":                             `1:36: connectors.a.format: only a connector with command has format`,
-		"connectors: {a: {acp: [x, '{prompt}']}}\n":                               `1:23: connectors.a.acp: {prompt} and {system} can stand in a command only; an agent that speaks ACP is sent them`,
-		"connectors: {a: {command: ['{prompt}']}}\n":                              `1:27: connectors.a.command: ` + places,
-		"connectors: {a: {command: [sh, 'ask {prompt}']}}\n":                      `1:27: connectors.a.command: ` + places,
-		"connectors: {a: {command: [x, '{system}={prompt}']}}\n":                  `1:27: connectors.a.command: ` + places,
-		"connectors: {a: {command: [x, '{prompt}', '-p={prompt}']}}\n":            `1:27: connectors.a.command: {prompt} and {system} can stand there once`,
-		"connectors: {a: {command: [x, '{prompt}'], prompt: stdin}}\n":            `1:52: connectors.a.prompt: {prompt} stands in the command, so that the prompt is an argument; leave out one of them`,
-		"connectors: {a: {command: [x], env: {MY_TOKEN: canary}}}\n":              `1:38: connectors.a.env: MY_TOKEN looks as if it carried a secret; secrets never stand in the file: write ${NAME} for the environment variable that holds it`,
+		"connectors: {a: {acp: [x, '{prompt}']}}\n":                               `1:23: connectors.a.acp: {prompt} and {system} are allowed in a command only; an agent that speaks ACP is sent them`,
+		"connectors: {a: {command: ['{prompt}']}}\n":                              `1:27: connectors.a.command: ` + placeholders,
+		"connectors: {a: {command: [sh, 'ask {prompt}']}}\n":                      `1:27: connectors.a.command: ` + placeholders,
+		"connectors: {a: {command: [x, '{system}={prompt}']}}\n":                  `1:27: connectors.a.command: ` + placeholders,
+		"connectors: {a: {command: [x, '{prompt}', '-p={prompt}']}}\n":            `1:27: connectors.a.command: {prompt} and {system} are allowed once each`,
+		"connectors: {a: {command: [x, '{prompt}'], prompt: stdin}}\n":            `1:52: connectors.a.prompt: {prompt} is in the command, so that the prompt is an argument; leave out one of them`,
+		"connectors: {a: {command: [x], env: {MY_TOKEN: canary}}}\n":              `1:38: connectors.a.env: MY_TOKEN looks as if it carried a secret; secrets are never written in the file: write ${NAME} for the environment variable that holds it`,
 		"connectors: {a: {command: [x], format: json}}\n":                         `1:40: connectors.a.format: given the text "json"; allowed: text`,
 		"connectors: {a: {command: [x], max_output_bytes: 0}}\n":                  `1:50: connectors.a.max_output_bytes: given 0; allowed: a whole number from 1 to 2147483647`,
 		"connectors: {a: {command: [x]}}\nmodels: {a: {}}\n":                      `1:14: connectors.a: there is a model of that name; choose another`,

@@ -54,11 +54,11 @@ const markdownTop = `# Settings
 
 This page is written by the program (` + "`internal/config`" + `); a test keeps it so.
 
-Settings come from four places, and the later one wins: the defaults, a YAML file, environment variables, flags.
+Settings come from four sources, and the later one wins: the defaults, a YAML file, environment variables, flags.
 The file is the one that ` + "`--config`" + ` names, or else ` + "`./continuo.yaml`" + `, or else
 ` + "`$XDG_CONFIG_HOME/continuo/continuo.yaml`" + `; only one is read. ` + "`continuo doctor`" + ` prints each value and where it
 came from. A key that does not exist, a value of the wrong type and a value out of range are errors that say where they
-stand and what is allowed. In the file, ` + "`context.max_messages`" + ` is the key ` + "`max_messages`" + `, indented below
+are and what is allowed. In the file, ` + "`context.max_messages`" + ` is the key ` + "`max_messages`" + `, indented below
 ` + "`context:`" + `. Relative paths are relative to the folder that the program was started in.
 
 API keys are never settings: the file names the environment variable that holds one.
@@ -93,7 +93,7 @@ func code(text string) string {
 // it changes nothing.
 func Example() string {
 	var page strings.Builder
-	page.WriteString("# Settings of Continuo. Below its meaning, each setting stands with its default, behind a # at the\n# beginning of the line: take away that #, and nothing else, to change it. continuo doctor prints what\n# is in force and why.\n")
+	page.WriteString("# Settings of Continuo. Below its meaning, each setting is shown with its default, commented out with a # at\n# the beginning of the line: remove that #, and nothing else, to change it. continuo doctor prints what\n# is in force and why.\n")
 	section := ""
 	for _, row := range (binder{}).settings("", &Config{}) {
 		name, _, dotted := strings.Cut(row.key, ".")
@@ -162,11 +162,11 @@ models:
 
 const exampleAgents = `
 # Who answers in the modes agent and run: a persona, and what it may use. Each has a persona or a
-# persona_file. A list in the place of tools names the only ones that the agent may call.
+# persona_file. A list as the value of tools names the only ones that the agent may call.
 agents:
 #  reviewer:
 #    name: Reviewer
-#    persona: You review code. Name the file and the line of each fault, and say how to mend it.
+#    persona: You review code. Name the file and the line of each fault, and say how to fix it.
 #    model: claude
 #    view: codex
 #    tools: [fs.*]
@@ -179,8 +179,8 @@ agents:
 `
 
 const exampleConnectors = `
-# Programs that answer in the place of a model: a command that is started for each answer, or an agent that
-# speaks the Agent Client Protocol. Secrets stay in the environment: ${NAME} stands for a variable.
+# Programs that answer instead of a model: a command that is started for each answer, or an agent that
+# speaks the Agent Client Protocol. Secrets stay in the environment: ${NAME} is replaced by a variable's value.
 connectors:
 #  claude-code:
 #    command: [claude, -p, "{prompt}", "--append-system-prompt={system}"]
@@ -195,7 +195,7 @@ connectors:
 
 const exampleMCP = `
 # Programs and services that give models more tools, named NAME.TOOL. Secrets stay in the environment:
-# ${NAME} stands for a variable.
+# ${NAME} is replaced by the value of a variable.
 mcp:
 #  servers:
 #    files:
@@ -218,7 +218,7 @@ func quoteSigns(list string) string {
 	return strings.Join(items, ", ")
 }
 
-// wrap breaks a text into lines of at most width bytes where words allow it.
+// wrap breaks a text between words into lines of at most width bytes.
 func wrap(text string, width int) []string {
 	var lines []string
 	line := ""

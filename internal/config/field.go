@@ -14,7 +14,7 @@ import (
 //	alias    its name in other documents
 //	example  its value in the example file, where the default is unsuitable
 //	min max  the bounds of a number, inclusive, and the least duration; above is an exclusive lower bound
-//	enum     the allowed words, separated by commas
+//	enum     the allowed values, separated by commas
 //	kind     the form of a text, a list or a mapping (text.go, list.go, mapping.go); the default is a name on one line
 //	empty    allows the empty text, and completes `or ""`
 //	zero     allows the duration 0s
@@ -35,20 +35,20 @@ func (b binder) settings(prefix string, of any) table {
 	for i := range fields.NumField() {
 		field := fields.Type().Field(i)
 		key, ok := field.Tag.Lookup("key")
-		switch place := fields.Field(i).Addr(); {
+		switch target := fields.Field(i).Addr(); {
 		case !ok:
 		case field.Type.Kind() == reflect.Struct:
-			rows = append(rows, b.settings(prefix+key+".", place.Interface())...)
+			rows = append(rows, b.settings(prefix+key+".", target.Interface())...)
 		default:
-			rows = append(rows, b.setting(prefix+key, place.Interface(), field.Tag))
+			rows = append(rows, b.setting(prefix+key, target.Interface(), field.Tag))
 		}
 	}
 	return rows
 }
 
-func (b binder) setting(key string, place any, tag reflect.StructTag) *setting {
+func (b binder) setting(key string, target any, tag reflect.StructTag) *setting {
 	row := &setting{
-		key: key, value: b.value(place, tag), def: tag.Get("default"), phrase: tag.Get("unset"),
+		key: key, value: b.value(target, tag), def: tag.Get("default"), phrase: tag.Get("unset"),
 		example: tag.Get("example"), doc: tag.Get("help"), knownAs: tag.Get("alias"),
 	}
 	if !b.fileOnly {

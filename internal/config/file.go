@@ -81,11 +81,11 @@ type fileReader struct {
 
 // at is the position of a node; of a mapping, that of its first key.
 func (r *fileReader) at(n *yamltree.Node) Origin {
-	place := n.At
+	position := n.At
 	if len(n.Fields) > 0 {
-		place = n.Fields[0].Key.At
+		position = n.Fields[0].Key.At
 	}
-	return Origin{Kind: FromFile, Name: r.name, Line: place.Line, Column: place.Column}
+	return Origin{Kind: FromFile, Name: r.name, Line: position.Line, Column: position.Column}
 }
 
 // mapping applies the fields of a section; prefix is its key with a dot, "" for the whole file.
@@ -127,7 +127,7 @@ func (r *fileReader) set(row *setting, value *yamltree.Node) {
 		r.setMapping(row, value)
 		return
 	}
-	g := given{kind: value.Kind, text: value.Text, origin: r.at(value)}
+	g := rawValue{kind: value.Kind, text: value.Text, origin: r.at(value)}
 	for _, item := range value.Items {
 		if item.Kind != yamltree.Text && row.value.setList != nil {
 			r.problems.add(r.at(item), "%s: an item that is no text; allowed: %s", row.key, row.value.allowed)
@@ -140,7 +140,7 @@ func (r *fileReader) set(row *setting, value *yamltree.Node) {
 
 func (r *fileReader) unknown(key string, at *yamltree.Node) {
 	if !r.problems.full() {
-		r.problems.add(r.at(at), "unknown key %s; %s", word(key), r.advice(key))
+		r.problems.add(r.at(at), "unknown key %s; %s", keyText(key), r.advice(key))
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 )
 
 // FuzzLoad reads any bytes as a settings file. Whatever they are, Load ends with settings that are
-// themselves acceptable, or with problems that each stand on a line of their own and point into the
+// themselves acceptable, or with problems that are each on a line of their own and point into the
 // file.
 func FuzzLoad(f *testing.F) {
 	for _, text := range []string{
@@ -34,13 +34,13 @@ func FuzzLoad(f *testing.F) {
 		}
 		lines := strings.Count(string(data), "\n") + strings.Count(string(data), "\r") + 1
 		for problem := range strings.SplitSeq(err.Error(), "\n") {
-			place := pointed.FindStringSubmatch(problem)
+			position := pointed.FindStringSubmatch(problem)
 			switch {
 			case strings.HasPrefix(problem, "and "):
-			case place == nil:
-				t.Fatalf("a problem without its place: %q", problem)
-			case len(place[1]) > 7 || atoi(place[1]) > lines:
-				t.Fatalf("a place outside of the file's %d lines: %q", lines, problem)
+			case position == nil:
+				t.Fatalf("a problem without a position: %q", problem)
+			case len(position[1]) > 7 || atoi(position[1]) > lines:
+				t.Fatalf("a position outside of the file's %d lines: %q", lines, problem)
 			}
 		}
 	})
@@ -58,7 +58,7 @@ func atoi(digits string) int {
 func checkAcceptable(t *testing.T, l *loader) {
 	for _, row := range l.table {
 		before := row.value.show()
-		if err := row.apply(given{text: before}); err != nil || row.value.show() != before {
+		if err := row.apply(rawValue{text: before}); err != nil || row.value.show() != before {
 			t.Fatalf("%s: %q is not accepted again: %v, %q", row.key, before, err, row.value.show())
 		}
 	}

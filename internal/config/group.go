@@ -65,7 +65,7 @@ var groups = []*group{{
 	key: "connectors", one: "a connector", full: "a connector", many: "connectors", called: "name",
 	allowed: shortNameForm, isName: shortName.MatchString, taken: takenByModels,
 	begin:   func(name string) groupConfig { return &ConnectorConfig{Name: name, Env: map[string]string{}} },
-	note:    "Connectors are set in the file only. NAME is what requests, agents and `model` call the connector, in the place of a\nmodel; see [connectors](connectors.md).",
+	note:    "Connectors are set in the file only. NAME is what requests, agents and `model` call the connector, instead of a\nmodel; see [connectors](connectors.md).",
 	example: exampleConnectors,
 }, {
 	key: "mcp.servers", one: "a server", full: "an MCP server", many: "MCP servers", called: "name",
@@ -104,8 +104,8 @@ func (e *entry) row(key string) *setting { return e.table.row(e.prefix() + key) 
 
 func (e *entry) prefix() string { return e.group.key + "." + e.name + "." }
 
-// given returns a setting by its key below the entry's name if the file has it, nil otherwise.
-func (e *entry) given(key string) *setting {
+// fromFile returns a setting by its key below the entry's name if the file has it, nil otherwise.
+func (e *entry) fromFile(key string) *setting {
 	if row := e.row(key); row.origin.Kind == FromFile {
 		return row
 	}
@@ -153,13 +153,13 @@ func (r *fileReader) entryFields(e *entry, prefix, of string, given *yamltree.No
 		switch row := e.table.row(key); {
 		case row != nil && strings.Contains(f.Key.Text, "."):
 			section, last := splitKey(f.Key.Text)
-			r.problems.add(r.at(f.Key), "the key %s must be written as %s, indented below %s:", word(key), last, section)
+			r.problems.add(r.at(f.Key), "the key %s must be written as %s, indented below %s:", keyText(key), last, section)
 		case row != nil:
 			r.set(row, f.Value)
 		case e.isSection(key):
 			r.agentTools(e, key+".", f.Value) // agents alone have a section in an entry
 		case !r.problems.full():
-			r.problems.add(r.at(f.Key), "unknown key %s; %s", word(key), e.advice(prefix, f.Key.Text, of))
+			r.problems.add(r.at(f.Key), "unknown key %s; %s", keyText(key), e.advice(prefix, f.Key.Text, of))
 		}
 	}
 }
@@ -167,7 +167,7 @@ func (r *fileReader) entryFields(e *entry, prefix, of string, given *yamltree.No
 // advice suggests the key below prefix that was probably meant.
 func (e *entry) advice(prefix, key, of string) string {
 	if _, model := e.config.(*ModelConfig); model && (key == "api_key" || key == "apikey" || key == "key") {
-		return "keys never stand in the file: name the environment variable that holds it in " + prefix + "api_key_env"
+		return "keys are never written in the file: name the environment variable that holds it in " + prefix + "api_key_env"
 	}
 	names := e.below(prefix)
 	if near := nearest.Name(key, names); near != "" {
@@ -192,7 +192,7 @@ func (e *entry) hintUnset() {
 // refuse reports the given settings of the entry that do not go with another one.
 func (r *fileReader) refuse(e *entry, because string, keys ...string) {
 	for _, key := range keys {
-		if row := e.given(key); row != nil {
+		if row := e.fromFile(key); row != nil {
 			r.problems.add(row.origin, "%s: %s %s", row.key, because, key)
 		}
 	}

@@ -10,18 +10,18 @@ import (
 
 // list is a list of texts of the kind "tools", "files" or "command". As one text, the items of the first two are
 // separated by commas.
-func (b binder) list(place *[]string, kind string) value {
-	v := value{takes: []yamltree.Kind{yamltree.List}, show: func() string { return strings.Join(*place, ", ") }}
+func (b binder) list(target *[]string, kind string) value {
+	v := value{takes: []yamltree.Kind{yamltree.List}, show: func() string { return strings.Join(*target, ", ") }}
 	ok := arePatterns
 	switch kind {
 	case "tools": // names of tools, in which "*" matches any run of characters
-		v.allowed = "a list of tools' names, each once, in which * stands for any characters, such as fs.*"
+		v.allowed = "a list of tools' names, each once, in which * matches any characters, such as fs.*"
 	case "files":
 		v.allowed = "a list of patterns of files' names, each once, such as *.key or !.env.example"
 	case "command": // a program and its arguments, which may contain secrets, so that only their number is shown
 		v.allowed = "a list of a program and its arguments, such as [npx, -y, some-server]"
 		v.hidden, ok = true, isCommand
-		v.show = func() string { return commandText(*place) }
+		v.show = func() string { return commandText(*target) }
 	default:
 		panic(fmt.Sprintf("config: no kind of list is called %q", kind))
 	}
@@ -32,7 +32,7 @@ func (b binder) list(place *[]string, kind string) value {
 		if !ok(items) {
 			return errNotAllowed
 		}
-		*place = items
+		*target = items
 		return nil
 	}
 	return v

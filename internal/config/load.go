@@ -102,12 +102,12 @@ func (l *loader) loadEnv() {
 		names = append(names, strings.TrimPrefix(row.env, envPrefix))
 	}
 	for _, variable := range slices.Sorted(maps.Keys(l.env)) {
-		origin := Origin{Kind: FromEnv, Name: word(variable)}
+		origin := Origin{Kind: FromEnv, Name: keyText(variable)}
 		group := groupOfVariable(variable)
 		switch {
 		case !strings.HasPrefix(variable, envPrefix) || slices.Contains(ownVariables[:], variable):
 		case rows[variable] != nil:
-			l.apply(rows[variable], given{text: l.env[variable], origin: origin})
+			l.apply(rows[variable], rawValue{text: l.env[variable], origin: origin})
 		case group != nil:
 			l.problems.add(origin, "%s are set in the file only; unset it and write them to continuo.yaml", group.many)
 		default:
@@ -131,7 +131,7 @@ func groupOfVariable(variable string) *group {
 
 func (l *loader) loadFlags(options Options) {
 	for _, key := range slices.Sorted(maps.Keys(options.Flags)) {
-		flag := "--set " + word(key)
+		flag := "--set " + keyText(key)
 		if name := options.FlagNames[key]; name != "" {
 			flag = "--" + name
 		}
@@ -140,16 +140,16 @@ func (l *loader) loadFlags(options Options) {
 		group := groupIn(section)
 		switch row := l.row(key); {
 		case row != nil:
-			l.apply(row, given{text: options.Flags[key], origin: origin})
+			l.apply(row, rawValue{text: options.Flags[key], origin: origin})
 		case group != nil:
 			l.problems.add(origin, "%s are set in the file only; write them to continuo.yaml", group.many)
 		default:
-			l.problems.add(origin, "unknown key %s; %s", word(key), l.advice(key))
+			l.problems.add(origin, "unknown key %s; %s", keyText(key), l.advice(key))
 		}
 	}
 }
 
-func (l *loader) apply(row *setting, g given) {
+func (l *loader) apply(row *setting, g rawValue) {
 	if err := row.apply(g); err != nil {
 		l.problems.add(g.origin, "%w", err)
 	}

@@ -14,32 +14,32 @@ import (
 
 // mapping is a mapping of names to texts.
 type mapping struct {
-	place *map[string]string
-	noun  string // precedes a name in errors: "" or "the header "
-	name  func(given string) (string, error)
-	// plain mappings take no ${NAME}, and refuse every name that carries secrets, for which advice names the place.
+	target *map[string]string
+	noun   string // precedes a name in errors: "" or "the header "
+	name   func(given string) (string, error)
+	// plain mappings take no ${NAME}, and refuse every name that carries secrets, for which advice says where they belong.
 	plain  bool
 	advice string
 }
 
 // mappings is a mapping of the kind "variables", "headers" or "plain_headers". Of a mapping only the names are shown.
-func mappings(place *map[string]string, kind string) value {
+func mappings(target *map[string]string, kind string) value {
 	m := &mapping{
-		place: place, noun: "the header ", name: headerName,
-		advice: "secrets never stand in the file: write ${NAME} for the environment variable that holds it",
+		target: target, noun: "the header ", name: headerName,
+		advice: "secrets are never written in the file: write ${NAME} for the environment variable that holds it",
 	}
 	v := value{
 		takes: []yamltree.Kind{yamltree.Mapping}, hidden: true, mapping: m,
-		show: func() string { return strings.Join(slices.Sorted(maps.Keys(*place)), ", ") },
+		show: func() string { return strings.Join(slices.Sorted(maps.Keys(*target)), ", ") },
 	}
 	switch kind {
 	case "variables":
 		m.noun, m.name = "", variableName
-		v.allowed = "a mapping of names of variables to texts, in which ${NAME} stands for a variable of Continuo's own environment"
+		v.allowed = "a mapping of names of variables to texts, in which ${NAME} is replaced by a variable of Continuo's own environment"
 	case "headers":
-		v.allowed = "a mapping of header names to texts, in which ${NAME} stands for a variable of Continuo's environment"
+		v.allowed = "a mapping of header names to texts, in which ${NAME} is replaced by a variable of Continuo's environment"
 	case "plain_headers":
-		m.plain, m.advice = true, "keys never stand in the file: name the variable that holds the key in api_key_env"
+		m.plain, m.advice = true, "keys are never written in the file: name the variable that holds the key in api_key_env"
 		v.allowed = "a mapping of header names to texts"
 	default:
 		panic(fmt.Sprintf("config: no kind of mapping is called %q", kind))
@@ -61,12 +61,12 @@ func (r *fileReader) setMapping(row *setting, given *yamltree.Node) {
 	m := row.value.mapping
 	for _, f := range given.Fields {
 		name, err := m.name(f.Key.Text)
-		_, twice := (*m.place)[name]
+		_, twice := (*m.target)[name]
 		switch {
 		case err != nil:
-			r.problems.add(r.at(f.Key), "%s: %s: %w", row.key, word(f.Key.Text), err)
+			r.problems.add(r.at(f.Key), "%s: %s: %w", row.key, keyText(f.Key.Text), err)
 		case f.Value.Kind != yamltree.Text:
-			r.problems.add(r.at(f.Value), "%s: the value of %s is no text; put it in quotes", row.key, word(f.Key.Text))
+			r.problems.add(r.at(f.Value), "%s: the value of %s is no text; put it in quotes", row.key, keyText(f.Key.Text))
 		case twice:
 			r.problems.add(r.at(f.Key), "%s: %s%s is there twice", row.key, m.noun, name)
 		case m.wouldHoldSecret(name, f.Value.Text):
@@ -87,7 +87,7 @@ func (r *fileReader) setMapped(row *setting, name string, given *yamltree.Node) 
 	if !isLine(text) || strings.TrimSpace(text) != text && len(unset) == 0 {
 		r.problems.add(r.at(given), "%s: the value of %s is not one line of text without spaces around it", row.key, name)
 	}
-	(*m.place)[name] = text
+	(*m.target)[name] = text
 }
 
 func (m *mapping) wouldHoldSecret(name, text string) bool {

@@ -23,8 +23,8 @@ type MCPServerConfig struct {
 	Timeout time.Duration `key:"timeout" unset:"turn.tool_timeout" help:"How long one call may take. turn.tool_timeout holds as well."`
 	Enabled bool          `key:"enabled" default:"true" help:"Whether the server is started. Its tools are gone while it is not."`
 	// Env and Headers have each ${NAME} replaced, so that they may contain secrets: never show their values.
-	Env     map[string]string `key:"env" kind:"variables" unset:"none" help:"What the program gets in its environment. Secrets never stand in the file: write ${NAME} for the variable that holds one."`
-	Headers map[string]string `key:"headers" kind:"headers" unset:"none" help:"HTTP headers that each request to the server carries, such as Authorization: Bearer ${NAME}. Secrets never stand in the file."`
+	Env     map[string]string `key:"env" kind:"variables" unset:"none" help:"What the program gets in its environment. Secrets are never written in the file: write ${NAME} for the variable that holds one."`
+	Headers map[string]string `key:"headers" kind:"headers" unset:"none" help:"HTTP headers that each request to the server carries, such as Authorization: Bearer ${NAME}. Secrets are never written in the file."`
 }
 
 var serverName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
@@ -56,7 +56,7 @@ func (r *fileReader) mcpSection(g *group, section *yamltree.Node) {
 			r.group(g, f.Value)
 			continue
 		}
-		r.problems.add(r.at(f.Key), "unknown key %s; %s", word("mcp."+f.Key.Text), "its only key is servers")
+		r.problems.add(r.at(f.Key), "unknown key %s; %s", keyText("mcp."+f.Key.Text), "its only key is servers")
 	}
 }
 
@@ -74,7 +74,7 @@ func (m *MCPServerConfig) check(*loader, *entry) {}
 
 // conflict reports conflicts between settings that are each valid.
 func (m *MCPServerConfig) conflict(r *fileReader, e *entry) {
-	command, address := e.given("command"), e.given("url")
+	command, address := e.fromFile("command"), e.fromFile("url")
 	switch {
 	case command == nil && address == nil:
 		r.problems.add(e.at, "mcp.servers.%s: neither command nor url is there; a server needs one of them", m.Name)

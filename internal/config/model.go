@@ -64,13 +64,13 @@ type ModelConfig struct {
 	Model   string `key:"model" unset:"the key under models" help:"The upstream's name for the model."`
 	// APIKeyEnv is the name of the environment variable with the key, "" if no key is sent; APIKeySet says whether it
 	// had a value when the settings were loaded.
-	APIKeyEnv     string `key:"api_key_env" kind:"variable" unset:"OPENAI_API_KEY or ANTHROPIC_API_KEY" example:"OPENAI_API_KEY" help:"The environment variable that holds the API key; empty sends none. The default stands only for the protocol's default base_url: another host gets no key that was not named for it."`
+	APIKeyEnv     string `key:"api_key_env" kind:"variable" unset:"OPENAI_API_KEY or ANTHROPIC_API_KEY" example:"OPENAI_API_KEY" help:"The environment variable that holds the API key; empty sends none. The default applies only to the protocol's default base_url: another host gets no key that was not named for it."`
 	Provider      string `key:"provider" unset:"anthropic for anthropic-messages; else openai, or the host of base_url" example:"openai" help:"Who answers, as the log records it. Data that a provider wants back is only given back to the same provider."`
 	ContextWindow int    `key:"context_window" default:"0" help:"How many tokens the model takes, prompt and answer together. 0: not known, so that requests are bounded by messages and characters only."`
 	// MaxOutputTokens is 0 where the request leaves it to the provider; never 0 for Anthropic, whose protocol requires
 	// a number.
 	MaxOutputTokens   int               `key:"max_output_tokens" unset:"0; 4096 for anthropic-messages" example:"0" help:"How many tokens the model may answer with. 0 leaves it to the provider; anthropic-messages demands a number and takes 4096 for 0."`
-	Temperature       *float64          `key:"temperature" max:"2" unset:"the provider's own" example:"1" help:"How freely the model chooses its words; at most 1 for anthropic-messages."`
+	Temperature       *float64          `key:"temperature" max:"2" unset:"the provider's own" example:"1" help:"The sampling temperature: how random the answer is; at most 1 for anthropic-messages."`
 	Fallback          string            `key:"fallback" allowed:"another name under models" empty:"for none" help:"The model that is asked when this one has failed before it showed anything, after its retries. The fallback's own fallback is not asked."`
 	FirstTokenTimeout time.Duration     `key:"first_token_timeout" unset:"turn.first_token_timeout" example:"15m" help:"How long the model may take until the first text, reasoning or tool call of its answer. Raise it for one that thinks in silence."`
 	Headers           map[string]string `key:"headers" kind:"plain_headers" unset:"none" help:"HTTP headers that each request to the upstream carries besides its own. Headers for keys are refused: name the key's variable in api_key_env."`
@@ -185,8 +185,8 @@ func hints(c *Config, env map[string]string) []string {
 		names := slices.DeleteFunc(c.ModelNames(), func(name string) bool { return name == DemoModel })
 		return append(found, fmt.Sprintf("the default model is the built-in demo, although models has %s: set model to the name of one", strings.Join(names, ", ")))
 	}
-	if words := c.MissingKey(); words != "" {
-		found = append(found, words)
+	if problem := c.MissingKey(); problem != "" {
+		found = append(found, problem)
 	}
 	return found
 }

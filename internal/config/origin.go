@@ -36,8 +36,8 @@ func (o Origin) String() string {
 	}
 }
 
-// place is String with the column, for errors.
-func (o Origin) place() string {
+// position is String with the column, for errors.
+func (o Origin) position() string {
 	if o.Kind == FromFile {
 		return fmt.Sprintf("%s:%d:%d", o.Name, o.Line, o.Column)
 	}

@@ -18,7 +18,7 @@ type problems struct {
 
 // add records a problem with its position before it.
 func (p *problems) add(at Origin, format string, args ...any) {
-	p.addError(fmt.Errorf("%s: %w", at.place(), fmt.Errorf(format, args...)))
+	p.addError(fmt.Errorf("%s: %w", at.position(), fmt.Errorf(format, args...)))
 }
 
 func (p *problems) addError(err error) {
@@ -54,8 +54,8 @@ func quoted(text string) string {
 	return strconv.Quote(text)
 }
 
-// word formats a key for an error: bare if it has the form of one, quoted otherwise.
-func word(text string) string {
+// keyText formats a key for an error: bare if it has the form of one, quoted otherwise.
+func keyText(text string) string {
 	plain := strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/") == ""
 	if plain && text != "" && len(text) <= 80 {
 		return text

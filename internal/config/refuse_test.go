@@ -24,7 +24,7 @@ func TestRefused(t *testing.T) {
 		{text: "context.max_chars: 1\n", want: `continuo.yaml:1:1: the key context.max_chars must be written as max_chars, indented below context:`},
 		{text: "models:\n  gpt:\n    protcol: x\n", want: `continuo.yaml:3:5: unknown key models.gpt.protcol; did you mean models.gpt.protocol?`},
 		{text: "models:\n  gpt:\n    flavour: x\n", want: `continuo.yaml:3:5: unknown key models.gpt.flavour; the keys of a model are api_key_env, base_url, context_window, fallback, first_token_timeout, headers, inline_thinking, max_output_tokens, model, protocol, provider, strict, structured_outputs, temperature, tool_calls`},
-		{text: "models:\n  gpt:\n    api_key: sk-canary\n", want: `continuo.yaml:3:5: unknown key models.gpt.api_key; keys never stand in the file: name the environment variable that holds it in models.gpt.api_key_env`},
+		{text: "models:\n  gpt:\n    api_key: sk-canary\n", want: `continuo.yaml:3:5: unknown key models.gpt.api_key; keys are never written in the file: name the environment variable that holds it in models.gpt.api_key_env`},
 		{env: "CONTINUO_CONTXT_MAX_CHARS=1", want: `env CONTINUO_CONTXT_MAX_CHARS: there is no such setting; did you mean CONTINUO_CONTEXT_MAX_CHARS?`},
 		{env: "CONTINUO_QUUX=1", want: `env CONTINUO_QUUX: there is no such setting; unset it: variables that begin with CONTINUO_ are settings`},
 		{env: "CONTINUO_MODELS_GPT_MODEL=x", want: `env CONTINUO_MODELS_GPT_MODEL: models are set in the file only; unset it and write them to continuo.yaml`},
@@ -43,8 +43,8 @@ func TestRefused(t *testing.T) {
 		{text: "log: {message_text: yes}\n", want: `continuo.yaml:1:21: log.message_text: given the text "yes"; allowed: true or false`},
 		{text: "project: 5 words\n", want: `continuo.yaml:1:10: project: given the text "5 words"; allowed: 1 to 64 letters, digits and . _ -, beginning with a letter or digit`},
 		{text: "turn:\n  timeout: 600\n", want: `continuo.yaml:2:12: turn.timeout: given 600; allowed: a time of at least 1ms with its unit, such as 90s, 10m or 1h30m`},
-		{text: "tools:\n  allow: fs.read\n", want: `continuo.yaml:2:10: tools.allow: given the text "fs.read"; allowed: a list of tools' names, each once, in which * stands for any characters, such as fs.* (in the environment and in flags: separated by commas)`},
-		{text: "tools:\n  allow: [fs.read, 3]\n", want: `continuo.yaml:2:20: tools.allow: an item that is no text; allowed: a list of tools' names, each once, in which * stands for any characters, such as fs.* (in the environment and in flags: separated by commas)`},
+		{text: "tools:\n  allow: fs.read\n", want: `continuo.yaml:2:10: tools.allow: given the text "fs.read"; allowed: a list of tools' names, each once, in which * matches any characters, such as fs.* (in the environment and in flags: separated by commas)`},
+		{text: "tools:\n  allow: [fs.read, 3]\n", want: `continuo.yaml:2:20: tools.allow: an item that is no text; allowed: a list of tools' names, each once, in which * matches any characters, such as fs.* (in the environment and in flags: separated by commas)`},
 		{env: "CONTINUO_TURN_MAX_ROUNDS=", want: `env CONTINUO_TURN_MAX_ROUNDS: turn.max_rounds: given ""; allowed: a whole number from 1 to 2147483647`},
 
 		// Out of range.
@@ -60,7 +60,7 @@ func TestRefused(t *testing.T) {
 		{flag: [2]string{"listen", "localhost"}, want: `flag --set listen: listen: given "localhost"; allowed: host:port with a port from 0 to 65535, such as 127.0.0.1:8787`},
 		{flag: [2]string{"listen", ":65536"}, want: `flag --set listen: listen: given ":65536"; allowed: host:port with a port from 0 to 65535, such as 127.0.0.1:8787`},
 		{flag: [2]string{"log.level", "loud"}, want: `flag --set log.level: log.level: given "loud"; allowed: debug, info, warn or error`},
-		{flag: [2]string{"tools.allow", "a,,b"}, want: `flag --set tools.allow: tools.allow: given "a,,b"; allowed: a list of tools' names, each once, in which * stands for any characters, such as fs.* (in the environment and in flags: separated by commas)`},
+		{flag: [2]string{"tools.allow", "a,,b"}, want: `flag --set tools.allow: tools.allow: given "a,,b"; allowed: a list of tools' names, each once, in which * matches any characters, such as fs.* (in the environment and in flags: separated by commas)`},
 		{text: "tools:\n  otherwise: maybe\n", want: `continuo.yaml:2:14: tools.otherwise: given the text "maybe"; allowed: ask, allow or deny`},
 
 		// What does not fit together.
@@ -82,13 +82,13 @@ func TestRefused(t *testing.T) {
 		{text: "listen: [::1]:8787\n", want: `continuo.yaml:1:14: not valid YAML: value is not allowed in this context`},
 		{text: "models:\n  c: {headers: {X-A: 1}}\n", want: `continuo.yaml:2:22: models.c.headers: the value of X-A is no text; put it in quotes`},
 
-		// Not a settings file. What else is wrong with the form is told by internal/yamltree.
+		// Not a settings file. Other faults of the form are tested in internal/yamltree.
 		{text: "- a\n", want: `continuo.yaml:1:1: the file must be a mapping of settings, such as listen: 127.0.0.1:8787`},
 		{text: "project: a\n---\nproject: b\n", want: `continuo.yaml:3:8: a second YAML document begins here; write all settings in one`},
 		{text: "project: &p a\nmodel: *p\n", want: `continuo.yaml:1:10: anchors and aliases cannot be used in settings; write the value out`},
 		{text: "models:\n  a:\n    fallback: a\n  b:\n", want: `continuo.yaml:3:15: models.a.fallback: given "a", which is no other model; the other models are b`},
 		{text: "models:\n  a:\n    fallback: demo\n", want: `continuo.yaml:3:15: models.a.fallback: given "demo", which is no other model; there is no other model`},
-		{text: "store:\n  url: postgres://ada:s3cret@db/logs\n", want: `continuo.yaml:2:8: store.url: it holds a password, and secrets do not stand in the file: set CONTINUO_STORE_URL, PGPASSWORD or ~/.pgpass instead`},
+		{text: "store:\n  url: postgres://ada:s3cret@db/logs\n", want: `continuo.yaml:2:8: store.url: it holds a password, and secrets are never written in the file: set CONTINUO_STORE_URL, PGPASSWORD or ~/.pgpass instead`},
 		{text: "store:\n  url: mysql://ada:s3cret@db/logs\n", want: `continuo.yaml:2:8: store.url: given a text of 26 characters (not repeated, it may be secret); allowed: a URL such as postgres://user@host:5432/database, or "" for the SQLite file`},
 		{text: strings.Repeat("[", 60000), want: `continuo.yaml:1:17: values are nested too deeply for settings`},
 	} {
@@ -106,7 +106,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-func TestAllProblemsAreToldInOrder(t *testing.T) {
+func TestAllProblemsAreReportedInOrder(t *testing.T) {
 	text := "listne: x\ncontext:\n  max_chars: 0\n  max_tokens: -1\nlog:\n  level: loud\n"
 	_, err := load(t, text, Options{
 		Env:   []string{"CONTINUO_Z=1", "CONTINUO_LOG_FORMAT=xml"},

@@ -22,7 +22,7 @@ type ContextConfig struct {
 	LowWater           float64 `key:"low_water" above:"0" max:"1" default:"0.6" help:"When the window of a view must move, the share of the budget that stays filled. A first window fills the budget. Lower values move it less often, so that provider caches hit longer."`
 	ToolOutputChars    int     `key:"tool_output_chars" min:"1" default:"8000" help:"Tool outputs up to this many characters (Unicode) are shown whole; longer ones as a preview with the path of the full output."`
 	PreviewChars       int     `key:"preview_chars" min:"1" default:"1200" help:"How many characters (Unicode) of a tool output its preview shows at most."`
-	Strategy           string  `key:"strategy" enum:"truncate,summarize" default:"truncate" help:"What stands in the place of messages that do not fit, in the same views: truncate marks it, summarize puts a summary there. The messages stay in the log either way."`
+	Strategy           string  `key:"strategy" enum:"truncate,summarize" default:"truncate" help:"What replaces messages that do not fit, in the same views: truncate marks it, summarize puts a summary there. The messages stay in the log either way."`
 	Summarizer         string  `key:"summarizer" allowed:"a name under models" empty:"for the built-in one" help:"The model that makes summaries, for this strategy and for chat.strategy. Empty: the built-in summarizer, which picks sentences and asks no model. It makes them too where the model fails or takes longer than 30 seconds."`
 }
 
@@ -31,9 +31,9 @@ type ChatConfig struct {
 	// MaxContextTokensGiven says that MaxContextTokens was set and is no default.
 	MaxContextTokensGiven bool
 	MaxHistoryMessages    int    `key:"max_history_messages" min:"1" default:"50" alias:"conversation_max_history_messages" help:"How many messages of history the view continuity shows at most, which POST /chat has in the mode chat. With 2, the newest message stands behind the marker of the gap; from 3 on the first message is there too."`
-	MaxContextTokens      int    `key:"max_context_tokens" min:"500" default:"6000" alias:"conversation_max_context_tokens" help:"How many tokens of history the view continuity shows at most. Unless it is set, what the model's context_window leaves takes its place where that is known."`
+	MaxContextTokens      int    `key:"max_context_tokens" min:"500" default:"6000" alias:"conversation_max_context_tokens" help:"How many tokens of history the view continuity shows at most. Unless it is set, what the model's context_window leaves applies where that is known."`
 	ReservedTokens        int    `key:"reserved_tokens" default:"4500" alias:"reserved_tokens" help:"How many tokens of the model's window all views but replay and handoff hold back for the prompt, the tools and the answer; for the answer at most a quarter of the window, unless models.NAME.max_output_tokens asks for more."`
-	Strategy              string `key:"strategy" enum:"truncate,summarize" default:"truncate" alias:"conversation_context_strategy" help:"What the view continuity does with history that does not fit: truncate leaves out the middle and marks the place; summarize puts a summary there."`
+	Strategy              string `key:"strategy" enum:"truncate,summarize" default:"truncate" alias:"conversation_context_strategy" help:"What the view continuity does with history that does not fit: truncate leaves out the middle and marks the gap; summarize puts a summary there."`
 }
 
 // TranscriptConfig is the section transcript.
@@ -47,7 +47,7 @@ type HandoffConfig struct {
 	UserMaxChars      int           `key:"user_max_chars" min:"1" default:"8000" help:"How many characters (Unicode) a user's message may have in a task's history. A longer one is cut 100 characters below it."`
 	AssistantMaxChars int           `key:"assistant_max_chars" min:"1" default:"150" help:"How many characters (Unicode) of every other message a task's history keeps."`
 	MaxAgents         int           `key:"max_agents" min:"1" default:"8" help:"How many agents of one project may be at work on tasks in one program. Others are refused with status 429."`
-	AgentTimeout      time.Duration `key:"agent_timeout" default:"30m" help:"How long an agent may work on a task, in the place of turn.timeout; after that it has failed. A connector's own timeout counts as well where it is set."`
+	AgentTimeout      time.Duration `key:"agent_timeout" default:"30m" help:"How long an agent may work on a task, instead of turn.timeout; after that it has failed. A connector's own timeout counts as well where it is set."`
 }
 
 // CrewsConfig is the section crews.
@@ -70,8 +70,8 @@ type TurnConfig struct {
 	WaitTimeout       time.Duration `key:"wait_timeout" default:"1m" help:"How long an input waits for the conversation's running turn before it is refused, and how long a model request waits in all while its provider limits the rate of requests, or a model that kept failing is tried."`
 	ToolTimeout       time.Duration `key:"tool_timeout" default:"1m" help:"How long one tool call may take; after that its result says that it took too long."`
 	Lease             time.Duration `key:"lease" default:"15s" help:"How long a turn whose program gives no sign of life stays its own; after that another program closes it. A program that was killed on this machine is noticed at once. The same for all programs with one store."`
-	ShowEvents        string        `key:"show_events" enum:"durable,immediate" default:"durable" help:"When readers of a turn are shown what streams: durable when the store has it, so that nothing that somebody saw is lost; immediate before that, which saves some milliseconds, and a program that is killed loses the last 50 ms or 2 KiB."`
-	KeepEvents        time.Duration `key:"keep_events" default:"24h" help:"How long the events of a turn that has ended can be heard again. What was said stays in the log."`
+	ShowEvents        string        `key:"show_events" enum:"durable,immediate" default:"durable" help:"When readers of a turn are shown what streams: durable when the store has it, so that nothing that a reader saw is lost; immediate before that, which saves some milliseconds, and a program that is killed loses the last 50 ms or 2 KiB."`
+	KeepEvents        time.Duration `key:"keep_events" default:"24h" help:"How long the events of a turn that has ended can be read again. Messages stay in the log."`
 	ConnectTimeout    time.Duration `key:"connect_timeout" default:"10s" help:"How long it may take to have a connection to a model's server."`
 	FirstTokenTimeout time.Duration `key:"first_token_timeout" default:"5m" help:"How long a model may take until the first text, reasoning or tool call of its answer; after that the request has failed. It is not made again by itself, because the provider has worked on it. A model's own first_token_timeout replaces it."`
 	Retries           int           `key:"retries" default:"3" help:"How often a model request is made again that failed for a passing reason before it showed anything. 0 makes each once."`
@@ -96,14 +96,14 @@ const (
 
 // ServerConfig is the section server.
 type ServerConfig struct {
-	Keys            string        `key:"keys" enum:"once-made,always,never" default:"once-made" help:"Whether callers of the server need an API key: once-made as soon as there is one, be it expired or revoked; always; or never, which lets in whoever reaches the server. On an address that other machines can reach they always need one."`
+	Keys            string        `key:"keys" enum:"once-made,always,never" default:"once-made" help:"Whether callers of the server need an API key: once-made as soon as there is one, be it expired or revoked; always; or never, which admits every client that reaches the server. On an address that other machines can reach they always need one."`
 	MaxTurns        int           `key:"max_turns" default:"0" help:"How many turns of one project may be under way in one program, or wait for their conversation. Others are refused with status 429. 0: no bound."`
 	MaxRequestRate  int           `key:"requests_per_second" default:"0" help:"How many requests per second one program takes of each API key; a second's worth may come at once. Others are refused with status 429. 0: no bound."`
 	MaxBodyBytes    int64         `key:"max_body_bytes" min:"1" default:"33554432" help:"How large the body of a request to the server may be, in bytes. Larger ones are refused with status 413."`
 	BodyTimeout     time.Duration `key:"body_timeout" default:"30s" help:"How long the body of a request may take to arrive; each 64 KiB of it allow one second more. A slower client gets status 408 and is disconnected."`
 	MemoryBudgetMiB int64         `key:"memory_budget_mib" default:"0" help:"How much memory, in MiB, the bodies of all requests under way and the entries that they read (GET) may take; a body counts seven times its size, which is what decoding and storing it takes, an entry five times. Requests beyond it are refused with status 503 and Retry-After; one that is larger than all of it is taken alone. 0: a quarter of the memory that the system lets the program use."`
 	MaxConnections  int           `key:"max_connections" default:"0" help:"How many connections the server holds at once; more wait until one is closed. 0: three quarters of the files that the system lets the program open (ulimit -n)."`
-	ShutdownTimeout time.Duration `key:"shutdown_timeout" default:"10s" help:"How long the server waits for running requests when it is told to stop."`
+	ShutdownTimeout time.Duration `key:"shutdown_timeout" default:"10s" help:"How long the server waits for running requests when it receives a signal to stop."`
 }
 
 // DemoConfig is the section demo.
@@ -126,10 +126,10 @@ type ToolsConfig struct {
 	// Allow, Ask and Deny are patterns of tool names. A pattern that matches no tool is no error here.
 	Allow          []string      `key:"allow" kind:"tools" default:"fs.read, fs.list, fs.search, conversation.search" help:"The tools that models may call without asking. Where patterns of several lists match a tool, tools.deny counts before tools.ask, and that before tools.allow. In the file, a pattern that begins with * stands in quotes."`
 	Ask            []string      `key:"ask" kind:"tools" help:"The tools of which each call waits until a person allows or denies it."`
-	Deny           []string      `key:"deny" kind:"tools" help:"The tools that models may not call; they are not told of them."`
+	Deny           []string      `key:"deny" kind:"tools" help:"The tools that models may not call; they are not offered."`
 	Otherwise      string        `key:"otherwise" enum:"ask,allow,deny" default:"ask" help:"What is decided about a tool that none of the lists matches."`
 	AskTimeout     time.Duration `key:"ask_timeout" default:"5m" help:"How long a call waits for a person's decision before it is denied."`
-	MaxOutputBytes int           `key:"max_output_bytes" min:"1" default:"67108864" help:"How large one output of a tool may be, in bytes. A larger one is not kept: the call fails, and the model is told to ask for less."`
+	MaxOutputBytes int           `key:"max_output_bytes" min:"1" default:"67108864" help:"How large one output of a tool may be, in bytes. A larger one is not kept: the call fails, and the error tells the model to ask for less."`
 	DenyFiles      []string      `key:"deny_files" kind:"files" default:".env, .env.*, !.env.example, !.env.sample, !.env.template, *.pem, *.key, *.p12, *.pfx, *.keystore, key.txt, id_rsa*, id_dsa*, id_ecdsa*, id_ed25519*, .ssh, .gnupg, .aws, .netrc, .npmrc, .pypirc, .pgpass, .git-credentials, **/.git/config" help:"Files of @project that no tool reads, lists or writes, because they usually hold secrets: patterns of names, as fs.search takes them. One that matches a folder covers what is in it; one that begins with ! makes an exception from those before it. A list given here replaces the default. The store's own files and objects are out of reach in any case."`
 	ProjectDir     string        `key:"project_dir" kind:"path" empty:"for none" help:"The folder that models may read as @project, in the conversations of the program's own project (setting project). Nothing outside of it can be read, whatever a path or a link says. Empty: there is no @project."`
 }

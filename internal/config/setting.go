@@ -38,8 +38,8 @@ type setting struct {
 	unset   []string // the variables that the given value refers to and that are not set
 }
 
-// given is a value as it was written in its source.
-type given struct {
+// rawValue is a value as it was written in its source.
+type rawValue struct {
 	kind   yamltree.Kind // untyped for the environment and flags, where all values are text
 	text   string
 	items  []string // of a list
@@ -47,7 +47,7 @@ type given struct {
 }
 
 // apply parses a given value into the setting's variable. On an error the variable is unchanged.
-func (s *setting) apply(g given) error {
+func (s *setting) apply(g rawValue) error {
 	err := s.value.read(g)
 	switch {
 	case errors.Is(err, errNotAllowed):
@@ -69,13 +69,13 @@ func (s *setting) setDefault(def string) {
 
 // mustRead parses a default; a test checks that every default is valid.
 func (s *setting) mustRead(text string) {
-	if err := s.value.read(given{text: text}); err != nil {
+	if err := s.value.read(rawValue{text: text}); err != nil {
 		panic(fmt.Sprintf("config: default of %s: %v", s.key, err))
 	}
 }
 
 // read checks the kind of a given value and parses it.
-func (v value) read(g given) error {
+func (v value) read(g rawValue) error {
 	if g.kind != untyped && !slices.Contains(v.takes, g.kind) {
 		return errNotAllowed
 	}
@@ -100,7 +100,7 @@ func splitList(text string) []string {
 }
 
 // repeat formats the given value for an error, without the text where it may be a secret.
-func (v value) repeat(g given) string {
+func (v value) repeat(g rawValue) string {
 	switch {
 	case g.kind == yamltree.Whole && !v.hidden, g.kind == yamltree.Number && !v.hidden, g.kind == yamltree.Bool && !v.hidden:
 		return g.text

@@ -10,7 +10,7 @@ import (
 // StoreConfig is the section store.
 type StoreConfig struct {
 	// Path is that of the SQLite file, never empty.
-	Path string `key:"path" kind:"path" unset:"<data dir>/continuo.db" example:"~/.local/share/continuo/continuo.db" help:"The SQLite file that holds the logs, unless store.url is given in the same place or a later one. The data dir is $XDG_DATA_HOME/continuo, or ~/.local/share/continuo when XDG_DATA_HOME is not set to an absolute path."`
+	Path string `key:"path" kind:"path" unset:"<data dir>/continuo.db" example:"~/.local/share/continuo/continuo.db" help:"The SQLite file that holds the logs, unless store.url is given in the same source of settings or a later one. The data dir is $XDG_DATA_HOME/continuo, or ~/.local/share/continuo when XDG_DATA_HOME is not set to an absolute path."`
 	// URL is that of a PostgreSQL database, which is used instead of the file; it may contain a password. "": none.
 	URL              string        `key:"url" kind:"database" empty:"for the SQLite file" help:"A PostgreSQL database that holds the logs instead of the SQLite file, for more than one machine: postgres://user@host:5432/database. Several hosts with target_session_attrs=read-write name a primary and its standbys. The password belongs into CONTINUO_STORE_URL, PGPASSWORD or ~/.pgpass, not into the file."`
 	MaxConnections   int           `key:"max_connections" min:"4" default:"16" help:"How many connections to PostgreSQL one program opens at most. All replicas together must stay below the server's max_connections."`
@@ -24,8 +24,8 @@ type ObjectsConfig struct {
 	// Location is a folder or a URL, never empty.
 	Location string `key:"location" kind:"location" unset:"store.path with .objects behind it" example:"~/.local/share/continuo/continuo.db.objects" help:"Where large outputs, attachments and archives are kept: a folder, or an S3-compatible bucket as s3://bucket?endpoint=https://host&region=name&prefix=folder (its keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY). Programs that share a database share it."`
 	// An output's text and a part's JSON up to these sizes are stored in their entry.
-	InlineOutputBytes int `key:"inline_output_bytes" min:"1" max:"4194304" default:"262144" help:"Up to how many bytes (UTF-8) a tool's output stands in its entry in the database. A larger one is an object, and its entry has a preview. It counts for what is appended from then on."`
-	InlinePartBytes   int `key:"inline_part_bytes" min:"1" max:"4194304" default:"65536" help:"Up to how many bytes of JSON a content part that is no text, such as an image, stands in its entry in the database. A larger one is an object, and its entry has a placeholder. It counts for what is appended from then on."`
+	InlineOutputBytes int `key:"inline_output_bytes" min:"1" max:"4194304" default:"262144" help:"Up to how many bytes (UTF-8) a tool's output is stored in its entry in the database. A larger one is an object, and its entry has a preview. It counts for what is appended from then on."`
+	InlinePartBytes   int `key:"inline_part_bytes" min:"1" max:"4194304" default:"65536" help:"Up to how many bytes of JSON a content part that is no text, such as an image, is stored in its entry in the database. A larger one is an object, and its entry has a placeholder. It counts for what is appended from then on."`
 }
 
 // databaseURL reads a postgres URL.
@@ -35,7 +35,7 @@ func databaseURL(text string) (string, error) {
 		return "", errNotAllowed
 	}
 	if strings.Contains(text, "@") && location.User == nil || location.Fragment != "" {
-		return "", errors.New("what stands before @ cannot be read: write special characters of the password as %XX")
+		return "", errors.New("the part before @ cannot be parsed: write special characters of the password as %XX")
 	}
 	return text, nil
 }
@@ -86,6 +86,6 @@ func (l *loader) checkStore() {
 		l.row("objects.location").setDefault(c.Store.Path + ".objects")
 	}
 	if origin := l.row("store.url").origin; origin.Kind == FromFile && strings.Contains(WithoutPassword(c.Store.URL), "xxxxx") {
-		l.problems.add(origin, "store.url: it holds a password, and secrets do not stand in the file: set CONTINUO_STORE_URL, PGPASSWORD or ~/.pgpass instead")
+		l.problems.add(origin, "store.url: it holds a password, and secrets are never written in the file: set CONTINUO_STORE_URL, PGPASSWORD or ~/.pgpass instead")
 	}
 }

@@ -9,7 +9,7 @@ import (
 // TelegramConfig is the section telegram.
 type TelegramConfig struct {
 	Crew   string `key:"crew" allowed:"the id of a crew" empty:"for none" help:"The crew that talks in the chat of telegram.chat_id. Empty: none."`
-	ChatID int64  `key:"chat_id" min:"-9223372036854775808" max:"9223372036854775807" allowed:"a whole number, such as -1001234567890, or 0 for none" default:"0" help:"The chat in which the crew is heard; messages of all others are passed over. Groups have negative numbers. 0: none."`
+	ChatID int64  `key:"chat_id" min:"-9223372036854775808" max:"9223372036854775807" allowed:"a whole number, such as -1001234567890, or 0 for none" default:"0" help:"The chat that the crew reads and answers; messages of all others are passed over. Groups have negative numbers. 0: none."`
 	// BotToken is "" if there is none, or its variable is not set. Never show it, nor WebhookSecret.
 	BotToken string `key:"bot_token" kind:"secret" help:"The token of the bot that listens, and speaks for each role without a bot of its own: ${NAME} for the variable of the environment that holds it. In the file nothing else is taken; the variable of this setting may hold the token itself."`
 	// APIURL has no slash at its end.
@@ -52,19 +52,19 @@ func (l *loader) checkTelegram() {
 }
 
 // findSecret replaces ${NAME} by the variable's value. The setting shows the variable from then on.
-func (l *loader) findSecret(key string, place *string) {
-	row, found := l.row(key), secretVariable.FindStringSubmatch(*place)
+func (l *loader) findSecret(key string, target *string) {
+	row, found := l.row(key), secretVariable.FindStringSubmatch(*target)
 	switch {
 	case found != nil && strings.HasPrefix(found[1], envPrefix):
 		l.problems.add(row.origin, "%s: variables that begin with CONTINUO_ are settings: set %s itself, or give the secret another variable", key, row.env)
 	case found != nil:
-		*place = l.env[found[1]]
+		*target = l.env[found[1]]
 		row.value.show = func() string { return found[0] }
-		if *place == "" {
+		if *target == "" {
 			row.unset = []string{found[1]}
 		}
-	case *place != "" && row.origin.Kind == FromFile:
-		l.problems.add(row.origin, "%s: given a text that is not ${NAME} (not repeated, it may be secret); secrets never stand in the file: write ${NAME} for the environment variable that holds it", key)
+	case *target != "" && row.origin.Kind == FromFile:
+		l.problems.add(row.origin, "%s: given a text that is not ${NAME} (not repeated, it may be secret); secrets are never written in the file: write ${NAME} for the environment variable that holds it", key)
 	}
 }
 
@@ -77,7 +77,7 @@ func (l *loader) telegramHints() []string {
 	var found []string
 	token, secret := l.row("telegram.bot_token"), l.row("telegram.webhook_secret")
 	if token.value.show() == "" {
-		found = append(found, "telegram.crew is set, and telegram.bot_token is not: nothing is heard from Telegram")
+		found = append(found, "telegram.crew is set, and telegram.bot_token is not: no messages are received from Telegram")
 	}
 	for _, row := range []*setting{token, secret} {
 		if len(row.unset) > 0 && (row == token || telegram.WebhookURL != "") {
@@ -85,7 +85,7 @@ func (l *loader) telegramHints() []string {
 		}
 	}
 	if telegram.ChatID == 0 {
-		found = append(found, "telegram.crew is set, and telegram.chat_id is not: nothing is heard from Telegram")
+		found = append(found, "telegram.crew is set, and telegram.chat_id is not: no messages are received from Telegram")
 	}
 	return found
 }

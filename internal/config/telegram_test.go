@@ -82,7 +82,7 @@ func TestCrewSettings(t *testing.T) {
 		"crew: {system_reminder_interval: 0}": "from 1 to",
 		"crew: {max_conversation_length: 0}":  "from 1 to",
 		"MAX_CONVERSATION_LENGTH: 50":         "did you mean crew.max_conversation_length?",
-		"connectors: {model: {command: [x]}}": "the name model stands for the settings' models in crews",
+		"connectors: {model: {command: [x]}}": "the name model means the settings' models in crews",
 	} {
 		if _, err := load(t, text+"\n", Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)

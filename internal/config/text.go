@@ -31,8 +31,8 @@ const urlForm = "an http or https URL with a host and without user, query and fr
 
 // textKind is the kind that a tag names.
 func (b binder) textKind(tag reflect.StructTag) textKind {
-	if words, ok := tag.Lookup("enum"); ok {
-		return oneOf(strings.Split(words, ","))
+	if values, ok := tag.Lookup("enum"); ok {
+		return oneOf(strings.Split(values, ","))
 	}
 	switch kind := tag.Get("kind"); kind {
 	case "":
@@ -60,7 +60,7 @@ func (b binder) textKind(tag reflect.StructTag) textKind {
 	}
 }
 
-// secretiveKind are the kinds of text in whose place people paste secrets.
+// secretiveKind are the kinds of text for which people paste secrets by mistake.
 func secretiveKind(kind string) textKind {
 	switch kind {
 	case "database":
@@ -100,7 +100,7 @@ func secretiveKind(kind string) textKind {
 const maxSecretBytes = 1000
 
 // text is a text of the kind that the tag names.
-func (b binder) text(place *string, tag reflect.StructTag) value {
+func (b binder) text(target *string, tag reflect.StructTag) value {
 	kind := b.textKind(tag)
 	_, mayBeEmpty := tag.Lookup("empty")
 	v := value{allowed: kind.allowed, takes: []yamltree.Kind{yamltree.Text}, hidden: kind.hidden}
@@ -109,21 +109,21 @@ func (b binder) text(place *string, tag reflect.StructTag) value {
 	}
 	v.set = func(text string) error {
 		if text == "" && mayBeEmpty {
-			*place = ""
+			*target = ""
 			return nil
 		}
 		kept, err := kind.read(text)
 		if err != nil {
 			return err
 		}
-		*place = kept
+		*target = kept
 		return nil
 	}
 	v.show = func() string {
-		if kind.show == nil || *place == "" {
-			return *place
+		if kind.show == nil || *target == "" {
+			return *target
 		}
-		return kind.show(*place)
+		return kind.show(*target)
 	}
 	return v
 }
@@ -138,17 +138,17 @@ func that(ok func(text string) bool) func(string) (string, error) {
 	}
 }
 
-func oneOf(words []string) textKind {
-	return textKind{allowed: orList(words), read: that(func(text string) bool { return slices.Contains(words, text) })}
+func oneOf(values []string) textKind {
+	return textKind{allowed: orList(values), read: that(func(text string) bool { return slices.Contains(values, text) })}
 }
 
 // orList is a, b or c.
-func orList(words []string) string {
-	last := len(words) - 1
+func orList(values []string) string {
+	last := len(values) - 1
 	if last == 0 {
-		return words[0]
+		return values[0]
 	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
+	return strings.Join(values[:last], ", ") + " or " + values[last]
 }
 
 // isName reports whether text is a name: visible, on one line, without spaces around it.

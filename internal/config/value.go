@@ -32,32 +32,32 @@ var errNotAllowed = errors.New("not allowed")
 // maxWhole bounds every integer without a tag max, so that sums of them do not overflow.
 const maxWhole = math.MaxInt32
 
-// value is the variable that place points to, with the bounds that its tag gives; binder lists the tags.
-func (b binder) value(place any, tag reflect.StructTag) value {
+// value is the variable that target points to, with the bounds that its tag gives; binder lists the tags.
+func (b binder) value(target any, tag reflect.StructTag) value {
 	var v value
-	switch place := place.(type) {
+	switch target := target.(type) {
 	case *int:
-		v = whole(place, tag)
+		v = whole(target, tag)
 	case *int64:
-		v = whole(place, tag)
+		v = whole(target, tag)
 	case *float64:
-		v = number(func(f float64) { *place = f }, func() *float64 { return place }, tag)
+		v = number(func(f float64) { *target = f }, func() *float64 { return target }, tag)
 	case **float64:
-		v = number(func(f float64) { *place = &f }, func() *float64 { return *place }, tag)
+		v = number(func(f float64) { *target = &f }, func() *float64 { return *target }, tag)
 	case *bool:
-		v = boolean(place)
+		v = boolean(target)
 	case *time.Duration:
-		v = duration(place, tag)
+		v = duration(target, tag)
 	case *slog.Level:
-		v = logLevel(place)
+		v = logLevel(target)
 	case *string:
-		v = b.text(place, tag)
+		v = b.text(target, tag)
 	case *[]string:
-		v = b.list(place, tag.Get("kind"))
+		v = b.list(target, tag.Get("kind"))
 	case *map[string]string:
-		v = mappings(place, tag.Get("kind"))
+		v = mappings(target, tag.Get("kind"))
 	default:
-		panic(fmt.Sprintf("config: no setting can be a %T", place))
+		panic(fmt.Sprintf("config: no setting can be a %T", target))
 	}
 	v.allowed = cmp.Or(tag.Get("allowed"), v.allowed)
 	if meaning, ok := tag.Lookup("empty"); ok {
@@ -67,7 +67,7 @@ func (b binder) value(place any, tag reflect.StructTag) value {
 }
 
 // whole is an integer from min to max, in plain decimal digits.
-func whole[T int | int64](place *T, tag reflect.StructTag) value {
+func whole[T int | int64](target *T, tag reflect.StructTag) value {
 	least, most := wholeTag(tag, "min", 0), wholeTag(tag, "max", maxWhole)
 	return value{
 		allowed: fmt.Sprintf("a whole number from %d to %d", least, most),
@@ -77,10 +77,10 @@ func whole[T int | int64](place *T, tag reflect.StructTag) value {
 			if err != nil || number < least || number > most || strconv.FormatInt(number, 10) != text {
 				return errNotAllowed
 			}
-			*place = T(number)
+			*target = T(number)
 			return nil
 		},
-		show: func() string { return strconv.FormatInt(int64(*place), 10) },
+		show: func() string { return strconv.FormatInt(int64(*target), 10) },
 	}
 }
 
@@ -124,7 +124,7 @@ func number(set func(float64), get func() *float64, tag reflect.StructTag) value
 	}
 }
 
-func boolean(place *bool) value {
+func boolean(target *bool) value {
 	return value{
 		allowed: "true or false",
 		takes:   []yamltree.Kind{yamltree.Bool},
@@ -132,16 +132,16 @@ func boolean(place *bool) value {
 			if text != "true" && text != "false" {
 				return errNotAllowed
 			}
-			*place = text == "true"
+			*target = text == "true"
 			return nil
 		},
-		show: func() string { return strconv.FormatBool(*place) },
+		show: func() string { return strconv.FormatBool(*target) },
 	}
 }
 
 // duration is a duration of at least min, by default a millisecond, in the syntax of time.ParseDuration; with the tag
 // zero it may be 0s. One without a default is shown only if it was given.
-func duration(place *time.Duration, tag reflect.StructTag) value {
+func duration(target *time.Duration, tag reflect.StructTag) value {
 	least, err := time.ParseDuration(cmp.Or(tag.Get("min"), "1ms"))
 	if err != nil {
 		panic(fmt.Sprintf("config: the tag min: %v", err))
@@ -156,14 +156,14 @@ func duration(place *time.Duration, tag reflect.StructTag) value {
 			if err != nil || length < least && !(mayBeZero && text == "0s") {
 				return errNotAllowed
 			}
-			*place = length
+			*target = length
 			return nil
 		},
 		show: func() string {
-			if optional && *place == 0 {
+			if optional && *target == 0 {
 				return ""
 			}
-			return durationText(*place)
+			return durationText(*target)
 		},
 	}
 	if mayBeZero {
@@ -184,7 +184,7 @@ func durationText(length time.Duration) string {
 	return text
 }
 
-func logLevel(place *slog.Level) value {
+func logLevel(target *slog.Level) value {
 	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 	return value{
 		allowed: "debug, info, warn or error",
@@ -194,9 +194,9 @@ func logLevel(place *slog.Level) value {
 			if !ok {
 				return errNotAllowed
 			}
-			*place = level
+			*target = level
 			return nil
 		},
-		show: func() string { return strings.ToLower(place.String()) },
+		show: func() string { return strings.ToLower(target.String()) },
 	}
 }
