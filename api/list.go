@@ -35,14 +35,19 @@ func (c Cursor) decode(into any) (given bool, err error) {
 	if c.Cursor == nil {
 		return false, nil
 	}
-	data, err := base64.RawURLEncoding.DecodeString(*c.Cursor)
-	if err == nil {
-		err = json.Unmarshal(data, into)
-	}
-	if err != nil {
+	if err := ReadCursor(*c.Cursor, into); err != nil {
 		return false, Refuse("cursor", "the cursor is none that this list gave out")
 	}
 	return true, nil
+}
+
+// ReadCursor decodes a position in a list that WriteCursor encoded.
+func ReadCursor(cursor string, into any) error {
+	data, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	return err
 }
 
 // WriteCursor encodes a position in a list.

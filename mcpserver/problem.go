@@ -32,59 +32,41 @@ type problem struct {
 
 const internalMessage = "internal error; see the server's log"
 
-// problemOf maps an error to the problem that the caller sees. An unknown error is an internal error, whose text is not
-// shown.
+// problemOf maps an error to the problem that the caller sees: that of package api, with the names that tools use.
 func problemOf(err error) *problem {
-	var (
-		refused  *task.ValidationError
-		rule     *continuo.RuleError
-		lost     *continuo.ConflictError
-		overflow *continuo.OverflowError
-	)
-	switch {
-	case errors.As(err, &refused):
-		p := &problem{Type: string(refused.Type), Message: refused.Message, Field: refused.Field}
-		if refused.Index >= 0 {
-			p.Index = &refused.Index
-		}
-		return p.bounded()
-	case errors.As(err, &rule):
-		return (&problem{Type: "rule_broken", Message: rule.Message, Rule: string(rule.Rule)}).bounded()
-	case errors.As(err, &lost):
-		return &problem{Type: "conflict", Message: lost.Error(), Field: "expect_seq", ExpectSeq: lost.Want, NextSeq: lost.Have}
-	case errors.As(err, &overflow):
-		return (&problem{Type: "context_overflow", Message: overflow.Error()}).bounded()
-	case errors.Is(err, fulltext.ErrQuery):
-		return (&problem{Type: string(task.InvalidValue), Message: err.Error(), Field: "query"}).bounded()
-	case errors.Is(err, index.ErrCursor):
-		return (&problem{Type: string(task.InvalidValue), Message: err.Error(), Field: "cursor"}).bounded()
-	}
 	if errors.Is(err, context.Canceled) {
 		return &problem{Type: "cancelled", Message: context.Canceled.Error(), cause: err}
 	}
-	if kind, ok := api.KindOf(err); ok {
-		return problemOfKind(kind, err).bounded()
+	var (
+		refused *task.ValidationError
+		rule    *continuo.RuleError
+		lost    *continuo.ConflictError
+	)
+	known := api.ProblemOf(err)
+	p := &problem{Type: known.Code, Message: known.Message, Field: known.Param, cause: known.Cause}
+	switch {
+	case errors.As(err, &refused):
+		if refused.Index >= 0 {
+			p.Index = &refused.Index
+		}
+	case errors.As(err, &rule):
+		p.Type, p.Message, p.Rule = "rule_broken", rule.Message, string(rule.Rule)
+	case errors.As(err, &lost):
+		p.Field, p.ExpectSeq, p.NextSeq = "expect_seq", lost.Want, lost.Have
+	case errors.Is(err, fulltext.ErrQuery):
+		p.Field = "query"
+	case errors.Is(err, index.ErrCursor):
+		p.Field = "cursor"
+	case errors.Is(err, continuo.ErrKeyReused):
+		p.Field = "idempotency_key"
 	}
-	return &problem{Type: "internal", Message: internalMessage, cause: err}
-}
-
-// problemOfKind maps an error of a known kind. Invalid arguments have the type that the hand-off format defines.
-func problemOfKind(kind api.ErrorKind, err error) *problem {
-	p := &problem{Type: kind.Code, Message: kind.Message(err)}
-	if kind.Code == "invalid_request" {
+	switch p.Type {
+	case "invalid_request": // the hand-off format defines the types of invalid arguments
 		p.Type = string(task.InvalidValue)
+	case "internal":
+		p.Message = internalMessage
 	}
-	if kind.Hidden {
-		p.cause = err
-	}
-	return p
-}
-
-// maxMessage bounds an error's message and its field, which may quote the arguments, in Unicode characters.
-const maxMessage = 600
-
-func (p *problem) bounded() *problem {
-	p.Message, p.Field = cut(p.Message, maxMessage), cut(p.Field, maxMessage)
+	p.Message, p.Field = cut(p.Message, api.MaxMessage), cut(p.Field, api.MaxMessage)
 	return p
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 )
 
 // pageSize is how many conversations or tasks a page of the list of resources has.
@@ -25,7 +26,7 @@ func (f *projectServer) listed(next mcp.MethodHandler) mcp.MethodHandler {
 			cursor = list.Params.Cursor
 		}
 		at := place{}
-		if cursor != "" && (readCursor(cursor, &at) != nil || at.Kind != continuo.KindTalk && at.Kind != continuo.KindTask) {
+		if cursor != "" && (api.ReadCursor(cursor, &at) != nil || at.Kind != continuo.KindTalk && at.Kind != continuo.KindTask) {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is none that this list gave out"}
 		}
 		result := &mcp.ListResourcesResult{Resources: []*mcp.Resource{}}
@@ -78,14 +79,14 @@ func (f *projectServer) listPage(ctx context.Context, result *mcp.ListResourcesR
 	switch {
 	case len(found) > pageSize:
 		last := found[pageSize-1]
-		result.NextCursor = writeCursor(place{at.Kind, last.UpdatedAt, last.ID})
+		result.NextCursor = *api.WriteCursor(place{at.Kind, last.UpdatedAt, last.ID})
 	case at.Kind == continuo.KindTalk:
 		tasks, err := f.engine.Conversations.List(ctx, continuo.ConversationQuery{ProjectID: f.scope.ProjectID, UserID: f.scope.UserID, Kind: continuo.KindTask, Limit: 1})
 		if err != nil {
 			return err
 		}
 		if len(tasks) > 0 {
-			result.NextCursor = writeCursor(place{Kind: continuo.KindTask})
+			result.NextCursor = *api.WriteCursor(place{Kind: continuo.KindTask})
 		}
 	}
 	return nil

@@ -1,8 +1,6 @@
 package mcpserver
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -10,8 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
-	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/task"
 )
 
@@ -158,7 +156,7 @@ func (f *projectServer) listTasks(c *call) (answer, error) {
 	query := engine.TaskQuery{State: state, Limit: int(c.whole("limit", 1, maxTasks, 20)), Scope: continuo.Scope{ProjectID: f.scope.ProjectID, UserID: c.user(f.scope)}}
 	if c.has("cursor") {
 		var place place
-		if err := readCursor(c.text("cursor"), &place); err != nil {
+		if err := api.ReadCursor(c.text("cursor"), &place); err != nil {
 			c.refuse(task.InvalidValue, "cursor", "the cursor is none that this list gave out")
 		}
 		query.Before = continuo.ConversationCursor{UpdatedAt: place.UpdatedAt, ID: place.ID}
@@ -184,7 +182,7 @@ func listOf(found []listedTask, last *continuo.ConversationCursor) answer {
 		NextCursor string       `json:"next_cursor,omitempty"`
 	}{Tasks: found}
 	if last != nil {
-		page.NextCursor = writeCursor(place{UpdatedAt: last.UpdatedAt, ID: last.ID})
+		page.NextCursor = *api.WriteCursor(place{UpdatedAt: last.UpdatedAt, ID: last.ID})
 	}
 	return answer{value: page}
 }
@@ -194,17 +192,4 @@ type place struct {
 	Kind      continuo.Kind `json:"kind,omitempty"`
 	UpdatedAt time.Time     `json:"updated_at"`
 	ID        string        `json:"id"`
-}
-
-// writeCursor encodes a position in a list, which readCursor decodes.
-func writeCursor(place any) string {
-	return base64.RawURLEncoding.EncodeToString(rawjson.MustMarshal(place))
-}
-
-func readCursor(cursor string, into any) error {
-	data, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err == nil {
-		err = json.Unmarshal(data, into)
-	}
-	return err
 }

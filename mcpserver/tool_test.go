@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	continuo "github.com/continuo-log/continuo"
 )
 
 // What clients are told of the server, its tools, prompts and templates.
@@ -176,8 +178,29 @@ func TestRefused(t *testing.T) {
 	if refused.Index == nil || *refused.Index != 1 {
 		t.Errorf("the index is %v", refused.Index)
 	}
+	c.call("create_real_task", `{"description": "x", "idempotency_key": "k"}`, nil)
+	c.fails("create_real_task", `{"description": "y", "idempotency_key": "k"}`, "idempotency_conflict", "idempotency_key")
 	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "no_tool"}); err == nil {
 		t.Error("a tool that is not there was called")
+	}
+}
+
+// The status of a task whose findings were redacted is as its schema says.
+func TestRedactedFindings(t *testing.T) {
+	w := newWorld(t)
+	c := w.client("default", nil)
+	id := c.given("Look")
+	c.call("report_agent_finding", fmt.Sprintf(`{"task_id": %q, "message": "a secret"}`, id), nil)
+	conversation, err := w.engine.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, strings.Replace(id, "task_", "conv_", 1))
+	if err == nil {
+		_, err = w.engine.Log.Redact(t.Context(), conversation, 2, 2, "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var status struct{ Findings []struct{ Message string } }
+	if c.call("get_real_task_status", fmt.Sprintf(`{"task_id": %q}`, id), &status); len(status.Findings) != 1 || status.Findings[0].Message != "" {
+		t.Errorf("the status is %+v", status)
 	}
 }
 
