@@ -33,7 +33,7 @@ func (d *Driver) Append(
 			}
 			continue
 		}
-		if !listener.Wait(ctx, changed, turnPoll) {
+		if !listener.Wait(ctx, changed, TurnPoll) {
 			return nil, context.Cause(ctx)
 		}
 	}

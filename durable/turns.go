@@ -15,8 +15,8 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// turnPoll is how often a turn that runs in another process is polled, where the store does not report changes.
-const turnPoll = 50 * time.Millisecond
+// TurnPoll is how often a turn that runs in another process is polled, where the store does not report changes.
+const TurnPoll = 50 * time.Millisecond
 
 // TurnOf is the turn of an attempt, without its settings. Its id is the same in every process, so that it begins
 // once.
@@ -71,7 +71,7 @@ func (d *Driver) AwaitTurn(ctx context.Context, conversationID, turnID string) e
 			return err
 		}
 	}
-	listener.Wait(ctx, changed, turnPoll) // the caller reads the run again, and must not do so at once where the turn was void
+	listener.Wait(ctx, changed, TurnPoll) // the caller reads the run again, and must not do so at once where the turn was void
 	return nil
 }
 

@@ -83,7 +83,7 @@ func (w *watcher) watch(ctx context.Context) error {
 		if err := w.followBranches(branched, &following); err != nil {
 			return err
 		}
-		poll := turnPoll
+		poll := TurnPoll
 		switch state := w.watched.RunState(); {
 		case state == continuo.RunWaiting:
 			poll = waitingPoll

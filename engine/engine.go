@@ -121,7 +121,7 @@ func New(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, error
 		options.Redact = secret.Text
 	}
 	options.Wait = cmp.Or(options.Wait, time.Minute)
-	options.StepPause = cmp.Or(options.StepPause, 2*start.OtherPoll)
+	options.StepPause = cmp.Or(options.StepPause, 2*durable.TurnPoll)
 	options.MaxAgents = cmp.Or(options.MaxAgents, 8)
 	options.AgentTimeout = cmp.Or(options.AgentTimeout, 30*time.Minute)
 	if options.Logger == nil {

@@ -94,6 +94,16 @@ func (cat *Catalog) Upstream(name string) (Upstream, error) {
 	return found, nil
 }
 
+// IsProgram reports whether a program replaces the models of a provider.
+func (cat *Catalog) IsProgram(provider string) bool {
+	for _, upstream := range cat.Options.Models {
+		if info := upstream.Model.Info(); info.Provider == provider && info.Protocol == model.ProtocolPrompt {
+			return true
+		}
+	}
+	return false
+}
+
 // DefaultModel describes the default model.
 func (cat *Catalog) DefaultModel() model.Info {
 	return cat.Options.Models[cat.Options.Default].Model.Info()

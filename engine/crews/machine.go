@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/internal/logtext"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
@@ -97,7 +97,7 @@ func (c *crewCycle) Idle(ctx context.Context) {
 	cs := c.crews
 	cs.metrics.RunIdle(c.State.Run)
 	cs.options.Logger.InfoContext(ctx, "crew_idle", "conversation_id", c.Run.ConversationID, "run_id", c.Run.ID,
-		"crew", c.State.Crew.ID, "state", c.State.Run, "reason", catalog.ReasonForLog(cs.options.LogText, c.State.Reason))
+		"crew", c.State.Crew.ID, "state", c.State.Run, "reason", logtext.Reason(cs.options.LogText, c.State.Reason))
 }
 
 // IsSupported reports whether this process has the models and connectors of the roles. The crew is known from the

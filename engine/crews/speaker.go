@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/internal/logtext"
 	"github.com/continuo-log/continuo/engine/metrics"
 	"github.com/continuo-log/continuo/engine/start"
 
@@ -204,7 +204,7 @@ func (s *sessionPool) release(v *roleModel, last turn.Event) {
 		sp.restarts = 0
 		sp.cursor = cursorOf(last.Entry)
 		sp.failures, sp.until = 0, time.Time{}
-	case last.Kind == turn.Failed && !catalog.IsOurs(last.Entry.Error.Reason):
+	case last.Kind == turn.Failed && !logtext.IsStopped(last.Entry.Error.Reason):
 		s.count(sp, last.Entry.Error.Message)
 	}
 	if v.session != nil && !v.session.Alive() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/internal/logtext"
 	"github.com/continuo-log/continuo/engine/start"
 
 	continuo "github.com/continuo-log/continuo"
@@ -157,7 +158,7 @@ func (c *crewCycle) recordRoleFailure(ctx context.Context, step crew.Step, reaso
 	if err := c.CatchUp(ctx); err != nil || !c.isDue(step) {
 		return err
 	}
-	cs.options.Logger.WarnContext(ctx, "role_failed", "conversation_id", c.Run.ConversationID, "run_id", c.Run.ID, "role", step.Role.Name, "error", catalog.ReasonForLog(cs.options.LogText, reason.Error()))
+	cs.options.Logger.WarnContext(ctx, "role_failed", "conversation_id", c.Run.ConversationID, "run_id", c.Run.ID, "role", step.Role.Name, "error", logtext.Reason(cs.options.LogText, reason.Error()))
 	_, err := c.Append(ctx, c.State.Fail(step, cs.options.Redact(reason.Error())))
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/continuo-log/continuo/engine/start"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/durable"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/workflow"
 )
@@ -190,7 +191,7 @@ func (rs *Runs) awaitQuestion(ctx context.Context, run continuo.Run, left pendin
 		if node.State != workflow.NodeRunning && node.State != workflow.NodeRetrying && node.State != workflow.NodeWaiting || node.Visit != left.node.Visit {
 			return left, fmt.Errorf("run %s: %w: the call %s does not wait for a decision any more", run.ID, continuo.ErrNotFound, left.call.ID)
 		}
-		if !listener.Wait(ctx, changed, start.OtherPoll) {
+		if !listener.Wait(ctx, changed, durable.TurnPoll) {
 			return left, context.Cause(ctx)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/internal/logtext"
 	"github.com/continuo-log/continuo/engine/start"
 
 	continuo "github.com/continuo-log/continuo"
@@ -201,7 +202,7 @@ func (r *workflowRun) Idle(ctx context.Context) {
 	rs := r.runs
 	rs.metrics.RunIdle(r.State.Run)
 	rs.options.Logger.InfoContext(ctx, "run_idle", "conversation_id", r.Run.ConversationID, "run_id", r.Run.ID,
-		"state", r.State.Run, "reason", catalog.ReasonForLog(rs.options.LogText, r.State.Reason))
+		"state", r.State.Run, "reason", logtext.Reason(rs.options.LogText, r.State.Reason))
 }
 
 // IsSupported reports whether this process has the agents, models and views of the steps.

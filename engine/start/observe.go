@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/internal/logtext"
 	"github.com/continuo-log/continuo/engine/metrics"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -14,7 +14,6 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/span"
-	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
 )
@@ -87,18 +86,9 @@ func (ts *Turns) observe(ctx context.Context, t continuo.Turn, event turn.Event,
 	}
 }
 
-// failureForLog is a failure's text for a log event, without the output of a program that replaces the model: that
-// output may contain anything, secrets too, and is message text.
+// failureForLog is a failure's text for a log event.
 func (ts *Turns) failureForLog(round *continuo.Round, failure *continuo.TurnError) string {
-	if ts.options.LogText || round == nil || catalog.IsOurs(failure.Reason) {
-		return failure.Message
-	}
-	for _, upstream := range ts.catalog.Options.Models {
-		if info := upstream.Model.Info(); info.Provider == round.Provider && info.Protocol == model.ProtocolPrompt {
-			return "the program's message is in the conversation"
-		}
-	}
-	return failure.Message
+	return logtext.Failure(ts.options.LogText, round != nil && ts.catalog.IsProgram(round.Provider), failure)
 }
 
 // logContext logs what a request shows, with the field names of the continuity service: entries that are not shown,

@@ -10,6 +10,7 @@ import (
 	"github.com/continuo-log/continuo/engine/metrics"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/durable"
 	"github.com/continuo-log/continuo/internal/span"
 	"github.com/continuo-log/continuo/turn"
 )
@@ -145,10 +146,6 @@ func (ts *Turns) isFinishing(ctx context.Context, conversationID string) bool {
 	return err == nil && found.State != continuo.TurnRunning
 }
 
-// OtherPoll is how often a turn polls the turn of another process that it waits for, where the store does not report
-// changes.
-const OtherPoll = 50 * time.Millisecond
-
 // beginTurn takes the lease of a conversation. The policy decides whether it waits for a turn of another process.
 func (ts *Turns) beginTurn(ctx context.Context, start TurnStart, entered time.Time) (*begunTurn, error) {
 	id := start.Wanted.ConversationID
@@ -183,7 +180,7 @@ func (ts *Turns) beginTurn(ctx context.Context, start TurnStart, entered time.Ti
 			}
 		}
 		start.conversation = continuo.Conversation{}
-		if listener.Wait(patience, changed, OtherPoll) {
+		if listener.Wait(patience, changed, durable.TurnPoll) {
 			continue
 		}
 		if ctx.Err() != nil {

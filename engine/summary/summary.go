@@ -10,12 +10,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/internal/brief"
+	"github.com/continuo-log/continuo/engine/internal/logtext"
 	"github.com/continuo-log/continuo/engine/metrics"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/task"
 )
 
@@ -110,22 +109,13 @@ func (s *Summaries) summaryByModel(ctx context.Context, g *summaryInput, by stri
 		err = fmt.Errorf("%w: the model answered nothing", continuo.ErrInvalid)
 	}
 	if err != nil {
-		return nil, s.errorForLog(info, err)
+		return nil, logtext.Error(s.options.LogText, info, err)
 	}
 	made := &madeSummary{text: answer, by: info.Name}
 	if g.role != "" {
 		made.readNotes(answer, g)
 	}
 	return made, nil
-}
-
-// errorForLog is a model's error for a log event, without the output of a program, which may contain anything.
-func (s *Summaries) errorForLog(info model.Info, err error) error {
-	failure := model.AsError(err)
-	if s.options.LogText || info.Protocol != model.ProtocolPrompt || catalog.IsOurs(failure.Reason) {
-		return err
-	}
-	return fmt.Errorf("%s failed: %s", info.Name, failure.Reason)
 }
 
 // readNotes parses notes from a model's answer. An answer in another form is used as the summary, and the decisions
