@@ -5,12 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/engine/conversations"
 )
 
@@ -67,19 +65,12 @@ type ConversationPath struct {
 
 // open finds a conversation by its id or key. An archived one is refused.
 func (s *Service) open(ctx context.Context, scope continuo.Scope, id string) (continuo.Conversation, error) {
-	found, err := s.Find(ctx, scope, id)
-	if err == nil && !found.ArchivedAt.IsZero() {
-		err = fmt.Errorf("conversation %q: %w", Bounded(id), continuo.ErrArchived)
-	}
-	return found, err
+	return s.Engine.Conversations.Get(ctx, scope, id)
 }
 
 // Find finds a conversation by its id or key, archived or not.
 func (s *Service) Find(ctx context.Context, scope continuo.Scope, id string) (continuo.Conversation, error) {
-	if !engine.KeyPattern.MatchString(id) { // all ids and keys match this pattern
-		return continuo.Conversation{}, fmt.Errorf("conversation %q: %w", Bounded(id), continuo.ErrNotFound)
-	}
-	return s.Engine.Log.Find(ctx, scope, id)
+	return s.Engine.Conversations.Find(ctx, scope, id)
 }
 
 // GetConversation shows a conversation.
@@ -171,7 +162,7 @@ func (s *Service) ListConversations(ctx context.Context, scope continuo.Scope, i
 	} else if given {
 		query.Before = continuo.ConversationCursor(place)
 	}
-	found, err := s.Engine.Log.Conversations(ctx, query)
+	found, err := s.Engine.Conversations.List(ctx, query)
 	if err != nil {
 		return none, err
 	}
@@ -297,7 +288,7 @@ func (s *Service) DeleteConversation(ctx context.Context, scope continuo.Scope, 
 	if err != nil {
 		return None{}, err
 	}
-	return None{}, s.Engine.Log.Delete(ctx, conversation.ID)
+	return None{}, s.Engine.Conversations.Delete(ctx, conversation.ID)
 }
 
 // ForkRequest says where a fork begins.
@@ -320,7 +311,7 @@ func (s *Service) ForkConversation(ctx context.Context, scope continuo.Scope, in
 	if in.At != nil && *in.At < 1 {
 		return parent, Refuse("at", "at must be a seq from 1 to %d; leave it out for the newest", parent.LastSeq)
 	}
-	created, err := s.Engine.Log.Fork(ctx, parent.ID, valueOf(in.At), continuo.Conversation{Title: valueOf(in.Title)})
+	created, err := s.Engine.Conversations.Fork(ctx, parent.ID, valueOf(in.At), continuo.Conversation{Title: valueOf(in.Title)})
 	return created, At("at", err)
 }
 
@@ -409,7 +400,7 @@ func (s *Service) RedactEntries(ctx context.Context, scope continuo.Scope, in Re
 	if err != nil {
 		return Redacted{}, err
 	}
-	redacted, err := s.Engine.Log.RedactWith(ctx, conversation, continuo.RedactRequest{From: from, To: to, Reason: valueOf(in.Reason), Tools: in.Tools})
+	redacted, err := s.Engine.Conversations.Redact(ctx, conversation, continuo.RedactRequest{From: from, To: to, Reason: valueOf(in.Reason), Tools: in.Tools})
 	if err != nil {
 		return Redacted{}, err
 	}
@@ -417,5 +408,5 @@ func (s *Service) RedactEntries(ctx context.Context, scope continuo.Scope, in Re
 	for i := range redacted {
 		seqs[i] = redacted[i].Seq
 	}
-	return Redacted{conversation.ID, seqs, s.Engine.Log.HasResidue()}, nil
+	return Redacted{conversation.ID, seqs, s.Engine.Conversations.HasResidue()}, nil
 }

@@ -133,7 +133,7 @@ func (s *Service) inSession(ctx context.Context, scope continuo.Scope, crew, ses
 		return session, continuo.Conversation{}, s.NoCrew(crew)
 	}
 	name := cmp.Or(sessionID, continuo.CrewWorkflow(crew))
-	conversation, err := s.Engine.Log.Find(ctx, scope, name)
+	conversation, err := s.Engine.Conversations.Find(ctx, scope, name)
 	if err == nil && !conversation.ArchivedAt.IsZero() {
 		err = fmt.Errorf("session %q: %w", Bounded(name), continuo.ErrArchived)
 	}

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
@@ -130,7 +129,7 @@ func (s *Service) ListEntries(ctx context.Context, scope continuo.Scope, in Entr
 		return page, err
 	}
 	reading := place.page(conversation.LastSeq, in.Limit)
-	page.Items = s.Engine.Log.Read(ctx, conversation, reading)
+	page.Items = s.Engine.Conversations.Read(ctx, conversation, reading)
 	switch {
 	case reading.Backward && reading.From > 1:
 		page.Next = WriteCursor(entryPlace{place.Order, reading.From - 1})
@@ -193,10 +192,7 @@ func (s *Service) AppendEntries(ctx context.Context, scope continuo.Scope, in Ap
 	if err != nil {
 		return Appended{}, err
 	}
-	if err := conversations.TakesMessages(conversation); err != nil {
-		return Appended{}, err
-	}
-	stored, err := s.Engine.Log.Append(ctx, conversation.ID, in.entries, continuo.AppendOptions{Key: string(in.Key), ExpectSeq: in.expectSeq})
+	stored, err := s.Engine.Conversations.Append(ctx, conversation, in.entries, continuo.AppendOptions{Key: string(in.Key), ExpectSeq: in.expectSeq})
 	return Appended{stored}, At(ruleParam(err, in.one), err)
 }
 
@@ -358,7 +354,7 @@ func (s *Service) ShowPart(ctx context.Context, scope continuo.Scope, in PartPat
 
 // part reads the part at an index of an entry's content, from its object where it is stored as one.
 func (s *Service) part(ctx context.Context, conversation continuo.Conversation, seq, place int64) (continuo.Part, error) {
-	for entry, err := range s.Engine.Log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
+	for entry, err := range s.Engine.Conversations.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
 		if err != nil {
 			return continuo.Part{}, err
 		}
@@ -370,7 +366,7 @@ func (s *Service) part(ctx context.Context, conversation continuo.Conversation, 
 		if at < 0 {
 			return parts[place], nil
 		}
-		return s.Engine.Log.Attachment(ctx, &entry, entry.Attachments[at])
+		return s.Engine.Conversations.Attachment(ctx, &entry, entry.Attachments[at])
 	}
 	return continuo.Part{}, fmt.Errorf("entry %d: %w", seq, continuo.ErrNotFound)
 }

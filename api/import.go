@@ -105,7 +105,7 @@ func (s *Service) ImportConversation(ctx context.Context, scope continuo.Scope, 
 		return Imported{}, err
 	}
 	if in.title != nil && imported.Existed && imported.Conversation.Title != *in.title {
-		imported.Conversation, err = s.Engine.Log.Update(ctx, imported.Conversation.ID, continuo.ConversationChange{Title: in.title})
+		imported.Conversation, err = s.Engine.Conversations.Change(ctx, scope, imported.Conversation.ID, continuo.ConversationChange{Title: in.title})
 	}
 	return Imported{
 		imported.Conversation, imported.Existed, imported.Added, imported.Entries,

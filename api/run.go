@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -138,13 +137,7 @@ func (s *Service) ListRuns(ctx context.Context, scope continuo.Scope, in RunFilt
 // conversationOfRuns finds the conversation that a list of runs names by its id or key. The runs of an archived
 // conversation are restored with it.
 func (s *Service) conversationOfRuns(ctx context.Context, scope continuo.Scope, name string) (string, error) {
-	if !engine.KeyPattern.MatchString(name) { // all ids and keys match this pattern
-		return "", fmt.Errorf("conversation %q: %w", Bounded(name), continuo.ErrNotFound)
-	}
-	found, err := s.Engine.Log.Find(ctx, scope, name)
-	if err == nil && !found.ArchivedAt.IsZero() {
-		err = fmt.Errorf("conversation %q: %w", Bounded(name), continuo.ErrArchived)
-	}
+	found, err := s.Engine.Conversations.Get(ctx, scope, name)
 	return found.ID, err
 }
 

@@ -19,7 +19,7 @@ func (s *server) exportConversation(w http.ResponseWriter, r *http.Request, in a
 		contentType, extension = api.JSONLines, ".jsonl"
 	}
 	file := &download{response: w, contentType: contentType, name: conversation.ID + extension}
-	err = interchange.Export(r.Context(), file, format, s.engine.Log, conversation)
+	err = s.engine.Conversations.Export(r.Context(), file, format, conversation)
 	if err != nil && file.began {
 		if r.Context().Err() == nil {
 			s.logCause(w, r, &problem{Code: "export_broke_off", Cause: err})

@@ -25,7 +25,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	r.Body = &meteredBody{ReadCloser: r.Body, share: held}
 	answer := &recorder{ResponseWriter: bounded}
 	header := answer.Header()
-	header.Set(requestIDHeader, s.engine.Log.NewID("req"))
+	header.Set(requestIDHeader, s.engine.Conversations.NewID("req"))
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 	pattern, who := "none", caller{}
