@@ -133,11 +133,11 @@ func TestQueryTerms(t *testing.T) {
 
 func TestQueryErrorsSayWhatToDo(t *testing.T) {
 	for query, want := range map[string]string{
-		"":                        "write one or more words",
-		" \t":                     "write one or more words",
-		`"" * -`:                  "write one or more words",
+		"":                        "has no words",
+		" \t":                     "has no words",
+		`"" * -`:                  "has no words",
 		"🎉 !?":                    "with letters or digits",
-		"-status":                 "add a word to look for",
+		"-status":                 "add a word to search for",
 		strings.Repeat("a", 1001): "use at most 1000",
 		words(33):                 "use at most 32",
 	} {
