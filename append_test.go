@@ -137,7 +137,7 @@ func (s *overtaken) Append(ctx context.Context, batch continuo.Batch) error {
 	return err
 }
 
-// A program that is always slower than others goes on trying: no caller asked for a certain seq.
+// A program that is always slower than others keeps trying: no caller asked for a certain seq.
 func TestAnAppendLosesAsManyRacesAsThereAre(t *testing.T) {
 	store := &overtaken{Store: storetest.NewMemory()}
 	log := continuo.NewLog(store, continuo.LogOptions{})

@@ -60,9 +60,9 @@ func (l *Log) wholeParts(ctx context.Context, entry *Entry) (Content, error) {
 	return Parts(parts...), nil
 }
 
-// setPartsAside stores the large non-text parts of an entry as objects. The entry's Attachments list them, also those
-// that may have been stored when setPartsAside fails.
-func (l *Log) setPartsAside(ctx context.Context, conversationID string, entry *Entry) error {
+// offloadParts stores the large non-text parts of an entry as objects. The entry's Attachments list them, also those
+// that may have been stored when offloadParts fails.
+func (l *Log) offloadParts(ctx context.Context, conversationID string, entry *Entry) error {
 	parts := slices.Clone(entry.Content.parts)
 	for i, part := range parts {
 		if part.IsText() || len(part.Raw) <= l.options.MaxInlinePart {

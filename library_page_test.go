@@ -8,7 +8,7 @@ import (
 )
 
 // The Go on the pages is part of examples, which are compiled and run.
-func TestTheGoOnThePagesIsThatOfExamples(t *testing.T) {
+func TestGoCodeOnThePagesEqualsTheExamples(t *testing.T) {
 	var examples strings.Builder
 	for _, folders := range []string{"", "*", "*/*"} {
 		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(folders), "example_test.go"))

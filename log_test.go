@@ -34,7 +34,7 @@ func (fragile) Count(text string) int {
 	return len(text)
 }
 
-func TestAPanicInACounterBlocksNobody(t *testing.T) {
+func TestAPanicInACounterBlocksNoCaller(t *testing.T) {
 	log, conversation := newLog(t, fragile{})
 	var all sync.WaitGroup
 	for range 20 {
@@ -81,7 +81,7 @@ func TestTailYieldsWhatComesLater(t *testing.T) {
 	}
 }
 
-func TestACancelledAppendThatHasNotBegunLeavesNothing(t *testing.T) {
+func TestACancelledAppendThatHasNotBegunWritesNothing(t *testing.T) {
 	log, conversation := newLog(t, nil)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -115,8 +115,8 @@ func (u *unsure) Append(ctx context.Context, batch continuo.Batch) error {
 	return err
 }
 
-// TestWhatMayHaveBeenWrittenIsNotWrittenAgain has a store fail after it has written a batch of several requests.
-func TestWhatMayHaveBeenWrittenIsNotWrittenAgain(t *testing.T) {
+// TestAnUncertainWriteIsNotRepeated has a store fail after it has written a batch of several requests.
+func TestAnUncertainWriteIsNotRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &unsure{Store: storetest.NewMemory(), entered: make(chan struct{}), let: make(chan struct{})}
 		log := continuo.NewLog(store, continuo.LogOptions{})

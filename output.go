@@ -204,9 +204,9 @@ func (l *Log) offload(ctx context.Context, conversationID string, entries []Entr
 		}
 		text, parts, large := l.largeOutput(entry)
 		if large {
-			err = l.setOutputAside(ctx, conversationID, entry, text, parts)
+			err = l.offloadOutput(ctx, conversationID, entry, text, parts)
 		} else {
-			err = l.setPartsAside(ctx, conversationID, entry)
+			err = l.offloadParts(ctx, conversationID, entry)
 		}
 		if err != nil {
 			l.drop(ctx, conversationID, shorter[:i+1], nil)
@@ -216,9 +216,9 @@ func (l *Log) offload(ctx context.Context, conversationID string, entries []Entr
 	return shorter, nil
 }
 
-// setOutputAside stores an output's text as an object, and makes the entry's content a preview. Where it fails, the
+// offloadOutput stores an output's text as an object, and makes the entry's content a preview. Where it fails, the
 // object may exist: then the entry's Output names it.
-func (l *Log) setOutputAside(ctx context.Context, conversationID string, entry *Entry, text string, parts []OutputPart) error {
+func (l *Log) offloadOutput(ctx context.Context, conversationID string, entry *Entry, text string, parts []OutputPart) error {
 	output := &Output{
 		ID: l.NewID("out"), Parts: parts,
 		Bytes: int64(len(text)), Chars: utf8.RuneCountInString(text), Lines: strings.Count(text, "\n") + 1,

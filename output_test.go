@@ -161,7 +161,7 @@ func checkPreview(rt *rapid.T, entry *continuo.Entry, text string, limit int) {
 		rt.Fatalf("the preview %+v is shown as %q", preview, shown)
 	}
 	if preview.Chars != utf8.RuneCountInString(text) || preview.Bytes != int64(len(text)) || preview.Lines != strings.Count(text, "\n")+1 {
-		rt.Fatalf("the true size of %q is not told: %+v", text, preview)
+		rt.Fatalf("the true size of %q is not reported: %+v", text, preview)
 	}
 	// A cut is after a line end, unless that would leave out more than half of what fits.
 	if head := preview.Head; head != "" && !strings.HasSuffix(head, "\n") && strings.Contains(text[len(head)/2+1:len(head)], "\n") {
@@ -172,7 +172,7 @@ func checkPreview(rt *rapid.T, entry *continuo.Entry, text string, limit int) {
 	}
 }
 
-func TestAListOfTextsIsKeptAside(t *testing.T) {
+func TestAListOfTextsIsOffloaded(t *testing.T) {
 	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{MaxInlineOutput: 20, Objects: storetest.NewObjects()})
 	conversation := calling(t, log)
 	var content continuo.Content

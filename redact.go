@@ -124,7 +124,7 @@ func (l *Log) withSummaries(ctx context.Context, conversation Conversation, said
 			if err != nil {
 				return err
 			}
-			if entry.Redacted == nil && !known[entry.ID] && standsForAny(&entry, in, said) {
+			if entry.Redacted == nil && !known[entry.ID] && summarizesAny(&entry, in, said) {
 				known[entry.ID] = true
 				summaries = append(summaries, entry)
 			}
@@ -152,8 +152,8 @@ func (l *Log) withSummaries(ctx context.Context, conversation Conversation, said
 	return append(summaries, said...), nil
 }
 
-// standsForAny reports whether an entry that a conversation shows is a summary that covers one of some entries.
-func standsForAny(e *Entry, in Conversation, entries []Entry) bool {
+// summarizesAny reports whether an entry that a conversation shows is a summary that covers one of some entries.
+func summarizesAny(e *Entry, in Conversation, entries []Entry) bool {
 	s := e.Summary
 	return s != nil && slices.ContainsFunc(entries, func(said Entry) bool {
 		return s.From <= said.Seq && said.Seq <= s.Through && segmentOf(in, said.Seq).id == said.ConversationID

@@ -13,8 +13,8 @@ import (
 	"github.com/continuo-log/continuo/store/storetest"
 )
 
-// TestARedactionLeavesNothingSaidAndTheShapeWhole redacts a group with everything that an entry can hold.
-func TestARedactionLeavesNothingSaidAndTheShapeWhole(t *testing.T) {
+// TestARedactionErasesContentAndKeepsTheShape redacts a group with everything that an entry can hold.
+func TestARedactionErasesContentAndKeepsTheShape(t *testing.T) {
 	objects := storetest.NewObjects()
 	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Objects: objects, MaxInlineOutput: 10})
 	const secret = "hunter2"
@@ -141,7 +141,7 @@ func TestARedactionReachesTitlesMadeOfTheEntries(t *testing.T) {
 	}
 }
 
-// summary is an entry that stands for the entries from and through.
+// summary is an entry that replaces the entries from and through.
 func summary(from, through int64, role, text string) continuo.Entry {
 	part := continuo.PartSummary
 	if role != "" {

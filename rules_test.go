@@ -141,7 +141,7 @@ func normal(t *testing.T, data []byte) string {
 	return string(out)
 }
 
-func TestContentTellsAbsentNullAndEmptyApart(t *testing.T) {
+func TestContentDistinguishesAbsentNullAndEmpty(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"role":"user"}`:                "absent",
 		`{"role":"user","content":null}`: "null",

@@ -13,7 +13,7 @@ import (
 	"github.com/continuo-log/continuo/store/storetest"
 )
 
-// runEntry is an entry that tells of a run.
+// runEntry is an entry with an event of a run.
 func runEntry(event continuo.RunEvent) continuo.Entry {
 	return continuo.Entry{
 		Role: continuo.System, Hidden: true, Content: continuo.Text("about the run"),

@@ -42,7 +42,7 @@ func readAll(t *testing.T, log *continuo.Log, conversation continuo.Conversation
 
 // Reading with a snapshot yields what reading without it does: of a fork with 3 inherited and 5 own entries, of which the
 // snapshot has some and which it got by an append.
-func TestASnapshotTakesThePlaceOfReads(t *testing.T) {
+func TestASnapshotReplacesReads(t *testing.T) {
 	store := &readCounter{Store: storetest.NewMemory()}
 	log := continuo.NewLog(store, continuo.LogOptions{})
 	parent, err := log.Create(t.Context(), continuo.Conversation{})

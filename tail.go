@@ -37,15 +37,15 @@ const slowPoll = time.Second
 
 // Listener wakes a reader of a conversation when it may have changed.
 type Listener struct {
-	log  *Log
-	id   string
-	news *broadcast
+	log       *Log
+	id        string
+	broadcast *broadcast
 }
 
 // broadcast notifies the listeners of one conversation that it may have changed.
 type broadcast struct {
 	changed   chan struct{} // closed and replaced at each change
-	told      chan struct{} // the same, but only for changes by other processes that the store reported
+	elsewhere chan struct{} // the same, but only for changes by other processes that the store reported
 	listeners int
 }
 
@@ -55,7 +55,7 @@ func (l *Log) Listen(id string) *Listener {
 	defer l.mu.Unlock()
 	n := l.broadcasts[id]
 	if n == nil {
-		n = &broadcast{changed: make(chan struct{}), told: make(chan struct{})}
+		n = &broadcast{changed: make(chan struct{}), elsewhere: make(chan struct{})}
 		l.broadcasts[id] = n
 	}
 	n.listeners++
@@ -68,14 +68,14 @@ func (l *Log) Listen(id string) *Listener {
 func (l *Listener) Changed() <-chan struct{} {
 	l.log.mu.Lock()
 	defer l.log.mu.Unlock()
-	return l.news.changed
+	return l.broadcast.changed
 }
 
 // ChangedElsewhere is like Changed, but only for reported changes of this conversation by other processes.
 func (l *Listener) ChangedElsewhere() <-chan struct{} {
 	l.log.mu.Lock()
 	defer l.log.mu.Unlock()
-	return l.news.told
+	return l.broadcast.elsewhere
 }
 
 // Wait returns when the conversation may have changed since the channel was taken, or after poll (at least a second
@@ -99,7 +99,7 @@ func (l *Listener) Wait(ctx context.Context, changed <-chan struct{}, poll time.
 func (l *Listener) Close() {
 	l.log.mu.Lock()
 	defer l.log.mu.Unlock()
-	if l.news.listeners--; l.news.listeners == 0 {
+	if l.broadcast.listeners--; l.broadcast.listeners == 0 {
 		delete(l.log.broadcasts, l.id)
 	}
 }
@@ -135,7 +135,7 @@ func (l *Log) RecentlyReconnected(moment time.Duration) bool {
 func (l *Log) announce(ids ...string) { l.wake(ids, false) }
 
 // wake wakes the listeners of conversations; nil means all.
-func (l *Log) wake(ids []string, told bool) {
+func (l *Log) wake(ids []string, elsewhere bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if ids == nil {
@@ -145,17 +145,17 @@ func (l *Log) wake(ids []string, told bool) {
 	}
 	for _, id := range ids {
 		if n := l.broadcasts[id]; n != nil {
-			n.wake(told)
+			n.wake(elsewhere)
 		}
 	}
 }
 
 // wake wakes every listener. The caller holds the log's lock.
-func (n *broadcast) wake(told bool) {
+func (n *broadcast) wake(elsewhere bool) {
 	close(n.changed)
 	n.changed = make(chan struct{})
-	if told {
-		close(n.told)
-		n.told = make(chan struct{})
+	if elsewhere {
+		close(n.elsewhere)
+		n.elsewhere = make(chan struct{})
 	}
 }

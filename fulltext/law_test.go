@@ -25,7 +25,7 @@ func textOf(t *rapid.T, label string) string {
 }
 
 // TestTheIndexLosesNothing: whatever stretch of a text's tokens is asked for, as words, as it is folded, or in
-// quotes as it stands, the index has all terms of the query, and the text matches.
+// quotes verbatim, the index has all terms of the query, and the text matches.
 func TestTheIndexLosesNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		texts := []string{textOf(t, "first"), textOf(t, "second")}

@@ -8,7 +8,7 @@ import (
 	"github.com/continuo-log/continuo/fulltext"
 )
 
-func TestWordsMayStandInDifferentTexts(t *testing.T) {
+func TestTermsMayBeInDifferentTexts(t *testing.T) {
 	match, ok := parse(t, "refund shipping").Match("Shipping costs", "no refunds")
 	if want := []fulltext.Hit{{0, 0, 8}, {1, 3, 10}}; !ok || !slices.Equal(match.Hits, want) {
 		t.Errorf("got %t %v, want %v", ok, match.Hits, want)
@@ -94,8 +94,8 @@ func TestHitsAreBounded(t *testing.T) {
 	}
 }
 
-// TestHitsHaveTheClosestPlace looks for what stands together only at the end of a long text.
-func TestHitsHaveTheClosestPlace(t *testing.T) {
+// TestHitsHaveTheClosestPosition looks for terms that are together only at the end of a long text.
+func TestHitsHaveTheClosestPosition(t *testing.T) {
 	text := strings.Repeat("refund and so on, ", 300) + strings.Repeat("status or not, ", 300) + "the refund status"
 	match, _ := parse(t, "refund status").Match(text)
 	for _, want := range []fulltext.Hit{{0, len(text) - 13, len(text) - 7}, {0, len(text) - 6, len(text)}} {

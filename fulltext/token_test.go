@@ -72,7 +72,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-func TestTokensStandWhereTheySay(t *testing.T) {
+func TestTokensAreAtTheirOffsets(t *testing.T) {
 	text := "Größe: ค้น, x\u00ad"
 	var got []string
 	for token := range fulltext.Tokens(text) {
@@ -86,7 +86,7 @@ func TestTokensStandWhereTheySay(t *testing.T) {
 	}
 }
 
-func TestLongWordsCountByTheirBeginning(t *testing.T) {
+func TestLongWordsMatchByTheirBeginning(t *testing.T) {
 	for _, char := range []string{"a", "Ä", "가", "\u1100\u1161\u11a8", "ß", "ﷺ", "की"} {
 		long := strings.Repeat(char, 5000)
 		tokens := slices.Collect(fulltext.Tokens(long + " end"))

@@ -143,7 +143,7 @@ func TestNothingOfARedactedEntryIsAttached(t *testing.T) {
 	}
 	for _, leak := range []string{"example.org", "report", "/parts/", "image", "att_1", "Look", "📎"} {
 		if strings.Contains(prompt, leak) {
-			t.Errorf("%q of a redacted entry stands in the prompt:\n%s", leak, prompt)
+			t.Errorf("%q of a redacted entry is in the prompt:\n%s", leak, prompt)
 		}
 	}
 }

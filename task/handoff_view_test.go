@@ -38,7 +38,7 @@ func reasons(plan *window.Plan) []string {
 	return reasons
 }
 
-func TestAHandoffCutsMessagesAndTellsOfCallsInOneLine(t *testing.T) {
+func TestAHandoffCutsMessagesAndListsCallsInOneLine(t *testing.T) {
 	l := &entries{}
 	l.add(continuo.Entry{Role: continuo.System, Content: continuo.Text("You are kind.")})
 	l.user(strings.Repeat("ä", 8000))
@@ -46,7 +46,7 @@ func TestAHandoffCutsMessagesAndTellsOfCallsInOneLine(t *testing.T) {
 	l.assistant(strings.Repeat("ö", 150))
 	l.assistant(strings.Repeat("ö", 151))
 	l.call("found\nmuch", "nothing")
-	l.add(continuo.Entry{Role: continuo.System, Hidden: true, Content: continuo.Text("seen by nobody")})
+	l.add(continuo.Entry{Role: continuo.System, Hidden: true, Content: continuo.Text("hidden from all")})
 	l.add(continuo.Entry{Role: continuo.Assistant, Author: &continuo.Author{RoleName: "critic"}, Content: continuo.Text(continuo.Placeholder)})
 	l.user(" \n")
 	l.add(continuo.Entry{Role: continuo.System, PartType: continuo.PartResume, Content: continuo.Text("Go on.")})
@@ -94,7 +94,7 @@ func TestAHandoffKeepsTheNewestInOrder(t *testing.T) {
 	}
 }
 
-// What the user asked for last is told, however much has been done since.
+// What the user asked for last is shown, however much has been done since.
 func TestAHandoffAlwaysHasTheNewestUserMessage(t *testing.T) {
 	l := chat(30)
 	l.user("do much")
@@ -108,8 +108,8 @@ func TestAHandoffAlwaysHasTheNewestUserMessage(t *testing.T) {
 	}
 }
 
-// A message of blanks is none: the one before it is the newest, wherever it stands.
-func TestAHandoffLooksBehindABlankMessage(t *testing.T) {
+// A message of blanks is none: the one before it is the newest, wherever it is.
+func TestAHandoffSkipsABlankMessage(t *testing.T) {
 	for answers := range 6 {
 		l := &entries{}
 		l.user("The real request.")
@@ -125,7 +125,7 @@ func TestAHandoffLooksBehindABlankMessage(t *testing.T) {
 		next := int64(1)
 		for _, item := range plan.Items {
 			if item.Seq != next {
-				t.Errorf("behind %d answers the plan goes on with entry %d after %d: %v", answers, item.Seq, next-1, reasons(plan))
+				t.Errorf("behind %d answers the plan continues with entry %d after %d: %v", answers, item.Seq, next-1, reasons(plan))
 			}
 			next = max(item.Seq, item.Through) + 1
 		}
@@ -204,7 +204,7 @@ func (l *entries) addAny(random *rand.Rand) {
 }
 
 // A hand-off shows what a task's history of the same conversation keeps.
-func TestAHandoffTellsWhatATaskTells(t *testing.T) {
+func TestAHandoffHasTheContextOfATask(t *testing.T) {
 	for seed := range uint64(60) {
 		c, random := &entries{}, rand.New(rand.NewPCG(seed, 1))
 		for range 20 + 20*seed {

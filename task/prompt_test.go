@@ -33,7 +33,7 @@ func nastyList(random *rand.Rand) []string {
 	return list
 }
 
-// nastyTask is a task as a store could give it back, whoever wrote it there.
+// nastyTask is a task as a store could return it, from any writer.
 func nastyTask(random *rand.Rand) task.Task {
 	made := task.Task{Description: nasty(random), Priority: task.Priority(nasty(random)), ClientCwd: nasty(random), Context: task.Context{
 		BackgroundContext: nasty(random), ExpectedDeliverables: nastyList(random), SuccessCriteria: nastyList(random),
@@ -58,7 +58,7 @@ func nastyTask(random *rand.Rand) task.Task {
 	return made
 }
 
-// Whatever stands in a task, a reader finds its messages and sections in the prompt and nothing else.
+// Whatever a task contains, a reader finds its messages and sections in the prompt and nothing else.
 func TestContentForgesNoStructure(t *testing.T) {
 	for seed := range uint64(1500) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -69,7 +69,7 @@ func TestContentForgesNoStructure(t *testing.T) {
 	}
 }
 
-func TestTheTerminalIsLeftAlone(t *testing.T) {
+func TestControlCharactersAreEscaped(t *testing.T) {
 	prompt := task.Prompt(task.Task{Description: "a\x1b[2J\b\x00\x7f\u009bb\tc"})
 	if !strings.Contains(prompt, "    a␛[2J␈␀␡\uFFFDb\tc\n") {
 		t.Errorf("got %q", prompt)

@@ -56,7 +56,7 @@ func TestOnlyTheThreadThatMatters(t *testing.T) {
 		left += gap.LeftOut
 	}
 	if left != len(messages)-len(kept) || left == 0 {
-		t.Errorf("%+v tell of %d messages, %d are left out", gaps, left, len(messages)-len(kept))
+		t.Errorf("%+v are of %d messages, %d are left out", gaps, left, len(messages)-len(kept))
 	}
 }
 
@@ -94,7 +94,7 @@ func TestAtTheEdgesOfRelevance(t *testing.T) {
 	}
 }
 
-// What is kept stands in its order, with the first user message and the newest, the gaps tell exactly of the rest,
+// What is kept is in its order, with the first user message and the newest, the gaps cover exactly the rest,
 // and a higher cut-off keeps nothing that a lower one does not.
 func TestLawsOfRelevance(t *testing.T) {
 	words := strings.Fields("login token error fix index query page user cache the a of to weather pizza")
@@ -194,7 +194,7 @@ func TestRelevanceOfARequest(t *testing.T) {
 	readsBack(t, *made)
 }
 
-// What the cut-off leaves out is told apart from what the limit on the number leaves out.
+// What the cut-off leaves out is distinguished from what the limit on the number leaves out.
 func TestWarningsOfRelevance(t *testing.T) {
 	const about, beside = "The login page throws error number %d.", "Order pizza number %d."
 	for name, test := range map[string]struct {

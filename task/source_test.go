@@ -127,13 +127,13 @@ func TestHowFarRelevanceLooks(t *testing.T) {
 		at := count - 5000
 		entries[at+7].Content = continuo.Text("This is a test.")
 		made, warnings, taken := taskOf(t, entries, 1, int64(count), &cutoff)
-		var told []string
+		var calls []string
 		for _, warning := range warnings {
 			if warning.Severity == task.Medium {
-				told = append(told, warning.Message)
+				calls = append(calls, warning.Message)
 			}
 		}
-		if !slices.Equal(told, want) || taken != 5000 || made.Source.From != int64(at+1) || made.Source.To != int64(count) {
+		if !slices.Equal(calls, want) || taken != 5000 || made.Source.From != int64(at+1) || made.Source.To != int64(count) {
 			t.Errorf("%d: %d entries were read, the source is %+v and the warnings %+v", count, taken, made.Source, warnings)
 		}
 		if !strings.Contains(task.Prompt(made), "This is a test.") {

@@ -14,8 +14,8 @@ import (
 	"github.com/continuo-log/continuo/task"
 )
 
-// longTalk is a draft with so many messages that are to be summarized.
-func longTalk(t *testing.T, messages int) task.Draft {
+// longConversation is a draft with so many messages that are to be summarized.
+func longConversation(t *testing.T, messages int) task.Draft {
 	t.Helper()
 	var history []any
 	for i := range messages {
@@ -66,14 +66,14 @@ func TestSummariesAreMadeAtOnceAndKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var first []task.Shaped
 		for _, longest := range []string{"Point 0.", "Point 9."} {
-			draft, slow := longTalk(t, 12), &timed{takes: func(text string) time.Duration {
+			draft, slow := longConversation(t, 12), &timed{takes: func(text string) time.Duration {
 				if strings.HasPrefix(text, longest) {
 					return time.Minute
 				}
 				return time.Second
 			}}
-			var told [][2]int
-			draft.Progress = func(made, total int) { told = append(told, [2]int{made, total}) }
+			var reported [][2]int
+			draft.Progress = func(made, total int) { reported = append(reported, [2]int{made, total}) }
 			made, warnings, err := draft.Shape(t.Context(), slow)
 			if err != nil || slow.top != 4 {
 				t.Fatalf("%d at once, %v", slow.top, err)
@@ -91,13 +91,13 @@ func TestSummariesAreMadeAtOnceAndKeepTheirOrder(t *testing.T) {
 			if len(warnings) != 2 || !strings.HasPrefix(warnings[0].Message, "message [4] ") || !strings.HasPrefix(warnings[1].Message, "message [8] ") {
 				t.Errorf("warnings %+v", warnings)
 			}
-			for i, one := range told {
+			for i, one := range reported {
 				if one != [2]int{i + 1, 12} {
-					t.Errorf("told %v", told)
+					t.Errorf("reported %v", reported)
 				}
 			}
-			if len(told) != 12 || history.SummarizedCount != 12 {
-				t.Errorf("told of %d, %d are counted", len(told), history.SummarizedCount)
+			if len(reported) != 12 || history.SummarizedCount != 12 {
+				t.Errorf("reported %d, %d are counted", len(reported), history.SummarizedCount)
 			}
 			if first != nil && !slices.EqualFunc(first, history.Messages, func(a, b task.Shaped) bool { return a.Content == b.Content }) {
 				t.Error("another order of the summaries makes another history")
@@ -110,7 +110,7 @@ func TestSummariesAreMadeAtOnceAndKeepTheirOrder(t *testing.T) {
 // Whoever no longer wants the history waits for no summary.
 func TestSummariesEndWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		draft, slow := longTalk(t, 40), &timed{takes: func(string) time.Duration { return time.Hour }}
+		draft, slow := longConversation(t, 40), &timed{takes: func(string) time.Duration { return time.Hour }}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()

@@ -97,7 +97,7 @@ func TestSummariesAreExtracts(t *testing.T) {
 			for part != "" {
 				next := slices.IndexFunc(sentences[at:], func(s string) bool { return strings.HasPrefix(part, s) })
 				if next < 0 {
-					t.Fatalf("seed %d: %q of %q stands nowhere behind sentence %d", seed, part, got, at)
+					t.Fatalf("seed %d: %q of %q is nowhere after sentence %d", seed, part, got, at)
 				}
 				part = strings.TrimPrefix(strings.TrimPrefix(part, sentences[at+next]), " ")
 				at += next + 1

@@ -11,17 +11,17 @@ import (
 
 // RunExclusive runs do under a named lease, which only one process with this store can hold at a time. It waits for the
 // lease, and returns the error of do when do ends by itself, or the error of ctx. When the lease is lost, RunExclusive
-// cancels the context of do, waits for do to return, and then waits for the lease again. Elsewhere is called with the
+// cancels the context of do, waits for do to return, and then waits for the lease again. OnTaken is called with the
 // owner each time that this process finds the lease taken by another; it may be nil. A process must not run one name
 // twice at the same time.
 //
 // A process that is paused for longer than KeeperOptions.Lease does not know at once that another has taken the lease.
-func (k *Keeper) RunExclusive(ctx context.Context, name string, elsewhere func(owner string), do func(ctx context.Context) error) error {
-	var told, over int64 // fences
+func (k *Keeper) RunExclusive(ctx context.Context, name string, onTaken func(owner string), do func(ctx context.Context) error) error {
+	var reportedFence, expiredFence int64 // fences
 	for {
 		asked := time.Now()
-		held, err := k.options.Log.Leases().TakeLease(ctx, name, k.options.Owner, over)
-		over = 0
+		held, err := k.options.Log.Leases().TakeLease(ctx, name, k.options.Owner, expiredFence)
+		expiredFence = 0
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -29,14 +29,14 @@ func (k *Keeper) RunExclusive(ctx context.Context, name string, elsewhere func(o
 			if err := k.withLease(ctx, name, asked, do); !errors.Is(err, continuo.ErrLeaseLost) {
 				return err
 			}
-			told = 0
+			reportedFence = 0
 			continue
 		case err == nil && (k.gone(held.Owner) || k.sightings.unchanged("lease "+name, leaseState{held.Fence, held.Renewals}, false)):
-			over = held.Fence
+			expiredFence = held.Fence
 			continue
-		case err == nil && held.Fence != told && elsewhere != nil:
-			told = held.Fence
-			elsewhere(held.Owner)
+		case err == nil && held.Fence != reportedFence && onTaken != nil:
+			reportedFence = held.Fence
+			onTaken(held.Owner)
 		}
 		if err := backoff.Wait(ctx, k.options.Heartbeat); err != nil {
 			return err

@@ -14,16 +14,16 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// alone counts who does what only one may do at a time.
-type alone struct {
+// exclusive counts who does what only one may do at a time.
+type exclusive struct {
 	t    *testing.T
 	at   atomic.Int32 // how many do it now
 	mu   sync.Mutex
 	done []string // who began, in order
 }
 
-// begin has somebody do it until its context ends.
-func (a *alone) begin(ctx context.Context, keeper *turn.Keeper, who string) (ended <-chan error) {
+// begin runs it until its context ends.
+func (a *exclusive) begin(ctx context.Context, keeper *turn.Keeper, who string) (ended <-chan error) {
 	end := make(chan error, 1)
 	go func() {
 		end <- keeper.RunExclusive(ctx, "chat", nil, func(ctx context.Context) error {
@@ -41,7 +41,7 @@ func (a *alone) begin(ctx context.Context, keeper *turn.Keeper, who string) (end
 	return end
 }
 
-func (a *alone) check(want ...string) {
+func (a *exclusive) check(want ...string) {
 	a.t.Helper()
 	synctest.Wait()
 	a.mu.Lock()
@@ -76,18 +76,18 @@ func (c *cutOff) EndLease(ctx context.Context, name, owner string) error {
 	return c.Store.EndLease(ctx, name, owner)
 }
 
-// TestOneProcessIsAlone has two processes ask to do the same thing.
-func TestOneProcessIsAlone(t *testing.T) {
+// TestOneProcessRunsExclusively has two processes ask to do the same thing.
+func TestOneProcessRunsExclusively(t *testing.T) {
 	const lease = 15 * time.Second
 	keeper := func(store continuo.Store, owner string, gone func(string) bool) *turn.Keeper {
 		return turn.NewKeeper(turn.KeeperOptions{Log: continuo.NewLog(store, continuo.LogOptions{}), Owner: owner, Gone: gone, Lease: lease})
 	}
-	run := func(name string, test func(t *testing.T, a *alone, store continuo.Store)) {
+	run := func(name string, test func(t *testing.T, a *exclusive, store continuo.Store)) {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { test(t, &alone{t: t}, storetest.NewMemory()) })
+			synctest.Test(t, func(t *testing.T) { test(t, &exclusive{t: t}, storetest.NewMemory()) })
 		})
 	}
-	run("who ends gives way soon", func(t *testing.T, a *alone, store continuo.Store) {
+	run("who ends gives way soon", func(t *testing.T, a *exclusive, store continuo.Store) {
 		first, stop := context.WithCancel(t.Context())
 		ended := a.begin(first, keeper(store, "first", nil), "first")
 		a.check("first")
@@ -104,7 +104,7 @@ func TestOneProcessIsAlone(t *testing.T) {
 		stopSecond()
 		<-endedSecond
 	})
-	run("who cannot reach the store stops before another begins", func(t *testing.T, a *alone, store continuo.Store) {
+	run("who cannot reach the store stops before another begins", func(t *testing.T, a *exclusive, store continuo.Store) {
 		ctx, stop := context.WithCancel(t.Context())
 		cut := &cutOff{Store: store}
 		ended := a.begin(ctx, keeper(cut, "first", nil), "first")
@@ -120,7 +120,7 @@ func TestOneProcessIsAlone(t *testing.T) {
 		<-ended
 		<-endedSecond
 	})
-	run("a short failure changes nothing", func(t *testing.T, a *alone, store continuo.Store) {
+	run("a short failure changes nothing", func(t *testing.T, a *exclusive, store continuo.Store) {
 		ctx, stop := context.WithCancel(t.Context())
 		cut := &cutOff{Store: store}
 		ended := a.begin(ctx, keeper(cut, "first", nil), "first")
@@ -138,7 +138,7 @@ func TestOneProcessIsAlone(t *testing.T) {
 		<-ended
 		<-endedSecond
 	})
-	run("nobody waits for who is gone", func(t *testing.T, a *alone, store continuo.Store) {
+	run("the lease of a process that is gone is not waited for", func(t *testing.T, a *exclusive, store continuo.Store) {
 		ctx, stop := context.WithCancel(t.Context())
 		if _, err := store.TakeLease(ctx, "chat", "dead#1", 0); err != nil {
 			t.Fatal(err)
@@ -148,18 +148,18 @@ func TestOneProcessIsAlone(t *testing.T) {
 		stop()
 		<-ended
 	})
-	run("an end by itself is the end", func(t *testing.T, _ *alone, store continuo.Store) {
+	run("an end by itself is the end", func(t *testing.T, _ *exclusive, store continuo.Store) {
 		failure := errors.New("it failed")
-		var told []string
+		var reported []string
 		if _, err := store.TakeLease(t.Context(), "chat", "another", 0); err != nil {
 			t.Fatal(err)
 		}
-		err := keeper(store, "first", nil).RunExclusive(t.Context(), "chat", func(owner string) { told = append(told, owner) }, func(context.Context) error { return failure })
+		err := keeper(store, "first", nil).RunExclusive(t.Context(), "chat", func(owner string) { reported = append(reported, owner) }, func(context.Context) error { return failure })
 		if !errors.Is(err, failure) {
 			t.Errorf("it ended with %v", err)
 		}
-		if len(told) != 1 || told[0] != "another" {
-			t.Errorf("it was told of %v", told)
+		if len(reported) != 1 || reported[0] != "another" {
+			t.Errorf("it reported %v", reported)
 		}
 		if held, err := store.TakeLease(t.Context(), "chat", "another", 0); err != nil || held.Owner != "another" {
 			t.Errorf("the lease was not given back: %v, %v", held, err)

@@ -78,7 +78,7 @@ func load(ctx context.Context, log *continuo.Log, shown []*attached, without []c
 	for _, a := range shown {
 		at := slices.IndexFunc(without, func(m continuo.MissingPart) bool { return m.Object == a.ID })
 		if at >= 0 {
-			a.leaveOut(without[at].Problem, nil)
+			a.omit(without[at].Problem, nil)
 			continue
 		}
 		room <- struct{}{}
@@ -96,14 +96,14 @@ func (a *attached) load(ctx context.Context, log *continuo.Log) {
 	case err == nil:
 		a.part = part
 	case errors.Is(err, continuo.ErrObjectGone):
-		a.leaveOut(continuo.PartGone, err)
+		a.omit(continuo.PartGone, err)
 	default:
-		a.leaveOut(continuo.PartUnreadable, err)
+		a.omit(continuo.PartUnreadable, err)
 	}
 }
 
-// leaveOut replaces the part by a text that depends only on the entry and the problem.
-func (a *attached) leaveOut(problem continuo.PartProblem, err error) {
+// omit replaces the part by a text that depends only on the entry and the problem.
+func (a *attached) omit(problem continuo.PartProblem, err error) {
 	a.missing = &continuo.MissingPart{Seq: a.entry.Seq, Part: a.Part, Object: a.ID, Problem: problem, Err: err}
 	why := "cannot be read"
 	if problem == continuo.PartGone {

@@ -45,8 +45,8 @@ func (w *watched) ReadObject(ctx context.Context, name string, offset, length in
 	return w.ObjectStore.ReadObject(ctx, name, offset, length)
 }
 
-// aside is a log that keeps every part that is no text as an object, and inline one that keeps none.
-func aside(objects continuo.ObjectStore) *continuo.Log {
+// offloaded is a log that keeps every part that is no text as an object, and inline one that keeps none.
+func offloaded(objects continuo.ObjectStore) *continuo.Log {
 	return continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Counter: token.O200k(), MaxInlinePart: 1, Objects: objects})
 }
 
@@ -95,7 +95,7 @@ func unlimited(t *testing.T, name string) window.View {
 func compare(t *testing.T, entries []continuo.Entry) (shown int) {
 	t.Helper()
 	objects := &watched{ObjectStore: storetest.NewObjects()}
-	with, without := aside(objects), inline()
+	with, without := offloaded(objects), inline()
 	kept, whole := imported(t, with, entries), imported(t, without, entries)
 	for _, info := range readers {
 		for _, name := range []string{window.Codex, window.Continuity} {
@@ -130,22 +130,22 @@ const (
 	document = "{ \"type\": \"file\",\n \"file\": {\"filename\": \"a.pdf\", \"file_data\": \"data:application\\/pdf;base64,JVBERi0=\"}}"
 	unknown  = `{"type":"of nobody","x":1.0}`
 	thinking = `{"type":"thinking","thinking":"hm","signature":"s"}`
-	words    = `{"type":"text","text":"see"}`
+	texts    = `{"type":"text","text":"see"}`
 )
 
 func TestARequestIsTheSameWhereverItsAttachmentsAre(t *testing.T) {
 	call := continuo.Entry{
-		Role: continuo.Assistant, Content: content(t, "["+thinking+","+words+"]"), ToolCalls: []continuo.ToolCall{continuo.FunctionCall("c", "look", "{}")},
-		Vendor: map[string]json.RawMessage{"anthropic": json.RawMessage(`{"content":[` + thinking + `,` + words + `,{"type":"tool_use","id":"c","name":"look","input":{}}]}`)},
+		Role: continuo.Assistant, Content: content(t, "["+thinking+","+texts+"]"), ToolCalls: []continuo.ToolCall{continuo.FunctionCall("c", "look", "{}")},
+		Vendor: map[string]json.RawMessage{"anthropic": json.RawMessage(`{"content":[` + thinking + `,` + texts + `,{"type":"tool_use","id":"c","name":"look","input":{}}]}`)},
 	}
 	failed := continuo.Entry{
-		Role: continuo.Assistant, Content: content(t, "["+words+","+image+"]"),
+		Role: continuo.Assistant, Content: content(t, "["+texts+","+image+"]"),
 		Error: &continuo.TurnError{Code: continuo.LLMError, Reason: continuo.ReasonNetwork, Message: "broke off"},
 	}
 	entries := []continuo.Entry{
-		{Role: continuo.User, Content: content(t, "["+image+","+words+","+block+","+sound+","+document+","+unknown+"]")},
+		{Role: continuo.User, Content: content(t, "["+image+","+texts+","+block+","+sound+","+document+","+unknown+"]")},
 		call,
-		{Role: continuo.Tool, ToolCallID: "c", Content: content(t, "["+words+","+image+","+block+","+document+"]")},
+		{Role: continuo.Tool, ToolCallID: "c", Content: content(t, "["+texts+","+image+","+block+","+document+"]")},
 		failed,
 		{
 			Role: continuo.User, Content: content(t, "["+image+"]"),
@@ -192,9 +192,9 @@ func TestRecordedImagesAreSentAsTheyCame(t *testing.T) {
 // looking is a house whose log keeps images aside, after a turn about one.
 func looking(t *testing.T, answers ...[]any) (*house, *watched) {
 	h, objects := newHouse(t, answers...), &watched{ObjectStore: storetest.NewObjects()}
-	h.log = aside(objects)
+	h.log = offloaded(objects)
 	h.conversation, h.runner.Log = imported(t, h.log, nil), h.log
-	last, err := h.run(t.Context(), turn.Input{Message: content(t, "["+words+","+image+"]")})
+	last, err := h.run(t.Context(), turn.Input{Message: content(t, "["+texts+","+image+"]")})
 	if err != nil || last.Kind != turn.Finished {
 		t.Fatalf("%+v (%v)", last, err)
 	}
@@ -271,7 +271,7 @@ func TestALostAttachmentNeverBreaksAConversation(t *testing.T) {
 // TestOnlyWhatIsShownIsRead bounds the view, and looks at plans.
 func TestOnlyWhatIsShownIsRead(t *testing.T) {
 	objects := &watched{ObjectStore: storetest.NewObjects()}
-	log := aside(objects)
+	log := offloaded(objects)
 	var entries []continuo.Entry
 	for range 20 {
 		entries = append(entries, continuo.Entry{Role: continuo.User, Content: content(t, "["+image+"]")})
@@ -304,7 +304,7 @@ func TestOnlyWhatIsShownIsRead(t *testing.T) {
 func TestObjectsAreReadAFewAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		objects := &watched{ObjectStore: storetest.NewObjects()}
-		log := aside(objects)
+		log := offloaded(objects)
 		conversation := imported(t, log, []continuo.Entry{{Role: continuo.User, Content: content(t, "["+strings.Repeat(image+",", 9)+image+"]")}})
 		open := make(chan struct{})
 		objects.before = func() { <-open }
@@ -327,9 +327,9 @@ func TestObjectsAreReadAFewAtATime(t *testing.T) {
 	})
 }
 
-func TestARequestThatNobodyWaitsForIsNotBuiltWithoutItsAttachments(t *testing.T) {
+func TestACancelledRequestIsNotBuiltWithoutItsAttachments(t *testing.T) {
 	objects := &watched{ObjectStore: storetest.NewObjects()}
-	log := aside(objects)
+	log := offloaded(objects)
 	conversation := imported(t, log, []continuo.Entry{{Role: continuo.User, Content: content(t, "["+image+"]")}})
 	ctx, cancel := context.WithCancel(t.Context())
 	objects.before = cancel
@@ -339,11 +339,11 @@ func TestARequestThatNobodyWaitsForIsNotBuiltWithoutItsAttachments(t *testing.T)
 	}
 }
 
-// TestWhatAPlanDoesNotShowStaysOut attaches to messages that were cut in other ways than today's views cut.
-func TestWhatAPlanDoesNotShowStaysOut(t *testing.T) {
+// TestAPartOutsideThePlanIsNotAttached attaches to messages that were cut in other ways than today's views cut.
+func TestAPartOutsideThePlanIsNotAttached(t *testing.T) {
 	objects := &watched{ObjectStore: storetest.NewObjects()}
-	log := aside(objects)
-	conversation := imported(t, log, []continuo.Entry{{Role: continuo.User, Content: content(t, "["+image+","+words+"]")}})
+	log := offloaded(objects)
+	conversation := imported(t, log, []continuo.Entry{{Role: continuo.User, Content: content(t, "["+image+","+texts+"]")}})
 	for entry, err := range log.Read(t.Context(), conversation, continuo.Range{}) {
 		if err != nil {
 			t.Fatal(err)
@@ -351,11 +351,11 @@ func TestWhatAPlanDoesNotShowStaysOut(t *testing.T) {
 		damaged := entry
 		damaged.Attachments = []continuo.Attachment{{Part: -1}, {Part: 2}}
 		plan := &window.Plan{Messages: []window.Message{
-			{Content: content(t, "["+words+"]"), Entry: &entry},
+			{Content: content(t, "["+texts+"]"), Entry: &entry},
 			{Content: continuo.Text("see"), Entry: &entry},
 			{Content: continuo.Parts(), Entry: &entry},
 			{Content: damaged.Content, Entry: &damaged},
-			{Content: content(t, "["+image+","+words+","+words+"]"), Entry: &damaged},
+			{Content: content(t, "["+image+","+texts+","+texts+"]"), Entry: &damaged},
 			{Content: continuo.Text("a marker")},
 		}}
 		want := slices.Clone(plan.Messages)

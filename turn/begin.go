@@ -82,7 +82,7 @@ func (r *Runner) opening(ctx context.Context, turn *continuo.Turn, in Input) (*o
 	if turn.RunID == "" {
 		o.mode, o.agent = in.Mode, in.AgentID
 	}
-	if o.snapshot, err = r.Log.Snapshot(continuo.WithMemory(ctx, nil), conversation, r.entriesShown()); err != nil {
+	if o.snapshot, err = r.Log.Snapshot(continuo.WithMemory(ctx, nil), conversation, r.entriesPerRead()); err != nil {
 		return nil, err
 	}
 	// The open calls may be those of another turn, which has ended.
@@ -131,14 +131,14 @@ func (r *Runner) newest(ctx context.Context, snapshot *continuo.Snapshot) (*cont
 // The number of entries that a turn reads at its beginning: what its view can show and a few more, which the view leaves
 // out; mostEntries where the view has no limit on messages.
 const (
-	entriesLeftOut = 8
-	mostEntries    = 128
+	extraEntries = 8
+	mostEntries  = 128
 )
 
-// entriesShown bounds how many entries a request reads with one query.
-func (r *Runner) entriesShown() int {
+// entriesPerRead bounds how many entries a request reads with one query.
+func (r *Runner) entriesPerRead() int {
 	if most := r.View.MaxMessages(); most > 0 {
-		return min(most+entriesLeftOut, mostEntries)
+		return min(most+extraEntries, mostEntries)
 	}
 	return mostEntries / 2
 }
@@ -193,17 +193,17 @@ func (k *Keeper) commitBegin(ctx context.Context, turn continuo.Turn, open func(
 		return nil, err
 	}
 	var begin *continuo.TurnBegin
-	var told []Event
+	var emitted []Event
 	options := continuo.AppendOptions{Begin: func(stored []continuo.Entry) *continuo.TurnBegin {
 		begin = &continuo.TurnBegin{Turn: turn, Lease: k.options.Lease}
 		if o == nil {
 			return begin
 		}
 		begin.Mode, begin.Agent = o.mode, o.agent
-		told = o.started(stored)
-		for i := range told {
-			told[i].ID, told[i].TurnID = int64(i)+1, turn.ID
-			begin.Events = append(begin.Events, encode(&told[i]))
+		emitted = o.started(stored)
+		for i := range emitted {
+			emitted[i].ID, emitted[i].TurnID = int64(i)+1, turn.ID
+			begin.Events = append(begin.Events, encode(&emitted[i]))
 		}
 		return begin
 	}}
@@ -225,10 +225,10 @@ func (k *Keeper) commitBegin(ctx context.Context, turn continuo.Turn, open func(
 	if len(stored) > 0 {
 		j.through = stored[len(stored)-1].Seq
 	}
-	j.keeper.options.Meter.EventsFlushed(len(told))
-	for _, e := range told {
+	j.keeper.options.Meter.EventsFlushed(len(emitted))
+	for _, e := range emitted {
 		j.observe(e) // counted before readers see it
 	}
-	j.show(told...)
+	j.show(emitted...)
 	return j, nil
 }

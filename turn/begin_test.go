@@ -83,7 +83,7 @@ func TestATurnBeginsWithItsInputInOneCommit(t *testing.T) {
 }
 
 // The entry of the input is shown as the store returns it, not as it was given: a replayed request must be equal.
-func TestTheFirstRequestIsTheOneThatTheLogGives(t *testing.T) {
+func TestTheFirstRequestEqualsThatOfTheLog(t *testing.T) {
 	h := newHouse(t, says("I see."))
 	var content continuo.Content
 	if err := json.Unmarshal([]byte(`[ {"type": "text",  "text": "<look & tell>"}, {"detail" :1e2, "type":"x_note", "note":"\u00e9"} ]`), &content); err != nil {

@@ -181,16 +181,16 @@ func (c *cycle) askPerson(call continuo.ToolCall) *ran {
 	meter, begin := c.journal.keeper.options.Meter, time.Now()
 	meter.ApprovalRequested()
 	decision, decided := c.journal.decision(ctx, asked)
-	word := ApprovalDenied
+	outcome := ApprovalDenied
 	switch {
 	case c.ctx.Err() != nil:
-		word, decision = ApprovalCancelled, Decision{Reason: "the turn ended before anybody decided"}
+		outcome, decision = ApprovalCancelled, Decision{Reason: "the turn ended before anybody decided"}
 	case !decided:
-		word, decision = ApprovalExpired, Decision{Reason: fmt.Sprintf("nobody decided within %s", c.limits.Ask)}
+		outcome, decision = ApprovalExpired, Decision{Reason: fmt.Sprintf("nobody decided within %s", c.limits.Ask)}
 	case decision.Allowed:
-		word = ApprovalAllowed
+		outcome = ApprovalAllowed
 	}
-	meter.ApprovalDecided(word, time.Since(begin))
+	meter.ApprovalDecided(outcome, time.Since(begin))
 	c.journal.emit(Event{Kind: Decided, Call: c.shown(call), Decision: &decision})
 	if decision.Allowed {
 		// A stored call without a stored decision has certainly not run: recovery relies on this.
@@ -201,7 +201,7 @@ func (c *cycle) askPerson(call continuo.ToolCall) *ran {
 		return nil
 	}
 	refusal := refused(ToolDenied, "not run: it was not allowed")
-	refusal.undecided = word == ApprovalCancelled
+	refusal.undecided = outcome == ApprovalCancelled
 	if decision.Reason != "" {
 		refusal.Content += ": " + decision.Reason
 	}
@@ -211,8 +211,8 @@ func (c *cycle) askPerson(call continuo.ToolCall) *ran {
 // runAllowed runs a tool. A panic of the tool, or its failure to stop in time, becomes a failed result.
 func (c *cycle) runAllowed(found tool.Tool, call continuo.ToolCall, conversation continuo.Conversation) (done ran) {
 	select {
-	case c.places <- struct{}{}:
-		defer func() { <-c.places }()
+	case c.slots <- struct{}{}:
+		defer func() { <-c.slots }()
 	case <-c.ctx.Done():
 	}
 	if c.ctx.Err() != nil { // checked after the wait for a slot: a tool that ignores its context must not begin

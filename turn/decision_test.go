@@ -81,7 +81,7 @@ func TestALateDecisionIsNotTheNextCalls(t *testing.T) {
 			}
 		}
 		if got := h.entries()[4].Content.String(); !strings.HasPrefix(got, "error: not run") {
-			t.Errorf("the second call, on which nobody decided, gave %s", got)
+			t.Errorf("the second call, which was not decided, gave %s", got)
 		}
 	})
 }

@@ -14,8 +14,8 @@ import (
 )
 
 // refuses is an answer with a 400 in a provider's words.
-func refuses(words string) []any {
-	return []any{&model.Error{Reason: continuo.ReasonUpstream, Status: 400, Message: "127.0.0.1 answered 400 Bad Request: " + words}}
+func refuses(text string) []any {
+	return []any{&model.Error{Reason: continuo.ReasonUpstream, Status: 400, Message: "127.0.0.1 answered 400 Bad Request: " + text}}
 }
 
 // rolesOf are the roles of a request's messages.
@@ -58,9 +58,9 @@ var refusedRoles = map[string]continuo.Roles{
 }
 
 func TestARefusedSequenceOfRolesIsSentInStrictForm(t *testing.T) {
-	for words, want := range refusedRoles {
-		t.Run(words, func(t *testing.T) {
-			h := newHouse(t, refuses(words), says("Hello."), says("Again."))
+	for text, want := range refusedRoles {
+		t.Run(text, func(t *testing.T) {
+			h := newHouse(t, refuses(text), says("Hello."), says("Again."))
 			h.runner.System, h.runner.Speaker = []string{"be brief", "be kind"}, model.NewSpeaker(model.Dialect{}, model.Fixed{})
 			if last := h.say("Hi."); last.Kind != turn.Finished {
 				t.Fatalf("last event: %+v", last.Entry.Error)
@@ -83,7 +83,7 @@ func TestARefusedSequenceOfRolesIsSentInStrictForm(t *testing.T) {
 	}
 }
 
-func TestTheRefusalIsToldAndTheFormIsTriedOnce(t *testing.T) {
+func TestTheRefusalIsReportedAndTheFormIsTriedOnce(t *testing.T) {
 	h := newHouse(t, refuses("roles must alternate"), refuses("roles must alternate"), says("never"))
 	h.runner.Speaker = model.NewSpeaker(model.Dialect{}, model.Fixed{})
 	var kinds []turn.Kind
@@ -93,7 +93,7 @@ func TestTheRefusalIsToldAndTheFormIsTriedOnce(t *testing.T) {
 		}
 		kinds = append(kinds, event.Kind)
 		if event.Kind == turn.Rephrased && (event.Attempt.Round.RequestSHA256 == "" || event.Attempt.Error.ProviderStatus != 400) {
-			t.Errorf("the event tells %+v", event.Attempt)
+			t.Errorf("the event has %+v", event.Attempt)
 		}
 	}
 	want := []turn.Kind{turn.Started, turn.Planned, turn.Rephrased, turn.Planned, turn.Answered, turn.Failed}
@@ -116,11 +116,11 @@ func TestAFormThatIsSetStaysAsItIs(t *testing.T) {
 }
 
 func TestOtherRefusalsAreNoneOfRoles(t *testing.T) {
-	for _, words := range []string{"messages with role 'tool' must be a response to a preceding message with 'tool_calls'", "model not found", "Incorrect API key provided"} {
-		h := newHouse(t, refuses(words), says("never"))
+	for _, text := range []string{"messages with role 'tool' must be a response to a preceding message with 'tool_calls'", "model not found", "Incorrect API key provided"} {
+		h := newHouse(t, refuses(text), says("never"))
 		h.runner.Speaker = model.NewSpeaker(model.Dialect{}, model.Fixed{})
 		if h.say("Hi."); len(h.model.bodies) != 1 {
-			t.Errorf("%s: %d requests", words, len(h.model.bodies))
+			t.Errorf("%s: %d requests", text, len(h.model.bodies))
 		}
 	}
 }
@@ -140,7 +140,7 @@ func formats(t *testing.T, m *script) (types []string) {
 	return types
 }
 
-func TestAnAnswersSchemaIsAskedForAsTheModelTakesIt(t *testing.T) {
+func TestAnAnswersSchemaIsSentInTheModelsForm(t *testing.T) {
 	refused := refuses("'response_format.type' must be 'text'")
 	schema := &turn.AnswerSchema{Name: "a.step", Schema: json.RawMessage(`{"type":"object"}`)}
 	tools := tool.Set{echo{name: "echo"}}
@@ -175,7 +175,7 @@ func TestAnAnswersSchemaIsAskedForAsTheModelTakesIt(t *testing.T) {
 	}
 }
 
-func TestARefusalOfAFormThatWasNotSentIsTold(t *testing.T) {
+func TestARefusalOfAFormThatWasNotSentIsReported(t *testing.T) {
 	h := newHouse(t, refuses("response_format is not supported"), says("never"))
 	h.runner.Speaker = model.NewSpeaker(model.Dialect{Structured: model.StructuredSchema}, model.Fixed{})
 	if last := h.say("Go."); last.Kind != turn.Failed || len(h.model.bodies) != 1 {

@@ -82,7 +82,7 @@ func TestTheFallbackAnswersInItsOwnProtocol(t *testing.T) {
 	}
 }
 
-func TestTheFallbackIsAskedAnewInEachRound(t *testing.T) {
+func TestTheFallbackIsTriedAgainInEachRound(t *testing.T) {
 	h := newHouse(t, failing(continuo.ReasonTimeout), says("Back again."))
 	h.runner.Tools = tool.Set{echo{name: "echo"}}
 	s := withSpare(h, asks("echo {}"))
@@ -111,7 +111,7 @@ func TestWhenThereIsNoFallingBack(t *testing.T) {
 	}
 }
 
-func TestAFallbackThatFailsTellsOfBoth(t *testing.T) {
+func TestAFallbackThatFailsReportsBothErrors(t *testing.T) {
 	h := newHouse(t, failing(continuo.ReasonRateLimit))
 	withSpare(h, []any{model.Delta{Text: "Well, "}, &model.Error{Reason: continuo.ReasonNetwork, Message: "cut"}})
 	last := h.say("go")

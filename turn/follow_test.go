@@ -94,7 +94,7 @@ func read(t *testing.T, keeper *turn.Keeper, conversationID, id string, random *
 	return text.String()
 }
 
-func TestATurnWhoseEventsAreGoneIsToldFromTheLog(t *testing.T) {
+func TestATurnWhoseEventsAreGoneIsReadFromTheLog(t *testing.T) {
 	h := newHouse(t, says("the answer"))
 	h.say("go")
 	ended, err := h.log.Turns().Turns(t.Context(), continuo.TurnQuery{ConversationID: h.conversation.ID, Limit: 1})
@@ -119,7 +119,7 @@ func TestATurnWhoseEventsAreGoneIsToldFromTheLog(t *testing.T) {
 	}
 }
 
-// brittle is a store whose updates of turns fail while it is told to.
+// brittle is a store whose updates of turns fail while the test says so.
 type brittle struct {
 	continuo.Store
 	mu     sync.Mutex
@@ -191,17 +191,17 @@ func TestAStoreThatFailsForAWhileLosesNoEvent(t *testing.T) {
 // TestReadersAreNotShownWhatAStoreThatIsAwayDoesNotHave counts what a model has said when the store is first
 // written to: with no patience for a store that is behind, next to nothing.
 func TestReadersAreNotShownWhatAStoreThatIsAwayDoesNotHave(t *testing.T) {
-	const words = 1000
+	const texts = 1000
 	var said, unkept atomic.Int64
 	store := &brittle{Store: storetest.NewMemory()}
 	steps := []any{func(context.Context) { store.notice(func() { unkept.CompareAndSwap(0, said.Load()) }) }}
-	for range words {
+	for range texts {
 		steps = append(steps, model.Delta{Text: "word "}, func(context.Context) { said.Add(1) })
 	}
 	h := newHouse(t, append(steps, model.Delta{Finish: "stop"}))
 	h.over(store)
 	h.keeper = turn.NewKeeper(turn.KeeperOptions{Log: h.log, Show: turn.ShowImmediate, MaxBehind: time.Nanosecond})
-	if last := h.say("go"); last.Kind != turn.Finished || strings.Count(last.Entry.Content.String(), "word") != words {
+	if last := h.say("go"); last.Kind != turn.Finished || strings.Count(last.Entry.Content.String(), "word") != texts {
 		t.Errorf("last event: %+v", last)
 	}
 	if unkept.Load() > 10 {
@@ -330,8 +330,8 @@ func TestWaitingForAPersonIsNotTheTurnsTime(t *testing.T) {
 	})
 }
 
-// TestAfterAQuestionTheTurnsTimeGoesOn has the model take longer than is left of the turn's time behind a question.
-func TestAfterAQuestionTheTurnsTimeGoesOn(t *testing.T) {
+// TestAfterAQuestionTheTurnsTimeLimitContinues has the model take longer than is left of the turn's time behind a question.
+func TestAfterAQuestionTheTurnsTimeLimitContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, asks("slow {}"), says("fine"))
 		h.runner.Tools, h.runner.Policy = tool.Set{echo{name: "slow", begin: func() { time.Sleep(12 * time.Minute) }}}, tool.Policy{}
@@ -398,12 +398,12 @@ func TestAReaderFarBehindATurnThatWasLostComesToAnEnd(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		var told error
+		var received error
 		for _, err := range journal.Follow(ctx, 0) {
-			told = err
+			received = err
 		}
-		if !errors.Is(told, continuo.ErrNotFound) {
-			t.Errorf("the reader was told %v", told)
+		if !errors.Is(received, continuo.ErrNotFound) {
+			t.Errorf("the reader received %v", received)
 		}
 		if err := <-ran; !errors.Is(err, continuo.ErrLeaseLost) {
 			t.Errorf("the turn ended with %v", err)

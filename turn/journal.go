@@ -206,24 +206,24 @@ func (j *Journal) wake() {
 	j.changed = make(chan struct{})
 }
 
-// append adds entries to the log in one commit with all pending events and the events returned by tell, and returns the
+// append adds entries to the log in one commit with all pending events and the events returned by eventsOf, and returns the
 // entries as stored. More adds to the turn's update in that commit, such as the turn's end; it may be nil. At is the
 // seq that the first entry must get, 0 for any. Append also works after the turn was cancelled, unless the lease is
 // lost.
-func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.Entry) []Event, more func(*continuo.TurnUpdate), at int64) ([]continuo.Entry, error) {
+func (j *Journal) append(entries []continuo.Entry, eventsOf func(stored []continuo.Entry) []Event, more func(*continuo.TurnUpdate), at int64) ([]continuo.Entry, error) {
 	j.order.Lock()
 	defer j.order.Unlock()
 	j.flushing.Lock()
 	defer j.flushing.Unlock()
 	pending := j.take()
-	var told []Event
+	var emitted []Event
 	var last continuo.TurnUpdate
 	update := func(stored []continuo.Entry) continuo.TurnUpdate {
-		told = tell(stored)
+		emitted = eventsOf(stored)
 		events := storedOf(pending)
-		for i := range told {
-			told[i].ID, told[i].TurnID = j.lastID()+1+int64(i), j.turn.ID
-			events = append(events, encode(&told[i]))
+		for i := range emitted {
+			emitted[i].ID, emitted[i].TurnID = j.lastID()+1+int64(i), j.turn.ID
+			events = append(events, encode(&emitted[i]))
 		}
 		last = continuo.TurnUpdate{ConversationID: j.turn.ConversationID, TurnID: j.turn.ID, Fence: j.turn.Fence, Events: events, Lease: j.keeper.options.Lease}
 		if more != nil {
@@ -243,13 +243,13 @@ func (j *Journal) append(entries []continuo.Entry, tell func(stored []continuo.E
 		j.through = stored[len(stored)-1].Seq
 	}
 	j.committed(pending)
-	j.keeper.options.Meter.EventsFlushed(len(pending) + len(told))
-	for _, e := range told {
+	j.keeper.options.Meter.EventsFlushed(len(pending) + len(emitted))
+	for _, e := range emitted {
 		j.observe(e) // counted before readers see it
 	}
 	j.mu.Lock()
-	j.last += int64(len(told))
-	j.publish(told...)
+	j.last += int64(len(emitted))
+	j.publish(emitted...)
 	j.mu.Unlock()
 	return stored, nil
 }

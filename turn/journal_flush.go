@@ -121,15 +121,15 @@ func (j *Journal) flushAsNeeded() {
 	defer heartbeat.Stop()
 	listener := j.keeper.options.Log.Listen(j.turn.ConversationID)
 	defer listener.Close()
-	told := listener.ChangedElsewhere()
+	changed := listener.ChangedElsewhere()
 	for {
 		select {
 		case <-j.quit:
 			return
 		case <-heartbeat.C:
 			_ = j.flush() // retried at the next heartbeat
-		case <-told: // perhaps a signal
-			told = listener.ChangedElsewhere()
+		case <-changed: // perhaps a signal
+			changed = listener.ChangedElsewhere()
 			_ = j.flush()
 		case <-j.flushNow:
 			if wait := j.untilDue(); wait > 0 && !j.sleep(wait) {

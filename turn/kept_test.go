@@ -83,8 +83,8 @@ func TestAnAnswerThatCannotBeKeptAtOnceIsNotLost(t *testing.T) {
 	}
 }
 
-// TestATurnThatCannotBeClosedWholeIsClosedAllTheSame: otherwise its conversation would be busy for ever.
-func TestATurnThatCannotBeClosedWholeIsClosedAllTheSame(t *testing.T) {
+// TestATurnThatCannotBeClosedCompletelyIsClosedAnyway: otherwise its conversation would be busy for ever.
+func TestATurnThatCannotBeClosedCompletelyIsClosedAnyway(t *testing.T) {
 	deep := json.RawMessage(`{"x":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}`)
 	var tooMany []any
 	for i := range 4099 {

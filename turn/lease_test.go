@@ -17,7 +17,7 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// outage is a store that one process can lose: calls fail, and so does what tells of changes.
+// outage is a store that one process can lose: calls fail, and so do the reports of changes.
 type outage struct {
 	*brittle
 	down, up chan struct{}
@@ -44,7 +44,7 @@ func (o *outage) RunningTurns(ctx context.Context, limit int) ([]continuo.Turn, 
 }
 
 // TestAnOutageLongerThanTheLease: two processes lose their store for longer than a lease, and the one that has no turn
-// comes back first: it leaves the other's turn alone, which goes on to its end; but one that stays away is closed.
+// comes back first: it leaves the other's turn alone, which continues to its end; but one that stays away is closed.
 func TestAnOutageLongerThanTheLease(t *testing.T) {
 	for name, test := range map[string]struct {
 		inCall bool          // while a tool runs; else while the model speaks

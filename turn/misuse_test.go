@@ -43,7 +43,7 @@ func TestATurnGetsAnID(t *testing.T) {
 }
 
 // A turn that cannot run leaves nothing in the log and nothing in its way.
-func TestARunnerThatCannotRunBeginsNothing(t *testing.T) {
+func TestAnInvalidRunnerStartsNoTurn(t *testing.T) {
 	for name, spoil := range map[string]func(*turn.Runner){
 		"without a model":              func(r *turn.Runner) { r.Model = nil },
 		"without a view":               func(r *turn.Runner) { r.View = nil },
@@ -184,7 +184,7 @@ func TestASourceShowsAllThatThereIs(t *testing.T) {
 	}
 }
 
-func TestARoundThatSaysNoSeqIsNotReplayed(t *testing.T) {
+func TestARoundWithoutASeqIsNotReplayed(t *testing.T) {
 	h := newHouse(t, says("hello"))
 	h.say("hi")
 	round := *h.entries()[1].Round

@@ -16,20 +16,20 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// gives is a tool with an output of its own.
-type gives struct {
+// outputTool is a tool with an output of its own.
+type outputTool struct {
 	echo
 	text string
 }
 
-func (g gives) Run(context.Context, tool.Call) tool.Result { return tool.Result{Content: g.text} }
+func (g outputTool) Run(context.Context, tool.Call) tool.Result { return tool.Result{Content: g.text} }
 
 // TestAnOutputAboveTheLimitFailsItsCall tries outputs at the limit, above it, and above what an entry holds.
 func TestAnOutputAboveTheLimitFailsItsCall(t *testing.T) {
 	const limit = 300_000
 	for size, kept := range map[int]bool{1000: true, limit: true, limit + 1: false} {
 		h := newHouse(t, asks(`large {}`), says("Done."))
-		h.runner.Tools = tool.Set{gives{echo{name: "large"}, strings.Repeat("x", size)}}
+		h.runner.Tools = tool.Set{outputTool{echo{name: "large"}, strings.Repeat("x", size)}}
 		h.runner.Limits.OutputBytes = limit
 		if last := h.say("go"); last.Kind != turn.Finished {
 			t.Fatalf("%d bytes: %+v", size, last)

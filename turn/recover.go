@@ -21,7 +21,7 @@ const idLeap = 1 << 20
 // commit, so Recover itself may be killed. It reports false when another process closed the turn first. A turn that
 // KeeperOptions.TakeUp takes continues in this process instead; one that it leaves stays unchanged.
 func (k *Keeper) Recover(ctx context.Context, seen continuo.Turn) (bool, error) {
-	done, err := k.alone(ctx, seen.ID)
+	done, err := k.lockRecovery(ctx, seen.ID)
 	if done == nil {
 		return false, err
 	}
@@ -34,7 +34,7 @@ func (k *Keeper) Recover(ctx context.Context, seen continuo.Turn) (bool, error) 
 
 // Close closes a running turn whose process is gone, without asking KeeperOptions.TakeUp; see [Keeper.Recover].
 func (k *Keeper) Close(ctx context.Context, seen continuo.Turn) (bool, error) {
-	done, err := k.alone(ctx, seen.ID)
+	done, err := k.lockRecovery(ctx, seen.ID)
 	if done == nil {
 		return false, err
 	}
@@ -60,9 +60,9 @@ func (k *Keeper) closeSeen(ctx context.Context, seen continuo.Turn) (bool, error
 	return true, nil
 }
 
-// alone ensures that one goroutine of this process at a time closes a turn: several would take the lease from each
+// lockRecovery ensures that one goroutine of this process at a time closes a turn: several would take the lease from each
 // other and none would finish. While another goroutine closes the turn, alone waits for it and returns nil.
-func (k *Keeper) alone(ctx context.Context, turnID string) (done func(), err error) {
+func (k *Keeper) lockRecovery(ctx context.Context, turnID string) (done func(), err error) {
 	k.mu.Lock()
 	other, busy := k.recovering[turnID]
 	if !busy {
@@ -87,54 +87,54 @@ func (k *Keeper) alone(ctx context.Context, turnID string) (done func(), err err
 
 // close writes the end of a turn that this process took over.
 func (k *Keeper) close(ctx context.Context, turn continuo.Turn) error {
-	left, err := k.remains(ctx, turn)
+	partial, err := k.readPartialTurn(ctx, turn)
 	if err != nil {
 		return err
 	}
-	if !left.started {
+	if !partial.started {
 		update := continuo.TurnUpdate{ConversationID: turn.ConversationID, TurnID: turn.ID, Fence: turn.Fence, State: continuo.TurnVoid}
 		_, err := k.store.UpdateTurn(ctx, update)
 		return err
 	}
-	err = k.write(ctx, turn, left, left.entries(turn))
+	err = k.write(ctx, turn, partial, partial.entries(turn))
 	var rule *continuo.RuleError
 	if errors.As(err, &rule) { // a turn that cannot be closed would block its conversation permanently
-		err = k.write(ctx, turn, left, left.atLeast(turn))
+		err = k.write(ctx, turn, partial, partial.atLeast(turn))
 	}
 	return err
 }
 
 // write closes a turn with entries.
-func (k *Keeper) write(ctx context.Context, turn continuo.Turn, left *partialTurn, entries []continuo.Entry) error {
+func (k *Keeper) write(ctx context.Context, turn continuo.Turn, partial *partialTurn, entries []continuo.Entry) error {
 	update := continuo.TurnUpdate{ConversationID: turn.ConversationID, TurnID: turn.ID, Fence: turn.Fence}
 	id := turn.LastEvent + idLeap
-	tell := func(stored []continuo.Entry) continuo.TurnUpdate {
+	updateWith := func(stored []continuo.Entry) continuo.TurnUpdate {
 		done := update
-		var told []Event
+		var emitted []Event
 		for i := range stored {
 			kind := Answered
 			if stored[i].Role == continuo.Tool {
 				kind = ToolDone
 			}
-			told = append(told, Event{Kind: kind, Entry: &stored[i]})
+			emitted = append(emitted, Event{Kind: kind, Entry: &stored[i]})
 		}
-		last := left.lastFailure
+		last := partial.lastFailure
 		if last == nil {
 			last = newestAssistant(stored)
 		}
-		done.State, done.End = continuo.TurnFailed, continuo.TurnEnd{Reason: last.Error.Reason, Usage: left.usage}
-		told = append(told, Event{Kind: Failed, Entry: last, Plan: left.plan, Usage: left.usage})
-		for i := range told {
-			told[i].ID, told[i].TurnID = id+int64(i), turn.ID
-			done.Events = append(done.Events, encode(&told[i]))
+		done.State, done.End = continuo.TurnFailed, continuo.TurnEnd{Reason: last.Error.Reason, Usage: partial.usage}
+		emitted = append(emitted, Event{Kind: Failed, Entry: last, Plan: partial.plan, Usage: partial.usage})
+		for i := range emitted {
+			emitted[i].ID, emitted[i].TurnID = id+int64(i), turn.ID
+			done.Events = append(done.Events, encode(&emitted[i]))
 		}
 		return done
 	}
 	if len(entries) == 0 {
-		_, err := k.store.UpdateTurn(ctx, tell(nil))
+		_, err := k.store.UpdateTurn(ctx, updateWith(nil))
 		return err
 	}
-	_, err := k.options.Log.Append(ctx, turn.ConversationID, entries, continuo.AppendOptions{Turn: tell})
+	_, err := k.options.Log.Append(ctx, turn.ConversationID, entries, continuo.AppendOptions{Turn: updateWith})
 	return err
 }
 
@@ -162,9 +162,9 @@ type partialTurn struct {
 	usage       continuo.Usage
 }
 
-// remains reads a turn's events and its entries in the log.
-func (k *Keeper) remains(ctx context.Context, turn continuo.Turn) (*partialTurn, error) {
-	left := &partialTurn{}
+// readPartialTurn reads a turn's events and its entries in the log.
+func (k *Keeper) readPartialTurn(ctx context.Context, turn continuo.Turn) (*partialTurn, error) {
+	partial := &partialTurn{}
 	var first int64
 	for after := int64(0); ; {
 		page, err := k.store.TurnEvents(ctx, turn.ConversationID, turn.ID, after, eventPage)
@@ -176,7 +176,7 @@ func (k *Keeper) remains(ctx context.Context, turn continuo.Turn) (*partialTurn,
 			if err != nil {
 				return nil, err
 			}
-			left.take(&event)
+			partial.take(&event)
 			if event.Kind == Started && event.Entry != nil {
 				first = event.Entry.Seq
 			}
@@ -190,10 +190,10 @@ func (k *Keeper) remains(ctx context.Context, turn continuo.Turn) (*partialTurn,
 	if err != nil {
 		return nil, err
 	}
-	if left.open, err = k.options.Log.OpenGroup(ctx, conversation); err != nil {
+	if partial.open, err = k.options.Log.OpenGroup(ctx, conversation); err != nil {
 		return nil, err
 	}
-	return left, left.readLog(ctx, k.options.Log, conversation, turn.ID, first)
+	return partial, partial.readLog(ctx, k.options.Log, conversation, turn.ID, first)
 }
 
 // partial returns the text of the unfinished answer.

@@ -58,7 +58,7 @@ func TestAKilledTurnIsClosedWithAllThatHadCome(t *testing.T) {
 	for name, c := range map[string]struct {
 		answers [][]any
 		tools   tool.Set
-		// want lists what stands behind the user's entry: role, text and partial calls.
+		// want lists what follows the user's entry: role, text and partial calls.
 		want []string
 	}{
 		"before anything came": {
@@ -94,7 +94,7 @@ func TestAKilledTurnIsClosedWithAllThatHadCome(t *testing.T) {
 					t.Errorf("log\n%q\nwant\n%q", got, c.want)
 				}
 				if entries := h.entries(); last.Entry.Seq != lastAnswer(entries).Seq || c.tools == nil && lastAnswer(entries).Round == nil && name != "before anything came" {
-					t.Errorf("the last event tells of entry %d; the answer's round is %v", last.Entry.Seq, lastAnswer(entries).Round)
+					t.Errorf("the last event is of entry %d; the answer's round is %v", last.Entry.Seq, lastAnswer(entries).Round)
 				}
 			})
 		})
@@ -163,7 +163,7 @@ func TestACallThatWasRunningIsAnswered(t *testing.T) {
 		if _, err := other.RecoverAll(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		close(release) // the paused process wakes up and goes on
+		close(release) // the paused process wakes up and continues
 		if err := <-ran; !errors.Is(err, continuo.ErrLeaseLost) {
 			t.Errorf("the process that lost its lease ended with %v", err)
 		}
@@ -196,7 +196,7 @@ func TestResultsAreKeptAsTheyCome(t *testing.T) {
 	})
 }
 
-func TestACallThatNobodyDecidedOnHasNotRun(t *testing.T) {
+func TestAnUndecidedCallHasNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, asks("asked {}", "asked {}"))
 		h.runner.Tools, h.runner.Policy = tool.Set{echo{name: "asked"}}, tool.Policy{}
@@ -212,7 +212,7 @@ func TestACallThatNobodyDecidedOnHasNotRun(t *testing.T) {
 	})
 }
 
-// lostAfterSignal is a store that cannot be reached from when it has told of a signal.
+// lostAfterSignal is a store that cannot be reached once it has reported a signal.
 type lostAfterSignal struct{ *brittle }
 
 func (s *lostAfterSignal) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) ([]continuo.TurnSignal, error) {
@@ -288,7 +288,7 @@ func TestCallsThatWaitForAPersonHoldUpNoOthers(t *testing.T) {
 		go func() {
 			<-ran
 			if waited := time.Since(begin); waited > time.Second {
-				t.Errorf("the call that nobody has to be asked about waited %s", waited)
+				t.Errorf("the call that needs no approval waited %s", waited)
 			}
 		}()
 		if last := h.say("go"); last.Kind != turn.Finished {
@@ -313,7 +313,7 @@ func TestATurnThatNeverBeganIsVoid(t *testing.T) {
 	}
 }
 
-func TestALeaseThatNobodyRenewsRunsOut(t *testing.T) {
+func TestALeaseThatIsNotRenewedExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, []any{model.Delta{Text: "Ha"}, hang})
 		h.keeper = turn.NewKeeper(turn.KeeperOptions{Log: h.log})
@@ -347,7 +347,7 @@ func TestALeaseThatNobodyRenewsRunsOut(t *testing.T) {
 	})
 }
 
-func TestAResumedTurnGoesOn(t *testing.T) {
+func TestAResumedTurnContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t, []any{model.Delta{Text: "Half of"}, hang}, says(" the rest"))
 		h.killed(turn.Input{Message: continuo.Text("tell me all")})
@@ -367,7 +367,7 @@ func TestAResumedTurnGoesOn(t *testing.T) {
 }
 
 // The model had said nothing, so there is nothing to go on from: it is asked again what it was asked.
-func TestAResumedTurnAsksAgainWhereNothingWasSaid(t *testing.T) {
+func TestAResumedTurnRepeatsARequestWithoutAnAnswer(t *testing.T) {
 	down := []any{&model.Error{Reason: continuo.ReasonUpstream, Message: "down", Retryable: true}}
 	for name, c := range map[string]struct {
 		answers [][]any

@@ -37,28 +37,28 @@ func (k *Keeper) TakeUp(ctx context.Context, seen continuo.Turn, starts int) (*T
 	if err != nil {
 		return nil, fmt.Errorf("take up turn %s: %w", seen.ID, err)
 	}
-	left, err := k.remains(ctx, turn)
-	if err == nil && left.starts >= starts {
+	partial, err := k.readPartialTurn(ctx, turn)
+	if err == nil && partial.starts >= starts {
 		return nil, k.close(ctx, turn)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("take up turn %s: %w", seen.ID, err)
 	}
-	j := k.goOn(ctx, turn)
-	if left.started {
-		j.used = left.usage
-		err = j.interrupted(left)
+	j := k.resumeJournal(ctx, turn)
+	if partial.started {
+		j.used = partial.usage
+		err = j.interrupted(partial)
 	}
 	if err != nil {
 		k.end(j, err)
 		return nil, fmt.Errorf("take up turn %s: %w", seen.ID, err)
 	}
 	k.options.Meter.TurnRecovered()
-	return &TakenUp{Journal: j, Started: left.started}, nil
+	return &TakenUp{Journal: j, Started: partial.started}, nil
 }
 
-// goOn creates the journal of a turn that this process took over.
-func (k *Keeper) goOn(ctx context.Context, turn continuo.Turn) *Journal {
+// resumeJournal creates the journal of a turn that this process took over.
+func (k *Keeper) resumeJournal(ctx context.Context, turn continuo.Turn) *Journal {
 	turn.LastEvent += idLeap
 	j := newJournal(ctx, k, turn)
 	k.mu.Lock()
@@ -68,36 +68,36 @@ func (k *Keeper) goOn(ctx context.Context, turn continuo.Turn) *Journal {
 }
 
 // interrupted appends the unfinished answer that a turn's process left behind, and results of its open calls.
-func (j *Journal) interrupted(left *partialTurn) error {
-	entries := left.behindOpen(j.turn, nil)
-	if left.round != nil {
-		entries = left.entries(j.turn)
+func (j *Journal) interrupted(partial *partialTurn) error {
+	entries := partial.behindOpen(j.turn, nil)
+	if partial.round != nil {
+		entries = partial.entries(j.turn)
 	}
 	if len(entries) == 0 {
 		return nil
 	}
-	tell := func(stored []continuo.Entry) (told []Event) {
+	eventsOf := func(stored []continuo.Entry) (emitted []Event) {
 		for i := range stored {
 			kind := Answered
 			if stored[i].Role == continuo.Tool {
 				kind = ToolDone
 			}
-			told = append(told, Event{Kind: kind, Entry: &stored[i]})
+			emitted = append(emitted, Event{Kind: kind, Entry: &stored[i]})
 		}
-		return told
+		return emitted
 	}
-	_, err := j.append(entries, tell, nil, 0)
+	_, err := j.append(entries, eventsOf, nil, 0)
 	var rule *continuo.RuleError
 	if errors.As(err, &rule) {
-		_, err = j.append(left.atLeast(j.turn), tell, nil, 0)
+		_, err = j.append(partial.atLeast(j.turn), eventsOf, nil, 0)
 	}
 	return err
 }
 
-// leaves makes an update release the lease and leave the turn running, for another process to take over.
-func leaves(update *continuo.TurnUpdate) { update.Lease = -1 }
+// keepRunning makes an update release the lease and leave the turn running, for another process to take over.
+func keepRunning(update *continuo.TurnUpdate) { update.Lease = -1 }
 
-// isLeft reports whether the turn is left to another process because this one ends.
-func (c *cycle) isLeft(answer *continuo.Entry) bool {
+// isLeftToAnother reports whether the turn is left to another process because this one ends.
+func (c *cycle) isLeftToAnother(answer *continuo.Entry) bool {
 	return c.in.Leave && answer.Error != nil && answer.Error.Reason == continuo.ReasonInterrupted && errors.Is(context.Cause(c.ctx), ErrInterrupted)
 }

@@ -123,7 +123,7 @@ func TestAModelWithoutToolCallsUsesTools(t *testing.T) {
 }
 
 // A turn that broke off in the middle of a call is gone on with from the current cycle of the transcript.
-func TestABrokenTranscriptAnswerIsGoneOnWith(t *testing.T) {
+func TestABrokenTranscriptAnswerIsContinued(t *testing.T) {
 	cut := []any{model.Delta{Text: "§respond: I will look.\n\n§call: {\"name\": \"fs_list\", \"args\": {\"pa"}, &model.Error{Reason: continuo.ReasonNetwork, Retryable: true, Message: "cut"}}
 	h := newTranscriptHouse(t, cut, writes("§respond: Done."))
 	if last := h.say("What is there?"); last.Kind != turn.Failed || last.Entry.Content.String() != "I will look." || len(last.Entry.Error.PartialToolCalls) != 1 || last.Entry.Error.PartialToolCalls[0].Name != "fs_list" {
@@ -138,7 +138,7 @@ func TestABrokenTranscriptAnswerIsGoneOnWith(t *testing.T) {
 	h.replays()
 }
 
-// A call that cannot be read gets a result that says what is wrong, and the turn goes on.
+// A call that cannot be read gets a result that says what is wrong, and the turn continues.
 func TestAMalformedCallIsExplained(t *testing.T) {
 	h := newTranscriptHouse(t,
 		writes("§call: {\"name\": \"fs_list\", \"args\": \"@project\"}"),
@@ -161,7 +161,7 @@ func TestAMalformedCallIsExplained(t *testing.T) {
 	h.replays()
 }
 
-// A conversation goes on with a model that has tool calls, and back.
+// A conversation continues with a model that has tool calls, and back.
 func TestModelsCanBeSwitched(t *testing.T) {
 	list := `{"path":"@project"}`
 	h := newTranscriptHouse(t,
@@ -189,7 +189,7 @@ func TestModelsCanBeSwitched(t *testing.T) {
 }
 
 // Every view and both wire formats can be used, windows move, and every request can be made again.
-func TestTranscriptRequestsCanBeShownAgain(t *testing.T) {
+func TestTranscriptRequestsAreReproducible(t *testing.T) {
 	for _, name := range []string{window.Continuity, window.Codex, window.Replay} {
 		for _, wire := range []string{model.ProtocolOpenAIChat, model.ProtocolAnthropic} {
 			var answers [][]any

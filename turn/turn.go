@@ -167,7 +167,7 @@ func (r *Runner) Run(j *Journal, in Input) (err error) {
 	ctx, clock, cancel := withClock(j.Context(), limits.Turn, &timeoutError{limits.OverTime})
 	defer cancel()
 	defer func() { j.keeper.end(j, err) }()
-	c := &cycle{Runner: r, journal: j, limits: limits, in: in, conversationID: j.turn.ConversationID, ctx: ctx, clock: clock, usage: j.used, tools: r.offered(ctx), places: make(chan struct{}, maxSideBySide)}
+	c := &cycle{Runner: r, journal: j, limits: limits, in: in, conversationID: j.turn.ConversationID, ctx: ctx, clock: clock, usage: j.used, tools: r.offered(ctx), slots: make(chan struct{}, maxSideBySide)}
 	return c.run()
 }
 
@@ -188,9 +188,9 @@ func (r *Runner) offered(ctx context.Context) tool.Set {
 }
 
 // timeoutError ends a turn that exceeds its time limit.
-type timeoutError struct{ words string }
+type timeoutError struct{ text string }
 
-func (e *timeoutError) Error() string { return e.words }
+func (e *timeoutError) Error() string { return e.text }
 
 // OverTime returns the message that something took longer than a limit, with the setting to raise.
 func OverTime(what string, limit time.Duration, setting string) string {
@@ -209,7 +209,7 @@ type cycle struct {
 	tools          tool.Set              // of this turn
 	usage          continuo.Usage
 	newestPlan     *window.Plan  // of the newest round
-	places         chan struct{} // slots of concurrent calls
+	slots          chan struct{} // slots of concurrent calls
 	ctx            context.Context
 	clock          *clock // ends ctx
 }
@@ -281,8 +281,8 @@ func (c *cycle) fail(answer *continuo.Entry) error {
 	for _, call := range answer.ToolCalls {
 		results = append(results, c.resultOf(call, notRun()))
 	}
-	if c.isLeft(answer) {
-		_, err := c.append(results, toolEvents, leaves)
+	if c.isLeftToAnother(answer) {
+		_, err := c.append(results, toolEvents, keepRunning)
 		return err
 	}
 	_, err := c.append(results, func(stored []continuo.Entry) []Event {
@@ -355,16 +355,16 @@ func (c *cycle) now() continuo.Conversation {
 	return conversation
 }
 
-// append adds entries of the turn to the log together with the events returned by tell. It also works after the turn
+// append adds entries of the turn to the log together with the events returned by eventsOf. It also works after the turn
 // was cancelled.
-func (c *cycle) append(entries []continuo.Entry, tell func([]continuo.Entry) []Event, more func(*continuo.TurnUpdate)) ([]continuo.Entry, error) {
-	return c.appendAt(entries, tell, more, 0)
+func (c *cycle) append(entries []continuo.Entry, eventsOf func([]continuo.Entry) []Event, more func(*continuo.TurnUpdate)) ([]continuo.Entry, error) {
+	return c.appendAt(entries, eventsOf, more, 0)
 }
 
 // appendAt is append at a seq, 0 for any.
-func (c *cycle) appendAt(entries []continuo.Entry, tell func([]continuo.Entry) []Event, more func(*continuo.TurnUpdate), at int64) ([]continuo.Entry, error) {
+func (c *cycle) appendAt(entries []continuo.Entry, eventsOf func([]continuo.Entry) []Event, more func(*continuo.TurnUpdate), at int64) ([]continuo.Entry, error) {
 	c.snapshot = nil // it lacks the new entries
-	return c.journal.append(tagged(entries, &c.journal.turn, c.in), tell, more, at)
+	return c.journal.append(tagged(entries, &c.journal.turn, c.in), eventsOf, more, at)
 }
 
 // tag sets an entry's turn, the run's step, and the author of an answer. An entry with a RunEvent has its own run
@@ -386,15 +386,15 @@ func (c *cycle) answered(answer continuo.Entry) (*continuo.Entry, error) {
 	if answer.Error != nil {
 		kind, state, reason = Failed, continuo.TurnFailed, answer.Error.Reason
 	}
-	left := c.isLeft(&answer)
+	left := c.isLeftToAnother(&answer)
 	switch {
 	case len(answer.ToolCalls) > 0:
 	case left:
-		last = leaves
+		last = keepRunning
 	default:
 		last = ends(state, continuo.TurnEnd{Reason: reason, Usage: c.usage})
 	}
-	tell := func(stored []continuo.Entry) []Event {
+	eventsOf := func(stored []continuo.Entry) []Event {
 		events := []Event{{Kind: Answered, Entry: &stored[0]}}
 		if last != nil && !left {
 			events = append(events, Event{Kind: kind, Entry: &stored[0], Plan: c.newestPlan, Usage: c.usage})
@@ -404,9 +404,9 @@ func (c *cycle) answered(answer continuo.Entry) (*continuo.Entry, error) {
 	var stored []continuo.Entry
 	var err error
 	if last != nil && answer.Error == nil && c.in.Conclude != nil {
-		stored, err = c.concluded(answer, tell, last)
+		stored, err = c.concluded(answer, eventsOf, last)
 	} else {
-		stored, err = c.append([]continuo.Entry{answer}, tell, last)
+		stored, err = c.append([]continuo.Entry{answer}, eventsOf, last)
 	}
 	if err != nil {
 		return nil, err
@@ -418,10 +418,10 @@ func (c *cycle) answered(answer continuo.Entry) (*continuo.Entry, error) {
 const concludeTries = 64
 
 // concluded appends a turn's final answer with the entries of Conclude.
-func (c *cycle) concluded(answer continuo.Entry, tell func([]continuo.Entry) []Event, last func(*continuo.TurnUpdate)) (stored []continuo.Entry, err error) {
+func (c *cycle) concluded(answer continuo.Entry, eventsOf func([]continuo.Entry) []Event, last func(*continuo.TurnUpdate)) (stored []continuo.Entry, err error) {
 	for range concludeTries {
 		behind, at := c.in.Conclude(&answer)
-		stored, err = c.appendAt(append([]continuo.Entry{answer}, behind...), tell, last, at)
+		stored, err = c.appendAt(append([]continuo.Entry{answer}, behind...), eventsOf, last, at)
 		if moved := new(continuo.ConflictError); !errors.As(err, &moved) {
 			return stored, err
 		}

@@ -152,14 +152,14 @@ func (h *house) follow(ctx context.Context, in turn.Input) iter.Seq2[turn.Event,
 		journal := h.begin(ctx)
 		ran := make(chan error, 1)
 		go func() { ran <- h.runner.Run(journal, in) }()
-		var told error
+		var received error
 		defer func() {
-			if err := <-ran; err != nil && told == nil {
-				h.t.Errorf("the turn ended with an error that its readers were not told: %v", err)
+			if err := <-ran; err != nil && received == nil {
+				h.t.Errorf("the turn ended with an error that its readers did not receive: %v", err)
 			}
 		}()
 		for event, err := range journal.Follow(context.Background(), 0) {
-			told = err
+			received = err
 			if !yield(event, err) {
 				journal.Stop(nil)
 				return
@@ -215,7 +215,7 @@ func (h *house) entries() []continuo.Entry {
 	return all
 }
 
-func TestTheSecondTurnKnowsTheFirst(t *testing.T) {
+func TestTheSecondTurnSeesTheFirst(t *testing.T) {
 	h := newHouse(t, says("Hello Ada."), says("Your name is Ada."))
 	h.say("I am Ada.")
 	last := h.say("What is my name?")
@@ -225,7 +225,7 @@ func TestTheSecondTurnKnowsTheFirst(t *testing.T) {
 	second := h.model.bodies[1]
 	for _, text := range []string{"be brief", "I am Ada.", "Hello Ada.", "What is my name?"} {
 		if strings.Count(second, text) != 1 {
-			t.Errorf("%q stands %d times in the second request: %s", text, strings.Count(second, text), second)
+			t.Errorf("%q is %d times in the second request: %s", text, strings.Count(second, text), second)
 		}
 	}
 	entry := h.entries()[3]
@@ -275,7 +275,7 @@ func TestABrokenAnswerIsKeptAndContinued(t *testing.T) {
 	}
 }
 
-func TestACutCallIsKeptAsPartialAndWholeOnesAreAnswered(t *testing.T) {
+func TestATruncatedCallIsKeptAsPartialAndCompleteOnesAreAnswered(t *testing.T) {
 	h := newHouse(t, []any{
 		model.Delta{ToolCall: &model.ToolCallDelta{Index: 0, ID: "a", Type: "function", Name: "echo", Arguments: `{"x":1}`, Done: true}},
 		model.Delta{ToolCall: &model.ToolCallDelta{Index: 1, ID: "b", Type: "function", Name: "echo", Arguments: `{"y":`}},
@@ -325,7 +325,7 @@ func TestAMessageThatCannotFitIsRefusedBeforeItIsKept(t *testing.T) {
 	}
 }
 
-// Where nobody knows how large the window is, the provider decides, and its refusal names the setting.
+// When the size of the window is unknown, the provider decides, and its refusal names the setting.
 func TestAProvidersRefusalOfTheSizeNamesTheSetting(t *testing.T) {
 	h := newHouse(t, []any{&model.Error{Reason: continuo.ReasonContextOverflow, Status: 400, Message: "the upstream answered 400"}})
 	last := h.say(strings.Repeat("word ", 20_000))
@@ -339,7 +339,7 @@ func TestAProvidersRefusalOfTheSizeNamesTheSetting(t *testing.T) {
 	}
 }
 
-// What grows over the model's window within a turn is told as such, not as a failure of the provider.
+// What grows over the model's window within a turn is reported as such, not as a failure of the provider.
 func TestACycleThatOutgrowsTheWindowIsAnOverflow(t *testing.T) {
 	h := newHouse(t, asks("echo "+strings.Repeat("word ", 1_500)), says("never"))
 	h.model.window, h.runner.Tools = 2_000, tool.Set{echo{name: "echo"}}
@@ -399,9 +399,9 @@ func TestAToolThatPanicsFailsItsCallOnly(t *testing.T) {
 	}
 }
 
-// TestAnyRequestCanBeShownAgain makes every request of a long conversation again, after the window has
+// TestAnyRequestIsReproducible makes every request of a long conversation again, after the window has
 // moved several times, and compares bytes.
-func TestAnyRequestCanBeShownAgain(t *testing.T) {
+func TestAnyRequestIsReproducible(t *testing.T) {
 	var answers [][]any
 	for i := range 60 {
 		if i%4 == 3 {
@@ -440,7 +440,7 @@ func TestAnyRequestCanBeShownAgain(t *testing.T) {
 	}
 }
 
-func TestEveryEntryOfATurnSaysSo(t *testing.T) {
+func TestEveryEntryOfATurnHasItsTurnID(t *testing.T) {
 	h := newHouse(t, []any{callDelta(0, "echo", "{}", true), &model.Error{Reason: continuo.ReasonUpstream, Message: "overloaded"}})
 	last, err := h.run(context.Background(), turn.Input{Message: continuo.Text("go"), Mode: continuo.ModeAgent, AgentID: "a1"})
 	if err != nil {

@@ -168,7 +168,7 @@ func formatTime(t time.Time) string {
 // settled reports whether the conversation is unchanged since it was read, with no entry after through. New entries are
 // applied, and through advances to the last of them.
 func (w *walk) settled(through *int64) (bool, error) {
-	head, err := w.Store.Records(w.ctx, w.record0.ID, RecordPlace{}, 1)
+	head, err := w.Store.Records(w.ctx, w.record0.ID, RecordPosition{}, 1)
 	if err != nil || len(head) == 0 || head[0].Conversation == nil {
 		return false, err
 	}
@@ -177,7 +177,7 @@ func (w *walk) settled(through *int64) (bool, error) {
 	}
 	settled := true
 	for {
-		page, err := w.Store.Records(w.ctx, w.record0.ID, RecordPlace{Kind: RecordEntry, Seq: *through}, pageSize)
+		page, err := w.Store.Records(w.ctx, w.record0.ID, RecordPosition{Kind: RecordEntry, Seq: *through}, pageSize)
 		if err != nil {
 			return false, err
 		}

@@ -47,7 +47,7 @@ type bent struct {
 	bend func(records []upkeep.Record) []upkeep.Record
 }
 
-func (b bent) Records(ctx context.Context, id string, after upkeep.RecordPlace, limit int) ([]upkeep.Record, error) {
+func (b bent) Records(ctx context.Context, id string, after upkeep.RecordPosition, limit int) ([]upkeep.Record, error) {
 	records, err := b.Store.Records(ctx, id, after, limit)
 	return b.bend(records), err
 }
@@ -175,8 +175,8 @@ type broken struct {
 	id string
 }
 
-func (b broken) Records(ctx context.Context, id string, after upkeep.RecordPlace, limit int) ([]upkeep.Record, error) {
-	if id == b.id && after != (upkeep.RecordPlace{}) {
+func (b broken) Records(ctx context.Context, id string, after upkeep.RecordPosition, limit int) ([]upkeep.Record, error) {
+	if id == b.id && after != (upkeep.RecordPosition{}) {
 		return nil, errors.New("entry: invalid character")
 	}
 	return b.Store.Records(ctx, id, after, min(limit, 2))

@@ -89,8 +89,8 @@ func (c *Copier) Verify(ctx context.Context) (Copied, error) {
 type readOnly struct{ Store }
 
 func (readOnly) PutRecords(_ context.Context, id string, records []Record) error {
-	position := records[0].Place()
-	return fmt.Errorf("conversation %s differs from its copy at %s", id, describePlace(position))
+	position := records[0].Position()
+	return fmt.Errorf("conversation %s differs from its copy at %s", id, describePosition(position))
 }
 
 func (readOnly) Archive(_ context.Context, seen continuo.Conversation, _ time.Time) error {
@@ -105,7 +105,7 @@ func (readOnly) PutBlob(_ context.Context, hash string, _ []byte) error {
 	return fmt.Errorf("the copy does not have the blob %s", hash)
 }
 
-func describePlace(position RecordPlace) string {
+func describePosition(position RecordPosition) string {
 	switch position.Kind {
 	case RecordEntry:
 		return fmt.Sprintf("entry %d", position.Seq)
@@ -168,7 +168,7 @@ func (p *pass) list(ctx context.Context) (ids []string, err error) {
 // copyAll copies conversations, several concurrently, and then the forks among them, each after its ancestors.
 func (p *pass) copyAll(ctx context.Context, ids []string) error {
 	err := p.each(ctx, ids, func(ctx context.Context, id string) error {
-		first, err := p.From.Records(ctx, id, RecordPlace{}, 1)
+		first, err := p.From.Records(ctx, id, RecordPosition{}, 1)
 		if err == nil && len(first) > 0 && first[0].Conversation != nil && len(first[0].Conversation.Lineage) > 0 {
 			p.mu.Lock()
 			p.forks = append(p.forks, id)
@@ -198,13 +198,13 @@ func (p *pass) copyFork(ctx context.Context, id string, done map[string]bool) er
 		return nil
 	}
 	done[id] = true
-	first, err := p.From.Records(ctx, id, RecordPlace{}, 1)
+	first, err := p.From.Records(ctx, id, RecordPosition{}, 1)
 	if err != nil {
 		return err
 	}
 	for _, record := range first {
 		for _, ancestor := range record.Conversation.Lineage {
-			above, err := p.From.Records(ctx, ancestor.ConversationID, RecordPlace{}, 1)
+			above, err := p.From.Records(ctx, ancestor.ConversationID, RecordPosition{}, 1)
 			if err == nil && len(above) > 0 && above[0].Conversation != nil && len(above[0].Conversation.Lineage) > 0 {
 				err = p.copyFork(ctx, ancestor.ConversationID, done)
 			}
@@ -306,7 +306,7 @@ func (p *pass) retire(ctx context.Context, here *ConversationRecord) error {
 // copyRecords copies the records that differ, and reports whether the destination has others.
 func (p *pass) copyRecords(ctx context.Context, id string) (stale bool, err error) {
 	from, to := sha256.New(), sha256.New()
-	after := RecordPlace{}
+	after := RecordPosition{}
 	for {
 		page, err := p.From.Records(ctx, id, after, pageSize)
 		if err != nil {
@@ -315,7 +315,7 @@ func (p *pass) copyRecords(ctx context.Context, id string) (stale bool, err erro
 		if len(page) == 0 {
 			break
 		}
-		last := page[len(page)-1].Place()
+		last := page[len(page)-1].Position()
 		there, err := between(ctx, p.To, id, after, last)
 		if err == nil && others(there, page) {
 			return true, nil
@@ -339,15 +339,15 @@ func (p *pass) copyRecords(ctx context.Context, id string) (stale bool, err erro
 }
 
 // between reads the records after one position up to another, by position.
-func between(ctx context.Context, store RecordStore, id string, after, last RecordPlace) (map[RecordPlace][]byte, error) {
-	found := map[RecordPlace][]byte{}
+func between(ctx context.Context, store RecordStore, id string, after, last RecordPosition) (map[RecordPosition][]byte, error) {
+	found := map[RecordPosition][]byte{}
 	for {
 		page, err := store.Records(ctx, id, after, pageSize)
 		if err != nil || len(page) == 0 {
 			return found, err
 		}
 		for i := range page {
-			if after = page[i].Place(); after.Compare(last) > 0 {
+			if after = page[i].Position(); after.Compare(last) > 0 {
 				return found, nil
 			}
 			found[after] = encode(&page[i])
@@ -359,10 +359,10 @@ func between(ctx context.Context, store RecordStore, id string, after, last Reco
 }
 
 // others reports whether there is a record that is not among those of a page.
-func others(there map[RecordPlace][]byte, page []Record) bool {
+func others(there map[RecordPosition][]byte, page []Record) bool {
 	known := 0
 	for i := range page {
-		if _, ok := there[page[i].Place()]; ok {
+		if _, ok := there[page[i].Position()]; ok {
 			known++
 		}
 	}
@@ -376,10 +376,10 @@ func (p *pass) report() {
 }
 
 // copyPage writes those records of a page that the destination lacks or has in another state.
-func (p *pass) copyPage(ctx context.Context, id string, page []Record, there map[RecordPlace][]byte, from, to hash.Hash) error {
+func (p *pass) copyPage(ctx context.Context, id string, page []Record, there map[RecordPosition][]byte, from, to hash.Hash) error {
 	var differ []Record
 	for i := range page {
-		line, have := encode(&page[i]), there[page[i].Place()]
+		line, have := encode(&page[i]), there[page[i].Position()]
 		_, _ = from.Write(line) // a hash never fails
 		_, _ = to.Write(have)
 		if !bytes.Equal(line, have) {

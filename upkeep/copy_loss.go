@@ -59,7 +59,7 @@ func (c *Copier) Losses(ctx context.Context) (Losses, error) {
 
 // head reads a conversation's own record, nil if there is none or it is a deleted one that is kept for its forks.
 func head(ctx context.Context, store RecordStore, id string) (*ConversationRecord, error) {
-	first, err := store.Records(ctx, id, RecordPlace{}, 1)
+	first, err := store.Records(ctx, id, RecordPosition{}, 1)
 	if err != nil || len(first) == 0 || first[0].Conversation == nil || first[0].Conversation.Deleted {
 		return nil, err
 	}

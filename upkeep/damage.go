@@ -59,7 +59,7 @@ func (c *Checker) ids(ctx context.Context, report func(Finding)) iter.Seq2[strin
 // with the next kind of records.
 func readable(ctx context.Context, store RecordStore, id string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		after, limit := RecordPlace{}, pageSize
+		after, limit := RecordPosition{}, pageSize
 		for {
 			page, err := store.Records(ctx, id, after, limit)
 			switch {
@@ -79,15 +79,15 @@ func readable(ctx context.Context, store RecordStore, id string) iter.Seq2[Recor
 				if !yield(page[i], nil) {
 					return
 				}
-				after = page[i].Place()
+				after = page[i].Position()
 			}
 		}
 	}
 }
 
 // endOfKind is the position after all records of a kind; if at is that position already, the one after the next kind.
-func endOfKind(kind RecordKind, at RecordPlace) RecordPlace {
-	end := RecordPlace{Kind: kind, Seq: math.MaxInt64 - 1, Key: strings.Repeat("\U0010FFFF", 8)}
+func endOfKind(kind RecordKind, at RecordPosition) RecordPosition {
+	end := RecordPosition{Kind: kind, Seq: math.MaxInt64 - 1, Key: strings.Repeat("\U0010FFFF", 8)}
 	if at == end {
 		end.Kind++
 	}

@@ -20,7 +20,7 @@ const pageSize = 256
 // records yields all records of a conversation.
 func records(ctx context.Context, store RecordStore, id string) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		for after := (RecordPlace{}); ; {
+		for after := (RecordPosition{}); ; {
 			page, err := store.Records(ctx, id, after, pageSize)
 			if err != nil {
 				yield(Record{}, err)
@@ -33,7 +33,7 @@ func records(ctx context.Context, store RecordStore, id string) iter.Seq2[Record
 				if !yield(page[i], nil) {
 					return
 				}
-				after = page[i].Place()
+				after = page[i].Position()
 			}
 		}
 	}

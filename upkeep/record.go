@@ -17,9 +17,9 @@ type RecordStore interface {
 	// ConversationIDs lists the ids of the conversations of all projects above after, in ascending order, including
 	// those that are archived, and deleted ones whose entries forks still inherit.
 	ConversationIDs(ctx context.Context, after string, limit int) ([]string, error)
-	// Records reads the records of a conversation after a position, in the order of [RecordPlace]: at least one if
+	// Records reads the records of a conversation after a position, in the order of [RecordPosition]: at least one if
 	// there is one, at most limit, and fewer when they are large. An unknown conversation has none.
-	Records(ctx context.Context, conversationID string, after RecordPlace, limit int) ([]Record, error)
+	Records(ctx context.Context, conversationID string, after RecordPosition, limit int) ([]Record, error)
 	// PutRecords writes records of a conversation in one transaction, each replacing the one with its key. A running
 	// turn gets an expired lease. The first call includes the conversation's own record; its ancestors must be written
 	// before.
@@ -90,16 +90,16 @@ type TurnRecord struct {
 	Events  []continuo.TurnEvent  `json:"events,omitempty"`
 }
 
-// RecordPlace is the position of a record: the conversation first, then entries by seq, receipts by key, and turns by
+// RecordPosition is the position of a record: the conversation first, then entries by seq, receipts by key, and turns by
 // id. The zero value precedes all.
-type RecordPlace struct {
+type RecordPosition struct {
 	Kind RecordKind
 	Seq  int64  // of an entry
 	Key  string // of a receipt; the id of a turn
 }
 
 // Compare orders positions as [RecordStore.Records] does.
-func (p RecordPlace) Compare(other RecordPlace) int {
+func (p RecordPosition) Compare(other RecordPosition) int {
 	return cmp.Or(cmp.Compare(p.Kind, other.Kind), cmp.Compare(p.Seq, other.Seq), cmp.Compare(p.Key, other.Key))
 }
 
@@ -114,15 +114,15 @@ const (
 	RecordTurn
 )
 
-// Place returns the position of a record.
-func (r *Record) Place() RecordPlace {
+// Position returns the position of a record.
+func (r *Record) Position() RecordPosition {
 	switch {
 	case r.Entry != nil:
-		return RecordPlace{Kind: RecordEntry, Seq: r.Entry.Seq}
+		return RecordPosition{Kind: RecordEntry, Seq: r.Entry.Seq}
 	case r.Receipt != nil:
-		return RecordPlace{Kind: RecordReceipt, Key: r.Receipt.Key}
+		return RecordPosition{Kind: RecordReceipt, Key: r.Receipt.Key}
 	case r.Turn != nil:
-		return RecordPlace{Kind: RecordTurn, Key: r.Turn.ID}
+		return RecordPosition{Kind: RecordTurn, Key: r.Turn.ID}
 	}
-	return RecordPlace{Kind: RecordConversation}
+	return RecordPosition{Kind: RecordConversation}
 }

@@ -86,14 +86,14 @@ func (p *fixture) turn(conversation continuo.Conversation, id string, ended bool
 func (p *fixture) kept(id string) []upkeep.Record {
 	p.Helper()
 	var all []upkeep.Record
-	for after := (upkeep.RecordPlace{}); ; {
+	for after := (upkeep.RecordPosition{}); ; {
 		page, err := p.store.Records(p.Context(), id, after, 200)
 		p.must(err)
 		if len(page) == 0 {
 			return all
 		}
 		all = append(all, page...)
-		after = page[len(page)-1].Place()
+		after = page[len(page)-1].Position()
 	}
 }
 
@@ -200,7 +200,7 @@ func once(f *func()) {
 	}
 }
 
-func (m *meddler) Records(ctx context.Context, id string, after upkeep.RecordPlace, limit int) ([]upkeep.Record, error) {
+func (m *meddler) Records(ctx context.Context, id string, after upkeep.RecordPosition, limit int) ([]upkeep.Record, error) {
 	once(&m.beforeRead)
 	return m.Store.Records(ctx, id, after, limit)
 }

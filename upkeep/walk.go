@@ -96,7 +96,7 @@ func (w *walk) lineage() error {
 		if segment.Through <= through {
 			w.report(0, BadReference, fmt.Sprintf("its lineage goes back from %d to %d", through, segment.Through), restoreAdvice)
 		}
-		above, err := w.Store.Records(w.ctx, segment.ConversationID, RecordPlace{}, 1)
+		above, err := w.Store.Records(w.ctx, segment.ConversationID, RecordPosition{}, 1)
 		if err != nil {
 			return err
 		}

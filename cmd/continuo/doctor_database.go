@@ -21,7 +21,7 @@ func (d *diagnosis) database(ctx context.Context, settings config.StoreConfig) {
 		d.add("store", bad, "%s", strings.Join(strings.Fields(err.Error()), " "))
 		return
 	}
-	d.add("store", good, "%s, version %s, %s, %s of %s connections in use", found.Place, found.Server, term.Size(found.Bytes), term.Number(int64(found.Connections)), term.Number(int64(found.MaxConnections)))
+	d.add("store", good, "%s, version %s, %s, %s of %s connections in use", found.Location, found.Server, term.Size(found.Bytes), term.Number(int64(found.Connections)), term.Number(int64(found.MaxConnections)))
 	d.schema(&found, settings.Partitions)
 	d.service(&found, settings)
 	d.standbys(&found)

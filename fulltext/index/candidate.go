@@ -14,15 +14,15 @@ import (
 
 // Candidate is an entry that may match a query, or the title of a conversation.
 type Candidate struct {
-	// Place is its position in the index; Order is 0 if it was read from the log. Seq 0 is a title.
-	Place        Place
+	// Hit is its position in the index; Order is 0 if it was read from the log. Seq 0 is a title.
+	Hit          Hit
 	Conversation continuo.Conversation // the searched one, or the one in the project that contains it
 	Entry        continuo.Entry        // zero for a title
 }
 
 // Texts returns the texts to match with the query.
 func (c *Candidate) Texts() []string {
-	if c.Place.Seq == 0 {
+	if c.Hit.Seq == 0 {
 		return []string{c.Conversation.Title}
 	}
 	return textsOf(&c.Entry)
@@ -34,11 +34,11 @@ const candidatePage = ranked
 // Candidates yields the entries from to to of a conversation that may match, the newest first, through a
 // fork's lineage: those that the index finds, and all that are not indexed. It reads no other entries.
 func (s Searcher) Candidates(ctx context.Context, conversation continuo.Conversation, query fulltext.Query, from, to int64) iter.Seq2[Candidate, error] {
-	return s.inConversation(ctx, conversation, query, from, to, Place{})
+	return s.inConversation(ctx, conversation, query, from, to, Hit{})
 }
 
 // inConversation yields Candidates that follow a place.
-func (s Searcher) inConversation(ctx context.Context, conversation continuo.Conversation, query fulltext.Query, from, to int64, after Place) iter.Seq2[Candidate, error] {
+func (s Searcher) inConversation(ctx context.Context, conversation continuo.Conversation, query fulltext.Query, from, to int64, after Hit) iter.Seq2[Candidate, error] {
 	return func(yield func(Candidate, error) bool) {
 		parts, err := s.parts(ctx, conversation, from, to)
 		if err != nil {
@@ -58,12 +58,12 @@ func (s Searcher) inConversation(ctx context.Context, conversation continuo.Conv
 }
 
 // inProject yields candidates of the conversations of a project, or of those that the request narrows them to.
-func (s Searcher) inProject(ctx context.Context, r *Request, query fulltext.Query, after Place) iter.Seq2[Candidate, error] {
+func (s Searcher) inProject(ctx context.Context, r *Request, query fulltext.Query, after Hit) iter.Seq2[Candidate, error] {
 	return func(yield func(Candidate, error) bool) {
 		known := map[string]continuo.Conversation{}
 		src := source{Searcher: s, ctx: ctx, terms: query.Terms()}
 		scope := continuo.Scope{ProjectID: r.ProjectID, UserID: r.UserID}
-		all := PlaceQuery{ProjectID: r.ProjectID, UserID: r.UserID, Labels: r.Labels, Terms: src.terms, Limit: candidatePage, Before: after}
+		all := HitQuery{ProjectID: r.ProjectID, UserID: r.UserID, Labels: r.Labels, Terms: src.terms, Limit: candidatePage, Before: after}
 		for run, err := range src.runs(all, math.MaxInt64) {
 			if err != nil {
 				yield(Candidate{}, err)
@@ -99,11 +99,11 @@ type source struct {
 }
 
 // part yields the candidates of a part; false when the consumer has stopped.
-func (s *source) part(p part, after Place, yield func(Candidate, error) bool) bool {
+func (s *source) part(p part, after Hit, yield func(Candidate, error) bool) bool {
 	if !p.indexed {
 		for entry, err := range s.Log.Read(s.ctx, s.conversation, continuo.Range{From: p.from, To: p.to, Backward: true}) {
-			place := Place{ConversationID: p.id, Seq: entry.Seq}
-			if !yield(Candidate{Place: place, Conversation: s.conversation, Entry: entry}, err) || err != nil {
+			hit := Hit{ConversationID: p.id, Seq: entry.Seq}
+			if !yield(Candidate{Hit: hit, Conversation: s.conversation, Entry: entry}, err) || err != nil {
 				return false
 			}
 		}
@@ -126,10 +126,10 @@ const maxRun = 16
 
 // runs pages through the places of a query, without entries above a seq: they were appended after the
 // conversation was read. Adjacent places in one conversation are yielded together.
-func (s *source) runs(query PlaceQuery, to int64) iter.Seq2[[]Place, error] {
-	return func(yield func([]Place, error) bool) {
+func (s *source) runs(query HitQuery, to int64) iter.Seq2[[]Hit, error] {
+	return func(yield func([]Hit, error) bool) {
 		for {
-			page, err := s.Store.Places(s.ctx, query)
+			page, err := s.Store.Hits(s.ctx, query)
 			if err != nil {
 				yield(nil, fmt.Errorf("search: %w", err))
 				return
@@ -138,7 +138,7 @@ func (s *source) runs(query PlaceQuery, to int64) iter.Seq2[[]Place, error] {
 			if full {
 				query.Before = page[len(page)-1]
 			}
-			page = slices.DeleteFunc(page, func(place Place) bool { return place.Seq > to })
+			page = slices.DeleteFunc(page, func(hit Hit) bool { return hit.Seq > to })
 			for first := 0; first < len(page); {
 				after := first + 1
 				for after < len(page) && after-first < maxRun && joins(page[first:after], page[after]) {
@@ -157,15 +157,15 @@ func (s *source) runs(query PlaceQuery, to int64) iter.Seq2[[]Place, error] {
 }
 
 // joins reports whether a place continues a run: at most as many other entries as wanted ones are in between.
-func joins(run []Place, place Place) bool {
+func joins(run []Hit, hit Hit) bool {
 	last := run[len(run)-1]
-	return place.ConversationID == last.ConversationID && place.Seq > 0 && place.Seq < last.Seq && run[0].Seq-place.Seq <= 2*int64(len(run))
+	return hit.ConversationID == last.ConversationID && hit.Seq > 0 && hit.Seq < last.Seq && run[0].Seq-hit.Seq <= 2*int64(len(run))
 }
 
 // yieldRun reads the entries of a run; false when the consumer has stopped.
-func (s *source) yieldRun(run []Place, yield func(Candidate, error) bool) bool {
+func (s *source) yieldRun(run []Hit, yield func(Candidate, error) bool) bool {
 	if run[0].Seq == 0 {
-		return yield(Candidate{Place: run[0], Conversation: s.conversation}, nil)
+		return yield(Candidate{Hit: run[0], Conversation: s.conversation}, nil)
 	}
 	stretch := continuo.Range{From: run[len(run)-1].Seq, To: run[0].Seq, Backward: true}
 	for entry, err := range s.Log.Read(s.ctx, s.conversation, stretch) {
@@ -182,7 +182,7 @@ func (s *source) yieldRun(run []Place, yield func(Candidate, error) bool) bool {
 		if len(run) == 0 {
 			return true
 		}
-		if run[0].Seq == entry.Seq && !yield(Candidate{Place: run[0], Conversation: s.conversation, Entry: entry}, nil) {
+		if run[0].Seq == entry.Seq && !yield(Candidate{Hit: run[0], Conversation: s.conversation, Entry: entry}, nil) {
 			return false
 		}
 	}
@@ -203,13 +203,13 @@ func (s Searcher) LargeOutputs(ctx context.Context, conversation continuo.Conver
 			if !p.indexed {
 				continue
 			}
-			for run, err := range src.runs(p.query(src.terms, Place{}), p.to) {
+			for run, err := range src.runs(p.query(src.terms, Hit{}), p.to) {
 				if err != nil {
 					yield(0, err)
 					return
 				}
-				for _, place := range run {
-					if !yield(place.Seq, nil) {
+				for _, hit := range run {
+					if !yield(hit.Seq, nil) {
 						return
 					}
 				}

@@ -22,11 +22,11 @@ type cursor struct {
 	Version int    `json:"v"`
 	Query   string `json:"q"` // identifies the search
 	// Start is the last candidate before the stretch; zero for the first stretch.
-	Start Place `json:"s,omitzero"`
+	Start Hit `json:"s,omitzero"`
 	// End is the stretch's last candidate, Shown the last match of it that was shown; both are zero at the
 	// beginning of a stretch.
-	End   Place `json:"e,omitzero"`
-	Shown rank  `json:"a,omitzero"`
+	End   Hit  `json:"e,omitzero"`
+	Shown rank `json:"a,omitzero"`
 	// Last says that no candidates follow End.
 	Last bool `json:"l,omitempty"`
 }
@@ -74,19 +74,19 @@ func parseCursor(text, query string) (cursor, error) {
 }
 
 // inside reports whether some matches of the stretch were already shown.
-func (c cursor) inside() bool { return c.End != Place{} }
+func (c cursor) inside() bool { return c.End != Hit{} }
 
 // passes reports whether a place is after the stretch's end, which may no longer exist. Within a conversation
 // seqs decide if the index cannot.
-func (c cursor) passes(place Place, inConversation bool) bool {
-	same := place.ConversationID == c.End.ConversationID
+func (c cursor) passes(hit Hit, inConversation bool) bool {
+	same := hit.ConversationID == c.End.ConversationID
 	switch {
 	case !c.inside():
 		return false
-	case inConversation && (!same || place.Order == 0 || c.End.Order == 0), same && place.Order == c.End.Order:
-		return place.Seq < c.End.Seq
+	case inConversation && (!same || hit.Order == 0 || c.End.Order == 0), same && hit.Order == c.End.Order:
+		return hit.Seq < c.End.Seq
 	}
-	return place.Order < c.End.Order
+	return hit.Order < c.End.Order
 }
 
 // fingerprint identifies a search.

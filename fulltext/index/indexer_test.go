@@ -89,7 +89,7 @@ func TestBatchesAreBounded(t *testing.T) {
 	var indexed int64
 	p.run(index.Indexer{MaxDocuments: 7, MaxBytes: 1500, Indexed: func(n int64) { indexed += n }, Pause: true}, index.Scope{})
 	if indexed != 100 || len(store.seen) < 25 {
-		t.Errorf("told of %d entries in %d batches", indexed, len(store.seen))
+		t.Errorf("reported %d entries in %d batches", indexed, len(store.seen))
 	}
 	for _, batch := range store.seen {
 		if n := len(batch.Documents); n == 0 || n > 8 {
@@ -102,7 +102,7 @@ func TestBatchesAreBounded(t *testing.T) {
 	}
 }
 
-func TestEntriesStandInTheOrderOfSeqs(t *testing.T) {
+func TestEntriesAreInTheOrderOfSeqs(t *testing.T) {
 	everywhere(t, func(p *fixture) {
 		entries := userEntries("needle", "needle", "needle", "needle", "needle", "needle")
 		for i, hour := range []int{5, 1, 1, 9, 2, 2} {
@@ -119,13 +119,13 @@ func TestEntriesStandInTheOrderOfSeqs(t *testing.T) {
 		}
 		c = p.append(c, userEntries("needle")...)
 		p.run(index.Indexer{MaxDocuments: 3}, index.Scope{})
-		places, err := p.store.Places(p.Context(), index.PlaceQuery{ConversationID: c.ID, Terms: []index.Term{{Text: "needle"}}, Limit: 10})
+		hits, err := p.store.Hits(p.Context(), index.HitQuery{ConversationID: c.ID, Terms: []index.Term{{Text: "needle"}}, Limit: 10})
 		if err != nil {
 			p.Fatal(err)
 		}
 		var seqs []int64
-		for _, place := range places {
-			seqs = append(seqs, place.Seq)
+		for _, hit := range hits {
+			seqs = append(seqs, hit.Seq)
 		}
 		if !slices.Equal(seqs, []int64{7, 6, 5, 4, 3, 2, 1}) {
 			p.Errorf("places of %v", seqs)
@@ -186,7 +186,7 @@ func TestWhenTheTimeIsUpARunEndsWithABatch(t *testing.T) {
 	})
 }
 
-func TestAConversationThatCannotBeIndexedKeepsNobodyWaiting(t *testing.T) {
+func TestAConversationThatCannotBeIndexedBlocksNoOther(t *testing.T) {
 	wrong := errors.New("something is wrong with it")
 	store := &batches{Store: storetest.NewMemory()}
 	p := newFixture(t, store)
@@ -222,7 +222,7 @@ func TestAConversationThatCannotBeIndexedKeepsNobodyWaiting(t *testing.T) {
 	}
 }
 
-func TestAnotherIndexerMayBeFasterForever(t *testing.T) {
+func TestAnotherIndexerMayAlwaysBeFaster(t *testing.T) {
 	store := &batches{Store: storetest.NewMemory()}
 	store.fail = func(b index.Batch) error {
 		return &continuo.ConflictError{Want: b.After + 1, Have: b.After + 2}
@@ -234,7 +234,7 @@ func TestAnotherIndexerMayBeFasterForever(t *testing.T) {
 	}
 }
 
-// TestARunEnds: a conversation that is appended to all the time keeps nobody in a run.
+// TestARunEnds: a conversation that is appended to all the time keeps no caller in a run.
 func TestARunEnds(t *testing.T) {
 	store := &batches{Store: storetest.NewMemory()}
 	p := newFixture(t, store)

@@ -85,8 +85,8 @@ func (p part) split(indexed int64) []part {
 }
 
 // query returns the query of the part's places that follow a place, the newest first.
-func (p part) query(terms []Term, after Place) PlaceQuery {
-	q := PlaceQuery{ConversationID: p.id, From: p.from, To: p.to, Terms: terms, Limit: candidatePage}
+func (p part) query(terms []Term, after Hit) HitQuery {
+	q := HitQuery{ConversationID: p.id, From: p.from, To: p.to, Terms: terms, Limit: candidatePage}
 	if p.whole { // open ranges are cheaper for an index
 		q.From, q.To = 1, 0
 	}
@@ -98,6 +98,6 @@ func (p part) query(terms []Term, after Place) PlaceQuery {
 
 // continues reports whether a place is one of the index in this part's conversation, so that the index itself
 // can continue after it.
-func (p part) continues(after Place) bool {
+func (p part) continues(after Hit) bool {
 	return p.indexed && after.Order != 0 && after.ConversationID == p.id
 }

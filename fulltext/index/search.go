@@ -205,7 +205,7 @@ func (s Searcher) catchUp(ctx context.Context, request Request, r *Result) error
 	return nil
 }
 
-func (s Searcher) candidates(ctx context.Context, r *Request, query fulltext.Query, after Place) iter.Seq2[Candidate, error] {
+func (s Searcher) candidates(ctx context.Context, r *Request, query fulltext.Query, after Hit) iter.Seq2[Candidate, error] {
 	if r.Conversation == nil {
 		return s.inProject(ctx, r, query, after)
 	}
@@ -219,8 +219,8 @@ func (s Searcher) candidates(ctx context.Context, r *Request, query fulltext.Que
 // stretch is the matches that are ranked together, without those already shown.
 type stretch struct {
 	items []Item
-	end   Place // last candidate
-	last  bool  // no candidates follow
+	end   Hit  // last candidate
+	last  bool // no candidates follow
 }
 
 // collect matches candidates until the stretch is full, or reaches the end that it had for its first page.
@@ -233,16 +233,16 @@ func (r *Request) collect(candidates iter.Seq2[Candidate, error], query fulltext
 		if err != nil {
 			return s, err
 		}
-		if at.passes(candidate.Place, r.Conversation != nil) {
+		if at.passes(candidate.Hit, r.Conversation != nil) {
 			s.last = at.Last
 			break
 		}
 		seen++
-		s.end = candidate.Place
+		s.end = candidate.Hit
 		if item, ok := r.match(&candidate, query); ok && (!at.inside() || item.rank().compare(at.Shown) > 0) {
 			s.items = append(s.items, item)
 		}
-		if candidate.Place == at.End || seen == most {
+		if candidate.Hit == at.End || seen == most {
 			s.last = at.Last
 			break
 		}
@@ -300,21 +300,21 @@ func KindsOf(name string) []continuo.Kind {
 // page returns the best of the stretch, and the cursor of the next page, "" when there is none.
 func (s *stretch) page(at cursor, limit int) (items []Item, next string) {
 	items = s.items
-	goOn := cursor{Version: cursorVersion, Query: at.Query}
+	continuing := cursor{Version: cursorVersion, Query: at.Query}
 	switch {
 	case len(items) > limit:
 		items = items[:limit]
-		goOn.Start, goOn.End, goOn.Shown, goOn.Last = at.Start, s.end, items[limit-1].rank(), s.last
+		continuing.Start, continuing.End, continuing.Shown, continuing.Last = at.Start, s.end, items[limit-1].rank(), s.last
 		if at.inside() {
-			goOn.End, goOn.Last = at.End, at.Last
+			continuing.End, continuing.Last = at.End, at.Last
 		}
 	case s.last:
 		return items, ""
 	default:
-		goOn.Start = s.end
+		continuing.Start = s.end
 		if at.inside() {
-			goOn.Start = at.End
+			continuing.Start = at.End
 		}
 	}
-	return items, goOn.String()
+	return items, continuing.String()
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/continuo-log/continuo/upkeep"
 )
 
-// TestANewVersionEmptiesTheIndexes fails for whoever changes what the terms of a text are.
+// TestANewVersionEmptiesTheIndexes fails when the terms of a text change.
 func TestANewVersionEmptiesTheIndexes(t *testing.T) {
 	if fulltext.Version != 1 {
 		t.Error("the terms of texts have changed, and the indexes that there are have the old ones: give every store a migration that empties its index, then set the number here")
@@ -177,7 +177,7 @@ func TestWhatWasRemovedIsNotFound(t *testing.T) {
 		p.finds("needle", "c#3 c#1", c)
 		p.finds("two", "")
 
-		// Redacted before it was indexed, and looked for by the word that stands in its place.
+		// Redacted before it was indexed, and looked for by the word that replaces it.
 		c = p.append(c, userEntries("", "needle five")[1:]...)
 		if _, err := p.log.Redact(p.Context(), c, 5, 5, ""); err != nil {
 			p.Fatal(err)
@@ -220,9 +220,9 @@ func TestProjectsAreApart(t *testing.T) {
 // leaky is a store whose index knows no projects.
 type leaky struct{ upkeep.Store }
 
-func (l leaky) Places(ctx context.Context, query index.PlaceQuery) ([]index.Place, error) {
+func (l leaky) Hits(ctx context.Context, query index.HitQuery) ([]index.Hit, error) {
 	query.ProjectID = "other"
-	return l.Store.Places(ctx, query)
+	return l.Store.Hits(ctx, query)
 }
 
 func TestProjectsAreApartWhateverTheIndexSays(t *testing.T) {
@@ -237,8 +237,8 @@ func TestProjectsAreApartWhateverTheIndexSays(t *testing.T) {
 	}
 }
 
-// TestPagesHaveEverythingOnce pages through more matches than are ranked together, while others are added.
-func TestPagesHaveEverythingOnce(t *testing.T) {
+// TestPagesHaveEachHitOnce pages through more matches than are ranked together, while others are added.
+func TestPagesHaveEachHitOnce(t *testing.T) {
 	everywhere(t, func(p *fixture) {
 		var conversations []continuo.Conversation
 		want := map[string]bool{}
@@ -323,7 +323,7 @@ func TestAStretchOutlivesItsEnd(t *testing.T) {
 	})
 }
 
-func TestWhatTheIndexLacksIsSaid(t *testing.T) {
+func TestMissingIndexEntriesAreReported(t *testing.T) {
 	everywhere(t, func(p *fixture) {
 		c := p.begin("c", "needle one", "hay")
 		p.finds("needle", "c#1")
@@ -341,7 +341,7 @@ func TestWhatTheIndexLacksIsSaid(t *testing.T) {
 		}
 		first := p.search(index.Request{Query: "needle", Patience: -1, Conversation: &c, Limit: 1})
 		p.finds("needle", "d#1 c#3 c#1")
-		// The cursor came from the log, and goes on in the index.
+		// The cursor came from the log, and continues in the index.
 		rest := p.search(index.Request{Query: "needle", Conversation: &c, Limit: 1, Cursor: first.NextCursor})
 		if got := names(append(first.Items, rest.Items...)); got != "c#3 c#1" || rest.NextCursor != "" {
 			p.Errorf("found %s, and %q", got, rest.NextCursor)
@@ -408,7 +408,7 @@ func TestWrongRequestsAreExplained(t *testing.T) {
 		ctx, cancel := context.WithCancel(p.Context())
 		cancel()
 		if _, err := p.searcher().Search(ctx, index.Request{ProjectID: continuo.DefaultProject, Query: "needle"}); !errors.Is(err, context.Canceled) {
-			p.Errorf("a search that nobody waits for: %v", err)
+			p.Errorf("a cancelled search: %v", err)
 		}
 	})
 }

@@ -15,9 +15,9 @@ type Store interface {
 	// Index adds to the index of a conversation. It fails with a *continuo.ConflictError when the index is not at After, because
 	// another process indexed first, and with continuo.ErrNotFound when the conversation is gone.
 	Index(ctx context.Context, batch Batch) error
-	// Places finds documents that have all terms of a query, the newest first. Documents of archived and deleted
+	// Hits finds documents that have all terms of a query, the newest first. Documents of archived and deleted
 	// conversations are not found.
-	Places(ctx context.Context, query PlaceQuery) ([]Place, error)
+	Hits(ctx context.Context, query HitQuery) ([]Hit, error)
 	// ForgetIndex empties the index of a conversation so that it is rebuilt; continuo.ErrNotFound.
 	ForgetIndex(ctx context.Context, conversationID string) error
 }
@@ -55,8 +55,8 @@ type Document struct {
 // Term is a term that a document must have; with Prefix, any term with that prefix.
 type Term = fulltext.IndexTerm
 
-// PlaceQuery selects hits in a project, or in one conversation's own entries From to To (0: no limit).
-type PlaceQuery struct {
+// HitQuery selects hits in a project, or in one conversation's own entries From to To (0: no limit).
+type HitQuery struct {
 	ProjectID      string
 	ConversationID string // "": all of the project
 	// UserID and Labels filter the project's conversations; see [continuo.ConversationQuery].
@@ -65,12 +65,12 @@ type PlaceQuery struct {
 	From, To int64
 	Terms    []Term // at least one; a hit has all of them
 	// Before continues after the last hit of the previous page; zero for the first page.
-	Before Place
+	Before Hit
 	Limit  int // at least 1
 }
 
-// Place is a search hit: the position of a document.
-type Place struct {
+// Hit is a search hit: the position of a document.
+type Hit struct {
 	ConversationID string `json:"conversation_id"`
 	Seq            int64  `json:"seq"` // 0: the title
 	// Order is higher for documents that were added later. Its value is internal to the engine; use it only in Before.

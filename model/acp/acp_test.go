@@ -134,7 +134,7 @@ func TestHowAgentsMisbehave(t *testing.T) {
 	noGoroutines(t)
 }
 
-// An agent is told to cancel before it is ended.
+// An agent receives a cancel request before it is ended.
 func TestAnAgentIsCancelled(t *testing.T) {
 	w := childtest.NewWitness(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -147,8 +147,8 @@ func TestAnAgentIsCancelled(t *testing.T) {
 		failed = err
 	}
 	conn := w.Running()
-	if told, err := io.ReadAll(conn); string(told) != "cancelled" || err != nil {
-		t.Errorf("the agent says %q, %v", told, err)
+	if yielded, err := io.ReadAll(conn); string(yielded) != "cancelled" || err != nil {
+		t.Errorf("the agent says %q, %v", yielded, err)
 	}
 	if reasonOf(failed) != continuo.ReasonCancelled || !errors.Is(failed, context.Canceled) {
 		t.Errorf("got %v", failed)

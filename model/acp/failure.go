@@ -50,14 +50,14 @@ const authRequired = -32000
 // in it.
 func (s *session) refusal(refused *acp.RequestError) string {
 	secrets := secret.FromEnv(s.options.Env)
-	words := secrets.Text(refused.Message)
+	text := secrets.Text(refused.Message)
 	if data, err := json.Marshal(refused.Data); err == nil && refused.Data != nil {
-		words += " " + cut(secrets.Text(string(data)), 500)
+		text += " " + cut(secrets.Text(string(data)), 500)
 	}
 	if refused.Code == authRequired {
-		words += "; log in with the agent's own program first, or give it its key in the connector's env"
+		text += "; log in with the agent's own program first, or give it its key in the connector's env"
 	}
-	return words
+	return text
 }
 
 // ownError ends a call for a reason of the client.

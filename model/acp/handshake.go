@@ -24,7 +24,7 @@ func (s *session) begin(id string) error {
 		}
 	}
 	var begun acp.NewSessionResponse
-	if err := s.call(acp.AgentMethodSessionNew, acp.NewSessionRequest{Cwd: folder, McpServers: []acp.McpServer{}}, &begun, s.unheard); err != nil {
+	if err := s.call(acp.AgentMethodSessionNew, acp.NewSessionRequest{Cwd: folder, McpServers: []acp.McpServer{}}, &begun, s.handleStray); err != nil {
 		return s.explained("begin a session", err)
 	}
 	s.id = begun.SessionId
@@ -36,7 +36,7 @@ func (s *session) initialize() (acp.AgentCapabilities, error) {
 	var agent acp.InitializeResponse
 	err := s.call(acp.AgentMethodInitialize, acp.InitializeRequest{
 		ProtocolVersion: acp.ProtocolVersionNumber, ClientInfo: &acp.Implementation{Name: "continuo", Version: s.options.Version},
-	}, &agent, s.unheard)
+	}, &agent, s.handleStray)
 	switch {
 	case err != nil:
 		return acp.AgentCapabilities{}, s.explained("initialize", err)
@@ -55,9 +55,9 @@ func (s *session) load(can acp.AgentCapabilities, id, folder string) (bool, erro
 	var err error
 	switch wanted := acp.SessionId(id); {
 	case can.LoadSession:
-		err = s.call(acp.AgentMethodSessionLoad, acp.LoadSessionRequest{SessionId: wanted, Cwd: folder, McpServers: []acp.McpServer{}}, nil, s.unheard)
+		err = s.call(acp.AgentMethodSessionLoad, acp.LoadSessionRequest{SessionId: wanted, Cwd: folder, McpServers: []acp.McpServer{}}, nil, s.handleStray)
 	case can.SessionCapabilities.Resume != nil:
-		err = s.call(acp.AgentMethodSessionResume, acp.ResumeSessionRequest{SessionId: wanted, Cwd: folder, McpServers: []acp.McpServer{}}, nil, s.unheard)
+		err = s.call(acp.AgentMethodSessionResume, acp.ResumeSessionRequest{SessionId: wanted, Cwd: folder, McpServers: []acp.McpServer{}}, nil, s.handleStray)
 	default:
 		return false, nil
 	}
@@ -72,5 +72,5 @@ func (s *session) load(can acp.AgentCapabilities, id, folder string) (bool, erro
 	return true, nil
 }
 
-// unheard handles messages that belong to no answer.
-func (s *session) unheard(m message) error { return s.take(m, nil) }
+// handleStray handles messages that belong to no answer.
+func (s *session) handleStray(m message) error { return s.take(m, nil) }

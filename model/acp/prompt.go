@@ -12,7 +12,7 @@ import (
 
 // prompt sends a prompt and returns when its turn is over; heard receives the messages until then. When ctx
 // ends, the turn is cancelled. A session that cannot be used afterwards is ended.
-func (s *session) prompt(ctx context.Context, text string, heard *answer) (acp.PromptResponse, error) {
+func (s *session) prompt(ctx context.Context, text string, into *answer) (acp.PromptResponse, error) {
 	if s.closed.Load() {
 		return acp.PromptResponse{}, fmt.Errorf("the session of %s is closed", s.options.Name)
 	}
@@ -20,7 +20,7 @@ func (s *session) prompt(ctx context.Context, text string, heard *answer) (acp.P
 		return acp.PromptResponse{}, ctx.Err()
 	}
 	s.cancelled.Store(false)
-	done, err := s.exchange(ctx, acp.PromptRequest{SessionId: s.id, Prompt: []acp.ContentBlock{acp.TextBlock(text)}}, heard)
+	done, err := s.exchange(ctx, acp.PromptRequest{SessionId: s.id, Prompt: []acp.ContentBlock{acp.TextBlock(text)}}, into)
 	s.process.LimitWrites(0)
 	var refused *acp.RequestError
 	lost := err != nil && !errors.As(err, &refused)
@@ -34,7 +34,7 @@ func (s *session) prompt(ctx context.Context, text string, heard *answer) (acp.P
 }
 
 // exchange makes the call of a prompt, and cancels it if necessary.
-func (s *session) exchange(ctx context.Context, request acp.PromptRequest, heard *answer) (done acp.PromptResponse, err error) {
+func (s *session) exchange(ctx context.Context, request acp.PromptRequest, into *answer) (done acp.PromptResponse, err error) {
 	call := s.expect()
 	defer call.end()
 	sent, over := make(chan struct{}), make(chan struct{})
@@ -46,7 +46,7 @@ func (s *session) exchange(ctx context.Context, request acp.PromptRequest, heard
 		return done, err
 	}
 	close(sent)
-	err = call.result(&done, func(m message) error { return s.take(m, heard) })
+	err = call.result(&done, func(m message) error { return s.take(m, into) })
 	return done, err
 }
 

@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 				`{"jsonrpc":"2.0","id":"a-1","method":"craft/drainMidTurnQueue","params":{}}`+"\n", nil)
 		},
 		"flood": func() { raw(strings.Repeat(chunk, 100_000), nil) },
-		"late": func() { // it tells more right behind its result
+		"late": func() { // it sends more directly after its result
 			raw("", func(method string) {
 				if method == acp.AgentMethodSessionPrompt {
 					fmt.Printf("%s"+`{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}`+"\n%s", chunk, asked.ID, reasoned+reasoned)
@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 		},
 		"endless": func() { raw(strings.Repeat("x", maxLine+1), nil) },
 	}
-	maps.Copy(roles, talkers)
+	maps.Copy(roles, scriptedAgents)
 	childtest.Main(m, roles)
 }
 
@@ -151,7 +151,7 @@ func (p *polite) Cancel(context.Context, acp.CancelNotification) error {
 
 func (p *polite) Prompt(ctx context.Context, in acp.PromptRequest) (acp.PromptResponse, error) {
 	text := in.Prompt[0].Text.Text
-	tell := func(updates ...acp.SessionUpdate) {
+	send := func(updates ...acp.SessionUpdate) {
 		for _, update := range updates {
 			_ = p.conn.SessionUpdate(ctx, acp.SessionNotification{SessionId: in.SessionId, Update: update})
 		}
@@ -159,18 +159,18 @@ func (p *polite) Prompt(ctx context.Context, in acp.PromptRequest) (acp.PromptRe
 	switch stop, ok := strings.CutPrefix(text, "stop "); {
 	case p.waits:
 		conn := childtest.Report()
-		tell(acp.UpdateAgentMessageText("begun"))
+		send(acp.UpdateAgentMessageText("begun"))
 		<-p.cancelled
 		_, _ = conn.Write([]byte("cancelled"))
 		return acp.PromptResponse{StopReason: acp.StopReasonCancelled}, nil
 	case ok:
 		return acp.PromptResponse{StopReason: acp.StopReason(stop)}, nil
 	case text == "folder":
-		tell(acp.UpdateAgentMessageText(string(in.SessionId)))
+		send(acp.UpdateAgentMessageText(string(in.SessionId)))
 		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
 	}
-	tell(acp.UpdateAgentThoughtText("Let me "), acp.UpdateAgentThoughtText("see."), acp.UpdateAgentMessageText("You said "), acp.UpdateAgentMessageText(text+"."))
-	tell(acp.StartToolCall("c1", "Write\na file", acp.WithStartKind(acp.ToolKindEdit)))
+	send(acp.UpdateAgentThoughtText("Let me "), acp.UpdateAgentThoughtText("see."), acp.UpdateAgentMessageText("You said "), acp.UpdateAgentMessageText(text+"."))
+	send(acp.StartToolCall("c1", "Write\na file", acp.WithStartKind(acp.ToolKindEdit)))
 	answer, err := p.conn.RequestPermission(ctx, acp.RequestPermissionRequest{
 		SessionId: in.SessionId, ToolCall: acp.ToolCallUpdate{ToolCallId: "c1", Title: acp.Ptr("Write\na file")},
 		Options: []acp.PermissionOption{
@@ -183,6 +183,6 @@ func (p *polite) Prompt(ctx context.Context, in acp.PromptRequest) (acp.PromptRe
 	if err != nil || answer.Outcome.Selected == nil {
 		return acp.PromptResponse{}, errors.New("no decision")
 	}
-	tell(acp.UpdateToolCall("c1", acp.WithUpdateStatus(acp.ToolCallStatusCompleted)), acp.UpdateAgentMessageText("It was: "+string(answer.Outcome.Selected.OptionId)))
+	send(acp.UpdateToolCall("c1", acp.WithUpdateStatus(acp.ToolCallStatusCompleted)), acp.UpdateAgentMessageText("It was: "+string(answer.Outcome.Selected.OptionId)))
 	return acp.PromptResponse{StopReason: acp.StopReasonEndTurn, Usage: &acp.Usage{InputTokens: 1_000_000}}, nil
 }

@@ -117,7 +117,7 @@ func (s *session) Alive() bool {
 // the grace period, the session stays usable. Any other failure ends the session, unless the agent itself
 // reported it.
 func (s *session) Stream(caller context.Context, body []byte) iter.Seq2[model.Delta, error] {
-	return timed.Stream(caller, s.options.Name, s.options.Timeout, func(ctx context.Context, tell func(model.Delta) bool) (string, error) {
+	return timed.Stream(caller, s.options.Name, s.options.Timeout, func(ctx context.Context, yield func(model.Delta) bool) (string, error) {
 		request, err := prompt.Parse(body)
 		if err != nil {
 			return "", err
@@ -128,7 +128,7 @@ func (s *session) Stream(caller context.Context, body []byte) iter.Seq2[model.De
 		case <-ctx.Done():
 			return "", ctx.Err()
 		}
-		return s.answer(ctx, request.Text(), tell)
+		return s.answer(ctx, request.Text(), yield)
 	})
 }
 

@@ -19,8 +19,8 @@ import (
 	"github.com/continuo-log/continuo/model/modeltest"
 )
 
-// talkerOptions have a grace that no agent needs unless it has to be killed. Nothing is left when the test has ended.
-func talkerOptions(t *testing.T) func(*Options) {
+// agentOptions have a grace that no agent needs unless it has to be killed. Nothing is left when the test has ended.
+func agentOptions(t *testing.T) func(*Options) {
 	t.Helper()
 	folder := t.TempDir()
 	t.Cleanup(func() { noGoroutines(t) })
@@ -55,13 +55,13 @@ func wantFailure(t *testing.T, m model.Model, prompt string, reason continuo.Fai
 
 func TestASessionRemembers(t *testing.T) {
 	w := childtest.NewWitness(t)
-	s := openSession(t, of(w.Env("talker"), talkerOptions(t)), "")
+	s := openSession(t, of(w.Env("talker"), agentOptions(t)), "")
 	if s.ID() == "" || s.Loaded() || !s.Alive() || s.Info() != of(nil, nil).Info() {
 		t.Errorf("the session %q: loaded %v, alive %v", s.ID(), s.Loaded(), s.Alive())
 	}
-	wantAnswer(t, s, "one", "told: one")
-	wantAnswer(t, s, "report", "told: one | report")
-	if got := ask(t.Context(), s, body("two", "be brief")); got.text != "told: one | report | be brief\n\ntwo" {
+	wantAnswer(t, s, "one", "prompts: one")
+	wantAnswer(t, s, "report", "prompts: one | report")
+	if got := ask(t.Context(), s, body("two", "be brief")); got.text != "prompts: one | report | be brief\n\ntwo" {
 		t.Errorf("with system messages: got %+v", got)
 	}
 	agent := w.Running()
@@ -74,7 +74,7 @@ func TestASessionRemembers(t *testing.T) {
 }
 
 func TestASessionIsAModel(t *testing.T) {
-	s := openSession(t, of(childtest.Env("talker"), talkerOptions(t)), "")
+	s := openSession(t, of(childtest.Env("talker"), agentOptions(t)), "")
 	modeltest.RunModel(t, s, body("hello"))
 	if !s.Alive() {
 		t.Error("the session did not survive")
@@ -87,28 +87,28 @@ func TestASessionIsAModel(t *testing.T) {
 }
 
 // What the agent repeats of a session while it loads it is no answer.
-func TestASessionGoesOnInAnotherProcess(t *testing.T) {
+func TestASessionContinuesInAnotherProcess(t *testing.T) {
 	for _, role := range []string{"talker", "resumer"} {
 		t.Run(role, func(t *testing.T) {
-			m := of(childtest.Env(role), talkerOptions(t))
+			m := of(childtest.Env(role), agentOptions(t))
 			first := openSession(t, m, "")
-			wantAnswer(t, first, "one", "told: one")
+			wantAnswer(t, first, "one", "prompts: one")
 			first.Close()
 			second := openSession(t, m, first.ID())
 			if !second.Loaded() || second.ID() != first.ID() {
 				t.Errorf("%s: %q became %q, loaded %v", role, first.ID(), second.ID(), second.Loaded())
 			}
-			wantAnswer(t, second, "two", "told: one | two")
+			wantAnswer(t, second, "two", "prompts: one | two")
 		})
 	}
 }
 
-func TestASessionThatCannotBeLoadedBeginsAnew(t *testing.T) {
+func TestASessionThatCannotBeLoadedIsReplaced(t *testing.T) {
 	for _, role := range []string{"forgetful", "refuser", "load crash", "load garbage"} {
 		t.Run(role, func(t *testing.T) {
-			options := talkerOptions(t)
+			options := agentOptions(t)
 			first := openSession(t, of(childtest.Env("talker"), options), "")
-			wantAnswer(t, first, "one", "told: one")
+			wantAnswer(t, first, "one", "prompts: one")
 			first.Close()
 			s := openSession(t, of(childtest.Env(role), options), first.ID())
 			if s.Loaded() || s.ID() == "" || s.ID() == first.ID() || !s.Alive() {
@@ -120,7 +120,7 @@ func TestASessionThatCannotBeLoadedBeginsAnew(t *testing.T) {
 		})
 	}
 	t.Run("never was", func(t *testing.T) {
-		if s := openSession(t, of(childtest.Env("talker"), talkerOptions(t)), "never-was"); s.Loaded() || s.ID() == "never-was" {
+		if s := openSession(t, of(childtest.Env("talker"), agentOptions(t)), "never-was"); s.Loaded() || s.ID() == "never-was" {
 			t.Errorf("the session is %q, loaded %v", s.ID(), s.Loaded())
 		}
 	})
@@ -186,7 +186,7 @@ func TestASessionOutlivesWhatAgentsObey(t *testing.T) {
 	} {
 		t.Run(how, func(t *testing.T) {
 			grace := 2 * time.Second // an agent has to obey within it on a busy machine too
-			options := talkerOptions(t)
+			options := agentOptions(t)
 			s := openSession(t, of(childtest.NewWitness(t).Env("talker"), func(o *Options) { options(o); o.Grace = grace }), "")
 			process := ask(t.Context(), s, body("pid")).text
 			ended := time.Now()
@@ -200,7 +200,7 @@ func TestASessionOutlivesWhatAgentsObey(t *testing.T) {
 			if got := ask(t.Context(), s, body("ask")); got.text != "no" { // no longer that the turn is cancelled
 				t.Errorf("it asked for a permission and got %q, %v", got.text, got.err)
 			}
-			wantAnswer(t, s, "more", "told: more")
+			wantAnswer(t, s, "more", "prompts: more")
 		})
 	}
 }
@@ -209,7 +209,7 @@ func TestASessionOutlivesWhatAgentsObey(t *testing.T) {
 func TestSecretsOfAnAgentAreNotInItsErrors(t *testing.T) {
 	const secret = "correct horse battery"
 	env := append(childtest.NewWitness(t).Env("talker"), "AGENT_SECRET="+secret)
-	s := openSession(t, of(env, talkerOptions(t)), "")
+	s := openSession(t, of(env, agentOptions(t)), "")
 	got := ask(t.Context(), s, body("refuse with its secret"))
 	if got.err == nil || strings.Contains(got.err.Error(), secret[:8]) || !strings.Contains(got.err.Error(), "[redacted] is refused") {
 		t.Errorf("got %v", got.err)
@@ -230,9 +230,9 @@ func TestASessionEndsWithWhatAgentsDo(t *testing.T) {
 	} {
 		t.Run(prompt, func(t *testing.T) {
 			w := childtest.NewWitness(t)
-			options := talkerOptions(t)
+			options := agentOptions(t)
 			s := openSession(t, of(w.Env("talker"), func(o *Options) { options(o); o.MaxOutput = 1000 }), "")
-			wantAnswer(t, s, "report", "told: report")
+			wantAnswer(t, s, "report", "prompts: report")
 			agent := w.Running()
 			if c.prepare != nil {
 				c.prepare(s)
@@ -247,7 +247,7 @@ func TestASessionEndsWithWhatAgentsDo(t *testing.T) {
 	}
 }
 
-// When nobody listens for an answer, the end of the agent is still noticed, and what it leaves is ended.
+// When the client does not read an answer, the end of the agent is still noticed, and what it leaves is ended.
 func TestAnAgentThatEndsBetweenPrompts(t *testing.T) {
 	for prompt, words := range map[string]string{
 		"die later":               "ended with exit status 3",
@@ -257,8 +257,8 @@ func TestAnAgentThatEndsBetweenPrompts(t *testing.T) {
 	} {
 		t.Run(prompt, func(t *testing.T) {
 			w := childtest.NewWitness(t)
-			s := openSession(t, of(w.Env("talker"), talkerOptions(t)), "")
-			wantAnswer(t, s, prompt, "told: "+prompt)
+			s := openSession(t, of(w.Env("talker"), agentOptions(t)), "")
+			wantAnswer(t, s, prompt, "prompts: "+prompt)
 			processes := []net.Conn{w.Running()}
 			if strings.Contains(prompt, "child") {
 				processes = append(processes, w.Running())
@@ -286,8 +286,8 @@ func TestAnAgentThatEndsBetweenPrompts(t *testing.T) {
 // What an agent writes between two prompts neither blocks it nor gets into the next answer.
 func TestAnAgentThatWritesBetweenPrompts(t *testing.T) {
 	w := childtest.NewWitness(t)
-	s := openSession(t, of(w.Env("talker"), talkerOptions(t)), "")
-	wantAnswer(t, s, "write later", "told: write later")
+	s := openSession(t, of(w.Env("talker"), agentOptions(t)), "")
+	wantAnswer(t, s, "write later", "prompts: write later")
 	agent := w.Running()
 	_, _ = agent.Write([]byte("x"))
 	if _, err := io.ReadFull(agent, make([]byte, 4)); err != nil {
@@ -296,14 +296,14 @@ func TestAnAgentThatWritesBetweenPrompts(t *testing.T) {
 	if !s.Alive() {
 		t.Error("the session is dead")
 	}
-	// What it has written last may still be on its way, and cannot be told from the answer then.
-	if got := ask(t.Context(), s, body("more")); !strings.HasSuffix(got.text, "told: write later | more") || got.err != nil {
+	// What it has written last may still be on its way, and cannot be distinguished from the answer then.
+	if got := ask(t.Context(), s, body("more")); !strings.HasSuffix(got.text, "prompts: write later | more") || got.err != nil {
 		t.Errorf("got %.100q, %v", got.text, got.err)
 	}
 }
 
-func TestAnAgentThatTellsMoreBehindItsResult(t *testing.T) {
-	s := openSession(t, of(childtest.Env("late"), talkerOptions(t)), "")
+func TestAnAgentThatSendsUpdatesAfterItsResult(t *testing.T) {
+	s := openSession(t, of(childtest.Env("late"), agentOptions(t)), "")
 	for range 100 {
 		wantAnswer(t, s, "go", "hello")
 	}
@@ -313,9 +313,9 @@ func TestAnAgentThatAsksBetweenPrompts(t *testing.T) {
 	for allow, want := range map[bool]string{false: "no done", true: "yes done"} {
 		t.Run(want, func(t *testing.T) {
 			w := childtest.NewWitness(t)
-			options := talkerOptions(t)
+			options := agentOptions(t)
 			s := openSession(t, of(w.Env("talker"), func(o *Options) { options(o); o.Allow = allow }), "")
-			wantAnswer(t, s, "ask later", "told: ask later")
+			wantAnswer(t, s, "ask later", "prompts: ask later")
 			agent := w.Running()
 			_, _ = agent.Write([]byte("x"))
 			got := make([]byte, len(want))
@@ -328,10 +328,10 @@ func TestAnAgentThatAsksBetweenPrompts(t *testing.T) {
 
 func TestCloseEndsAllThatWasStarted(t *testing.T) {
 	w := childtest.NewWitness(t)
-	options := talkerOptions(t)
+	options := agentOptions(t)
 	s := openSession(t, of(w.Env("stays"), func(o *Options) { options(o); o.Grace = 50 * time.Millisecond }), "")
 	heir := w.Running()
-	wantAnswer(t, s, "report", "told: report")
+	wantAnswer(t, s, "report", "prompts: report")
 	agent := w.Running()
 	var closing sync.WaitGroup
 	for range 3 {
@@ -345,7 +345,7 @@ func TestCloseEndsAllThatWasStarted(t *testing.T) {
 // Whoever listens may close the session, and so may others.
 func TestCloseInTheMiddleOfAnAnswer(t *testing.T) {
 	w := childtest.NewWitness(t)
-	m := of(w.Env("talker"), talkerOptions(t))
+	m := of(w.Env("talker"), agentOptions(t))
 	s := openSession(t, m, "")
 	var failed error
 	for delta, err := range s.Stream(t.Context(), body("hang for good")) {
@@ -374,7 +374,7 @@ func TestCloseInTheMiddleOfAnAnswer(t *testing.T) {
 func TestManySessionsLeaveNothing(t *testing.T) {
 	const sessions, atOnce = 50, 5
 	w := childtest.NewWitness(t)
-	m := of(w.Env("talker"), talkerOptions(t))
+	m := of(w.Env("talker"), agentOptions(t))
 	before := files()
 	places := make(chan struct{}, atOnce)
 	var using sync.WaitGroup
@@ -388,7 +388,7 @@ func TestManySessionsLeaveNothing(t *testing.T) {
 				return
 			}
 			defer s.Close()
-			wantAnswer(t, s, "report", "told: report")
+			wantAnswer(t, s, "report", "prompts: report")
 		})
 		w.Running() // which is broken off by the end of the agent only
 	}

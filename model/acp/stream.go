@@ -17,7 +17,7 @@ import (
 
 // Stream starts the agent, prompts it once and ends it; see [model.Model].
 func (m *Model) Stream(caller context.Context, body []byte) iter.Seq2[model.Delta, error] {
-	return timed.Stream(caller, m.options.Name, m.options.Timeout, func(ctx context.Context, tell func(model.Delta) bool) (string, error) {
+	return timed.Stream(caller, m.options.Name, m.options.Timeout, func(ctx context.Context, yield func(model.Delta) bool) (string, error) {
 		request, err := prompt.Parse(body)
 		if err != nil {
 			return "", err
@@ -27,15 +27,15 @@ func (m *Model) Stream(caller context.Context, body []byte) iter.Seq2[model.Delt
 			return "", err
 		}
 		defer s.end()
-		return s.answer(ctx, request.Text(), tell)
+		return s.answer(ctx, request.Text(), yield)
 	})
 }
 
 // answer prompts the agent, yields the answer, and returns the finish reason.
-func (s *session) answer(ctx context.Context, text string, tell func(model.Delta) bool) (finish string, err error) {
+func (s *session) answer(ctx context.Context, text string, yield func(model.Delta) bool) (finish string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	a := &answer{options: s.options, listener: tell, cancel: cancel}
+	a := &answer{options: s.options, listener: yield, cancel: cancel}
 	done, err := s.prompt(ctx, text, a)
 	if err != nil || a.stopped {
 		return "", err
@@ -68,7 +68,7 @@ type answer struct {
 	options  Options
 	listener func(model.Delta) bool
 	cancel   func() // cancels the turn
-	told     int    // bytes yielded
+	yielded  int    // bytes yielded
 	said     bool   // there was text
 	apart    bool   // other output followed the text, so that further text begins a paragraph
 	lastText string // the newest piece of text or reasoning
@@ -108,7 +108,7 @@ func (a *answer) text(text string) error {
 		text = "\n\n" + text
 	}
 	a.said, a.apart, a.lastText = true, false, text
-	return a.tell(model.Delta{Text: text}, len(text))
+	return a.yield(model.Delta{Text: text}, len(text))
 }
 
 func (a *answer) reason(text string) error {
@@ -116,7 +116,7 @@ func (a *answer) reason(text string) error {
 		return nil
 	}
 	a.lastLine = text
-	return a.tell(model.Delta{Reasoning: text}, len(text))
+	return a.yield(model.Delta{Reasoning: text}, len(text))
 }
 
 // line yields a line of reasoning.
@@ -127,12 +127,12 @@ func (a *answer) line(text string) error {
 	return a.reason(text + "\n")
 }
 
-// tell yields a delta. When the consumer has stopped, it cancels the turn and drops further output.
-func (a *answer) tell(delta model.Delta, bytes int) error {
+// yield yields a delta. When the consumer has stopped, it cancels the turn and drops further output.
+func (a *answer) yield(delta model.Delta, bytes int) error {
 	if a.stopped {
 		return nil
 	}
-	if a.told += bytes; a.told > a.options.MaxOutput {
+	if a.yielded += bytes; a.yielded > a.options.MaxOutput {
 		return &ownError{&model.Error{
 			Reason: continuo.ReasonTurnLimit, Message: fmt.Sprintf("%s sent more than the maximum of %d bytes", a.options.Name, a.options.MaxOutput),
 		}}

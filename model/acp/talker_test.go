@@ -20,45 +20,45 @@ import (
 	"github.com/continuo-log/continuo/internal/child/childtest"
 )
 
-// talker is an agent that remembers its sessions, in files of the folder that it works in, and does what prompts say. It
+// scriptedAgent is an agent that remembers its sessions, in files of the folder that it works in, and does what prompts say. It
 // speaks over the SDK.
-type talker struct {
-	acp.Agent // what is not asked of it
+type scriptedAgent struct {
+	acp.Agent // methods that the tests do not call
 	conn      *acp.AgentSideConnection
 	can       acp.AgentCapabilities
-	load      func() error // what comes of loading, besides
+	load      func() error // an additional result of loading
 
 	mu      sync.Mutex
 	folder  string
-	told    []string
+	prompts []string
 	witness net.Conn
 }
 
-func talk(t *talker) {
+func runScriptedAgent(t *scriptedAgent) {
 	t.conn = acp.NewAgentSideConnection(t, os.Stdout, os.Stdin)
 	<-t.conn.Done()
 }
 
-// talkers are the roles that talk, by what they can do.
-var talkers = map[string]func(){
-	"talker":    func() { talk(&talker{can: acp.AgentCapabilities{LoadSession: true}}) },
-	"forgetful": func() { talk(&talker{}) },
+// scriptedAgents are the roles that talk, by what they can do.
+var scriptedAgents = map[string]func(){
+	"talker":    func() { runScriptedAgent(&scriptedAgent{can: acp.AgentCapabilities{LoadSession: true}}) },
+	"forgetful": func() { runScriptedAgent(&scriptedAgent{}) },
 	"resumer": func() {
-		talk(&talker{can: acp.AgentCapabilities{SessionCapabilities: acp.SessionCapabilities{Resume: &acp.SessionResumeCapabilities{}}}})
+		runScriptedAgent(&scriptedAgent{can: acp.AgentCapabilities{SessionCapabilities: acp.SessionCapabilities{Resume: &acp.SessionResumeCapabilities{}}}})
 	},
 	"refuser": func() {
-		talk(&talker{can: acp.AgentCapabilities{LoadSession: true}, load: func() error { return errors.New("no such session") }})
+		runScriptedAgent(&scriptedAgent{can: acp.AgentCapabilities{LoadSession: true}, load: func() error { return errors.New("no such session") }})
 	},
 	"load crash": func() {
-		talk(&talker{can: acp.AgentCapabilities{LoadSession: true}, load: func() error { os.Exit(5); return nil }})
+		runScriptedAgent(&scriptedAgent{can: acp.AgentCapabilities{LoadSession: true}, load: func() error { os.Exit(5); return nil }})
 	},
 	"load garbage": func() {
-		talk(&talker{can: acp.AgentCapabilities{LoadSession: true}, load: func() error { fmt.Println(strings.Repeat("x", maxLine+1)); return nil }})
+		runScriptedAgent(&scriptedAgent{can: acp.AgentCapabilities{LoadSession: true}, load: func() error { fmt.Println(strings.Repeat("x", maxLine+1)); return nil }})
 	},
 	"stays": func() { // it does not go when its stdin is closed, nor when it is asked, and has a child that does not
 		signal.Ignore(syscall.SIGTERM)
 		childtest.Start("stubborn child", nil)
-		talk(&talker{})
+		runScriptedAgent(&scriptedAgent{})
 		childtest.Block()
 	},
 	"stubborn child": func() {
@@ -67,21 +67,21 @@ var talkers = map[string]func(){
 	},
 }
 
-func (t *talker) Initialize(context.Context, acp.InitializeRequest) (acp.InitializeResponse, error) {
+func (t *scriptedAgent) Initialize(context.Context, acp.InitializeRequest) (acp.InitializeResponse, error) {
 	return acp.InitializeResponse{ProtocolVersion: acp.ProtocolVersionNumber, AgentCapabilities: t.can}, nil
 }
 
-func (t *talker) NewSession(_ context.Context, in acp.NewSessionRequest) (acp.NewSessionResponse, error) {
+func (t *scriptedAgent) NewSession(_ context.Context, in acp.NewSessionRequest) (acp.NewSessionResponse, error) {
 	t.folder = in.Cwd
 	id := acp.SessionId(fmt.Sprintf("s%d", os.Getpid()))
 	return acp.NewSessionResponse{SessionId: id}, t.keep(id)
 }
 
 // LoadSession shows what was said, as the protocol wants it.
-func (t *talker) LoadSession(ctx context.Context, in acp.LoadSessionRequest) (acp.LoadSessionResponse, error) {
+func (t *scriptedAgent) LoadSession(ctx context.Context, in acp.LoadSessionRequest) (acp.LoadSessionResponse, error) {
 	err := t.recall(in.SessionId, in.Cwd)
-	for _, text := range t.told {
-		t.tell(ctx, in.SessionId, acp.UpdateUserMessageText(text), acp.UpdateAgentMessageText("old answer to "+text))
+	for _, text := range t.prompts {
+		t.send(ctx, in.SessionId, acp.UpdateUserMessageText(text), acp.UpdateAgentMessageText("old answer to "+text))
 	}
 	if t.load != nil {
 		err = t.load()
@@ -89,35 +89,37 @@ func (t *talker) LoadSession(ctx context.Context, in acp.LoadSessionRequest) (ac
 	return acp.LoadSessionResponse{}, err
 }
 
-func (t *talker) ResumeSession(_ context.Context, in acp.ResumeSessionRequest) (acp.ResumeSessionResponse, error) {
+func (t *scriptedAgent) ResumeSession(_ context.Context, in acp.ResumeSessionRequest) (acp.ResumeSessionResponse, error) {
 	return acp.ResumeSessionResponse{}, t.recall(in.SessionId, in.Cwd)
 }
 
-func (t *talker) recall(id acp.SessionId, folder string) error {
+func (t *scriptedAgent) recall(id acp.SessionId, folder string) error {
 	t.folder = folder
 	text, err := os.ReadFile(t.file(id))
 	if err == nil && len(text) > 0 {
-		t.told = strings.Split(string(text), "\n")
+		t.prompts = strings.Split(string(text), "\n")
 	}
 	return err
 }
 
-func (t *talker) keep(id acp.SessionId) error {
-	return os.WriteFile(t.file(id), []byte(strings.Join(t.told, "\n")), 0o600)
+func (t *scriptedAgent) keep(id acp.SessionId) error {
+	return os.WriteFile(t.file(id), []byte(strings.Join(t.prompts, "\n")), 0o600)
 }
 
-func (t *talker) file(id acp.SessionId) string { return filepath.Join(t.folder, string(id)+".txt") }
+func (t *scriptedAgent) file(id acp.SessionId) string {
+	return filepath.Join(t.folder, string(id)+".txt")
+}
 
-func (t *talker) tell(ctx context.Context, id acp.SessionId, updates ...acp.SessionUpdate) {
+func (t *scriptedAgent) send(ctx context.Context, id acp.SessionId, updates ...acp.SessionUpdate) {
 	for _, update := range updates {
 		_ = t.conn.SessionUpdate(ctx, acp.SessionNotification{SessionId: id, Update: update})
 	}
 }
 
-func (t *talker) Cancel(context.Context, acp.CancelNotification) error { return nil } // the SDK ends the prompt's context
+func (t *scriptedAgent) Cancel(context.Context, acp.CancelNotification) error { return nil } // the SDK ends the prompt's context
 
-// report tells the test that the agent runs; the connection stays.
-func (t *talker) report() net.Conn {
+// report reports to the test that the agent runs; the connection stays.
+func (t *scriptedAgent) report() net.Conn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.witness == nil {
@@ -126,8 +128,8 @@ func (t *talker) report() net.Conn {
 	return t.witness
 }
 
-// onceTold does something as soon as the test says so, and tells it when that is done.
-func (t *talker) onceTold(do func()) {
+// oncePrompted does something when the test asks for it, and then reports to the test.
+func (t *scriptedAgent) oncePrompted(do func()) {
 	conn := t.report()
 	go func() {
 		_, _ = io.ReadFull(conn, make([]byte, 1))
@@ -136,14 +138,14 @@ func (t *talker) onceTold(do func()) {
 	}()
 }
 
-func (t *talker) Prompt(ctx context.Context, in acp.PromptRequest) (acp.PromptResponse, error) {
+func (t *scriptedAgent) Prompt(ctx context.Context, in acp.PromptRequest) (acp.PromptResponse, error) {
 	text := in.Prompt[0].Text.Text
 	switch text {
 	case "pid":
-		t.tell(ctx, in.SessionId, acp.UpdateAgentMessageText(fmt.Sprint(os.Getpid())))
+		t.send(ctx, in.SessionId, acp.UpdateAgentMessageText(fmt.Sprint(os.Getpid())))
 		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
 	case "ask":
-		t.tell(ctx, in.SessionId, acp.UpdateAgentMessageText(t.ask(in.SessionId)))
+		t.send(ctx, in.SessionId, acp.UpdateAgentMessageText(t.ask(in.SessionId)))
 		return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, nil
 	case "report":
 		t.report()
@@ -154,18 +156,18 @@ func (t *talker) Prompt(ctx context.Context, in acp.PromptRequest) (acp.PromptRe
 	case "crash":
 		os.Exit(3)
 	case "die later":
-		t.onceTold(func() { fmt.Fprintln(os.Stderr, "so long"); os.Exit(3) })
+		t.oncePrompted(func() { fmt.Fprintln(os.Stderr, "so long"); os.Exit(3) })
 	case "die later, with a child":
 		childtest.Start("stubborn child", nil)
-		t.onceTold(func() { os.Exit(3) })
+		t.oncePrompted(func() { os.Exit(3) })
 	case "close later":
-		t.onceTold(func() { _ = os.Stdout.Close() })
+		t.oncePrompted(func() { _ = os.Stdout.Close() })
 	case "write later":
-		t.onceTold(func() { fmt.Print(strings.Repeat("noise\n"+chunk, 2<<20/len(chunk))) })
+		t.oncePrompted(func() { fmt.Print(strings.Repeat("noise\n"+chunk, 2<<20/len(chunk))) })
 	case "flood later":
-		t.onceTold(func() { endless(os.Stdout, strings.Repeat("noise", 10_000)+"\n") })
+		t.oncePrompted(func() { endless(os.Stdout, strings.Repeat("noise", 10_000)+"\n") })
 	case "ask later":
-		t.onceTold(func() { fmt.Fprintf(t.report(), "%v ", t.ask(in.SessionId)) })
+		t.oncePrompted(func() { fmt.Fprintf(t.report(), "%v ", t.ask(in.SessionId)) })
 	case "flood":
 		t.report()
 		endless(os.Stdout, chunk)
@@ -174,22 +176,22 @@ func (t *talker) Prompt(ctx context.Context, in acp.PromptRequest) (acp.PromptRe
 		fmt.Print(update(`{"sessionUpdate":"agent_message_chunk","content":5}`))
 	case "hang":
 		t.report()
-		t.tell(ctx, in.SessionId, acp.UpdateAgentMessageText("begun"))
+		t.send(ctx, in.SessionId, acp.UpdateAgentMessageText("begun"))
 		<-ctx.Done()
-		t.tell(context.Background(), in.SessionId, acp.UpdateAgentMessageText("too late"))
+		t.send(context.Background(), in.SessionId, acp.UpdateAgentMessageText("too late"))
 		return acp.PromptResponse{StopReason: acp.StopReasonCancelled}, nil
 	case "hang for good":
 		t.report()
 		fmt.Print(strings.ReplaceAll(chunk, "hello", "begun") + chunk) // in one piece
 		select {}
 	}
-	t.told = append(t.told, text)
-	t.tell(ctx, in.SessionId, acp.UpdateAgentMessageText("told: "), acp.UpdateAgentMessageText(strings.Join(t.told, " | ")))
+	t.prompts = append(t.prompts, text)
+	t.send(ctx, in.SessionId, acp.UpdateAgentMessageText("prompts: "), acp.UpdateAgentMessageText(strings.Join(t.prompts, " | ")))
 	return acp.PromptResponse{StopReason: acp.StopReasonEndTurn}, t.keep(in.SessionId)
 }
 
 // ask asks for a permission and gives the option that was chosen.
-func (t *talker) ask(id acp.SessionId) string {
+func (t *scriptedAgent) ask(id acp.SessionId) string {
 	answer, err := t.conn.RequestPermission(context.Background(), acp.RequestPermissionRequest{
 		SessionId: id, ToolCall: acp.ToolCallUpdate{ToolCallId: "c1"},
 		Options: []acp.PermissionOption{

@@ -157,7 +157,7 @@ func (s *Store) Conversations(ctx context.Context, query continuo.ConversationQu
 // of them.
 func listQuery(query continuo.ConversationQuery) (statement string, args []any) {
 	args = []any{query.ProjectID, string(query.Kind)}
-	place := func(value any) string {
+	parameter := func(value any) string {
 		args = append(args, value)
 		return "$" + strconv.Itoa(len(args))
 	}
@@ -166,16 +166,16 @@ func listQuery(query continuo.ConversationQuery) (statement string, args []any) 
 		statement = listed + "NOT NULL"
 	}
 	if query.UserID != "" {
-		statement += ` AND user_id <> '' AND user_id = ` + place(query.UserID)
+		statement += ` AND user_id <> '' AND user_id = ` + parameter(query.UserID)
 	}
 	if len(query.Labels) > 0 {
-		statement += ` AND labels IS NOT NULL AND labels @> ` + place(string(rawjson.MustMarshal(query.Labels))) + `::jsonb`
+		statement += ` AND labels IS NOT NULL AND labels @> ` + parameter(string(rawjson.MustMarshal(query.Labels))) + `::jsonb`
 	}
 	if query.Before != (continuo.ConversationCursor{}) {
-		at := place(stamp(query.Before.UpdatedAt))
-		statement += ` AND updated_second <= left(` + at + `, 19) AND (updated_at, id) < (` + at + `, ` + place(query.Before.ID) + `)`
+		at := parameter(stamp(query.Before.UpdatedAt))
+		statement += ` AND updated_second <= left(` + at + `, 19) AND (updated_at, id) < (` + at + `, ` + parameter(query.Before.ID) + `)`
 	}
-	return statement + newestFirst + place(query.Limit), args
+	return statement + newestFirst + parameter(query.Limit), args
 }
 
 func rowToConversation(row pgx.CollectableRow) (continuo.Conversation, error) {

@@ -65,7 +65,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		if err := deleteWhatIsItsOwn(ctx, tx, conversation); err != nil {
+		if err := deleteOwnRows(ctx, tx, conversation); err != nil {
 			return err
 		}
 		for _, segment := range conversation.Lineage {
@@ -88,8 +88,8 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 	return err
 }
 
-// deleteWhatIsItsOwn removes everything except the entries and the conversation's row.
-func deleteWhatIsItsOwn(ctx context.Context, tx pgx.Tx, c continuo.Conversation) error {
+// deleteOwnRows removes everything except the entries and the conversation's row.
+func deleteOwnRows(ctx context.Context, tx pgx.Tx, c continuo.Conversation) error {
 	batch := &pgx.Batch{}
 	for _, statement := range []string{buryConversation, deleteReceipts, deleteAllRuns, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns, deleteAllDocuments} {
 		batch.Queue(statement, c.ID)

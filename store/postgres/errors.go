@@ -80,7 +80,7 @@ func passes(err error) bool {
 	switch code := codeOf(err); code {
 	case "":
 		var lost *lostError
-		return errors.Is(err, errAgain) || errors.As(err, &lost) && !errors.Is(err, context.Canceled)
+		return errors.Is(err, errRetry) || errors.As(err, &lost) && !errors.Is(err, context.Canceled)
 	case serializationFailure, deadlockDetected, readOnlyTransaction, tooManyConnections, cannotConnectNow,
 		adminShutdown, crashShutdown, unknownStatement, divisionByZero, idleInTransaction:
 		return true
@@ -96,31 +96,31 @@ func (s *Store) failed(err error) error {
 	if err == nil || isVerdict(err) {
 		return err
 	}
-	return fmt.Errorf("%s: %w", s.place, translate(err))
+	return fmt.Errorf("%s: %w", s.location, translate(err))
 }
 
 // translate maps an error of the database to the root package's error.
 func translate(err error) error {
-	word := func(sentinel error, advice string) error {
+	withAdvice := func(sentinel error, advice string) error {
 		return fmt.Errorf("%w: %s (%w)", sentinel, advice, onOneLine{err})
 	}
 	var lost *lostError
 	if errors.As(err, &lost) && lost.sent {
-		return word(continuo.ErrUnavailable, "what was to be written may be there or not; look before it is written again")
+		return withAdvice(continuo.ErrUnavailable, "what was to be written may be there or not; look before it is written again")
 	}
 	switch code := codeOf(err); code {
 	case diskFull:
-		return word(continuo.ErrFull, "nothing was written; free some space on its server and try again")
+		return withAdvice(continuo.ErrFull, "nothing was written; free some space on its server and try again")
 	case readOnlyTransaction:
-		return word(continuo.ErrReadOnly, "this server is a standby or takes no writes; name the primary, or all servers with target_session_attrs=read-write")
+		return withAdvice(continuo.ErrReadOnly, "this server is a standby or takes no writes; name the primary, or all servers with target_session_attrs=read-write")
 	case tooManyConnections:
-		return word(continuo.ErrUnavailable, "all of its connections are taken; lower store.max_connections of the replicas, or raise its max_connections")
+		return withAdvice(continuo.ErrUnavailable, "all of its connections are taken; lower store.max_connections of the replicas, or raise its max_connections")
 	case programLimit:
-		return word(continuo.ErrInvalid, "a key, an id or a list is larger than PostgreSQL takes; make it shorter")
+		return withAdvice(continuo.ErrInvalid, "a key, an id or a list is larger than PostgreSQL takes; make it shorter")
 	case invalidText, untranslatableText:
-		return word(continuo.ErrInvalid, "PostgreSQL keeps only valid UTF-8 without NUL characters; take those out")
+		return withAdvice(continuo.ErrInvalid, "PostgreSQL keeps only valid UTF-8 without NUL characters; take those out")
 	case uniqueViolation:
-		return word(continuo.ErrExists, "a row of this key")
+		return withAdvice(continuo.ErrExists, "a row of this key")
 	case lockNotAvailable:
 		return fmt.Errorf("another transaction kept it locked for too long; try again, or end that one: %w", err)
 	case queryCanceled:
@@ -131,7 +131,7 @@ func translate(err error) error {
 		return fmt.Errorf("there is no such database; create it, or check store.url: %w", err)
 	default:
 		if passes(err) || code == "" && errors.As(err, &lost) {
-			return word(continuo.ErrUnavailable, "start it, or check store.url")
+			return withAdvice(continuo.ErrUnavailable, "start it, or check store.url")
 		}
 		return err
 	}

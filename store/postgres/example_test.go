@@ -9,7 +9,7 @@ import (
 	"github.com/continuo-log/continuo/store/postgres"
 )
 
-// Any number of processes may use one database. WatchChanges tells each of what the others append.
+// Any number of processes may use one database. WatchChanges reports to each what the others append.
 func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

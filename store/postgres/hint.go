@@ -104,12 +104,12 @@ func (h *hints) run() {
 	for {
 		select {
 		case <-h.closing:
-			_ = h.tell(lastHintTimeout)
+			_ = h.flush(lastHintTimeout)
 			return
 		case <-h.wake:
 		}
 		pause := hintEvery
-		if h.tell(hintTimeout) != nil {
+		if h.flush(hintTimeout) != nil {
 			pause = hintRetry
 		}
 		h.wait(pause)
@@ -125,8 +125,8 @@ func (h *hints) wait(pause time.Duration) {
 	}
 }
 
-// tell sends what waits. If that fails, the next payload names all conversations.
-func (h *hints) tell(timeout time.Duration) error {
+// flush sends the pending hints. If that fails, the next payload names all conversations.
+func (h *hints) flush(timeout time.Duration) error {
 	payload := h.take()
 	if payload == "" {
 		return nil

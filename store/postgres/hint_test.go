@@ -12,25 +12,25 @@ import (
 	"time"
 )
 
-// told is a payload and when it was sent.
-type told struct {
+// timedPayload is a payload and when it was sent.
+type timedPayload struct {
 	at      time.Duration
 	payload string
 }
 
-// tellTo starts hints that send to a list, failing while fails is set.
-func tellTo(t *testing.T) (h *hints, sent func() []told, fails *atomic.Bool) {
-	var all []told
+// startTestHints starts hints that send to a list, failing while fails is set.
+func startTestHints(t *testing.T) (h *hints, sent func() []timedPayload, fails *atomic.Bool) {
+	var all []timedPayload
 	fails = &atomic.Bool{}
 	began := time.Now()
 	h = startHints(func(ctx context.Context, payload string) error {
 		if fails.Load() {
 			return errors.New("no connection")
 		}
-		all = append(all, told{time.Since(began), payload})
+		all = append(all, timedPayload{time.Since(began), payload})
 		return nil
 	})
-	return h, func() []told { synctest.Wait(); return all }, fails
+	return h, func() []timedPayload { synctest.Wait(); return all }, fails
 }
 
 func conversationsOf(t *testing.T, h *hints, payload string) []string {
@@ -45,7 +45,7 @@ func conversationsOf(t *testing.T, h *hints, payload string) []string {
 
 func TestHintsOfTheSameMomentAreSentTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, sent, _ := tellTo(t)
+		h, sent, _ := startTestHints(t)
 		h.changed("first")
 		sent()
 		for range 3 {
@@ -64,9 +64,9 @@ func TestHintsOfTheSameMomentAreSentTogether(t *testing.T) {
 	})
 }
 
-func TestHintOfTooManyConversationsStandsForAny(t *testing.T) {
+func TestHintOfTooManyConversationsNamesNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, sent, _ := tellTo(t)
+		h, sent, _ := startTestHints(t)
 		h.changed("first")
 		sent()
 		for i := range 10_000 {
@@ -79,15 +79,15 @@ func TestHintOfTooManyConversationsStandsForAny(t *testing.T) {
 		h.mu.Unlock()
 		time.Sleep(hintEvery)
 		sent()
-		h.changed("a b") // what cannot be told apart in a payload
+		h.changed("a b") // ambiguous in a payload
 		h.close()
 		all := sent()
 		if len(all) != 3 {
 			t.Fatalf("sent %v", all)
 		}
-		for _, told := range all[1:] {
-			if ids := conversationsOf(t, h, told.payload); ids != nil || len(told.payload) > maxHint {
-				t.Errorf("%d bytes name %q", len(told.payload), ids)
+		for _, timedPayload := range all[1:] {
+			if ids := conversationsOf(t, h, timedPayload.payload); ids != nil || len(timedPayload.payload) > maxHint {
+				t.Errorf("%d bytes name %q", len(timedPayload.payload), ids)
 			}
 		}
 	})
@@ -95,7 +95,7 @@ func TestHintOfTooManyConversationsStandsForAny(t *testing.T) {
 
 func TestLargestHintFits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, sent, _ := tellTo(t)
+		h, sent, _ := startTestHints(t)
 		h.changed("first")
 		sent()
 		for i := 0; len(h.sender)+h.size+5 <= maxHint; i++ {
@@ -111,7 +111,7 @@ func TestLargestHintFits(t *testing.T) {
 
 func TestFailedHintIsMadeUpFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, sent, fails := tellTo(t)
+		h, sent, fails := startTestHints(t)
 		fails.Store(true)
 		h.changed("a")
 		sent()
@@ -119,15 +119,15 @@ func TestFailedHintIsMadeUpFor(t *testing.T) {
 		time.Sleep(hintRetry)
 		all := sent()
 		if len(all) != 1 || conversationsOf(t, h, all[0].payload) != nil {
-			t.Errorf("sent %v; want one that stands for any", all)
+			t.Errorf("sent %v; want one that names none, for all", all)
 		}
 		h.close()
 	})
 }
 
-func TestClosingTellsWhatWaits(t *testing.T) {
+func TestClosingSendsPendingHints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, sent, _ := tellTo(t)
+		h, sent, _ := startTestHints(t)
 		h.changed("first")
 		sent()
 		h.changed("last")
@@ -139,7 +139,7 @@ func TestClosingTellsWhatWaits(t *testing.T) {
 	})
 }
 
-func TestNobodyIsToldWithoutHints(t *testing.T) {
+func TestNothingIsSentWithoutHints(t *testing.T) {
 	var h *hints
 	h.changed("a")
 	h.close()

@@ -12,7 +12,7 @@ import (
 )
 
 // The words of an entry are read, then a person redacts it, then the words reach the index: they must not stay.
-func TestWordsOfAnEntryThatIsRedactedMeanwhileAreNotIndexed(t *testing.T) {
+func TestTermsOfAnEntryThatIsRedactedMeanwhileAreNotIndexed(t *testing.T) {
 	store := openAt(t, newDatabase(t, 0), Options{})
 	defer store.Close()
 	ctx := t.Context()
@@ -36,14 +36,14 @@ func TestWordsOfAnEntryThatIsRedactedMeanwhileAreNotIndexed(t *testing.T) {
 	must(t, <-indexed)
 
 	for term, want := range map[string]int{"secret": 0, "known": 1} {
-		found, err := store.Places(ctx, index.PlaceQuery{ProjectID: "p", Terms: []index.Term{{Text: term}}, Limit: 9})
+		found, err := store.Hits(ctx, index.HitQuery{ProjectID: "p", Terms: []index.Term{{Text: term}}, Limit: 9})
 		if err != nil || len(found) != want {
 			t.Errorf("%s: found %v, %v; want %d places", term, found, err, want)
 		}
 	}
 }
 
-// awaitLock returns when somebody waits for a lock of the database.
+// awaitLock returns when a session waits for a lock of the database.
 func awaitLock(t *testing.T, s *Store) {
 	t.Helper()
 	for waits := false; !waits; {
@@ -69,7 +69,7 @@ func TestAppendsDoNotWaitForAnIndexing(t *testing.T) {
 	must(t, <-indexed)
 }
 
-// Of those who index the same entries at the same time one does it, and the others are told.
+// Of several indexers of the same entries at the same time one succeeds; the others receive a conflict.
 func TestOneOfSeveralIndexesTheSameEntries(t *testing.T) {
 	store := openAt(t, newDatabase(t, 0), Options{})
 	defer store.Close()
@@ -115,7 +115,7 @@ func TestRecordsComeInPagesOfSomeMegabytes(t *testing.T) {
 		records = append(records, upkeep.Record{Turn: &turn})
 	}
 	must(t, store.PutRecords(ctx, "a", records))
-	var after upkeep.RecordPlace
+	var after upkeep.RecordPosition
 	var kinds [5]int
 	for {
 		page, err := store.Records(ctx, "a", after, 1000)
@@ -127,7 +127,7 @@ func TestRecordsComeInPagesOfSomeMegabytes(t *testing.T) {
 			t.Errorf("a page has %d records of 1.5 MB each", len(page))
 		}
 		for i := range page {
-			after = page[i].Place()
+			after = page[i].Position()
 			kinds[after.Kind]++
 		}
 	}

@@ -36,7 +36,7 @@ WHERE relnamespace = 'continuo'::regnamespace AND relkind = 'r' AND relname ~ ('
 
 // Facts is the result of an inspection of a database.
 type Facts struct {
-	Place    string // the database, without a password
+	Location string // the database, without a password
 	Server   string // version of the server
 	Encoding string // of the database; anything other than UTF8 is an error
 	// Made says whether the schema exists; Schema is its version, Partitions the number of parts that tables
@@ -79,15 +79,15 @@ func Inspect(ctx context.Context, url string) (found Facts, err error) {
 	if err != nil {
 		return found, err
 	}
-	found.Place = placeOf(config.ConnConfig.Config)
+	found.Location = locationOf(config.ConnConfig.Config)
 	conn, err := pgx.ConnectConfig(ctx, config.ConnConfig)
 	if err != nil {
-		return found, fmt.Errorf("inspect %s: %w", found.Place, translate(&lostError{err: err}))
+		return found, fmt.Errorf("inspect %s: %w", found.Location, translate(&lostError{err: err}))
 	}
 	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
 	for _, look := range []func(context.Context, *pgx.Conn) error{found.server, found.clock, found.schema, found.standbys, found.listens} {
 		if err := look(ctx, conn); err != nil {
-			return found, fmt.Errorf("inspect %s: %w", found.Place, translate(err))
+			return found, fmt.Errorf("inspect %s: %w", found.Location, translate(err))
 		}
 	}
 	return found, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/continuo-log/continuo/internal/pgtest"
 )
 
-func TestInspectTellsOfADatabaseAndChangesNothing(t *testing.T) {
+func TestInspectDescribesADatabaseAndChangesNothing(t *testing.T) {
 	url := pgtest.Shared(t).Database(t)
 	found, err := Inspect(t.Context(), url)
 	if err != nil || found.Made || found.Server == "" || found.Bytes == 0 || found.Encoding != "UTF8" || found.Standby || !found.Listens || found.MaxConnections == 0 || found.Connections == 0 {
@@ -33,7 +33,7 @@ func TestInspectTellsOfADatabaseAndChangesNothing(t *testing.T) {
 	}
 }
 
-func TestInspectSaysWhatIsWrong(t *testing.T) {
+func TestInspectReportsProblems(t *testing.T) {
 	_, err := Inspect(t.Context(), "postgres://me:secret@127.0.0.1:1/nothing")
 	if !errors.Is(err, continuo.ErrUnavailable) || strings.Contains(err.Error(), "secret") {
 		t.Errorf("nobody listens: %v", err)

@@ -32,10 +32,10 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open PostgreSQL: %w", err)
 	}
-	s := &Store{place: placeOf(config.ConnConfig.Config), options: options, pool: pool, gate: newGate()}
+	s := &Store{location: locationOf(config.ConnConfig.Config), options: options, pool: pool, gate: newGate()}
 	if err := s.bringUpToDate(ctx); err != nil {
 		pool.Close()
-		return nil, fmt.Errorf("open %s: %w", s.place, err)
+		return nil, fmt.Errorf("open %s: %w", s.location, err)
 	}
 	if !options.NoNotify {
 		s.hints = newHints(pool)
@@ -118,8 +118,8 @@ func setUnlessThere(params map[string]string, name, value string) {
 	}
 }
 
-// placeOf names a database without user, password and parameters.
-func placeOf(config pgconn.Config) string {
+// locationOf names a database without user, password and parameters.
+func locationOf(config pgconn.Config) string {
 	return fmt.Sprintf("PostgreSQL database %s at %s", config.Database, strings.Join(hostsOf(config), ","))
 }
 

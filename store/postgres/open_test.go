@@ -139,9 +139,9 @@ func TestAStandbyIsRefused(t *testing.T) {
 	}
 }
 
-// TestReadsDoNotGoToAStandby names several servers and lets the first, which can be written to, go away: what a
+// TestReadsAreNotSentToAStandby names several servers and lets the first, which can be written to, go away: what a
 // standby shows may be long out of date.
-func TestReadsDoNotGoToAStandby(t *testing.T) {
+func TestReadsAreNotSentToAStandby(t *testing.T) {
 	primary := pgtest.Start(t, pgtest.Options{Replication: true, ListenTCP: true})
 	standby := primary.Standby(t, pgtest.Options{ListenTCP: true})
 	several := strings.Replace(pgtest.MultiHostURL(t, "postgres", primary, standby), "target_session_attrs=read-write", "", 1)

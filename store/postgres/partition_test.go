@@ -359,7 +359,7 @@ func lookAtIt(t *testing.T, s *Store, turnID string) {
 	must(t, err)
 	_, err = s.Unindexed(ctx, index.UnindexedQuery{ConversationID: "a", Limit: 1})
 	must(t, err)
-	_, err = s.Places(ctx, index.PlaceQuery{ConversationID: "a", Terms: []index.Term{{Text: "word"}}, Limit: 5})
+	_, err = s.Hits(ctx, index.HitQuery{ConversationID: "a", Terms: []index.Term{{Text: "word"}}, Limit: 5})
 	must(t, err)
 }
 

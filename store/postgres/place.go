@@ -17,7 +17,7 @@ import (
 // terms, which has no order. So a page takes about the same time however many documents there are.
 const (
 	// The limit inside makes the planner read by age before it looks for the terms.
-	newestPlaces = `
+	newestHits = `
 SELECT conversation_id, seq, added FROM (
   SELECT conversation_id, seq, added, terms FROM continuo.documents WHERE {scope}
   ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @window) AS newest
@@ -30,7 +30,7 @@ SELECT conversation_id, seq, added FROM continuo.documents WHERE {scope}
 ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT 1 OFFSET @window - 1`
 
 	// MATERIALIZED keeps the planner from reading by age, past all documents without the terms.
-	rarePlaces = `
+	rareHits = `
 WITH found AS MATERIALIZED (
   SELECT conversation_id, seq, added FROM continuo.documents WHERE terms @@ @scoped::tsquery AND {scope} AND {filter})
 SELECT conversation_id, seq, added FROM found
@@ -56,8 +56,8 @@ func windows() []int { return []int{2_000, 8_000} }
 
 const worthwhile = 4
 
-// Places is part of index.Store.
-func (s *Store) Places(ctx context.Context, query index.PlaceQuery) (found []index.Place, err error) {
+// Hits is part of index.Store.
+func (s *Store) Hits(ctx context.Context, query index.HitQuery) (found []index.Hit, err error) {
 	if query.Limit < 1 || len(query.Terms) == 0 {
 		return nil, fmt.Errorf("find places: %w: %d terms and a limit of %d; both must be at least 1", continuo.ErrInvalid, len(query.Terms), query.Limit)
 	}
@@ -67,14 +67,14 @@ func (s *Store) Places(ctx context.Context, query index.PlaceQuery) (found []ind
 		}
 	}
 	err = s.read(ctx, func(ctx context.Context, q querier) error {
-		found, err = newPlaceSearch(q, query).run(ctx, query.Limit)
+		found, err = newHitSearch(q, query).run(ctx, query.Limit)
 		return err
 	})
 	return found, err
 }
 
-// placeSearch finds the hits of one page, moving back in time.
-type placeSearch struct {
+// hitSearch finds the hits of one page, moving back in time.
+type hitSearch struct {
 	querier        querier
 	scope          string
 	terms          string // as a tsquery
@@ -85,14 +85,14 @@ type placeSearch struct {
 	labels         string // a JSON object
 	conversationID string
 	from, to       int64
-	before         index.Place
+	before         index.Hit
 }
 
-func newPlaceSearch(q querier, query index.PlaceQuery) *placeSearch {
-	p := &placeSearch{
+func newHitSearch(q querier, query index.HitQuery) *hitSearch {
+	p := &hitSearch{
 		querier: q, scope: scopeProject, terms: tsquery(query.Terms), project: query.ProjectID,
 		conversationID: query.ConversationID, from: query.From, to: query.To,
-		filter: placeFilter(query), user: query.UserID, labels: string(rawjson.MustMarshal(query.Labels)),
+		filter: hitFilter(query), user: query.UserID, labels: string(rawjson.MustMarshal(query.Labels)),
 	}
 	scope := index.Term{Text: projectTerm + query.ProjectID}
 	if query.ConversationID != "" {
@@ -102,14 +102,14 @@ func newPlaceSearch(q querier, query index.PlaceQuery) *placeSearch {
 	if p.to == 0 {
 		p.to = math.MaxInt64
 	}
-	if p.before = query.Before; p.before == (index.Place{}) {
+	if p.before = query.Before; p.before == (index.Hit{}) {
 		p.before.Order = math.MaxInt64
 	}
 	return p
 }
 
-// placeFilter is the condition on the conversations of hits.
-func placeFilter(query index.PlaceQuery) string {
+// hitFilter is the condition on the conversations of hits.
+func hitFilter(query index.HitQuery) string {
 	if query.UserID == "" && len(query.Labels) == 0 {
 		return "true"
 	}
@@ -123,15 +123,15 @@ func placeFilter(query index.PlaceQuery) string {
 	return filter + ")"
 }
 
-func (p *placeSearch) run(ctx context.Context, limit int) ([]index.Place, error) {
-	var found []index.Place
+func (p *hitSearch) run(ctx context.Context, limit int) ([]index.Hit, error) {
+	var found []index.Hit
 	for _, window := range windows() {
-		newest, err := p.places(ctx, newestPlaces, window, limit-len(found))
+		newest, err := p.collect(ctx, newestHits, window, limit-len(found))
 		found = append(found, newest...)
 		if err != nil || len(found) == limit {
 			return found, err
 		}
-		end, err := p.places(ctx, windowEnd, window, 1)
+		end, err := p.collect(ctx, windowEnd, window, 1)
 		if err != nil || len(end) == 0 { // there are no more documents
 			return found, err
 		}
@@ -140,13 +140,13 @@ func (p *placeSearch) run(ctx context.Context, limit int) ([]index.Place, error)
 			break
 		}
 	}
-	rare, err := p.places(ctx, rarePlaces, 0, limit-len(found))
+	rare, err := p.collect(ctx, rareHits, 0, limit-len(found))
 	return append(found, rare...), err
 }
 
-// places runs one of the statements. The statement is planned at each call, because the plan depends on the
+// collect runs one of the statements. The statement is planned at each call, because the plan depends on the
 // terms.
-func (p *placeSearch) places(ctx context.Context, statement string, window, limit int) ([]index.Place, error) {
+func (p *hitSearch) collect(ctx context.Context, statement string, window, limit int) ([]index.Hit, error) {
 	args := pgx.NamedArgs{
 		"terms": p.terms, "scoped": p.scoped, "window": window, "limit": limit, "project": p.project,
 		"conversation": p.conversationID, "from": p.from, "to": p.to,
@@ -155,12 +155,12 @@ func (p *placeSearch) places(ctx context.Context, statement string, window, limi
 	}
 	statement = strings.NewReplacer("{scope}", p.scope, "{filter}", p.filter).Replace(statement)
 	rows, _ := p.querier.Query(ctx, statement, pgx.QueryExecModeExec, args)
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[index.Place])
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[index.Hit])
 }
 
 // seqBefore is the seq that ends the scope among the documents that were added at the same time. In a search
 // of one conversation, the previous page's last hit may be of another conversation.
-func (p *placeSearch) seqBefore() int64 {
+func (p *hitSearch) seqBefore() int64 {
 	switch {
 	case p.conversationID == "" || p.before.ConversationID == p.conversationID:
 		return p.before.Seq

@@ -12,20 +12,20 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// placed is a document as the tests know it.
-type placed struct {
-	index.Place
+// testDocument is a document as the tests know it.
+type testDocument struct {
+	index.Hit
 	project string
 	terms   []string
 }
 
-// placesToFind are more documents than are looked at by age: several have the same age, some terms are
+// searchDocuments are more documents than are looked at by age: several have the same age, some terms are
 // everywhere, others only where the index of terms finds them.
-func placesToFind() []placed {
+func searchDocuments() []testDocument {
 	const count = 12_000
-	var all []placed
+	var all []testDocument
 	for i := range count {
-		p := placed{project: "p" + fmt.Sprint(i%2), terms: []string{"all", fmt.Sprintf("nr%d", i)}}
+		p := testDocument{project: "p" + fmt.Sprint(i%2), terms: []string{"all", fmt.Sprintf("nr%d", i)}}
 		p.ConversationID = fmt.Sprintf("c%d%d", i%2, i%6)
 		p.Seq, p.Order = int64(i), int64(i/5)
 		for term, in := range map[string]bool{"half": i%4 < 2, "old": i < 300, "middle": 5000 <= i && i < 5040, "rare": i%2000 == 8} {
@@ -35,14 +35,14 @@ func placesToFind() []placed {
 		}
 		all = append(all, p)
 	}
-	slices.SortFunc(all, func(a, b placed) int {
+	slices.SortFunc(all, func(a, b testDocument) int {
 		return cmp.Or(cmp.Compare(b.Order, a.Order), cmp.Compare(b.ConversationID, a.ConversationID), cmp.Compare(b.Seq, a.Seq))
 	})
 	return all
 }
 
-// putPlaces writes documents without their conversations.
-func putPlaces(t *testing.T, s *Store, all []placed) {
+// writeDocuments writes documents without their conversations.
+func writeDocuments(t *testing.T, s *Store, all []testDocument) {
 	t.Helper()
 	err := s.transact(t.Context(), "put documents", func(ctx context.Context, tx pgx.Tx) error {
 		batches := map[[2]string]*index.Batch{}
@@ -65,12 +65,12 @@ func putPlaces(t *testing.T, s *Store, all []placed) {
 	}
 }
 
-func TestPlacesAreFoundHoweverFarBack(t *testing.T) {
+func TestHitsAreFoundAtAnyAge(t *testing.T) {
 	store := openAt(t, newDatabase(t, 0), Options{})
 	defer store.Close()
-	all := placesToFind()
-	putPlaces(t, store, all)
-	queries := []index.PlaceQuery{
+	all := searchDocuments()
+	writeDocuments(t, store, all)
+	queries := []index.HitQuery{
 		{ProjectID: "p0", Terms: []index.Term{{Text: "old"}}, Limit: 40},
 		{ProjectID: "p1", Terms: []index.Term{{Text: "rare"}, {Text: "all"}}, Limit: 3},
 		{ProjectID: "p0", Terms: []index.Term{{Text: "rare"}, {Text: "all"}}, Limit: 3},
@@ -85,7 +85,7 @@ func TestPlacesAreFoundHoweverFarBack(t *testing.T) {
 		{ProjectID: "p0", ConversationID: "c04", Terms: []index.Term{{Text: "all"}}, To: 12, Limit: 5},
 	}
 	for _, query := range queries {
-		want := placesOf(all, query)
+		want := hitsOf(all, query)
 		if got := pagesOf(t, store, query, len(want)); !slices.Equal(got, want) {
 			t.Errorf("%+v: found %d places: %v\nwant %d: %v", query, len(got), got, len(want), want)
 		}
@@ -93,24 +93,24 @@ func TestPlacesAreFoundHoweverFarBack(t *testing.T) {
 }
 
 // Whoever looks through several conversations, page by page, takes the newest of all of them first.
-func TestPageOfAConversationBeginsBehindAPlaceOfAnother(t *testing.T) {
+func TestPageOfAConversationStartsAfterAHitOfAnother(t *testing.T) {
 	store := openAt(t, newDatabase(t, 0), Options{})
 	defer store.Close()
-	all := []placed{}
+	all := []testDocument{}
 	for _, id := range []string{"a", "b", "c"} {
 		for seq := range int64(3) {
-			all = append(all, placed{Place: index.Place{ConversationID: id, Seq: seq + 1, Order: 7}, project: "p", terms: []string{"word"}})
+			all = append(all, testDocument{Hit: index.Hit{ConversationID: id, Seq: seq + 1, Order: 7}, project: "p", terms: []string{"word"}})
 		}
 	}
-	putPlaces(t, store, all)
-	for before, want := range map[index.Place][]int64{
+	writeDocuments(t, store, all)
+	for before, want := range map[index.Hit][]int64{
 		{ConversationID: "a", Seq: 2, Order: 7}: nil,
 		{ConversationID: "b", Seq: 2, Order: 7}: {1},
 		{ConversationID: "c", Seq: 2, Order: 7}: {3, 2, 1},
 		{ConversationID: "a", Seq: 2, Order: 8}: {3, 2, 1},
 		{ConversationID: "c", Seq: 2, Order: 6}: nil,
 	} {
-		found, err := store.Places(t.Context(), index.PlaceQuery{ProjectID: "p", ConversationID: "b", Terms: []index.Term{{Text: "word"}}, Before: before, Limit: 9})
+		found, err := store.Hits(t.Context(), index.HitQuery{ProjectID: "p", ConversationID: "b", Terms: []index.Term{{Text: "word"}}, Before: before, Limit: 9})
 		var seqs []int64
 		for _, p := range found {
 			seqs = append(seqs, p.Seq)
@@ -121,9 +121,9 @@ func TestPageOfAConversationBeginsBehindAPlaceOfAnother(t *testing.T) {
 	}
 }
 
-// placesOf finds places by looking at every document.
-func placesOf(all []placed, query index.PlaceQuery) []index.Place {
-	var found []index.Place
+// hitsOf finds places by looking at every document.
+func hitsOf(all []testDocument, query index.HitQuery) []index.Hit {
+	var found []index.Hit
 	for _, p := range all {
 		in := p.project == query.ProjectID && (query.ConversationID == "" || p.ConversationID == query.ConversationID)
 		in = in && p.Seq >= query.From && (query.To == 0 || p.Seq <= query.To)
@@ -133,18 +133,18 @@ func placesOf(all []placed, query index.PlaceQuery) []index.Place {
 			})
 		}
 		if in {
-			found = append(found, p.Place)
+			found = append(found, p.Hit)
 		}
 	}
 	return found
 }
 
 // pagesOf reads page after page until one is empty, or there are more than most.
-func pagesOf(t *testing.T, s *Store, query index.PlaceQuery, most int) []index.Place {
+func pagesOf(t *testing.T, s *Store, query index.HitQuery, most int) []index.Hit {
 	t.Helper()
-	var found []index.Place
+	var found []index.Hit
 	for {
-		page, err := s.Places(t.Context(), query)
+		page, err := s.Hits(t.Context(), query)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,18 +157,18 @@ func pagesOf(t *testing.T, s *Store, query index.PlaceQuery, most int) []index.P
 }
 
 // What is found by age must not be sorted, and what is found by its terms not be looked for by age.
-func TestPlacesGoByAgeAndThenByTerm(t *testing.T) {
+func TestHitsAreSearchedByAgeAndThenByTerm(t *testing.T) {
 	url := newDatabase(t, 0)
 	store := openAt(t, url, Options{})
 	defer store.Close()
 	putRandomDocuments(t, store, 30_000, 5)
 	seen := recordStatements(t, store, url)
 	terms := []index.Term{{Text: "old"}} // frequent, but not where a search begins
-	for _, query := range []index.PlaceQuery{
+	for _, query := range []index.HitQuery{
 		{ProjectID: "p", Terms: terms, Limit: 20},
-		{ProjectID: "p", Terms: terms, Limit: 20, Before: index.Place{ConversationID: "conv_1", Seq: 3, Order: 29_000 * 1_000_000_000}},
+		{ProjectID: "p", Terms: terms, Limit: 20, Before: index.Hit{ConversationID: "conv_1", Seq: 3, Order: 29_000 * 1_000_000_000}},
 	} {
-		_, err := store.Places(t.Context(), query)
+		_, err := store.Hits(t.Context(), query)
 		must(t, err)
 	}
 	ways := map[string]int{}
@@ -191,7 +191,7 @@ func TestPlacesGoByAgeAndThenByTerm(t *testing.T) {
 
 // A page takes about as long in a million documents as in a thousand: run it with -benchtime 1s and compare.
 // The documents are made by the server, of words as common as those of a language.
-func BenchmarkPlaces(b *testing.B) {
+func BenchmarkHits(b *testing.B) {
 	for _, documents := range []int{1_000, 1_000_000} {
 		store := openAt(b, newDatabase(b, 0), Options{StatementTimeout: 1 << 40})
 		putRandomDocuments(b, store, documents, 60)
@@ -199,13 +199,13 @@ func BenchmarkPlaces(b *testing.B) {
 			"rare": {"rare"}, "1_percent": {"percent"}, "1_per_mille": {"mille"}, "common": {"common"}, "2_common": {"common", "usual"},
 			"only_old": {"old"}, "2_common_never_together": {"even", "odd"}, "absent": {"absent"}, "common_and_rare": {"common", "rare"},
 		} {
-			query := index.PlaceQuery{ProjectID: "p", Limit: 20}
+			query := index.HitQuery{ProjectID: "p", Limit: 20}
 			for _, term := range terms {
 				query.Terms = append(query.Terms, index.Term{Text: term})
 			}
 			b.Run(fmt.Sprintf("%s/%d_documents", name, documents), func(b *testing.B) {
 				for b.Loop() {
-					if _, err := store.Places(b.Context(), query); err != nil {
+					if _, err := store.Hits(b.Context(), query); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -230,12 +230,12 @@ SELECT 'conv_' || i % 1000, i / 1000 + 1, 'p', i::bigint * 1000000000, array_to_
   || CASE WHEN i < $1 / 10 THEN ARRAY['old'] ELSE '{}' END)
 FROM generate_series(0, $1::int - 1) AS i`
 
-func putRandomDocuments(b testing.TB, s *Store, count, words int) {
+func putRandomDocuments(b testing.TB, s *Store, count, terms int) {
 	b.Helper()
 	ctx := b.Context()
 	_, err := s.pool.Exec(ctx, `DROP INDEX continuo.documents_by_term`)
 	if err == nil {
-		_, err = s.pool.Exec(ctx, randomDocuments, count, words)
+		_, err = s.pool.Exec(ctx, randomDocuments, count, terms)
 	}
 	if err == nil {
 		_, err = s.pool.Exec(ctx, `CREATE INDEX documents_by_term ON continuo.documents USING gin (terms)`)

@@ -70,7 +70,7 @@ func (s *Store) listKeys(ctx context.Context, what, statement, after string, lim
 }
 
 // Records is part of upkeep.RecordStore.
-func (s *Store) Records(ctx context.Context, conversationID string, after upkeep.RecordPlace, limit int) ([]upkeep.Record, error) {
+func (s *Store) Records(ctx context.Context, conversationID string, after upkeep.RecordPosition, limit int) ([]upkeep.Record, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("read records of conversation %s: %w: limit %d is less than 1", conversationID, continuo.ErrInvalid, limit)
 	}
@@ -88,7 +88,7 @@ func (s *Store) Records(ctx context.Context, conversationID string, after upkeep
 // recordPage is a page of records that grows kind by kind.
 type recordPage struct {
 	conversationID string
-	after          upkeep.RecordPlace
+	after          upkeep.RecordPosition
 	rows, bytes    int // what is left of the page; it is full when either is used up
 	found          []upkeep.Record
 }
@@ -108,7 +108,7 @@ func (p *recordPage) read(ctx context.Context, q querier) error {
 			continue
 		}
 		if p.after.Kind < k.kind {
-			p.after = upkeep.RecordPlace{}
+			p.after = upkeep.RecordPosition{}
 		}
 		if err := k.read(ctx, q); err != nil {
 			return err

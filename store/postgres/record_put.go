@@ -84,7 +84,7 @@ func (s *Store) putRecords(ctx context.Context, conversationID, since string, re
 		return fmt.Errorf("put records of conversation %s: %w", conversationID, err)
 	}
 	put.since = since
-	err = s.transact(ctx, "put records of conversation "+conversationID, put.carryOut, nil)
+	err = s.transact(ctx, "put records of conversation "+conversationID, put.execute, nil)
 	if err == nil {
 		s.changed(conversationID)
 	}
@@ -97,7 +97,7 @@ type recordsToPut struct {
 	since        string                     // required archiving time of the conversation; "": no condition
 	conversation *upkeep.ConversationRecord // nil: none
 	entries      *wholeEntries
-	told         []continuo.Entry // the same entries in the order in which they were given
+	given        []continuo.Entry // the same entries in the order in which they were given
 	damaged      map[int64]bool   // by seq: which of them are marked as damaged
 	receipts     []continuo.Receipt
 	turns        []turnToPut
@@ -125,7 +125,7 @@ func sortRecords(id string, records []upkeep.Record) (*recordsToPut, error) {
 		case record.Conversation != nil:
 			put.conversation, owner = record.Conversation, record.Conversation.ID
 		case record.Entry != nil:
-			put.told, owner = append(put.told, *record.Entry), record.Entry.ConversationID
+			put.given, owner = append(put.given, *record.Entry), record.Entry.ConversationID
 			put.damaged[record.Entry.Seq] = record.Damaged
 		case record.Receipt != nil:
 			put.receipts = append(put.receipts, *record.Receipt)
@@ -143,7 +143,7 @@ func sortRecords(id string, records []upkeep.Record) (*recordsToPut, error) {
 		}
 	}
 	var err error
-	if put.entries, err = encodeWhole(id, lastOfEach(put.told)); err != nil {
+	if put.entries, err = encodeWhole(id, lastOfEach(put.given)); err != nil {
 		return nil, err
 	}
 	for i, seq := range put.entries.seqs {
@@ -208,7 +208,7 @@ func encodeTurn(record *upkeep.TurnRecord) (turn turnToPut, err error) {
 	return turn, nil
 }
 
-func (put *recordsToPut) carryOut(ctx context.Context, tx pgx.Tx) error {
+func (put *recordsToPut) execute(ctx context.Context, tx pgx.Tx) error {
 	if err := put.putConversation(ctx, tx); err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ const (
 	longestPause = 500 * time.Millisecond
 )
 
-// errAgain means that a transaction wrote nothing because of a conflict with another one.
-var errAgain = errors.New("another transaction was in the way")
+// errRetry means that a transaction wrote nothing because of a conflict with another one.
+var errRetry = errors.New("another transaction was in the way")
 
 // retryTransient calls attempt until it succeeds, fails permanently, or Options.Patience has passed, and
 // returns the result of the last call. It makes no call if ctx is already cancelled, and does not interrupt a

@@ -140,17 +140,17 @@ func (put *recordsToPut) putRuns(ctx context.Context, tx pgx.Tx, last int64) err
 	if put.conversation != nil {
 		return remakeRuns(ctx, tx, put.id)
 	}
-	if len(put.told) == 0 {
+	if len(put.given) == 0 {
 		return nil
 	}
-	changes := continuo.RunChanges(put.told)
+	changes := continuo.RunChanges(put.given)
 	if len(changes) == 0 {
 		var there bool
 		if err := tx.QueryRow(ctx, anyRun, put.id).Scan(&there); err != nil || !there {
 			return err
 		}
 	}
-	if !form.Follow(put.told, last) {
+	if !form.Follow(put.given, last) {
 		return remakeRuns(ctx, tx, put.id)
 	}
 	var live bool
@@ -214,15 +214,15 @@ func (s *Store) Runs(ctx context.Context, query continuo.RunQuery) ([]continuo.R
 // of them: that of the conversation's runs, or of the project's.
 func runQuery(query continuo.RunQuery) (statement string, args []any) {
 	statement, args = runsOfProject, []any{query.ProjectID}
-	place := func(value any) string {
+	parameter := func(value any) string {
 		args = append(args, value)
 		return "$" + strconv.Itoa(len(args))
 	}
 	if query.ConversationID != "" {
-		statement += ` AND conversation_id = ` + place(query.ConversationID)
+		statement += ` AND conversation_id = ` + parameter(query.ConversationID)
 	}
 	if query.WorkflowID != "" {
-		statement += ` AND workflow_id = ` + place(query.WorkflowID)
+		statement += ` AND workflow_id = ` + parameter(query.WorkflowID)
 	}
 	switch query.Of {
 	case continuo.OfWorkflows:
@@ -231,19 +231,19 @@ func runQuery(query continuo.RunQuery) (statement string, args []any) {
 		statement += ` AND workflow_id LIKE 'crew:%'`
 	}
 	if query.State != "" {
-		statement += ` AND state = ` + place(string(query.State))
+		statement += ` AND state = ` + parameter(string(query.State))
 	}
 	if query.UserID != "" {
-		statement += ` AND EXISTS (SELECT 1 FROM continuo.conversations AS c WHERE c.id = runs.conversation_id AND c.user_id = ` + place(query.UserID) + `)`
+		statement += ` AND EXISTS (SELECT 1 FROM continuo.conversations AS c WHERE c.id = runs.conversation_id AND c.user_id = ` + parameter(query.UserID) + `)`
 	}
 	if query.BegunBy > 0 {
-		statement += ` AND first_seq <= ` + place(query.BegunBy) + ` ORDER BY first_seq DESC LIMIT ` + place(query.Limit)
+		statement += ` AND first_seq <= ` + parameter(query.BegunBy) + ` ORDER BY first_seq DESC LIMIT ` + parameter(query.Limit)
 		return statement, args
 	}
 	if query.Before != (continuo.RunCursor{}) {
-		statement += ` AND (started_at, id) < (` + place(stamp(query.Before.StartedAt)) + `, ` + place(query.Before.ID) + `)`
+		statement += ` AND (started_at, id) < (` + parameter(stamp(query.Before.StartedAt)) + `, ` + parameter(query.Before.ID) + `)`
 	}
-	statement += newestRuns + place(query.Limit)
+	statement += newestRuns + parameter(query.Limit)
 	return statement, args
 }
 
@@ -282,7 +282,7 @@ func scanRun(row pgx.Row) (r continuo.Run, err error) {
 
 // RemakeRuns is part of upkeep.RecordStore.
 func (s *Store) RemakeRuns(ctx context.Context, conversationID string) error {
-	return s.transact(ctx, "make the runs of conversation "+conversationID+" anew", func(ctx context.Context, tx pgx.Tx) error {
+	return s.transact(ctx, "rebuild the runs of conversation "+conversationID, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := lock(ctx, tx, conversationID); err != nil {
 			return err
 		}

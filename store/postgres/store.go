@@ -39,13 +39,13 @@ type Options struct {
 // Store is an upkeep.Store over one PostgreSQL database. It is safe for concurrent use, and any number of
 // processes may have the same database open.
 type Store struct {
-	place   string // the database, as errors name it
-	options Options
-	pool    *pgxpool.Pool
-	writers *writers
-	hints   *hints // nil: no notifications
-	gate    *gate
-	close   func() error
+	location string // the database, as errors name it
+	options  Options
+	pool     *pgxpool.Pool
+	writers  *writers
+	hints    *hints // nil: no notifications
+	gate     *gate
+	close    func() error
 }
 
 var _ upkeep.Store = (*Store)(nil)

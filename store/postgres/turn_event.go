@@ -103,7 +103,7 @@ func (s *Store) SignalTurn(ctx context.Context, conversationID, turnID string, s
 func whyNotSignalled(ctx context.Context, q querier, conversationID, turnID string) error {
 	turn, err := readTurn(ctx, q, turnByID, conversationID, turnID)
 	if err == nil && turn.State == continuo.TurnRunning {
-		return errAgain
+		return errRetry
 	}
 	if err == nil {
 		err = fmt.Errorf("signal turn %s: %w", turnID, continuo.ErrNotRunning)

@@ -41,7 +41,7 @@ func (s *Store) WatchChanges(ctx context.Context, changed func(conversationIDs [
 }
 
 // listen calls changed for notifications while it is connected, and reports whether it was connected.
-func (s *Store) listen(ctx context.Context, changed func(conversationIDs []string)) (heard bool) {
+func (s *Store) listen(ctx context.Context, changed func(conversationIDs []string)) (connected bool) {
 	conn, err := s.listener(ctx)
 	if err != nil {
 		return false

@@ -41,7 +41,7 @@ func (h *watcher) next() []string {
 	case ids := <-h.changed:
 		return ids
 	case <-time.After(20 * time.Second):
-		h.t.Fatal("nothing was told")
+		h.t.Fatal("nothing was reported")
 		return nil
 	}
 }
@@ -69,7 +69,7 @@ func appendAt(t *testing.T, s *Store, id string, seq int64) {
 	}
 }
 
-func TestOthersAreToldOfChangesAndNotWhoMadeThem(t *testing.T) {
+func TestChangesAreReportedToOtherProcessesOnly(t *testing.T) {
 	url := newDatabase(t, 0)
 	one, other := openAt(t, url, Options{}), openAt(t, url, Options{})
 	defer one.Close()
@@ -85,7 +85,7 @@ func TestOthersAreToldOfChangesAndNotWhoMadeThem(t *testing.T) {
 	others.until("a")
 	createAt(t, other, "b")
 	if ids := own.next(); !slices.Equal(ids, []string{"b"}) {
-		t.Errorf("it was told of %q; want only what the other one did", ids)
+		t.Errorf("it received %q; want only what the other one did", ids)
 	}
 }
 
@@ -107,11 +107,11 @@ func TestWatchingContinuesAfterALostConnection(t *testing.T) {
 	}
 	watching.stop()
 	if n := len(watching.lost); n != 0 {
-		t.Errorf("it told lost %d times more", n)
+		t.Errorf("it reported a loss %d times more", n)
 	}
 }
 
-func TestNothingIsToldWithoutNotify(t *testing.T) {
+func TestNothingIsReportedWithoutNotify(t *testing.T) {
 	url := newDatabase(t, 0)
 	silent, one, other := openAt(t, url, Options{NoNotify: true}), openAt(t, url, Options{}), openAt(t, url, Options{})
 	defer silent.Close()
@@ -121,11 +121,11 @@ func TestNothingIsToldWithoutNotify(t *testing.T) {
 	createAt(t, silent, "a")
 	createAt(t, one, "b")
 	if ids := watching.next(); !slices.Equal(ids, []string{"b"}) {
-		t.Errorf("it was told of %q", ids)
+		t.Errorf("it received %q", ids)
 	}
 }
 
-// How long after a commit another store is told: of one that comes alone, and of one after the other.
+// How long after a commit another store receives it: of a single one, and of a series.
 func BenchmarkHint(b *testing.B) {
 	for name, pause := range map[string]time.Duration{"alone": 2 * hintEvery, "one_after_the_other": 0} {
 		b.Run(name, func(b *testing.B) { measureHints(b, pause) })

@@ -75,19 +75,19 @@ func (s *Store) settle(ctx context.Context, c *change) error {
 	}
 	var lost *lostError
 	doubtful := errors.As(err, &lost) && lost.sent
-	return s.commit(ctx, c.alone, c.committed, doubtful)
+	return s.commit(ctx, c.inOwnTransaction, c.committed, doubtful)
 }
 
-// alone makes the change in a transaction of its own.
-func (c *change) alone(ctx context.Context, tx pgx.Tx) error {
+// inOwnTransaction makes the change in a transaction of its own.
+func (c *change) inOwnTransaction(ctx context.Context, tx pgx.Tx) error {
 	applied, err := c.read(ctx, tx)
 	if err == nil && !applied {
 		if err = c.why(ctx, tx); err == nil {
-			return errAgain
+			return errRetry
 		}
 	}
 	if c.races && isTaken(err) {
-		return errAgain
+		return errRetry
 	}
 	return err
 }

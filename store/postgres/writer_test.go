@@ -222,8 +222,8 @@ func TestTextThatPostgreSQLDoesNotKeep(t *testing.T) {
 	writers.Wait()
 }
 
-// TestACallerThatGaveUpChangesNothing cancels before the change is taken.
-func TestACallerThatGaveUpChangesNothing(t *testing.T) {
+// TestACancelledCallerChangesNothing cancels before the change is taken.
+func TestACancelledCallerChangesNothing(t *testing.T) {
 	store := openAt(t, newDatabase(t, 0), Options{})
 	defer store.Close()
 	newConversation(t, store, "a", 0)

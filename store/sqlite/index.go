@@ -29,11 +29,11 @@ const (
 	redactedEntries = `
 SELECT seq FROM entries INDEXED BY entries_redacted WHERE conversation_id = ? AND seq BETWEEN ? AND ? AND redacted = 1`
 
-	placeTaken = `SELECT EXISTS (SELECT 1 FROM documents WHERE place = ?)`
+	rowTaken = `SELECT EXISTS (SELECT 1 FROM documents WHERE place = ?)`
 
 	insertDocument = `INSERT INTO documents (place, conversation_id, seq, terms) VALUES (?, ?, ?, ?)`
 
-	insertWords = `INSERT INTO words (rowid, terms) VALUES (?, ?)`
+	insertTerms = `INSERT INTO words (rowid, terms) VALUES (?, ?)`
 
 	// A hidden document is no longer found. Its terms are removed from the index later; see purgeWords.
 	hideOne = `UPDATE documents SET conversation_id = NULL WHERE conversation_id = ? AND seq = ?`
@@ -145,35 +145,35 @@ func insertDocuments(conn *connection, project string, batch index.Batch) error 
 		return err
 	}
 	scopes := " " + scopeTerm(conversationScope, batch.ConversationID) + " " + scopeTerm(projectScope, project)
-	added, place := int64(math.MinInt64), int64(0)
+	added, row := int64(math.MinInt64), int64(0)
 	for _, d := range batch.Documents {
 		if redacted[d.Seq] || len(d.Terms) == 0 {
 			continue
 		}
 		from := d.Added
 		if d.Added == added { // after the one before, which has the same time
-			from = place + 1
+			from = row + 1
 		}
-		if place, err = freePlace(conn, from); err != nil {
+		if row, err = freeRow(conn, from); err != nil {
 			return err
 		}
 		added = d.Added
 		terms := strings.Join(d.Terms, " ") + scopes
-		if _, err := conn.exec(insertDocument, place, batch.ConversationID, d.Seq, terms); err != nil {
+		if _, err := conn.exec(insertDocument, row, batch.ConversationID, d.Seq, terms); err != nil {
 			return err
 		}
-		if _, err := conn.exec(insertWords, place, terms); err != nil {
+		if _, err := conn.exec(insertTerms, row, terms); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// freePlace finds a free row id at or shortly above first. It doubles its steps until it finds a free one,
+// freeRow finds a free row id at or shortly above first. It doubles its steps until it finds a free one,
 // and then bisects back to the last taken one: many documents with the same time cost little.
-func freePlace(conn *connection, first int64) (int64, error) {
-	isTaken := func(place int64) (taken bool, err error) {
-		err = conn.row(placeTaken, []any{place}, &taken)
+func freeRow(conn *connection, first int64) (int64, error) {
+	isTaken := func(row int64) (taken bool, err error) {
+		err = conn.row(rowTaken, []any{row}, &taken)
 		return taken, err
 	}
 	below, free := first-1, first // below may be taken or not

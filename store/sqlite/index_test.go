@@ -83,8 +83,8 @@ func TestAnyTermComesThroughUnchanged(t *testing.T) {
 		}
 		for _, text := range terms {
 			for _, prefix := range []bool{false, true} {
-				query := index.PlaceQuery{ConversationID: "Ä b_", Limit: 2, Terms: []index.Term{{Text: text, Prefix: prefix}}}
-				if found, err := store.Places(t.Context(), query); err != nil || len(found) != 1 {
+				query := index.HitQuery{ConversationID: "Ä b_", Limit: 2, Terms: []index.Term{{Text: text, Prefix: prefix}}}
+				if found, err := store.Hits(t.Context(), query); err != nil || len(found) != 1 {
 					rt.Fatalf("%q (prefix: %v) is found at %v (%v)", text, prefix, found, err)
 				}
 			}
@@ -105,7 +105,7 @@ func untilPurged(t *testing.T, store *Store) {
 	}
 }
 
-func TestAPlaceIsFreeAndNear(t *testing.T) {
+func TestARowIsFreeAndNear(t *testing.T) {
 	store := openAt(t, filepath.Join(t.TempDir(), "a.db"), Options{Synchronous: Normal})
 	defer store.Close()
 	newConversation(t, store, "a", 1)
@@ -113,8 +113,8 @@ func TestAPlaceIsFreeAndNear(t *testing.T) {
 		taken := map[int64]bool{}
 		for _, run := range rapid.SliceOfN(rapid.IntRange(0, 40), 1, 5).Draw(rt, "runs") {
 			begin := rapid.Int64Range(0, 60).Draw(rt, "begin")
-			for place := begin; place < begin+int64(run); place++ {
-				taken[place] = true
+			for row := begin; row < begin+int64(run); row++ {
+				taken[row] = true
 			}
 		}
 		first := rapid.Int64Range(0, 60).Draw(rt, "first")
@@ -122,14 +122,14 @@ func TestAPlaceIsFreeAndNear(t *testing.T) {
 			if _, err := conn.exec(`DELETE FROM documents`); err != nil {
 				return err
 			}
-			for place := range taken {
-				if _, err := conn.exec(insertDocument, place, "a", place, ""); err != nil {
+			for row := range taken {
+				if _, err := conn.exec(insertDocument, row, "a", row, ""); err != nil {
 					return err
 				}
 			}
-			place, err := freePlace(conn, first)
-			if err == nil && (taken[place] || place < first || place > first && !taken[place-1]) {
-				rt.Errorf("from %d the place %d was found of %v", first, place, taken)
+			row, err := freeRow(conn, first)
+			if err == nil && (taken[row] || row < first || row > first && !taken[row-1]) {
+				rt.Errorf("from %d the place %d was found of %v", first, row, taken)
 			}
 			if _, err := conn.exec(`DELETE FROM documents`); err != nil {
 				return err
@@ -213,8 +213,8 @@ func TestWhatIsRemovedLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// TestWordsGoAfterARestart opens a file that another process left with documents to remove.
-func TestWordsGoAfterARestart(t *testing.T) {
+// TestTermsAreRemovedAfterARestart opens a file that another process left with documents to remove.
+func TestTermsAreRemovedAfterARestart(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	store := openAt(t, path, Options{})
 	indexed(t, store, "a", 50, "word")
@@ -236,13 +236,13 @@ func TestManyDocumentsOfOneTimeAreIndexedFast(t *testing.T) {
 	store := openAt(t, filepath.Join(t.TempDir(), "a.db"), Options{Synchronous: Normal})
 	defer store.Close()
 	indexed(t, store, "a", 4000, "word")
-	var place int64
+	var row int64
 	err := store.write(t.Context(), func(conn *connection) (err error) {
-		place, err = freePlace(conn, sometime.UnixNano())
+		row, err = freeRow(conn, sometime.UnixNano())
 		return err
 	})
-	if err != nil || place != sometime.UnixNano()+4000 {
-		t.Errorf("the next place is %d above the first (%v)", place-sometime.UnixNano(), err)
+	if err != nil || row != sometime.UnixNano()+4000 {
+		t.Errorf("the next place is %d above the first (%v)", row-sometime.UnixNano(), err)
 	}
 }
 
@@ -254,13 +254,13 @@ func TestWhatIsHiddenIsNotFound(t *testing.T) {
 	indexed(t, store, "a", 3, "word")
 	indexed(t, store, "b", 1, "word")
 	err := store.write(t.Context(), func(conn *connection) error {
-		_, err := conn.exec(hideAll, "a") // and the writer is not told
+		_, err := conn.exec(hideAll, "a") // and the writer receives no error
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := store.Places(t.Context(), index.PlaceQuery{ProjectID: "p", Terms: []index.Term{{Text: "word"}}, Limit: 9})
+	found, err := store.Hits(t.Context(), index.HitQuery{ProjectID: "p", Terms: []index.Term{{Text: "word"}}, Limit: 9})
 	if err != nil || len(found) != 1 || found[0].ConversationID != "b" {
 		t.Errorf("found %v (%v)", found, err)
 	}

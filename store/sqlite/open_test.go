@@ -56,7 +56,7 @@ func withRaw(t *testing.T, path string, statements ...string) {
 	}
 }
 
-func TestOpenRefusesWhatIsNotItsOwn(t *testing.T) {
+func TestOpenRefusesForeignFiles(t *testing.T) {
 	folder := t.TempDir()
 	path := func(name string) string { return filepath.Join(folder, name) }
 	if err := os.WriteFile(path("text"), []byte(strings.Repeat("This is not a database. ", 100)), 0o600); err != nil {

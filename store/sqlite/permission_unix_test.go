@@ -16,7 +16,7 @@ import (
 
 func TestWhatCannotBeWrittenIsReadOnly(t *testing.T) {
 	if os.Geteuid() == 0 {
-		runAsNobody(t)
+		runUnprivileged(t)
 		return
 	}
 	for name, lock := range map[string]func(t *testing.T, path string){
@@ -66,8 +66,8 @@ func remove(t *testing.T, path string) {
 	}
 }
 
-// runAsNobody runs the calling test in another process without root's rights: nothing is read-only for root.
-func runAsNobody(t *testing.T) {
+// runUnprivileged runs the calling test in another process without root's rights: nothing is read-only for root.
+func runUnprivileged(t *testing.T) {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {

@@ -24,11 +24,11 @@ const (
 
 const (
 	// The join is in this order, so that no sort is needed.
-	selectPlaces = `
+	selectHits = `
 SELECT documents.conversation_id, documents.seq, words.rowid FROM words CROSS JOIN documents ON documents.place = words.rowid
 WHERE words MATCH ? AND words.rowid >= ? AND words.rowid <= ? AND documents.conversation_id IS NOT NULL AND documents.seq BETWEEN ? AND ? `
 
-	newestPlaces = `ORDER BY words.rowid DESC LIMIT ?`
+	newestHits = `ORDER BY words.rowid DESC LIMIT ?`
 
 	// Narrows hits to those of some conversations: one row is looked up for each hit of the terms.
 	ofConversations = `AND EXISTS (SELECT 1 FROM conversations WHERE id = documents.conversation_id `
@@ -52,7 +52,7 @@ SELECT coalesce(min(place), 0), coalesce(max(place), -1) FROM documents WHERE co
 
 	oneDocument = `SELECT place, terms FROM documents WHERE conversation_id = ? AND seq = ?`
 
-	deleteWords = `INSERT INTO words (words, rowid, terms) VALUES ('delete', ?, ?)`
+	deleteTerms = `INSERT INTO words (words, rowid, terms) VALUES ('delete', ?, ?)`
 
 	deleteDocument = `DELETE FROM documents WHERE place = ?`
 )
@@ -64,9 +64,9 @@ const (
 	purgeInBetween = 2
 )
 
-// Places is part of index.Store.
-func (s *Store) Places(ctx context.Context, query index.PlaceQuery) (found []index.Place, err error) {
-	if err := checkPlaces(query); err != nil {
+// Hits is part of index.Store.
+func (s *Store) Hits(ctx context.Context, query index.HitQuery) (found []index.Hit, err error) {
+	if err := checkHitQuery(query); err != nil {
 		return nil, fmt.Errorf("find places: %w", err)
 	}
 	first, last := max(query.From, 0), int64(math.MaxInt64) // seqs
@@ -78,7 +78,7 @@ func (s *Store) Places(ctx context.Context, query index.PlaceQuery) (found []ind
 		if err != nil {
 			return err
 		}
-		if query.Before != (index.Place{}) {
+		if query.Before != (index.Hit{}) {
 			highest = min(highest, query.Before.Order-1)
 		}
 		if found, err = amongNewest(conn, query, first, last, lowest, highest); err != nil || len(found) == query.Limit {
@@ -89,12 +89,12 @@ func (s *Store) Places(ctx context.Context, query index.PlaceQuery) (found []ind
 		if err != nil {
 			return err
 		}
-		statement, args := selectPlaces, []any{match, lowest, highest, first, last}
+		statement, args := selectHits, []any{match, lowest, highest, first, last}
 		if filter, more := conversationFilter(query.UserID, query.Labels); filter != "" {
 			statement, args = statement+ofConversations+filter+`) `, append(args, more...)
 		}
-		return conn.query(statement+newestPlaces, append(args, query.Limit), func(rows *sql.Rows) error {
-			var p index.Place
+		return conn.query(statement+newestHits, append(args, query.Limit), func(rows *sql.Rows) error {
+			var p index.Hit
 			err := rows.Scan(&p.ConversationID, &p.Seq, &p.Order)
 			found = append(found, p)
 			return err
@@ -127,7 +127,7 @@ func reachOf(conn *connection, conversationID string, first, last int64) (lowest
 // reachShare is the cost of reading a hit in vain, divided by that of looking up its row id.
 const reachShare = 4
 
-func checkPlaces(query index.PlaceQuery) error {
+func checkHitQuery(query index.HitQuery) error {
 	if query.Limit < 1 || len(query.Terms) == 0 {
 		return fmt.Errorf("%w: %d terms and a limit of %d; both must be at least 1", continuo.ErrInvalid, len(query.Terms), query.Limit)
 	}
@@ -144,7 +144,7 @@ const newestDocuments = 2000
 
 // amongNewest looks for a page among the newest documents when the query has prefixes: to match a prefix, the
 // index reads all hits of its terms, while common terms fill a page here.
-func amongNewest(conn *connection, query index.PlaceQuery, first, last, lowest, highest int64) (found []index.Place, err error) {
+func amongNewest(conn *connection, query index.HitQuery, first, last, lowest, highest int64) (found []index.Hit, err error) {
 	var wanted []string
 	prefixes := false
 	for _, term := range query.Terms {
@@ -159,7 +159,7 @@ func amongNewest(conn *connection, query index.PlaceQuery, first, last, lowest, 
 	}
 	wanted = append(wanted, " "+scopeOf(query)+" ")
 	err = conn.query(selectNewest, []any{highest, newestDocuments}, func(rows *sql.Rows) error {
-		var p index.Place
+		var p index.Hit
 		var terms sql.RawBytes
 		if err := rows.Scan(&p.ConversationID, &p.Seq, &p.Order, &terms); err != nil {
 			return err
@@ -182,7 +182,7 @@ func hasAll(terms string, wanted []string) bool {
 }
 
 // scopeOf is the term that all documents in the query's scope have.
-func scopeOf(query index.PlaceQuery) string {
+func scopeOf(query index.HitQuery) string {
 	if query.ConversationID != "" {
 		return scopeTerm(conversationScope, query.ConversationID)
 	}
@@ -190,7 +190,7 @@ func scopeOf(query index.PlaceQuery) string {
 }
 
 // matchOf writes a query in the language of FTS5.
-func matchOf(conn *connection, query index.PlaceQuery) (string, error) {
+func matchOf(conn *connection, query index.HitQuery) (string, error) {
 	match := `"` + scopeOf(query) + `"`
 	for _, term := range query.Terms {
 		one := `"` + term.Text + `"`
@@ -255,8 +255,8 @@ func scopeTerm(scope, id string) string {
 	return term.String()
 }
 
-// purgeWords removes the terms of removed documents from the index, of a bounded number of documents.
-func purgeWords(conn *connection, limit int) error {
+// purgeTerms removes the terms of removed documents from the index, of a bounded number of documents.
+func purgeTerms(conn *connection, limit int) error {
 	return eraseDocuments(conn, removedDocuments, limit)
 }
 
@@ -281,7 +281,7 @@ func eraseDocuments(conn *connection, query string, args ...any) error {
 		return err
 	}
 	for _, d := range documents {
-		if _, err := conn.exec(deleteWords, d.place, d.terms); err != nil {
+		if _, err := conn.exec(deleteTerms, d.place, d.terms); err != nil {
 			return err
 		}
 		if _, err := conn.exec(deleteDocument, d.place); err != nil {

@@ -54,7 +54,7 @@ func (s *Store) listTexts(ctx context.Context, query, after string, limit int) (
 }
 
 // Records is part of upkeep.RecordStore. A page without its last record has about 4 MiB at most.
-func (s *Store) Records(ctx context.Context, conversationID string, after upkeep.RecordPlace, limit int) ([]upkeep.Record, error) {
+func (s *Store) Records(ctx context.Context, conversationID string, after upkeep.RecordPosition, limit int) ([]upkeep.Record, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("read records: %w: limit %d is less than 1", continuo.ErrInvalid, limit)
 	}
@@ -79,7 +79,7 @@ type recordPage struct {
 	bytes          int
 }
 
-func (p *recordPage) read(after upkeep.RecordPlace) error {
+func (p *recordPage) read(after upkeep.RecordPosition) error {
 	if after.Kind < upkeep.RecordConversation {
 		if err := p.readConversation(); err != nil {
 			return err
@@ -87,12 +87,12 @@ func (p *recordPage) read(after upkeep.RecordPlace) error {
 	}
 	for _, part := range []struct {
 		kind upkeep.RecordKind
-		read func(after upkeep.RecordPlace) error
+		read func(after upkeep.RecordPosition) error
 	}{{upkeep.RecordEntry, p.readEntries}, {upkeep.RecordReceipt, p.readReceipts}, {upkeep.RecordTurn, p.readTurns}} {
 		if after.Kind > part.kind || p.isFull() {
 			continue
 		}
-		from := upkeep.RecordPlace{}
+		from := upkeep.RecordPosition{}
 		if after.Kind == part.kind {
 			from = after
 		}
@@ -129,7 +129,7 @@ func (p *recordPage) readConversation() error {
 	return err
 }
 
-func (p *recordPage) readEntries(after upkeep.RecordPlace) error {
+func (p *recordPage) readEntries(after upkeep.RecordPosition) error {
 	return p.conn.query(entriesAbove, []any{p.conversationID, after.Seq, p.limit}, func(rows *sql.Rows) error {
 		var body sql.RawBytes
 		var checksum int64
@@ -144,7 +144,7 @@ func (p *recordPage) readEntries(after upkeep.RecordPlace) error {
 	})
 }
 
-func (p *recordPage) readReceipts(after upkeep.RecordPlace) error {
+func (p *recordPage) readReceipts(after upkeep.RecordPosition) error {
 	return p.conn.query(receiptsAbove, []any{p.conversationID, after.Key, p.limit}, func(rows *sql.Rows) error {
 		var r continuo.Receipt
 		if err := rows.Scan(&r.Key, &r.Fingerprint, &r.First, &r.Last); err != nil {
@@ -154,7 +154,7 @@ func (p *recordPage) readReceipts(after upkeep.RecordPlace) error {
 	})
 }
 
-func (p *recordPage) readTurns(after upkeep.RecordPlace) error {
+func (p *recordPage) readTurns(after upkeep.RecordPosition) error {
 	turns, err := readTurns(p.conn, p.now, turnsAbove, p.conversationID, after.Key, p.limit)
 	if err != nil {
 		return err

@@ -55,7 +55,7 @@ func TestTheSchemaIsDocumented(t *testing.T) {
 	}
 }
 
-// statementsOf returns the SQL of this package by the file that it stands in: every string constant that
+// statementsOf returns the SQL of this package by its file: every string constant that
 // looks like SQL, and the migrations.
 func statementsOf(t *testing.T) map[string][]string {
 	t.Helper()
@@ -164,7 +164,7 @@ func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {
 		unindexedOne:       "(id=?)",
 		selectIndexed:      "(id=?)",
 		redactedEntries:    "entries_redacted (conversation_id=? AND seq>? AND seq<?)",
-		placeTaken:         "(rowid=?)",
+		rowTaken:           "(rowid=?)",
 		hideOne:            "(conversation_id=? AND seq=?)",
 		hideAll:            "(conversation_id=?)",
 		selectReach:        "COVERING INDEX sqlite_autoindex_documents_1 (conversation_id=? AND seq>? AND seq<?)",
@@ -235,7 +235,7 @@ func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {
 		}
 	}
 	// The index of words gives places in their order, and each is looked up.
-	if plan := planOf(t, store, selectPlaces); !strings.HasPrefix(plan, "SCAN words VIRTUAL TABLE INDEX") || !strings.HasSuffix(plan, "; SEARCH documents USING INTEGER PRIMARY KEY (rowid=?)") {
+	if plan := planOf(t, store, selectHits); !strings.HasPrefix(plan, "SCAN words VIRTUAL TABLE INDEX") || !strings.HasSuffix(plan, "; SEARCH documents USING INTEGER PRIMARY KEY (rowid=?)") {
 		t.Errorf("places have the plan %s", plan)
 	}
 	// All that run are wanted, and the index has no others.

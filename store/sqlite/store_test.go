@@ -30,7 +30,7 @@ func TestACancelledWriteChangesNothing(t *testing.T) {
 	expectLast(t, store, "a", 1)
 }
 
-func TestABusyDatabaseIsWaitedForSoLong(t *testing.T) {
+func TestWaitingForABusyDatabaseIsBounded(t *testing.T) {
 	store := openAt(t, filepath.Join(t.TempDir(), "a.db"), Options{BusyTimeout: 20 * time.Millisecond})
 	defer store.Close()
 	newConversation(t, store, "a", 1)

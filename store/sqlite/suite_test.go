@@ -12,7 +12,7 @@ import (
 func TestSuite(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Opener {
 		path := filepath.Join(t.TempDir(), "continuo.db")
-		// No test can tell whether the disk was waited for, so that the suite need not wait.
+		// No test can observe whether the disk was waited for, so that the suite need not wait.
 		return func(t *testing.T) upkeep.Store { return openAt(t, path, Options{Synchronous: Normal}) }
 	})
 }

@@ -126,7 +126,7 @@ func (w *writer) tidy() {
 	var removed bool
 	err := w.conn.row(anyRemoved, nil, &removed)
 	if err == nil && removed {
-		err = w.conn.transact(func() error { return purgeWords(w.conn, purgeInBetween) })
+		err = w.conn.transact(func() error { return purgeTerms(w.conn, purgeInBetween) })
 	}
 	w.conn.indexDirty = removed && err == nil
 	w.conn.residue = w.conn.residue || removed

@@ -118,7 +118,7 @@ func (c *contest) verify() error {
 
 // An owner pauses for longer than its lease and writes when another process has taken its turn. The history of a store
 // that ignores the fencing token is found out, whether the turn still runs or has ended; that of a real one is in order.
-func TestAPausedOwnersWriteIsFoundOut(t *testing.T) {
+func TestAPausedOwnersWriteIsDetected(t *testing.T) {
 	for name, end := range map[string]continuo.TurnState{"it runs": "", "it has ended": continuo.TurnFinished} {
 		for _, ignores := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, fences ignored: %t", name, ignores), func(t *testing.T) {

@@ -32,8 +32,8 @@ func indexTitle(t *testing.T, store upkeep.Store, id string, at int64, title str
 }
 
 // inProject and inOne make queries; a star behind a term makes it the beginning of one.
-func inProject(terms string) index.PlaceQuery {
-	query := index.PlaceQuery{ProjectID: "p", Limit: 100}
+func inProject(terms string) index.HitQuery {
+	query := index.HitQuery{ProjectID: "p", Limit: 100}
 	for _, text := range strings.Fields(terms) {
 		begin, isPrefix := strings.CutSuffix(text, "*")
 		query.Terms = append(query.Terms, index.Term{Text: begin, Prefix: isPrefix})
@@ -41,18 +41,18 @@ func inProject(terms string) index.PlaceQuery {
 	return query
 }
 
-func inOne(id, terms string) index.PlaceQuery {
+func inOne(id, terms string) index.HitQuery {
 	query := inProject(terms)
 	query.ConversationID = id
 	return query
 }
 
-// places reads all pages of a query, as texts.
-func places(t *testing.T, store upkeep.Store, query index.PlaceQuery) []string {
+// searchHits reads all pages of a query, as texts.
+func searchHits(t *testing.T, store upkeep.Store, query index.HitQuery) []string {
 	t.Helper()
 	found := []string{}
 	for {
-		page, err := store.Places(t.Context(), query)
+		page, err := store.Hits(t.Context(), query)
 		noError(t, err)
 		if len(page) > query.Limit {
 			t.Fatalf("asked for %d places, got %d", query.Limit, len(page))
@@ -67,17 +67,17 @@ func places(t *testing.T, store upkeep.Store, query index.PlaceQuery) []string {
 	}
 }
 
-func expectPlaces(t *testing.T, store upkeep.Store, query index.PlaceQuery, want ...string) {
+func expectHits(t *testing.T, store upkeep.Store, query index.HitQuery, want ...string) {
 	t.Helper()
 	for _, limit := range []int{1, 2, 100} {
 		query.Limit = limit
-		if got := places(t, store, query); !slices.Equal(got, want) {
+		if got := searchHits(t, store, query); !slices.Equal(got, want) {
 			t.Errorf("%+v: got %q, want %q", query, got, want)
 		}
 	}
 }
 
-func testPlaces(t *testing.T, opener Opener) {
+func testHits(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 6)
 	create(t, store, "A", 3)
@@ -89,45 +89,45 @@ func testPlaces(t *testing.T, opener Opener) {
 	indexEntries(t, store, "b", 0, document(1, 50, "apple pear"), document(2, 60, "x"))
 	indexTitle(t, store, "a", 4, "title of a", document(0, 70, "title pear"))
 	for _, store := range []upkeep.Store{store, open(t, opener)} {
-		expectPlaces(t, store, inProject("apple"), "a 2", "A 1", "a 4", "a 1")
-		expectPlaces(t, store, inProject("pear"), "a 0", "A 3", "a 4", "a 1")
-		expectPlaces(t, store, inProject("pear apple"), "a 4", "a 1")
-		expectPlaces(t, store, inProject("apple apple"), "a 2", "A 1", "a 4", "a 1")
-		expectPlaces(t, store, inProject("appl"))
-		expectPlaces(t, store, inProject("appl*"), "a 2", "A 1", "a 4", "a 1")
-		expectPlaces(t, store, inProject("apple*"), "a 2", "A 1", "a 4", "a 1")
-		expectPlaces(t, store, inProject("applep* apple"), "A 1")
-		expectPlaces(t, store, inProject("a*"), "a 2", "A 1", "a 4", "a 1")
-		expectPlaces(t, store, inProject("数*"), "a 4")
-		expectPlaces(t, store, inProject("数据"), "a 4")
-		expectPlaces(t, store, inProject("据"))
-		expectPlaces(t, store, inProject("müller"), "a 1")
-		expectPlaces(t, store, inProject("muller"))
-		expectPlaces(t, store, inProject("2"), "A 3")
-		expectPlaces(t, store, inProject("p")) // a search of the project
-		expectPlaces(t, store, inProject("c*"))
-		expectPlaces(t, store, inOne("a", "apple"), "a 2", "a 4", "a 1")
-		expectPlaces(t, store, inOne("A", "apple"), "A 1")
-		expectPlaces(t, store, inOne("none", "apple"))
+		expectHits(t, store, inProject("apple"), "a 2", "A 1", "a 4", "a 1")
+		expectHits(t, store, inProject("pear"), "a 0", "A 3", "a 4", "a 1")
+		expectHits(t, store, inProject("pear apple"), "a 4", "a 1")
+		expectHits(t, store, inProject("apple apple"), "a 2", "A 1", "a 4", "a 1")
+		expectHits(t, store, inProject("appl"))
+		expectHits(t, store, inProject("appl*"), "a 2", "A 1", "a 4", "a 1")
+		expectHits(t, store, inProject("apple*"), "a 2", "A 1", "a 4", "a 1")
+		expectHits(t, store, inProject("applep* apple"), "A 1")
+		expectHits(t, store, inProject("a*"), "a 2", "A 1", "a 4", "a 1")
+		expectHits(t, store, inProject("数*"), "a 4")
+		expectHits(t, store, inProject("数据"), "a 4")
+		expectHits(t, store, inProject("据"))
+		expectHits(t, store, inProject("müller"), "a 1")
+		expectHits(t, store, inProject("muller"))
+		expectHits(t, store, inProject("2"), "A 3")
+		expectHits(t, store, inProject("p")) // a search of the project
+		expectHits(t, store, inProject("c*"))
+		expectHits(t, store, inOne("a", "apple"), "a 2", "a 4", "a 1")
+		expectHits(t, store, inOne("A", "apple"), "A 1")
+		expectHits(t, store, inOne("none", "apple"))
 		other := inProject("apple")
 		other.ProjectID = "P"
-		expectPlaces(t, store, other, "b 1")
+		expectHits(t, store, other, "b 1")
 		for _, bounds := range []struct {
 			from, to int64
 			want     []string
 		}{{1, 4, []string{"a 4", "a 1"}}, {0, 3, []string{"a 0", "a 1"}}, {2, 0, []string{"a 4"}}, {5, 9, nil}, {0, 0, []string{"a 0", "a 4", "a 1"}}, {1, 1, []string{"a 1"}}} {
 			query := inOne("a", "pear")
 			query.From, query.To = bounds.from, bounds.to
-			expectPlaces(t, store, query, bounds.want...)
+			expectHits(t, store, query, bounds.want...)
 		}
 	}
-	for what, query := range map[string]index.PlaceQuery{"no limit": {ProjectID: "p", Terms: inProject("a").Terms}, "no terms": {ProjectID: "p", Limit: 1}} {
-		expectError(t, what, second(store.Places(ctx, query)), continuo.ErrInvalid)
+	for what, query := range map[string]index.HitQuery{"no limit": {ProjectID: "p", Terms: inProject("a").Terms}, "no terms": {ProjectID: "p", Limit: 1}} {
+		expectError(t, what, second(store.Hits(ctx, query)), continuo.ErrInvalid)
 	}
 }
 
-// testManyPlaces has many documents of the same moment, and pages through them.
-func testManyPlaces(t *testing.T, opener Opener) {
+// testManyHits has many documents of the same moment, and pages through them.
+func testManyHits(t *testing.T, opener Opener) {
 	store := open(t, opener)
 	const each = 300
 	want := map[string]bool{}
@@ -150,7 +150,7 @@ func testManyPlaces(t *testing.T, opener Opener) {
 		query := inProject("same")
 		query.Limit = limit
 		got := map[string]bool{}
-		found := places(t, store, query)
+		found := searchHits(t, store, query)
 		for _, p := range found {
 			got[p] = true
 		}
@@ -255,8 +255,8 @@ func testTerms(t *testing.T, opener Opener) {
 	for _, bad := range []string{"", "two words", `quo"te`, "dash-ed", "under_score", "Capital", "nul\x00", "bad\xff", "tick'", "star*", "colon:", "and|or&", strings.Repeat("x", 300)} {
 		batch := index.Batch{ConversationID: "a", Through: 1, Documents: []index.Document{{Seq: 1, Added: 1, Terms: []string{"good", bad}}}}
 		expectError(t, fmt.Sprintf("a document with %.20q", bad), store.Index(ctx, batch), continuo.ErrInvalid)
-		query := index.PlaceQuery{ProjectID: "p", Limit: 1, Terms: []index.Term{{Text: bad}}}
-		expectError(t, fmt.Sprintf("a query with %.20q", bad), second(store.Places(ctx, query)), continuo.ErrInvalid)
+		query := index.HitQuery{ProjectID: "p", Limit: 1, Terms: []index.Term{{Text: bad}}}
+		expectError(t, fmt.Sprintf("a query with %.20q", bad), second(store.Hits(ctx, query)), continuo.ErrInvalid)
 	}
 	good := []string{"and", "or", "not", "near", "é", "ß", "ſ", "数", "数据", "ก็", "กำ", "한국어", "हिन्दी", "ا", "5", "²", "ﬀ", "ι", "ς", "σ", "𝒳", "か\u3099", "i\u0307", "ǆ", "ª", "Ⅷ", strings.Repeat("数", 64), strings.Repeat("x", 256)}
 	for i, term := range good {
@@ -264,13 +264,13 @@ func testTerms(t *testing.T, opener Opener) {
 		indexEntries(t, store, fmt.Sprint("c", i), 0, document(1, i, term))
 	}
 	for i, term := range good {
-		expectPlaces(t, store, inProject(term), fmt.Sprint("c", i, " 1"))
-		expectPlaces(t, store, inOne(fmt.Sprint("c", i), term+"*"), fmt.Sprint("c", i, " 1"))
+		expectHits(t, store, inProject(term), fmt.Sprint("c", i, " 1"))
+		expectHits(t, store, inOne(fmt.Sprint("c", i), term+"*"), fmt.Sprint("c", i, " 1"))
 	}
 }
 
-// testPlacesGone removes documents in every possible way.
-func testPlacesGone(t *testing.T, opener Opener) {
+// testHitsGone removes documents in every possible way.
+func testHitsGone(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	for i, id := range []string{"redacted", "archived", "deleted", "forgotten", "titled"} {
 		create(t, store, id, 3)
@@ -284,25 +284,25 @@ func testPlacesGone(t *testing.T, opener Opener) {
 	noError(t, store.ForgetIndex(ctx, "forgotten"))
 	indexTitle(t, store, "titled", 3, "new title", document(0, 40, "new"))
 	for _, store := range []upkeep.Store{store, open(t, opener)} {
-		expectPlaces(t, store, inProject("word"), "redacted 0", "titled 3", "titled 1", "redacted 1")
-		expectPlaces(t, store, inOne("redacted", "word"), "redacted 0", "redacted 1")
-		expectPlaces(t, store, inProject("new"), "titled 0")
+		expectHits(t, store, inProject("word"), "redacted 0", "titled 3", "titled 1", "redacted 1")
+		expectHits(t, store, inOne("redacted", "word"), "redacted 0", "redacted 1")
+		expectHits(t, store, inProject("new"), "titled 0")
 		for _, id := range []string{"archived", "deleted", "forgotten"} {
-			expectPlaces(t, store, inOne(id, "word"))
+			expectHits(t, store, inOne(id, "word"))
 		}
 	}
 	// Built again, the index is as before.
 	indexEntries(t, store, "forgotten", 0, document(1, 13, "word"), document(3, 23, "word other"))
-	expectPlaces(t, store, inProject("other"), "titled 3", "forgotten 3")
+	expectHits(t, store, inProject("other"), "titled 3", "forgotten 3")
 	for _, r := range []continuo.Entry{entry("archived", 1), entry("archived", 2), entry("archived", 3)} {
 		noError(t, store.PutRecords(ctx, "archived", []upkeep.Record{{Entry: &r}}))
 	}
 	noError(t, store.Restore(ctx, "archived"))
 	if found := unindexed(t, store, index.UnindexedQuery{ConversationID: "archived"})["archived"]; found.Indexed != 0 || found.Title || found.Conversation.ID == "" {
-		t.Errorf("a restored conversation is indexed anew: %+v", found)
+		t.Errorf("a restored conversation is indexed again: %+v", found)
 	}
 	indexEntries(t, store, "archived", 0, document(2, 90, "word"), document(3, 91, "back"))
-	expectPlaces(t, store, inOne("archived", "word"), "archived 2")
+	expectHits(t, store, inOne("archived", "word"), "archived 2")
 	for what, err := range map[string]error{
 		"Index a deleted one":        store.Index(ctx, index.Batch{ConversationID: "deleted"}),
 		"Index an unknown one":       store.Index(ctx, index.Batch{ConversationID: "none"}),
@@ -349,13 +349,13 @@ func testIndexRaces(t *testing.T, opener Opener) {
 	for seq := last; seq > 0; seq-- {
 		want = append(want, fmt.Sprint("a ", seq))
 	}
-	same(t, "places", places(t, store, inProject("word")), want)
+	same(t, "places", searchHits(t, store, inProject("word")), want)
 
 	// An indexer that read an entry before its redaction commits the terms too late.
 	appendEntries(t, store, "a", last+1, last+2)
 	noError(t, store.Redact(ctx, "a", []continuo.Entry{redacted(entry("a", last+1))}))
 	indexEntries(t, store, "a", last, document(last+1, 90, "secret"), document(last+2, 91, "said"))
-	expectPlaces(t, store, inProject("secret"))
-	expectPlaces(t, store, inProject("said"), fmt.Sprint("a ", last+2))
+	expectHits(t, store, inProject("secret"))
+	expectHits(t, store, inProject("said"), fmt.Sprint("a ", last+2))
 	same(t, "what is missing", unindexed(t, store, index.UnindexedQuery{ConversationID: "a"})["a"].Indexed, int64(last+2))
 }

@@ -82,7 +82,7 @@ func sameDamage(t *testing.T, what string, store upkeep.Store, id string, want .
 	var have []int64
 	for _, r := range records(t, store, id, 99) {
 		if r.Damaged {
-			have = append(have, r.Place().Seq)
+			have = append(have, r.Position().Seq)
 		}
 	}
 	if !slices.Equal(have, want) {

@@ -137,7 +137,7 @@ func testTwoStores(t *testing.T, opener Opener) {
 	for w := range 8 {
 		writers.Go(func() {
 			for round := range 10 {
-				stored, err := appendPatiently(t.Context(), logs[w%2], id, userEntry(fmt.Sprintf("%d/%d", w, round)))
+				stored, err := appendWithRetry(t.Context(), logs[w%2], id, userEntry(fmt.Sprintf("%d/%d", w, round)))
 				if err != nil {
 					t.Errorf("writer %d: %v", w, err)
 					return
@@ -152,8 +152,8 @@ func testTwoStores(t *testing.T, opener Opener) {
 	checkAcknowledged(t, readLog(t, logs[0], id), acknowledged)
 }
 
-// appendPatiently retries after a conflict.
-func appendPatiently(ctx context.Context, log *continuo.Log, id string, e continuo.Entry) (continuo.Entry, error) {
+// appendWithRetry retries after a conflict.
+func appendWithRetry(ctx context.Context, log *continuo.Log, id string, e continuo.Entry) (continuo.Entry, error) {
 	for {
 		stored, err := log.Append(ctx, id, []continuo.Entry{e}, continuo.AppendOptions{})
 		var conflict *continuo.ConflictError

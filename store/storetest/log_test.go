@@ -116,9 +116,9 @@ func TestAKeyedEntryThatCannotBeWrittenIsRefused(t *testing.T) {
 	}
 }
 
-// TestALogKnowsTheSameAfterARestart appends the same entries through one log and through a new log for
+// TestALogReadsTheSameAfterARestart appends the same entries through one log and through a new log for
 // each, and expects the same answers.
-func TestALogKnowsTheSameAfterARestart(t *testing.T) {
+func TestALogReadsTheSameAfterARestart(t *testing.T) {
 	call := continuo.Entry{Role: continuo.Assistant, ToolCalls: []continuo.ToolCall{continuo.FunctionCall("1", "f", "{}")}}
 	answer := continuo.Entry{Role: continuo.Tool, ToolCallID: "1", Content: continuo.Text("x")}
 	note := continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("for people")}

@@ -131,7 +131,7 @@ func isTerm(term string) bool {
 	return term != "" && len(term) <= 256 && checkMemoryTexts("", term) == nil && !strings.ContainsFunc(term, wrong)
 }
 
-func (m *memory) Places(ctx context.Context, query index.PlaceQuery) ([]index.Place, error) {
+func (m *memory) Hits(ctx context.Context, query index.HitQuery) ([]index.Hit, error) {
 	if err := checkMemoryPlaces(query); err != nil {
 		return nil, err
 	}
@@ -139,11 +139,11 @@ func (m *memory) Places(ctx context.Context, query index.PlaceQuery) ([]index.Pl
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	type placed struct {
+	type hitDocument struct {
 		memoryDocument
-		index.Place
+		index.Hit
 	}
-	var found []placed
+	var found []hitDocument
 	for _, c := range m.conversations {
 		if c.ProjectID != query.ProjectID && query.ConversationID == "" || query.ConversationID != "" && c.ID != query.ConversationID {
 			continue
@@ -153,21 +153,21 @@ func (m *memory) Places(ctx context.Context, query index.PlaceQuery) ([]index.Pl
 		}
 		for seq, d := range c.documents {
 			if (query.From == 0 || seq >= query.From) && (query.To == 0 || seq <= query.To) && d.has(query.Terms) {
-				found = append(found, placed{d, index.Place{ConversationID: c.ID, Seq: seq, Order: d.order}})
+				found = append(found, hitDocument{d, index.Hit{ConversationID: c.ID, Seq: seq, Order: d.order}})
 			}
 		}
 	}
-	slices.SortFunc(found, func(a, b placed) int { return cmp.Compare(b.Order, a.Order) })
-	var places []index.Place
+	slices.SortFunc(found, func(a, b hitDocument) int { return cmp.Compare(b.Order, a.Order) })
+	var searchHits []index.Hit
 	for _, p := range found {
-		if after := query.Before == (index.Place{}) || p.Order < query.Before.Order; after && len(places) < query.Limit {
-			places = append(places, p.Place)
+		if after := query.Before == (index.Hit{}) || p.Order < query.Before.Order; after && len(searchHits) < query.Limit {
+			searchHits = append(searchHits, p.Hit)
 		}
 	}
-	return places, nil
+	return searchHits, nil
 }
 
-func checkMemoryPlaces(query index.PlaceQuery) error {
+func checkMemoryPlaces(query index.HitQuery) error {
 	if query.Limit < 1 || len(query.Terms) == 0 {
 		return fmt.Errorf("find places: %w: %d terms and a limit of %d; both must be at least 1", continuo.ErrInvalid, len(query.Terms), query.Limit)
 	}

@@ -42,7 +42,7 @@ func above(names []string, after string, limit int) ([]string, error) {
 	return names[:min(limit, len(names))], nil
 }
 
-func (m *memory) Records(ctx context.Context, conversationID string, after upkeep.RecordPlace, limit int) ([]upkeep.Record, error) {
+func (m *memory) Records(ctx context.Context, conversationID string, after upkeep.RecordPosition, limit int) ([]upkeep.Record, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("read records: %w: limit %d is less than 1", continuo.ErrInvalid, limit)
 	}
@@ -58,8 +58,8 @@ func (m *memory) Records(ctx context.Context, conversationID string, after upkee
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(r upkeep.Record) bool { return comparePlaces(r.Place(), after) <= 0 })
-	slices.SortFunc(all, func(a, b upkeep.Record) int { return comparePlaces(a.Place(), b.Place()) })
+	all = slices.DeleteFunc(all, func(r upkeep.Record) bool { return comparePositions(r.Position(), after) <= 0 })
+	slices.SortFunc(all, func(a, b upkeep.Record) int { return comparePositions(a.Position(), b.Position()) })
 	return firstPage(all[:min(limit, len(all))])
 }
 
@@ -80,17 +80,17 @@ func firstPage(records []upkeep.Record) ([]upkeep.Record, error) {
 	return records, nil
 }
 
-func comparePlaces(a, b upkeep.RecordPlace) int {
+func comparePositions(a, b upkeep.RecordPosition) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Key, b.Key))
 }
 
 // records decodes the records that a page after a place may contain, and more.
-func (c *memoryConversation) records(after upkeep.RecordPlace) ([]upkeep.Record, error) {
+func (c *memoryConversation) records(after upkeep.RecordPosition) ([]upkeep.Record, error) {
 	own := upkeep.ConversationRecord{Conversation: c.Conversation, Deleted: c.deleted}
 	all := []upkeep.Record{{Conversation: &own}}
 	bytes := 0
 	for _, e := range c.entries {
-		if comparePlaces(upkeep.RecordPlace{Kind: upkeep.RecordEntry, Seq: e.seq}, after) <= 0 || bytes > pageBytes {
+		if comparePositions(upkeep.RecordPosition{Kind: upkeep.RecordEntry, Seq: e.seq}, after) <= 0 || bytes > pageBytes {
 			continue
 		}
 		bytes += len(e.body)

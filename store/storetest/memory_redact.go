@@ -30,20 +30,20 @@ func (m *memory) Redact(ctx context.Context, conversationID string, entries []co
 	if !c.ArchivedAt.IsZero() {
 		return continuo.ErrArchived
 	}
-	places := make([]int, len(encoded))
+	searchHits := make([]int, len(encoded))
 	for i, e := range encoded {
-		places[i] = slices.IndexFunc(c.entries, func(old memoryEntry) bool { return old.seq == e.seq && old.id == e.id })
-		if places[i] < 0 {
+		searchHits[i] = slices.IndexFunc(c.entries, func(old memoryEntry) bool { return old.seq == e.seq && old.id == e.id })
+		if searchHits[i] < 0 {
 			return fmt.Errorf("%w: entry %s at seq %d", continuo.ErrNotFound, e.id, e.seq)
 		}
 	}
-	for _, place := range places {
-		if running := c.running(); running != nil && running.ID == c.entries[place].turnID {
+	for _, position := range searchHits {
+		if running := c.running(); running != nil && running.ID == c.entries[position].turnID {
 			return &continuo.BusyError{Turn: running.at(memoryNow())}
 		}
 	}
 	for i, e := range encoded {
-		m.redact(c, places[i], e)
+		m.redact(c, searchHits[i], e)
 	}
 	c.touch(entries)
 	return nil
@@ -65,12 +65,12 @@ func (c *memoryConversation) touch(redacted []continuo.Entry) {
 	}
 }
 
-func (m *memory) redact(c *memoryConversation, place int, by memoryEntry) {
-	if t := c.turn(c.entries[place].turnID); t != nil {
+func (m *memory) redact(c *memoryConversation, position int, by memoryEntry) {
+	if t := c.turn(c.entries[position].turnID); t != nil {
 		t.events, t.signals, t.LastEvent = nil, nil, 0
 	}
 	delete(c.documents, by.seq)
-	c.entries[place] = by
+	c.entries[position] = by
 	var needs []memoryNeed
 	for _, id := range by.objects {
 		needs = append(needs, memoryNeed{by.seq, id})

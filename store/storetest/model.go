@@ -51,7 +51,7 @@ func testModel(t *testing.T, opener Opener) {
 			"discards": m.discards,
 			"index":    m.index,
 			"forget":   m.forget,
-			"places":   m.places,
+			"places":   m.searchHits,
 			"reopen": func(rt *rapid.T) {
 				if rapid.IntRange(0, 9).Draw(rt, "not now") > 0 {
 					rt.Skip("this takes long")
@@ -198,7 +198,7 @@ func (m *model) append(rt *rapid.T) {
 			batch.Entries[i] = withObject(batch.Entries[i], rapid.SampledFrom([]string{"o1", "o2"}).Draw(rt, "object"))
 		}
 	}
-	m.tellOfRuns(rt, &batch)
+	m.drawRunEvents(rt, &batch)
 	if key := rapid.SampledFrom([]string{"", "", "r1", "r2"}).Draw(rt, "receipt"); key != "" {
 		batch.Receipts = []continuo.Receipt{{Key: key, Fingerprint: "f", First: batch.After + 1, Last: batch.After + 1}}
 		_, _ = both(rt, m, "receipt", func(s upkeep.Store) (continuo.Receipt, error) { return s.Receipt(context.Background(), c.ID, key) })

@@ -18,7 +18,7 @@ import (
 
 func (m *model) redact(rt *rapid.T) {
 	id := m.pick(rt).ID
-	found, err := m.reference.Records(context.Background(), id, upkeep.RecordPlace{}, 1000)
+	found, err := m.reference.Records(context.Background(), id, upkeep.RecordPosition{}, 1000)
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func (m *model) redact(rt *rapid.T) {
 
 func (m *model) archive(rt *rapid.T) {
 	id, ctx := m.pick(rt).ID, context.Background()
-	whole, err := m.reference.Records(ctx, id, upkeep.RecordPlace{}, 1000)
+	whole, err := m.reference.Records(ctx, id, upkeep.RecordPosition{}, 1000)
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func (m *model) restore(rt *rapid.T) {
 func (m *model) records(rt *rapid.T) {
 	id, limit := m.pick(rt).ID, rapid.IntRange(1, 5).Draw(rt, "limit")
 	_, _ = both(rt, m, "records", func(s upkeep.Store) (string, error) {
-		all, after := []upkeep.Record{}, upkeep.RecordPlace{}
+		all, after := []upkeep.Record{}, upkeep.RecordPosition{}
 		for {
 			page, err := s.Records(context.Background(), id, after, limit)
 			if err != nil || len(page) == 0 {
@@ -91,7 +91,7 @@ func (m *model) records(rt *rapid.T) {
 					page[i].Turn.Turn = timeless(page[i].Turn.Turn)
 				}
 			}
-			all, after = append(all, page...), page[len(page)-1].Place()
+			all, after = append(all, page...), page[len(page)-1].Position()
 		}
 	})
 }
@@ -155,8 +155,8 @@ func (m *model) forget(rt *rapid.T) {
 	_, _ = both(rt, m, "forget index", func(s upkeep.Store) (any, error) { return nil, s.ForgetIndex(context.Background(), id) })
 }
 
-func (m *model) places(rt *rapid.T) {
-	query := index.PlaceQuery{ProjectID: m.project, Limit: rapid.IntRange(1, 5).Draw(rt, "limit")}
+func (m *model) searchHits(rt *rapid.T) {
+	query := index.HitQuery{ProjectID: m.project, Limit: rapid.IntRange(1, 5).Draw(rt, "limit")}
 	for _, text := range terms(rt)[:1] {
 		query.Terms = append(query.Terms, index.Term{Text: text, Prefix: rapid.Bool().Draw(rt, "prefix")})
 	}
@@ -170,7 +170,7 @@ func (m *model) places(rt *rapid.T) {
 	_, _ = both(rt, m, "places", func(s upkeep.Store) ([]string, error) {
 		all, query := []string{}, query
 		for {
-			page, err := s.Places(context.Background(), query)
+			page, err := s.Hits(context.Background(), query)
 			for _, p := range page {
 				all = append(all, fmt.Sprint(p.ConversationID, " ", p.Seq)) // their order depends on the engine
 				query.Before = p

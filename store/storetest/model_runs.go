@@ -19,9 +19,9 @@ var modelEvents = []continuo.RunEventKind{
 	continuo.RunEventFinished, continuo.RunEventFailed, continuo.RunResumed, continuo.RunEventCancelled,
 }
 
-func (m *model) tellOfRuns(rt *rapid.T, batch *continuo.Batch) {
+func (m *model) drawRunEvents(rt *rapid.T, batch *continuo.Batch) {
 	for i := range batch.Entries {
-		if rapid.IntRange(0, 1).Draw(rt, "tells of a run") == 0 {
+		if rapid.IntRange(0, 1).Draw(rt, "is a run event") == 0 {
 			e := &batch.Entries[i]
 			e.RunID = m.project + "_" + rapid.SampledFrom([]string{"r1", "r2", "r3"}).Draw(rt, "run")
 			e.WorkflowID = rapid.SampledFrom([]string{"w1", "w2"}).Draw(rt, "workflow")

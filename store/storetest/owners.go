@@ -60,17 +60,17 @@ func testKeyChange(t *testing.T, opener Opener) {
 func testUsers(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 1)
-	ada, bob, nobody := "ada", "bob", ""
+	ada, bob, noUser := "ada", "bob", ""
 	for i, step := range []struct {
 		change continuo.ConversationChange
 		want   string
 	}{
-		{continuo.ConversationChange{Claim: &nobody}, ""},
+		{continuo.ConversationChange{Claim: &noUser}, ""},
 		{continuo.ConversationChange{Claim: &ada}, ada},
 		{continuo.ConversationChange{Claim: &bob}, ada}, // it has a user
 		{continuo.ConversationChange{}, ada},
 		{continuo.ConversationChange{UserID: &bob}, bob},
-		{continuo.ConversationChange{UserID: &nobody, Claim: &ada}, ""},
+		{continuo.ConversationChange{UserID: &noUser, Claim: &ada}, ""},
 	} {
 		step.change.UpdatedAt = at(i)
 		got, err := store.Update(ctx, "a", step.change)
@@ -82,7 +82,7 @@ func testUsers(t *testing.T, opener Opener) {
 	noError(t, second(store.Update(ctx, "a", continuo.ConversationChange{UserID: &ada, UpdatedAt: at(9)})))
 	noError(t, store.Create(ctx, forkOf("b", continuo.Segment{ConversationID: "a", Through: 1}), nil))
 	noError(t, store.Delete(ctx, "a"))
-	records, err := store.Records(ctx, "a", upkeep.RecordPlace{}, 1)
+	records, err := store.Records(ctx, "a", upkeep.RecordPosition{}, 1)
 	noError(t, err)
 	same(t, "the user of what was deleted", records[0].Conversation.UserID, "")
 }
@@ -163,13 +163,13 @@ func testFilteredFinds(t *testing.T, opener Opener) {
 	fillOwned(t, store)
 	for i := range owned {
 		id := fmt.Sprint(i)
-		tell(t, store, id, 1, told{id, continuo.RunBegan})
+		appendRunEvents(t, store, id, 1, runEvent{id, continuo.RunBegan})
 		noError(t, store.Index(ctx, index.Batch{ConversationID: id, Through: 1, Documents: []index.Document{{Seq: 1, Added: at(i).UnixNano(), Terms: []string{"word"}}}}))
 	}
 	for _, filter := range filters {
 		for _, prefix := range []bool{false, true} {
-			query := index.PlaceQuery{ProjectID: "p", UserID: filter.user, Labels: filter.labels, Terms: []index.Term{{Text: "word", Prefix: prefix}}, Limit: 2}
-			same(t, fmt.Sprintf("places of %q with %v", filter.user, filter.labels), placesOf(t, store, query), filter.want)
+			query := index.HitQuery{ProjectID: "p", UserID: filter.user, Labels: filter.labels, Terms: []index.Term{{Text: "word", Prefix: prefix}}, Limit: 2}
+			same(t, fmt.Sprintf("places of %q with %v", filter.user, filter.labels), conversationsOfHits(t, store, query), filter.want)
 		}
 		if len(filter.labels) > 0 {
 			continue
@@ -179,14 +179,14 @@ func testFilteredFinds(t *testing.T, opener Opener) {
 	}
 }
 
-// placesOf reads the conversations of places page by page.
-func placesOf(t *testing.T, store upkeep.Store, query index.PlaceQuery) (ids []string) {
+// conversationsOfHits reads the conversations of places page by page.
+func conversationsOfHits(t *testing.T, store upkeep.Store, query index.HitQuery) (ids []string) {
 	t.Helper()
 	for {
-		page, err := store.Places(t.Context(), query)
+		page, err := store.Hits(t.Context(), query)
 		noError(t, err)
-		for _, place := range page {
-			ids, query.Before = append(ids, place.ConversationID), place
+		for _, position := range page {
+			ids, query.Before = append(ids, position.ConversationID), position
 		}
 		if len(page) < query.Limit {
 			return ids

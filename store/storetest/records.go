@@ -17,7 +17,7 @@ import (
 func records(t *testing.T, store upkeep.Store, id string, limit int) []upkeep.Record {
 	t.Helper()
 	var all []upkeep.Record
-	after := upkeep.RecordPlace{}
+	after := upkeep.RecordPosition{}
 	for {
 		page, err := store.Records(t.Context(), id, after, limit)
 		noError(t, err)
@@ -28,10 +28,10 @@ func records(t *testing.T, store upkeep.Store, id string, limit int) []upkeep.Re
 			return all
 		}
 		for _, r := range page {
-			if comparePlaces(r.Place(), after) <= 0 {
-				t.Fatalf("the record at %+v comes after %+v", r.Place(), after)
+			if comparePositions(r.Position(), after) <= 0 {
+				t.Fatalf("the record at %+v comes after %+v", r.Position(), after)
 			}
-			after = r.Place()
+			after = r.Position()
 		}
 		all = append(all, page...)
 	}
@@ -147,12 +147,12 @@ func testRecordPages(t *testing.T, opener Opener) {
 	}
 	kinds := ""
 	for _, r := range whole {
-		kinds += fmt.Sprint(r.Place().Kind)
+		kinds += fmt.Sprint(r.Position().Kind)
 	}
 	same(t, "kinds", kinds, "1"+strings.Repeat("2", 7)+"33"+"44")
-	same(t, "records of nobody", records(t, store, "none", 5), []upkeep.Record(nil))
+	same(t, "records of an unknown conversation", records(t, store, "none", 5), []upkeep.Record(nil))
 	for what, err := range map[string]error{
-		"Records":         second(store.Records(ctx, "a", upkeep.RecordPlace{}, 0)),
+		"Records":         second(store.Records(ctx, "a", upkeep.RecordPosition{}, 0)),
 		"ConversationIDs": second(store.ConversationIDs(ctx, "", 0)),
 		"BlobHashes":      second(store.BlobHashes(ctx, "", 0)),
 	} {
@@ -183,7 +183,7 @@ func testLargeRecords(t *testing.T, opener Opener) {
 		update.Events = []continuo.TurnEvent{{ID: id, Data: fmt.Appendf(nil, `{"x":"%s"}`, bytes.Repeat([]byte("y"), 1<<20))}}
 		updateTurn(t, store, update)
 	}
-	page, err := store.Records(ctx, "a", upkeep.RecordPlace{}, 1000)
+	page, err := store.Records(ctx, "a", upkeep.RecordPosition{}, 1000)
 	noError(t, err)
 	if len(page) < 2 || len(page) > 7 {
 		t.Errorf("a page has %d records of 1 MiB", len(page)-1)
@@ -236,7 +236,7 @@ func testPutRecordsRefused(t *testing.T, opener Opener) {
 		"an ancestor that is gone": {"b", []upkeep.Record{own(func(r *upkeep.ConversationRecord) {
 			r.Lineage = []continuo.Segment{{ConversationID: "none", Through: 1}}
 		})}, continuo.ErrNotFound},
-		"a key of somebody else's":  {"b", []upkeep.Record{own(func(r *upkeep.ConversationRecord) { r.Key = c.Key })}, continuo.ErrExists},
+		"a key of another owner":    {"b", []upkeep.Record{own(func(r *upkeep.ConversationRecord) { r.Key = c.Key })}, continuo.ErrExists},
 		"a turn that runs already":  {"a", []upkeep.Record{turn("t8", "a", continuo.TurnRunning, 8), turn("t9", "a", continuo.TurnRunning, 9)}, continuo.ErrExists},
 		"a conversation of nowhere": {"none", []upkeep.Record{{Receipt: &continuo.Receipt{Key: "k"}}}, continuo.ErrNotFound},
 	} {

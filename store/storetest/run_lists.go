@@ -34,10 +34,10 @@ func testRunList(t *testing.T, opener Opener) {
 	other := conversation("other")
 	other.ProjectID = "q"
 	noError(t, store.Create(ctx, other, nil))
-	tell(t, store, "other", 1, told{"r_other", continuo.RunBegan})
+	appendRunEvents(t, store, "other", 1, runEvent{"r_other", continuo.RunBegan})
 	for _, id := range []string{"a", "b", "c"} { // those of one seq began at the same time
 		create(t, store, id, 0)
-		tell(t, store, id, 1, told{id + "1", continuo.RunBegan}, told{id + "2", continuo.RunBegan}, told{id + "1", continuo.RunEventWaiting}, told{id + "3", continuo.RunBegan})
+		appendRunEvents(t, store, id, 1, runEvent{id + "1", continuo.RunBegan}, runEvent{id + "2", continuo.RunBegan}, runEvent{id + "1", continuo.RunEventWaiting}, runEvent{id + "3", continuo.RunBegan})
 	}
 	for what, test := range map[string]struct {
 		query continuo.RunQuery
@@ -58,7 +58,7 @@ func testRunList(t *testing.T, opener Opener) {
 		}
 	}
 	testRunsOfCrews(t, store)
-	testRunsByPlace(t, store)
+	testRunsByPosition(t, store)
 	expectError(t, "a limit of 0", second(store.Runs(ctx, continuo.RunQuery{ProjectID: "p"})), continuo.ErrInvalid)
 }
 
@@ -69,9 +69,9 @@ func testRunningRuns(t *testing.T, opener Opener) {
 	noError(t, store.Create(ctx, elsewhere, nil))
 	create(t, store, "a", 0)
 	create(t, store, "b", 0)
-	tell(t, store, "a", 1, told{"a1", continuo.RunBegan}, told{"a2", continuo.RunBegan}, told{"a3", continuo.RunBegan}, told{"a1", continuo.RunNodeBegan}, told{"a3", continuo.RunEventWaiting})
-	tell(t, store, "b", 1, told{"b1", continuo.RunBegan}, told{"b2", continuo.RunBegan}, told{"b2", continuo.RunEventFinished})
-	tell(t, store, "c", 1, told{"c1", continuo.RunBegan}, told{"c1", continuo.RunNodeBegan}, told{"c1", continuo.RunNodeBegan})
+	appendRunEvents(t, store, "a", 1, runEvent{"a1", continuo.RunBegan}, runEvent{"a2", continuo.RunBegan}, runEvent{"a3", continuo.RunBegan}, runEvent{"a1", continuo.RunNodeBegan}, runEvent{"a3", continuo.RunEventWaiting})
+	appendRunEvents(t, store, "b", 1, runEvent{"b1", continuo.RunBegan}, runEvent{"b2", continuo.RunBegan}, runEvent{"b2", continuo.RunEventFinished})
+	appendRunEvents(t, store, "c", 1, runEvent{"c1", continuo.RunBegan}, runEvent{"c1", continuo.RunNodeBegan}, runEvent{"c1", continuo.RunNodeBegan})
 	expect := func(before time.Time, limit int, want ...string) {
 		t.Helper()
 		running, err := store.RunningRuns(ctx, before, limit)
@@ -89,18 +89,18 @@ func testRunningRuns(t *testing.T, opener Opener) {
 	expect(at(100), 2, "b1", "a2")
 	expect(at(3), 9, "b1", "a2") // later runs are not included
 	expect(at(1), 9)
-	tell(t, store, "a", 6, told{"a3", continuo.RunResumed}, told{"a2", continuo.RunEventFailed})
+	appendRunEvents(t, store, "a", 6, runEvent{"a3", continuo.RunResumed}, runEvent{"a2", continuo.RunEventFailed})
 	noError(t, store.Delete(ctx, "b"))
 	expect(at(100), 9, "c1", "a1", "a3")
 	testRunsOfCrews(t, store)
-	testRunsByPlace(t, store)
+	testRunsByPosition(t, store)
 	expectError(t, "a limit of 0", second(store.RunningRuns(ctx, at(9), 0)), continuo.ErrInvalid)
 }
 
 // testRunsOfCrews lists the runs of crews, and other runs separately.
 func testRunsOfCrews(t *testing.T, store upkeep.Store) {
 	create(t, store, "crewed", 0)
-	made := eventEntries("crewed", 1, told{"w", continuo.RunBegan}, told{"x", continuo.RunBegan}, told{"y", continuo.RunBegan})
+	made := eventEntries("crewed", 1, runEvent{"w", continuo.RunBegan}, runEvent{"x", continuo.RunBegan}, runEvent{"y", continuo.RunBegan})
 	made[1].WorkflowID, made[2].WorkflowID = continuo.CrewWorkflow("a"), "crewless"
 	noError(t, store.Append(t.Context(), continuo.Batch{ConversationID: "crewed", Entries: made, Runs: continuo.RunChanges(made)}))
 	for of, want := range map[continuo.RunsOf][]string{"": {"y", "x", "w"}, continuo.OfWorkflows: {"y", "w"}, continuo.OfCrews: {"x"}} {
@@ -109,10 +109,10 @@ func testRunsOfCrews(t *testing.T, store upkeep.Store) {
 	}
 }
 
-// testRunsByPlace has later runs with an earlier start time, by another machine's clock.
-func testRunsByPlace(t *testing.T, store upkeep.Store) {
+// testRunsByPosition has later runs with an earlier start time, by another machine's clock.
+func testRunsByPosition(t *testing.T, store upkeep.Store) {
 	create(t, store, "skewed", 0)
-	made := eventEntries("skewed", 1, told{"late", continuo.RunBegan}, told{"early", continuo.RunBegan}, told{"earliest", continuo.RunBegan})
+	made := eventEntries("skewed", 1, runEvent{"late", continuo.RunBegan}, runEvent{"early", continuo.RunBegan}, runEvent{"earliest", continuo.RunBegan})
 	for i := range made {
 		made[i].CreatedAt = at(100 - i)
 	}

@@ -26,7 +26,7 @@ func testDeletedRuns(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	for _, id := range []string{"a", "b"} {
 		create(t, store, id, 0)
-		tell(t, store, id, 1, told{"r_" + id, continuo.RunBegan})
+		appendRunEvents(t, store, id, 1, runEvent{"r_" + id, continuo.RunBegan})
 	}
 	noError(t, store.Create(ctx, forkOf("fork", continuo.Segment{ConversationID: "a", Through: 1}), nil))
 	for _, id := range []string{"a", "b"} {
@@ -47,8 +47,8 @@ func testDeletedRuns(t *testing.T, opener Opener) {
 func testArchivedRuns(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 0)
-	tell(t, store, "a", 1, told{"r1", continuo.RunBegan}, told{"r1", continuo.RunEventWaiting}, told{"r2", continuo.RunBegan}, told{"r2", continuo.RunEventFinished}, told{"r2", continuo.RunNodeBegan})
-	tell(t, store, "a", 6, told{"r3", continuo.RunBegan})
+	appendRunEvents(t, store, "a", 1, runEvent{"r1", continuo.RunBegan}, runEvent{"r1", continuo.RunEventWaiting}, runEvent{"r2", continuo.RunBegan}, runEvent{"r2", continuo.RunEventFinished}, runEvent{"r2", continuo.RunNodeBegan})
+	appendRunEvents(t, store, "a", 6, runEvent{"r3", continuo.RunBegan})
 	over := runOf("a", "r2", 3, 5, continuo.RunFinished)
 	over.EndedAt = at(4)
 	want := []continuo.Run{runOf("a", "r3", 6, 6, continuo.RunRunning), over, runOf("a", "r1", 1, 2, continuo.RunWaiting)}
@@ -64,7 +64,7 @@ func testArchivedRuns(t *testing.T, opener Opener) {
 	}
 	noError(t, store.Restore(ctx, "a"))
 	expectRuns(t, "restored", store, "a", want...)
-	tell(t, store, "a", 7, told{"r3", continuo.RunEventWaiting})
+	appendRunEvents(t, store, "a", 7, runEvent{"r3", continuo.RunEventWaiting})
 	want[0] = runOf("a", "r3", 6, 7, continuo.RunWaiting)
 	expectRuns(t, "and gone on with", store, "a", want...)
 
@@ -85,9 +85,9 @@ func testArchivedRuns(t *testing.T, opener Opener) {
 func testCopiedRuns(t *testing.T, opener Opener) {
 	from, store, ctx := NewMemory(), open(t, opener), t.Context()
 	create(t, from, "a", 0)
-	tell(t, from, "a", 1, told{"r1", continuo.RunBegan}, told{"r1", continuo.RunNodeBegan}, told{"r2", continuo.RunBegan})
+	appendRunEvents(t, from, "a", 1, runEvent{"r1", continuo.RunBegan}, runEvent{"r1", continuo.RunNodeBegan}, runEvent{"r2", continuo.RunBegan})
 	appendEntries(t, from, "a", 4, 9)
-	tell(t, from, "a", 10, told{"r1", continuo.RunEventWaiting}, told{"r2", continuo.RunEventFinished}, told{"none", continuo.RunEventFinished})
+	appendRunEvents(t, from, "a", 10, runEvent{"r1", continuo.RunEventWaiting}, runEvent{"r2", continuo.RunEventFinished}, runEvent{"none", continuo.RunEventFinished})
 	want := []continuo.Run{runOf("a", "r2", 3, 11, continuo.RunFinished), runOf("a", "r1", 1, 10, continuo.RunWaiting)}
 	whole := records(t, from, "a", 99)
 	for size := 1; size <= len(whole); size++ {
@@ -116,7 +116,7 @@ func testCopiedRuns(t *testing.T, opener Opener) {
 func testReplacedRuns(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 0)
-	tell(t, store, "a", 1, told{"r1", continuo.RunBegan}, told{"r1", continuo.RunEventWaiting}, told{"r1", continuo.RunEventFinished}, told{"r2", continuo.RunBegan})
+	appendRunEvents(t, store, "a", 1, runEvent{"r1", continuo.RunBegan}, runEvent{"r1", continuo.RunEventWaiting}, runEvent{"r1", continuo.RunEventFinished}, runEvent{"r2", continuo.RunBegan})
 	put := func(made ...continuo.Entry) {
 		t.Helper()
 		var put []upkeep.Record
@@ -125,13 +125,13 @@ func testReplacedRuns(t *testing.T, opener Opener) {
 		}
 		noError(t, store.PutRecords(ctx, "a", put))
 	}
-	put(eventEntries("a", 3, told{"r1", continuo.RunEventFailed}, told{"r3", continuo.RunBegan})...)
+	put(eventEntries("a", 3, runEvent{"r1", continuo.RunEventFailed}, runEvent{"r3", continuo.RunBegan})...)
 	want := []continuo.Run{runOf("a", "r3", 4, 4, continuo.RunRunning), runOf("a", "r1", 1, 3, continuo.RunFailed)}
 	expectRuns(t, "another end, and another run", store, "a", want...)
 	expectError(t, "the run that was replaced", second(store.Run(ctx, "p", "r2")), continuo.ErrNotFound)
 	put(entries("a", 3, 4)...)
-	expectRuns(t, "entries that tell of no run", store, "a", runOf("a", "r1", 1, 2, continuo.RunWaiting))
-	put(eventEntries("a", 3, told{"r1", continuo.RunEventCancelled})...)
+	expectRuns(t, "entries without a run event", store, "a", runOf("a", "r1", 1, 2, continuo.RunWaiting))
+	put(eventEntries("a", 3, runEvent{"r1", continuo.RunEventCancelled})...)
 	expectRuns(t, "an end in the middle", store, "a", runOf("a", "r1", 1, 3, continuo.RunCancelled))
 	put(entries("a", 1, 1)...)
 	expectRuns(t, "without its beginning", store, "a")
@@ -140,7 +140,7 @@ func testReplacedRuns(t *testing.T, opener Opener) {
 func testRedactedRuns(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 0)
-	tell(t, store, "a", 1, told{"r1", continuo.RunBegan}, told{"r1", continuo.RunNodeFinished}, told{"r1", continuo.RunEventFinished})
+	appendRunEvents(t, store, "a", 1, runEvent{"r1", continuo.RunBegan}, runEvent{"r1", continuo.RunNodeFinished}, runEvent{"r1", continuo.RunEventFinished})
 	want := runOf("a", "r1", 1, 3, continuo.RunFinished)
 	all := readAll(t, store, "a")
 	noError(t, store.Redact(ctx, "a", []continuo.Entry{redacted(all[0]), redacted(all[1])}))
@@ -155,10 +155,10 @@ func testRedactedRuns(t *testing.T, opener Opener) {
 func testForkedRuns(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 0)
-	tell(t, store, "a", 1, told{"r1", continuo.RunBegan}, told{"r1", continuo.RunNodeBegan})
+	appendRunEvents(t, store, "a", 1, runEvent{"r1", continuo.RunBegan}, runEvent{"r1", continuo.RunNodeBegan})
 	noError(t, store.Create(ctx, forkOf("b", continuo.Segment{ConversationID: "a", Through: 2}), nil))
 	expectRuns(t, "of the fork", store, "b")
-	tell(t, store, "b", 3, told{"r1", continuo.RunEventFinished}, told{"r2", continuo.RunBegan})
+	appendRunEvents(t, store, "b", 3, runEvent{"r1", continuo.RunEventFinished}, runEvent{"r2", continuo.RunBegan})
 	of := map[string]continuo.Run{"a": runOf("a", "r1", 1, 2, continuo.RunRunning), "b": runOf("b", "r2", 4, 4, continuo.RunRunning)}
 	for id, run := range of {
 		expectRuns(t, "of "+id, store, id, run)
@@ -167,7 +167,7 @@ func testForkedRuns(t *testing.T, opener Opener) {
 	noError(t, store.Restore(ctx, "a")) // the fork kept all of its entries
 	noError(t, store.PutRecords(ctx, "b", records(t, store, "b", 99)))
 	for id, run := range of {
-		expectRuns(t, "made anew, of "+id, store, id, run)
+		expectRuns(t, "rebuilt, of "+id, store, id, run)
 	}
 	noError(t, store.Delete(ctx, "a"))
 	expectRuns(t, "of the fork that is left", store, "b", of["b"])

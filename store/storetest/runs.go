@@ -14,7 +14,7 @@ import (
 func runTests() []test {
 	return []test{
 		{"a run is as its events say", testRuns},
-		{"a run that begins again goes on", testRunBeginsAgain},
+		{"a run that begins again continues", testRunBeginsAgain},
 		{"entries and runs are committed together", testBatchRuns},
 		{"runs are listed page by page", testRunList},
 		{"running runs are listed, the longest quiet first", testRunningRuns},
@@ -29,14 +29,14 @@ func runTests() []test {
 	}
 }
 
-// told is an event of a run.
-type told struct {
+// runEvent is an event of a run.
+type runEvent struct {
 	run  string
 	kind continuo.RunEventKind
 }
 
 // eventEntries makes an entry for each event, with seqs from first on.
-func eventEntries(conversationID string, first int64, events ...told) []continuo.Entry {
+func eventEntries(conversationID string, first int64, events ...runEvent) []continuo.Entry {
 	var made []continuo.Entry
 	for i, event := range events {
 		e := entry(conversationID, first+int64(i))
@@ -46,13 +46,13 @@ func eventEntries(conversationID string, first int64, events ...told) []continuo
 	return made
 }
 
-// tell appends an entry for each event.
-func tell(t *testing.T, store upkeep.Store, conversationID string, first int64, events ...told) {
+// appendRunEvents appends an entry for each event.
+func appendRunEvents(t *testing.T, store upkeep.Store, conversationID string, first int64, events ...runEvent) {
 	t.Helper()
-	noError(t, store.Append(t.Context(), tellingBatch(conversationID, first, events...)))
+	noError(t, store.Append(t.Context(), runEventBatch(conversationID, first, events...)))
 }
 
-func tellingBatch(conversationID string, first int64, events ...told) continuo.Batch {
+func runEventBatch(conversationID string, first int64, events ...runEvent) continuo.Batch {
 	made := eventEntries(conversationID, first, events...)
 	return continuo.Batch{ConversationID: conversationID, After: first - 1, Entries: made, Runs: continuo.RunChanges(made)}
 }
@@ -85,7 +85,7 @@ func expectRuns(t *testing.T, what string, store upkeep.Store, conversationID st
 func testRuns(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 0)
-	tell(t, store, "a", 1, told{"r1", continuo.RunBegan})
+	appendRunEvents(t, store, "a", 1, runEvent{"r1", continuo.RunBegan})
 	expectRuns(t, "begun", store, "a", runOf("a", "r1", 1, 1, continuo.RunRunning))
 	seq := int64(1)
 	state := continuo.RunRunning
@@ -107,7 +107,7 @@ func testRuns(t *testing.T, opener Opener) {
 		{continuo.RunEventCancelled, continuo.RunCancelled},
 	} {
 		seq++
-		tell(t, store, "a", seq, told{"r1", step.kind})
+		appendRunEvents(t, store, "a", seq, runEvent{"r1", step.kind})
 		if step.state != "" {
 			state = step.state
 		}
@@ -115,20 +115,20 @@ func testRuns(t *testing.T, opener Opener) {
 	}
 	cancelled := runOf("a", "r1", 1, seq, continuo.RunCancelled)
 	// Several runs, and several events of each, in one batch; one of an unknown run.
-	tell(t, store, "a", seq+1, told{"r2", continuo.RunBegan}, told{"none", continuo.RunEventWaiting}, told{"r3", continuo.RunBegan},
-		told{"r2", continuo.RunEventWaiting}, told{"r3", continuo.RunEventFinished}, told{"r2", continuo.RunNodeAsked}, told{"none", continuo.RunNodeBegan})
+	appendRunEvents(t, store, "a", seq+1, runEvent{"r2", continuo.RunBegan}, runEvent{"none", continuo.RunEventWaiting}, runEvent{"r3", continuo.RunBegan},
+		runEvent{"r2", continuo.RunEventWaiting}, runEvent{"r3", continuo.RunEventFinished}, runEvent{"r2", continuo.RunNodeAsked}, runEvent{"none", continuo.RunNodeBegan})
 	ended := runOf("a", "r3", seq+3, seq+5, continuo.RunFinished)
 	expectRuns(t, "several", store, "a", ended, runOf("a", "r2", seq+1, seq+6, continuo.RunWaiting), cancelled)
-	tell(t, store, "a", seq+8, told{"r2", continuo.RunNodeFinished}, told{"r2", continuo.RunEventFinished}, told{"r2", continuo.RunNodeBegan})
+	appendRunEvents(t, store, "a", seq+8, runEvent{"r2", continuo.RunNodeFinished}, runEvent{"r2", continuo.RunEventFinished}, runEvent{"r2", continuo.RunNodeBegan})
 	over := runOf("a", "r2", seq+1, seq+10, continuo.RunFinished)
 	over.EndedAt = at(int(seq + 9)) // and reported once more
 	expectRuns(t, "an event after the end", store, "a", ended, over, cancelled)
-	tell(t, store, "a", seq+11, told{"r2", continuo.RunNodeRefused})
+	appendRunEvents(t, store, "a", seq+11, runEvent{"r2", continuo.RunNodeRefused})
 	over.UpdatedAt = at(int(seq + 11))
 	expectRuns(t, "an event after the end, by itself", store, "a", ended, over, cancelled)
 	// A run that has ended stays so, whether it ended before or in the same batch.
-	tell(t, store, "a", seq+12, told{"r2", continuo.RunResumed}, told{"r3", continuo.RunEventCancelled}, told{"r4", continuo.RunBegan}, told{"r4", continuo.RunEventFinished}, told{"r4", continuo.RunEventCancelled}, told{"r5", continuo.RunBegan})
-	tell(t, store, "a", seq+18, told{"r5", continuo.RunEventCancelled}, told{"r5", continuo.RunEventWaiting})
+	appendRunEvents(t, store, "a", seq+12, runEvent{"r2", continuo.RunResumed}, runEvent{"r3", continuo.RunEventCancelled}, runEvent{"r4", continuo.RunBegan}, runEvent{"r4", continuo.RunEventFinished}, runEvent{"r4", continuo.RunEventCancelled}, runEvent{"r5", continuo.RunBegan})
+	appendRunEvents(t, store, "a", seq+18, runEvent{"r5", continuo.RunEventCancelled}, runEvent{"r5", continuo.RunEventWaiting})
 	over.UpdatedAt, ended.UpdatedAt = at(int(seq+12)), at(int(seq+13))
 	r4, r5 := runOf("a", "r4", seq+14, seq+15, continuo.RunFinished), runOf("a", "r5", seq+17, seq+18, continuo.RunCancelled)
 	r4.UpdatedAt, r5.UpdatedAt = at(int(seq+16)), at(int(seq+19))
@@ -146,7 +146,7 @@ func testRuns(t *testing.T, opener Opener) {
 	elsewhere := conversation("b")
 	elsewhere.ProjectID = "q"
 	noError(t, store.Create(ctx, elsewhere, nil))
-	tell(t, store, "b", 1, told{"r9", continuo.RunBegan})
+	appendRunEvents(t, store, "b", 1, runEvent{"r9", continuo.RunBegan})
 	found, err := store.Run(ctx, "q", "r9")
 	noError(t, err)
 	same(t, "the project of a run", found.ProjectID, "q")
@@ -155,12 +155,12 @@ func testRuns(t *testing.T, opener Opener) {
 func testRunBeginsAgain(t *testing.T, opener Opener) {
 	store := open(t, opener)
 	create(t, store, "a", 0)
-	tell(t, store, "a", 1, told{"r1", continuo.RunBegan}, told{"r1", continuo.RunEventWaiting})
-	tell(t, store, "a", 3, told{"r1", continuo.RunBegan})
+	appendRunEvents(t, store, "a", 1, runEvent{"r1", continuo.RunBegan}, runEvent{"r1", continuo.RunEventWaiting})
+	appendRunEvents(t, store, "a", 3, runEvent{"r1", continuo.RunBegan})
 	expectRuns(t, "it waits as before", store, "a", runOf("a", "r1", 1, 2, continuo.RunWaiting))
-	tell(t, store, "a", 4, told{"r1", continuo.RunBegan}, told{"r1", continuo.RunNodeBegan})
+	appendRunEvents(t, store, "a", 4, runEvent{"r1", continuo.RunBegan}, runEvent{"r1", continuo.RunNodeBegan})
 	expectRuns(t, "what comes with it counts", store, "a", runOf("a", "r1", 1, 5, continuo.RunWaiting))
-	tell(t, store, "a", 6, told{"r2", continuo.RunEventWaiting}, told{"r2", continuo.RunBegan}, told{"r2", continuo.RunBegan}, told{"r1", continuo.RunEventFailed}, told{"r1", continuo.RunBegan})
+	appendRunEvents(t, store, "a", 6, runEvent{"r2", continuo.RunEventWaiting}, runEvent{"r2", continuo.RunBegan}, runEvent{"r2", continuo.RunBegan}, runEvent{"r1", continuo.RunEventFailed}, runEvent{"r1", continuo.RunBegan})
 	expectRuns(t, "in one batch", store, "a", runOf("a", "r2", 7, 7, continuo.RunRunning), runOf("a", "r1", 1, 9, continuo.RunFailed))
 }
 
@@ -168,7 +168,7 @@ func testRunBeginsAgain(t *testing.T, opener Opener) {
 func testBatchRuns(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	create(t, store, "a", 0)
-	tell(t, store, "a", 1, told{"r1", continuo.RunBegan})
+	appendRunEvents(t, store, "a", 1, runEvent{"r1", continuo.RunBegan})
 	turn := begin(t, store, "a", "t1")
 	zombie := updateOf(turn, 1)
 	zombie.Fence--
@@ -176,14 +176,14 @@ func testBatchRuns(t *testing.T, opener Opener) {
 	noError(t, store.Append(ctx, continuo.Batch{ConversationID: "a", After: 1, Entries: entries("a", 2, 2), Receipts: []continuo.Receipt{receipt}}))
 	before := runOf("a", "r1", 1, 1, continuo.RunRunning)
 	refused := map[string]func(*continuo.Batch){
-		"the wrong place":           func(b *continuo.Batch) { *b = tellingBatch("a", 2, told{"r1", continuo.RunEventFinished}) },
+		"the wrong place":           func(b *continuo.Batch) { *b = runEventBatch("a", 2, runEvent{"r1", continuo.RunEventFinished}) },
 		"a lost lease":              func(b *continuo.Batch) { b.Turns = []continuo.TurnUpdate{zombie} },
 		"a second update too many":  func(b *continuo.Batch) { b.Turns = []continuo.TurnUpdate{updateOf(turn, 1), zombie} },
 		"a receipt that is there":   func(b *continuo.Batch) { b.Receipts = []continuo.Receipt{receipt} },
-		"a conversation of nowhere": func(b *continuo.Batch) { *b = tellingBatch("none", 1, told{"r2", continuo.RunBegan}) },
+		"a conversation of nowhere": func(b *continuo.Batch) { *b = runEventBatch("none", 1, runEvent{"r2", continuo.RunBegan}) },
 	}
 	for what, change := range refused {
-		batch := tellingBatch("a", 3, told{"r1", continuo.RunEventFinished}, told{"r2", continuo.RunBegan})
+		batch := runEventBatch("a", 3, runEvent{"r1", continuo.RunEventFinished}, runEvent{"r2", continuo.RunBegan})
 		change(&batch)
 		if err := store.Append(ctx, batch); err == nil {
 			t.Errorf("%s: the batch is not refused", what)
@@ -191,7 +191,7 @@ func testBatchRuns(t *testing.T, opener Opener) {
 		expectRuns(t, "after "+what, store, "a", before)
 		expectError(t, "after "+what, second(store.Run(ctx, "p", "r2")), continuo.ErrNotFound)
 	}
-	batch := tellingBatch("a", 3, told{"r1", continuo.RunEventWaiting}, told{"r2", continuo.RunBegan})
+	batch := runEventBatch("a", 3, runEvent{"r1", continuo.RunEventWaiting}, runEvent{"r2", continuo.RunBegan})
 	batch.Entries[0] = withObject(batch.Entries[0], "o1")
 	end := ending(turn, continuo.TurnFinished)
 	batch.Turns, batch.Receipts = []continuo.TurnUpdate{updateOf(turn, 1), end}, []continuo.Receipt{{Key: "k2", Fingerprint: "f", First: 3, Last: 4}}
@@ -204,8 +204,8 @@ func testBatchRuns(t *testing.T, opener Opener) {
 func testRunsDurable(t *testing.T, opener Opener) {
 	store := opener(t)
 	create(t, store, "a", 0)
-	tell(t, store, "a", 1, told{"r1", continuo.RunBegan}, told{"r2", continuo.RunBegan}, told{"r2", continuo.RunEventFinished})
-	tell(t, store, "a", 4, told{"r1", continuo.RunEventWaiting})
+	appendRunEvents(t, store, "a", 1, runEvent{"r1", continuo.RunBegan}, runEvent{"r2", continuo.RunBegan}, runEvent{"r2", continuo.RunEventFinished})
+	appendRunEvents(t, store, "a", 4, runEvent{"r1", continuo.RunEventWaiting})
 	want := []continuo.Run{runOf("a", "r2", 2, 3, continuo.RunFinished), runOf("a", "r1", 1, 4, continuo.RunWaiting)}
 	beside := opener(t)
 	expectRuns(t, "beside", beside, "a", want...)
@@ -241,16 +241,16 @@ func testRunsAtOnce(t *testing.T, opener Opener) {
 func runThrough(ctx context.Context, store upkeep.Store, i int) error {
 	id, run := fmt.Sprint("c", i), fmt.Sprint("r", i)
 	for seq, kinds := int64(1), [][]continuo.RunEventKind{{continuo.RunBegan, continuo.RunNodeBegan}, {continuo.RunNodeFinished}, {continuo.RunEventWaiting, continuo.RunEventFinished}}; len(kinds) > 0; kinds = kinds[1:] {
-		var events []told
+		var events []runEvent
 		for _, kind := range kinds[0] {
-			events = append(events, told{run, kind})
+			events = append(events, runEvent{run, kind})
 		}
-		stale := tellingBatch(id, seq+1, told{run, continuo.RunEventCancelled})
+		stale := runEventBatch(id, seq+1, runEvent{run, continuo.RunEventCancelled})
 		var conflict *continuo.ConflictError
 		if err := store.Append(ctx, stale); i%2 == 0 && !errors.As(err, &conflict) {
 			return fmt.Errorf("a batch for another place: %w", err)
 		}
-		if err := store.Append(ctx, tellingBatch(id, seq, events...)); err != nil {
+		if err := store.Append(ctx, runEventBatch(id, seq, events...)); err != nil {
 			return err
 		}
 		seq += int64(len(events))

@@ -45,7 +45,7 @@
 // Of the index: a batch whose Through is before After or behind LastSeq, or whose documents are not between
 // them, each once, is ErrInvalid; a document without terms is not added. A title that was never indexed is
 // missing, also an empty one. The document of an entry that was redacted meanwhile is left out: the indexer
-// may have read it before. With a ConversationID, a query's ProjectID is ignored by Places, and applied by
+// may have read it before. With a ConversationID, a query's ProjectID is ignored by Hits, and applied by
 // Unindexed. Documents that were added within a millisecond of each other may be found in any order, but
 // always in the same. Terms are what package fulltext makes: a term that is empty, longer than 256 bytes, not
 // UTF-8, or has ASCII characters other than small letters and digits is ErrInvalid, in a document and in a
@@ -127,7 +127,7 @@ func careTests() []test {
 		{"a damaged entry keeps its mark", testDamaged},
 		{"a redacted entry keeps its place", testRedact},
 		{"what may not be redacted is not", testRedactRefused},
-		{"a redaction takes what its turn told", testRedactTurns},
+		{"a redaction erases the events of its turn", testRedactTurns},
 		{"objects are discarded with the last entry that needs them", testDiscards},
 		{"an archived conversation is left alone and comes back whole", testArchive},
 		{"what may not be archived is not", testArchiveRefused},
@@ -139,7 +139,7 @@ func careTests() []test {
 		{"large records are read and written", testLargeRecords},
 		{"records that do not fit are refused", testPutRecordsRefused},
 		{"records that come back need their objects", testRecordsAndDiscards},
-		{"the index of runs is made anew from the entries", testRemadeRuns},
+		{"the index of runs is rebuilt from the entries", testRemadeRuns},
 		{"projects are kept", testProjects},
 		{"keys are kept", testAPIKeys},
 		{"a lease has one owner at a time", testNamedLeases},
@@ -151,11 +151,11 @@ func careTests() []test {
 // indexTests are the tests of the index.
 func indexTests() []test {
 	return []test{
-		{"documents are found, the newest first", testPlaces},
-		{"documents of one moment are all found", testManyPlaces},
+		{"documents are found, the newest first", testHits},
+		{"documents of one moment are all found", testManyHits},
 		{"the index says what is missing", testUnindexed},
 		{"terms are kept as they are, or refused", testTerms},
-		{"places of deleted, redacted and archived entries are gone", testPlacesGone},
+		{"places of deleted, redacted and archived entries are gone", testHitsGone},
 		{"of many that index one is first", testIndexRaces},
 	}
 }

@@ -68,8 +68,8 @@ func New(inner continuo.Store, options Options) continuo.Store {
 		metric.WithDescription("How long the store took, by what it did."),
 		metric.WithExplicitBucketBoundaries(.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 5, 10))
 	traced := &store{Store: inner, tracer: options.Tracer, seconds: seconds, system: attribute.String(span.DBSystem, options.System)}
-	if heeder, ok := inner.(continuo.ChangeNotifier); ok {
-		return &notifyingStore{traced, heeder}
+	if notifier, ok := inner.(continuo.ChangeNotifier); ok {
+		return &notifyingStore{traced, notifier}
 	}
 	return traced
 }

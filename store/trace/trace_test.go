@@ -204,26 +204,26 @@ func TestHowItFails(t *testing.T) {
 	}
 }
 
-// telling is a store that tells of one change.
-type telling struct{ continuo.Store }
+// notifying is a store that reports one change.
+type notifying struct{ continuo.Store }
 
-func (telling) WatchChanges(_ context.Context, changed func([]string), lost func()) {
+func (notifying) WatchChanges(_ context.Context, changed func([]string), lost func()) {
 	changed([]string{"a"})
 	lost()
 }
 
-func TestItTellsOfChangesIfTheStoreDoes(t *testing.T) {
+func TestChangesAreReportedIfTheStoreReportsThem(t *testing.T) {
 	if _, ok := trace.New(scripted{}, trace.Options{}).(continuo.ChangeNotifier); ok {
-		t.Error("a store that tells nothing is taken for one that does")
+		t.Error("a store that reports no changes is taken for one that does")
 	}
-	heeder, ok := trace.New(telling{}, trace.Options{}).(continuo.ChangeNotifier)
+	notifier, ok := trace.New(notifying{}, trace.Options{}).(continuo.ChangeNotifier)
 	if !ok {
-		t.Fatal("what the store tells is not passed on")
+		t.Fatal("the changes that the store reports are not passed on")
 	}
-	told := ""
-	heeder.WatchChanges(t.Context(), func(ids []string) { told += strings.Join(ids, " ") }, func() { told += " lost" })
-	if told != "a lost" {
-		t.Errorf("it told %q", told)
+	reported := ""
+	notifier.WatchChanges(t.Context(), func(ids []string) { reported += strings.Join(ids, " ") }, func() { reported += " lost" })
+	if reported != "a lost" {
+		t.Errorf("it reported %q", reported)
 	}
 }
 

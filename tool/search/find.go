@@ -23,7 +23,7 @@ func (t Tool) candidates(ctx context.Context, call tool.Call, query *query) iter
 	}
 	return func(yield func(index.Candidate, error) bool) {
 		for entry, err := range t.Log.Read(ctx, call.Conversation, continuo.Range{From: query.from, To: query.to, Backward: true}) {
-			candidate := index.Candidate{Place: index.Place{Seq: entry.Seq}, Conversation: call.Conversation, Entry: entry}
+			candidate := index.Candidate{Hit: index.Hit{Seq: entry.Seq}, Conversation: call.Conversation, Entry: entry}
 			if !yield(candidate, err) {
 				return
 			}

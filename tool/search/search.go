@@ -96,7 +96,7 @@ func (t Tool) fill(ctx context.Context, call tool.Call, query *query, page *page
 			return err
 		}
 		entry := &candidate.Entry
-		if match == nil && query.takes(entry.Role) && entry.Output != nil && candidate.Place.Order == 0 {
+		if match == nil && query.takes(entry.Role) && entry.Output != nil && candidate.Hit.Order == 0 {
 			page.inPart++
 		}
 		if match != nil && !page.add(match) {
