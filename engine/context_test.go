@@ -54,7 +54,7 @@ func TestTheContextOfARunIsWhatItsNextStepIsSent(t *testing.T) {
 }
 
 // cuesOf finds the entries that a run's turns began with.
-func cuesOf(t *testing.T, e *engine.Engine, run continuo.Run) (conversation continuo.Conversation, cues []continuo.Entry) {
+func cuesOf(t *testing.T, e *testEngine, run continuo.Run) (conversation continuo.Conversation, cues []continuo.Entry) {
 	t.Helper()
 	conversation, err := e.Log.Conversation(t.Context(), run.ConversationID)
 	if err != nil {

@@ -72,7 +72,7 @@ func (c *countingStore) Create(ctx context.Context, conversation continuo.Conver
 }
 
 // costOf returns the calls of the store that a request makes.
-func (c *countingStore) costOf(t *testing.T, e *engine.Engine, r engine.ChatRequest) []string {
+func (c *countingStore) costOf(t *testing.T, e *testEngine, r engine.ChatRequest) []string {
 	t.Helper()
 	c.mu.Lock()
 	c.calls = nil
@@ -132,7 +132,7 @@ func TestWhatAMessageCosts(t *testing.T) {
 				}
 				return "done", nil
 			}}
-			open := func() *engine.Engine {
+			open := func() *testEngine {
 				return stage(t, store, m, func(o *engine.Options) {
 					o.Tools, o.Policy = tool.Set{&counted{name: "act"}}, tool.Policy{Otherwise: tool.Allow}
 				})

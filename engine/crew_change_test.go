@@ -18,14 +18,14 @@ import (
 )
 
 // clocked is a theatre whose clock is wrong by so much.
-func clocked(t *testing.T, store continuo.Store, hand *stagehand, off time.Duration) *engine.Engine {
+func clocked(t *testing.T, store continuo.Store, hand *stagehand, off time.Duration) *testEngine {
 	t.Helper()
 	log := continuo.NewLog(store, continuo.LogOptions{Now: func() time.Time { return time.Now().Add(off) }})
 	return theatreOver(t, log, hand, newBand(t, trio), nil)
 }
 
 // ends follows a cycle to its end.
-func ends(t testing.TB, e *engine.Engine, runID string) {
+func ends(t testing.TB, e *testEngine, runID string) {
 	t.Helper()
 	run, err := e.Log.Runs().Run(t.Context(), "default", runID)
 	if err != nil {
@@ -39,7 +39,7 @@ func ends(t testing.TB, e *engine.Engine, runID string) {
 }
 
 // flood puts messages into the session, before the crew is there.
-func flood(t testing.TB, e *engine.Engine, messages int) {
+func flood(t testing.TB, e *testEngine, messages int) {
 	t.Helper()
 	conversation, err := e.Crews.OpenSession(t.Context(), ofTrio)
 	if err != nil {
@@ -65,7 +65,7 @@ func tells(kind continuo.RunEventKind) func(continuo.Batch) bool {
 }
 
 // underWay lists the cycles that are under way.
-func underWay(t *testing.T, e *engine.Engine) (ids []string) {
+func underWay(t *testing.T, e *testEngine) (ids []string) {
 	t.Helper()
 	runs, err := e.Runs.List(t.Context(), continuo.RunQuery{ProjectID: "default", Of: continuo.OfCrews, Limit: 100, State: continuo.RunRunning})
 	if err != nil {

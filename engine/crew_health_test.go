@@ -50,7 +50,7 @@ func countedPrograms(t *testing.T, registry *prometheus.Registry) string {
 // health is a theatre whose roles' programs are looked after every ten seconds, by the whole watch of the engine or by
 // that of the roles alone, and ended when they were idle so long (0: the default). To be made in a bubble.
 type health struct {
-	*engine.Engine
+	*testEngine
 	hand     *stagehand
 	logged   *lockedWriter
 	registry *prometheus.Registry
@@ -59,7 +59,7 @@ type health struct {
 func newHealth(t *testing.T, whole bool, idle time.Duration) *health {
 	t.Helper()
 	h := &health{hand: &stagehand{answer: once(1)}, logged: &lockedWriter{}, registry: prometheus.NewRegistry()}
-	h.Engine = theatreCounted(t, continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{}), h.hand, newBand(t, trio), engine.NewMetrics(h.registry), func(o *engine.Options) {
+	h.testEngine = theatreCounted(t, continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{}), h.hand, newBand(t, trio), engine.NewMetrics(h.registry), func(o *engine.Options) {
 		loggedTo(h.logged)(o)
 		o.CrewDefaults.Idle = idle
 	})
@@ -105,8 +105,8 @@ func TestAProgramThatEndsBetweenTurnsIsNoticed(t *testing.T) {
 	for _, whole := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			h := newHealth(t, whole, 0)
-			say(t, h.Engine, "Hello")
-			played(t, h.Engine)
+			say(t, h.testEngine, "Hello")
+			played(t, h.testEngine)
 			time.Sleep(time.Minute)
 			h.want(t, "2 running; ended: ; pauses: 0", "ann", "bob")
 			h.hand.open[1].kill()
@@ -116,8 +116,8 @@ func TestAProgramThatEndsBetweenTurnsIsNoticed(t *testing.T) {
 				t.Errorf("it was told %d times:\n%s", n, h.logged)
 			}
 			h.hand.answer = once(1)
-			say(t, h.Engine, "More?")
-			if status := played(t, h.Engine); status.Roles[1].Answers != 2 {
+			say(t, h.testEngine, "More?")
+			if status := played(t, h.testEngine); status.Roles[1].Answers != 2 {
 				t.Errorf("Bob stands %+v", status.Roles[1])
 			}
 			if strings.Contains(h.logged.String(), "msg=role_restarted") {
@@ -138,8 +138,8 @@ func TestAProgramThatEndsBetweenTurnsIsNoticed(t *testing.T) {
 func TestAnIdleProgramIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHealth(t, true, 0)
-		say(t, h.Engine, "Hello")
-		played(t, h.Engine)
+		say(t, h.testEngine, "Hello")
+		played(t, h.testEngine)
 		time.Sleep(29 * time.Minute)
 		h.want(t, "2 running; ended: ; pauses: 0", "ann", "bob")
 		time.Sleep(2 * time.Minute)
@@ -153,8 +153,8 @@ func TestAnIdleProgramIsEnded(t *testing.T) {
 			t.Errorf("it is taken for a fault:\n%s", h.logged)
 		}
 		h.hand.answer = once(1)
-		say(t, h.Engine, "More?")
-		played(t, h.Engine)
+		say(t, h.testEngine, "More?")
+		played(t, h.testEngine)
 		h.want(t, "2 running; ended: 2 idle; pauses: 0", "ann", "bob")
 	})
 }
@@ -168,8 +168,8 @@ func TestAProgramInUseIsLeftAlone(t *testing.T) {
 				time.Sleep(time.Minute)
 			}
 		}
-		say(t, h.Engine, "Hello")
-		if status := played(t, h.Engine); status.Roles[0].Answers != 1 || status.Roles[0].Failed != "" {
+		say(t, h.testEngine, "Hello")
+		if status := played(t, h.testEngine); status.Roles[0].Answers != 1 || status.Roles[0].Failed != "" {
 			t.Errorf("Ann stands %+v", status.Roles[0])
 		}
 	})

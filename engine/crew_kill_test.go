@@ -28,7 +28,7 @@ func (s *stagehand) kill() {
 
 // witness reads a session's log and checks the laws of crews: roles speak in turn, each sees what the others said once
 // and nothing is left out, placeholders are shown to nobody, and each request can be shown again.
-func witness(t *testing.T, e *engine.Engine, roles []string) {
+func witness(t *testing.T, e *testEngine, roles []string) {
 	t.Helper()
 	conversation, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, "s")
 	if err != nil {
@@ -97,7 +97,7 @@ func witness(t *testing.T, e *engine.Engine, roles []string) {
 }
 
 // textOfEntry is what an entry says, as far as it stands on one line.
-func textOfEntry(t *testing.T, e *engine.Engine, conversation continuo.Conversation, seq int64) string {
+func textOfEntry(t *testing.T, e *testEngine, conversation continuo.Conversation, seq int64) string {
 	t.Helper()
 	for entry, err := range e.Log.Read(t.Context(), conversation, continuo.Range{From: seq, To: seq}) {
 		if err != nil {
@@ -166,7 +166,7 @@ func TestTwoProgramsNeverRunOneCrewTwice(t *testing.T) {
 	store := storetest.NewMemory()
 	hand := &stagehand{answer: once(3)}
 	alive := func(o *engine.Options) { o.Turns.Gone = func(string) bool { return false } }
-	engines := []*engine.Engine{theatre(t, store, hand, newBand(t, trio), alive), theatre(t, store, hand, newBand(t, trio), alive)}
+	engines := []*testEngine{theatre(t, store, hand, newBand(t, trio), alive), theatre(t, store, hand, newBand(t, trio), alive)}
 	var saying sync.WaitGroup
 	for i := range 6 {
 		saying.Go(func() {
@@ -211,7 +211,7 @@ func (s *stagehand) starts(name string) (n int) {
 func TestASessionThatIsBehindIsNotPrompted(t *testing.T) {
 	store, hand := storetest.NewMemory(), &stagehand{answer: once(3)}
 	here, there := theatre(t, store, hand, newBand(t, trio), nil), theatre(t, store, hand, newBand(t, trio), nil)
-	for turn, e := range []*engine.Engine{here, there, here} {
+	for turn, e := range []*testEngine{here, there, here} {
 		say(t, e, fmt.Sprintf("Message %d.", turn))
 		status := played(t, e)
 		if n := hand.starts("loads"); n != turn+1 || status.Roles[0].Session != "session1" {

@@ -50,7 +50,7 @@ func TestASessionLastsThroughAPassUnasked(t *testing.T) {
 }
 
 // seqOf is the seq of the entry with a text.
-func seqOf(t *testing.T, e *engine.Engine, text string) (seq int64) {
+func seqOf(t *testing.T, e *testEngine, text string) (seq int64) {
 	t.Helper()
 	conversation, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, "s")
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *starter) Open(ctx context.Context, id string) (model.Session, error) {
 
 // slowBob is a theatre in which Bob has ten minutes for a turn, and an agent that starts as the function says; asked
 // gives the time at which Cid, who comes after him, was asked last.
-func slowBob(t *testing.T, store continuo.Store, hand *stagehand, takes func(id string) (time.Duration, error)) (e *engine.Engine, bob *starter, asked func() time.Time) {
+func slowBob(t *testing.T, store continuo.Store, hand *stagehand, takes func(id string) (time.Duration, error)) (e *testEngine, bob *starter, asked func() time.Time) {
 	t.Helper()
 	bob = &starter{agent: agent{&part{stage: hand, name: "forgets"}}, takes: takes}
 	var mu sync.Mutex

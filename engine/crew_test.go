@@ -196,7 +196,7 @@ func (p *part) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, e
 }
 
 // theatre is an engine with crews over a store. The models' names are those of the roles' connectors.
-func theatre(t *testing.T, store continuo.Store, hand *stagehand, crews band, change func(*engine.Options)) *engine.Engine {
+func theatre(t *testing.T, store continuo.Store, hand *stagehand, crews band, change func(*engine.Options)) *testEngine {
 	t.Helper()
 	return theatreOver(t, continuo.NewLog(store, continuo.LogOptions{}), hand, crews, func(o *engine.Options) {
 		o.Turns.Gone = func(string) bool { return true } // whoever is not of this engine has ended
@@ -207,13 +207,13 @@ func theatre(t *testing.T, store continuo.Store, hand *stagehand, crews band, ch
 }
 
 // theatreOver is a theatre with a log of its own kind, and programs that are not known to have ended.
-func theatreOver(t testing.TB, log *continuo.Log, hand *stagehand, crews band, change func(*engine.Options)) *engine.Engine {
+func theatreOver(t testing.TB, log *continuo.Log, hand *stagehand, crews band, change func(*engine.Options)) *testEngine {
 	t.Helper()
 	return theatreCounted(t, log, hand, crews, nil, change)
 }
 
 // theatreCounted is a theatre over a log that counts what happens there.
-func theatreCounted(t testing.TB, log *continuo.Log, hand *stagehand, crews band, metrics *engine.Metrics, change func(*engine.Options)) *engine.Engine {
+func theatreCounted(t testing.TB, log *continuo.Log, hand *stagehand, crews band, metrics *engine.Metrics, change func(*engine.Options)) *testEngine {
 	t.Helper()
 	options := engine.Options{
 		Models: map[string]engine.Upstream{
@@ -231,12 +231,12 @@ func theatreCounted(t testing.TB, log *continuo.Log, hand *stagehand, crews band
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close(context.WithoutCancel(t.Context())) })
-	return e
+	return &testEngine{e, log}
 }
 
 var ofTrio = engine.CrewSession{Scope: continuo.Scope{ProjectID: "default"}, Crew: "trio", SessionID: "s"}
 
-func say(t *testing.T, e *engine.Engine, text string) *engine.CrewStatus {
+func say(t *testing.T, e *testEngine, text string) *engine.CrewStatus {
 	t.Helper()
 	status, err := e.Crews.Say(t.Context(), engine.CrewMessage{CrewSession: ofTrio, Message: continuo.Text(text), Detached: true})
 	if err != nil {
@@ -246,7 +246,7 @@ func say(t *testing.T, e *engine.Engine, text string) *engine.CrewStatus {
 }
 
 // played follows a session's newest cycle to its end, and returns how the crew stands.
-func played(t *testing.T, e *engine.Engine) *engine.CrewStatus {
+func played(t *testing.T, e *testEngine) *engine.CrewStatus {
 	t.Helper()
 	status, err := e.Crews.Status(t.Context(), ofTrio)
 	if err != nil {
@@ -268,7 +268,7 @@ func played(t *testing.T, e *engine.Engine) *engine.CrewStatus {
 }
 
 // script is the log of the session's talk, as "who: text".
-func script(t *testing.T, e *engine.Engine) []string {
+func script(t *testing.T, e *testEngine) []string {
 	t.Helper()
 	conversation, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, "s")
 	if err != nil {

@@ -40,7 +40,6 @@ import (
 // Engine connects a log with models, views, prompts and tools: its fields are the features that adapters call. It is
 // safe for concurrent use.
 type Engine struct {
-	Log *continuo.Log
 	// Catalog has the models and agents, Turns the turns of conversations, and Contexts what a reader of one sees.
 	Catalog       *catalog.Catalog
 	Conversations *conversations.Conversations
@@ -52,6 +51,7 @@ type Engine struct {
 	// Summaries makes the summaries that views and roles need.
 	Summaries *summary.Summaries
 
+	log    *continuo.Log
 	logger *slog.Logger
 	life   *start.Lifecycle
 	keeper *turn.Keeper
@@ -148,7 +148,7 @@ func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, e
 	if _, err := catalog.Upstream(options.Summarizer); err != nil {
 		return nil, fmt.Errorf("engine: the summarizer: %w", err)
 	}
-	e := &Engine{Log: log, Catalog: catalog, logger: options.Logger, life: start.NewLifecycle(options.MaxTurns)}
+	e := &Engine{log: log, Catalog: catalog, logger: options.Logger, life: start.NewLifecycle(options.MaxTurns)}
 	e.Summaries = summary.New(log, catalog, m, summary.Options{Summarizer: options.Summarizer, Logger: options.Logger, LogText: options.LogText})
 	takeUp := func(ctx context.Context, seen continuo.Turn) (turn.Fate, error) { return e.Tasks.TakeUp(ctx, seen) }
 	e.Turns, e.keeper = start.New(log, catalog, e.life, m, start.Options{
@@ -225,6 +225,6 @@ func (e *Engine) RunExclusive(ctx context.Context, name string, elsewhere func(o
 
 // Ready reports whether the store answers.
 func (e *Engine) Ready(ctx context.Context) error {
-	_, err := e.Log.Conversations(ctx, continuo.ConversationQuery{ProjectID: continuo.DefaultProject, Limit: 1})
+	_, err := e.log.Conversations(ctx, continuo.ConversationQuery{ProjectID: continuo.DefaultProject, Limit: 1})
 	return err
 }

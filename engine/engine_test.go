@@ -45,9 +45,15 @@ func (g *gate) Stream(ctx context.Context, _ []byte) iter.Seq2[model.Delta, erro
 	}
 }
 
+// testEngine is an engine and the log that it is made over, with which tests check what it did.
+type testEngine struct {
+	*engine.Engine
+	Log *continuo.Log
+}
+
 // house is an engine over a log in memory.
 type house struct {
-	*engine.Engine
+	*testEngine
 	t     *testing.T
 	model *gate
 	logs  *lockedWriter
@@ -69,7 +75,7 @@ func houseOver(t *testing.T, log *continuo.Log) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &house{Engine: e, t: t, model: g, logs: logs}
+	return &house{testEngine: &testEngine{e, log}, t: t, model: g, logs: logs}
 }
 
 type lockedWriter struct {

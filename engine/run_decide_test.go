@@ -57,7 +57,7 @@ func asksBefore(t *testing.T, text string, write tool.Tool) func(*engine.Options
 }
 
 // waitsForCalls checks that a run waits, and returns what it waits for.
-func waitsForCalls(t *testing.T, e *engine.Engine, run continuo.Run, want int) (calls []workflow.WaitingCall) {
+func waitsForCalls(t *testing.T, e *testEngine, run continuo.Run, want int) (calls []workflow.WaitingCall) {
 	t.Helper()
 	status, err := e.Runs.Get(t.Context(), continuo.Scope{ProjectID: "default"}, run.ID)
 	if err != nil {

@@ -64,7 +64,7 @@ func with(t *testing.T, text string) func(*engine.Options) {
 	return func(o *engine.Options) { o.Workflows, o.Turns.Gone = newShelf(t, text), nil }
 }
 
-func startOf(t *testing.T, e *engine.Engine, id string) continuo.Run {
+func startOf(t *testing.T, e *testEngine, id string) continuo.Run {
 	t.Helper()
 	status, err := e.Runs.Start(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, Workflow: id, Detached: true})
 	if err != nil {

@@ -52,7 +52,7 @@ func withBroken(t *testing.T) func(*engine.Options) {
 }
 
 // failedRun is a run of broken that failed in judge.
-func failedRun(t *testing.T, e *engine.Engine) continuo.Run {
+func failedRun(t *testing.T, e *testEngine) continuo.Run {
 	t.Helper()
 	run := startOf(t, e, "broken")
 	if status := until(t, e, run); status.State != continuo.RunFailed || !strings.Contains(status.Reason, "outputs.score > 1000") {
@@ -105,7 +105,7 @@ func TestAFailedRunIsRepaired(t *testing.T) {
 }
 
 // checkRefs checks that what a repair gives can be read by its path under @state.
-func checkRefs(t *testing.T, e *engine.Engine, run continuo.Run, name string) {
+func checkRefs(t *testing.T, e *testEngine, run continuo.Run, name string) {
 	t.Helper()
 	conversation, err := e.Log.Conversation(t.Context(), run.ConversationID)
 	if err != nil {
@@ -125,7 +125,7 @@ func checkRefs(t *testing.T, e *engine.Engine, run continuo.Run, name string) {
 }
 
 // byOf lists who repaired a run.
-func byOf(t *testing.T, e *engine.Engine, run continuo.Run) (by []string) {
+func byOf(t *testing.T, e *testEngine, run continuo.Run) (by []string) {
 	t.Helper()
 	conversation, err := e.Log.Conversation(t.Context(), run.ConversationID)
 	if err != nil {

@@ -123,7 +123,7 @@ func TestARunWaitsForItsProvider(t *testing.T) {
 }
 
 // retrying is the step of a run that waits to be tried again.
-func retrying(t *testing.T, e *engine.Engine, run continuo.Run) workflow.NodeStatus {
+func retrying(t *testing.T, e *testEngine, run continuo.Run) workflow.NodeStatus {
 	t.Helper()
 	status, err := e.Runs.Get(t.Context(), continuo.Scope{ProjectID: run.ProjectID}, run.ID)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 )
 
 // within follows a run until it rests, for a minute of the bubble's time at most, and tells how it stands then.
-func within(t *testing.T, e *engine.Engine, run continuo.Run) *engine.RunStatus {
+func within(t *testing.T, e *testEngine, run continuo.Run) *engine.RunStatus {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -201,7 +201,7 @@ func TestARunWaitsForWhatPasses(t *testing.T) {
 }
 
 // waitsFor lets some seconds of the bubble's time pass and tells how a run stands.
-func waitsFor(t *testing.T, e *engine.Engine, run continuo.Run) *engine.RunStatus {
+func waitsFor(t *testing.T, e *testEngine, run continuo.Run) *engine.RunStatus {
 	t.Helper()
 	time.Sleep(5 * time.Second)
 	status, err := e.Runs.Get(t.Context(), continuo.Scope{ProjectID: run.ProjectID}, run.ID)

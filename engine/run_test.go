@@ -195,7 +195,7 @@ func good(a asked) (string, error) {
 func block(object string) string { return "Here it is.\n\n```json\n" + object + "\n```\n" }
 
 // stage is an engine with the report over a store.
-func stage(t *testing.T, store continuo.Store, m *actor, change func(*engine.Options)) *engine.Engine {
+func stage(t *testing.T, store continuo.Store, m *actor, change func(*engine.Options)) *testEngine {
 	t.Helper()
 	options := engine.Options{
 		Models: map[string]engine.Upstream{"actor": {Model: m}}, Default: "actor", Workflows: newShelf(t, report),
@@ -206,16 +206,17 @@ func stage(t *testing.T, store continuo.Store, m *actor, change func(*engine.Opt
 	if change != nil {
 		change(&options)
 	}
-	e, err := engine.New(continuo.NewLog(store, continuo.LogOptions{}), options, nil)
+	log := continuo.NewLog(store, continuo.LogOptions{})
+	e, err := engine.New(log, options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = e.Close(t.Context()) })
-	return e
+	return &testEngine{e, log}
 }
 
 // until follows a run until it rests: it is over, failed, was stopped, or waits.
-func until(t *testing.T, e *engine.Engine, run continuo.Run) *engine.RunStatus {
+func until(t *testing.T, e *testEngine, run continuo.Run) *engine.RunStatus {
 	t.Helper()
 	var last *engine.RunStatus
 	for progress, err := range e.Runs.Follow(t.Context(), run, 0) {
@@ -238,7 +239,7 @@ func until(t *testing.T, e *engine.Engine, run continuo.Run) *engine.RunStatus {
 	return last
 }
 
-func start(t *testing.T, e *engine.Engine, session string) continuo.Run {
+func start(t *testing.T, e *testEngine, session string) continuo.Run {
 	t.Helper()
 	status, err := e.Runs.Start(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: session, Workflow: "report", Detached: true})
 	if err != nil {
@@ -248,7 +249,7 @@ func start(t *testing.T, e *engine.Engine, session string) continuo.Run {
 }
 
 // told lists a run's events in order, as node visit kind.
-func told(t *testing.T, e *engine.Engine, run continuo.Run) []string {
+func told(t *testing.T, e *testEngine, run continuo.Run) []string {
 	t.Helper()
 	conversation, err := e.Log.Conversation(t.Context(), run.ConversationID)
 	if err != nil {
@@ -577,7 +578,7 @@ func (c *counted) Run(_ context.Context, call tool.Call) tool.Result {
 }
 
 // rests tells when a run waits for a person.
-func rests(ctx context.Context, e *engine.Engine, run continuo.Run) <-chan struct{} {
+func rests(ctx context.Context, e *testEngine, run continuo.Run) <-chan struct{} {
 	waits := make(chan struct{})
 	go func() {
 		for progress, err := range e.Runs.Follow(ctx, run, 0) {
@@ -594,7 +595,7 @@ func rests(ctx context.Context, e *engine.Engine, run continuo.Run) <-chan struc
 }
 
 // entriesOf reads a run's conversation and then its branches.
-func entriesOf(t *testing.T, e *engine.Engine, run continuo.Run) []continuo.Entry {
+func entriesOf(t *testing.T, e *testEngine, run continuo.Run) []continuo.Entry {
 	t.Helper()
 	var entries []continuo.Entry
 	conversations := []string{run.ConversationID}
@@ -617,7 +618,7 @@ func entriesOf(t *testing.T, e *engine.Engine, run continuo.Run) []continuo.Entr
 }
 
 // askedAgain returns the calls that the program made, not a model.
-func askedAgain(t *testing.T, e *engine.Engine, run continuo.Run) []continuo.ToolCall {
+func askedAgain(t *testing.T, e *testEngine, run continuo.Run) []continuo.ToolCall {
 	t.Helper()
 	var calls []continuo.ToolCall
 	for _, entry := range entriesOf(t, e, run) {

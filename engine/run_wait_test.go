@@ -103,7 +103,7 @@ func TestWhoWaitsInAnotherProcessGetsInDuringARun(t *testing.T) {
 }
 
 // chatThrough sends a message and reads its turn to the end.
-func chatThrough(ctx context.Context, e *engine.Engine, session string, policy engine.OnBusy) error {
+func chatThrough(ctx context.Context, e *testEngine, session string, policy engine.OnBusy) error {
 	ask := request(session, "And now?")
 	ask.OnBusy = policy
 	chat, err := e.Turns.Chat(ctx, ask)
@@ -120,7 +120,7 @@ func chatThrough(ctx context.Context, e *engine.Engine, session string, policy e
 
 // stepsAround counts the steps of a run that finished before the conversation's answer that is not of the run, and
 // after it.
-func stepsAround(t *testing.T, e *engine.Engine, run continuo.Run) (before, after int) {
+func stepsAround(t *testing.T, e *testEngine, run continuo.Run) (before, after int) {
 	t.Helper()
 	conversation, err := e.Log.Conversation(t.Context(), run.ConversationID)
 	if err != nil {

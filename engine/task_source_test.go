@@ -14,7 +14,7 @@ import (
 )
 
 // talkOf is a conversation of so many messages of a user.
-func talkOf(t *testing.T, e *engine.Engine, messages int) continuo.Conversation {
+func talkOf(t *testing.T, e *testEngine, messages int) continuo.Conversation {
 	t.Helper()
 	talk, err := e.Log.Create(t.Context(), continuo.Conversation{ProjectID: "default"})
 	if err != nil {
@@ -24,7 +24,7 @@ func talkOf(t *testing.T, e *engine.Engine, messages int) continuo.Conversation 
 	return talk
 }
 
-func goOn(t *testing.T, e *engine.Engine, talk continuo.Conversation, messages int) {
+func goOn(t *testing.T, e *testEngine, talk continuo.Conversation, messages int) {
 	t.Helper()
 	for at := 0; at < messages; at += 100 {
 		var entries []continuo.Entry

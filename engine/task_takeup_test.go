@@ -80,7 +80,7 @@ func TestAnAgentGoesOnAfterEveryWrite(t *testing.T) {
 }
 
 // said is what the entries of a conversation say that are no results.
-func said(t *testing.T, e *engine.Engine, id string) string {
+func said(t *testing.T, e *testEngine, id string) string {
 	t.Helper()
 	conversation, err := e.Log.Conversation(t.Context(), id)
 	if err != nil {
@@ -104,7 +104,7 @@ func TestAnAgentIsLeftToAProgramThatStays(t *testing.T) {
 		m, holds := endless()
 		first := stage(t, store, m, holds)
 		agent := deploy(t, first, give(t, first, "Hold on", "").ID, "")
-		ends := func(e *engine.Engine) {
+		ends := func(e *testEngine) {
 			synctest.Wait()
 			at, cancel := context.WithCancel(t.Context())
 			cancel()

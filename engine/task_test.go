@@ -18,7 +18,7 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-func give(t *testing.T, e *engine.Engine, description, history string) *engine.TaskStatus {
+func give(t *testing.T, e *testEngine, description, history string) *engine.TaskStatus {
 	t.Helper()
 	request := engine.TaskRequest{Scope: continuo.Scope{ProjectID: "default"}, Request: task.Request{Description: description}}
 	if history != "" {
@@ -31,7 +31,7 @@ func give(t *testing.T, e *engine.Engine, description, history string) *engine.T
 	return status
 }
 
-func deploy(t *testing.T, e *engine.Engine, taskID, kind string) *engine.DeployedAgent {
+func deploy(t *testing.T, e *testEngine, taskID, kind string) *engine.DeployedAgent {
 	t.Helper()
 	agent, err := e.Tasks.Deploy(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: taskID, Type: kind, Prompt: "Be quick."})
 	if err != nil {
@@ -41,7 +41,7 @@ func deploy(t *testing.T, e *engine.Engine, taskID, kind string) *engine.Deploye
 }
 
 // ended waits until an agent is no longer at work.
-func ended(t *testing.T, e *engine.Engine, agent *engine.DeployedAgent) *engine.DeployedAgent {
+func ended(t *testing.T, e *testEngine, agent *engine.DeployedAgent) *engine.DeployedAgent {
 	t.Helper()
 	for range e.Turns.Follow(t.Context(), continuo.Turn{ConversationID: agent.ConversationID, ID: agent.TurnID}, 0) {
 	}

@@ -33,7 +33,7 @@ func (e *Engine) Watch(ctx context.Context, interval, keepEvents time.Duration) 
 		if err := e.Turns.Prune(ctx, keepEvents); err != nil && ctx.Err() == nil {
 			e.logger.ErrorContext(ctx, "events_not_pruned", "error", err.Error())
 		}
-		if _, err := e.Log.Sweep(ctx); err != nil && ctx.Err() == nil {
+		if _, err := e.log.Sweep(ctx); err != nil && ctx.Err() == nil {
 			e.logger.ErrorContext(ctx, "objects_not_swept", "error", err.Error())
 		}
 	}

@@ -44,7 +44,7 @@ func newCrewWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w := newWorldOver(t, storetest.NewMemory())
-	w.engine, err = engine.New(w.engine.Log, engine.Options{
+	w.engine, err = engine.New(w.log, engine.Options{
 		Models: map[string]engine.Upstream{"quick": {Model: quick{}}}, Default: "quick", Crews: crews{"team": made}, StepPause: time.Nanosecond,
 	}, nil)
 	if err != nil {
@@ -57,7 +57,7 @@ func newCrewWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run, err := w.engine.Log.Runs().Run(t.Context(), "default", status.RunID)
+	run, err := w.log.Runs().Run(t.Context(), "default", status.RunID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,6 +75,7 @@ func (quick) Stream(context.Context, []byte) iter.Seq2[model.Delta, error] {
 type world struct {
 	*testing.T
 	engine *engine.Engine
+	log    *continuo.Log // of the engine
 	worker *worker
 	server *mcpserver.Server
 }
@@ -87,9 +88,9 @@ func newWorld(t *testing.T) *world {
 func newWorldOver(t *testing.T, store upkeep.Store) *world {
 	t.Helper()
 	w := &world{T: t, worker: &worker{pieces: make(chan string)}}
-	log := continuo.NewLog(store, continuo.LogOptions{Objects: storetest.NewObjects(), MaxInlineOutput: 1000})
+	w.log = continuo.NewLog(store, continuo.LogOptions{Objects: storetest.NewObjects(), MaxInlineOutput: 1000})
 	var err error
-	w.engine, err = engine.New(log, engine.Options{
+	w.engine, err = engine.New(w.log, engine.Options{
 		Models: map[string]engine.Upstream{"quick": {Model: quick{}}, "worker": {Model: w.worker}}, Default: "quick", Index: store,
 		Agents: map[string]engine.Agent{"reviewer": {ID: "reviewer", Persona: "You review."}},
 	}, nil)
@@ -288,7 +289,7 @@ func (c *client) read(uri string) (string, error) {
 // talk makes a conversation of a project with messages of a user and an assistant in turn.
 func (w *world) talk(project, key string, messages ...string) continuo.Conversation {
 	w.Helper()
-	conversation, err := w.engine.Log.Create(w.Context(), continuo.Conversation{ProjectID: project, Key: key, Title: "About " + messages[0]})
+	conversation, err := w.log.Create(w.Context(), continuo.Conversation{ProjectID: project, Key: key, Title: "About " + messages[0]})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -300,7 +301,7 @@ func (w *world) talk(project, key string, messages ...string) continuo.Conversat
 
 func (w *world) add(conversation continuo.Conversation, entries ...continuo.Entry) {
 	w.Helper()
-	if _, err := w.engine.Log.Append(w.Context(), conversation.ID, entries, continuo.AppendOptions{}); err != nil {
+	if _, err := w.log.Append(w.Context(), conversation.ID, entries, continuo.AppendOptions{}); err != nil {
 		w.Fatal(err)
 	}
 }

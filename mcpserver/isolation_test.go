@@ -100,7 +100,7 @@ func TestListsAndSearchesOfUsers(t *testing.T) {
 	w := newWorld(t)
 	all, bob := w.client("p", nil), w.clientIn(continuo.Scope{ProjectID: "p", UserID: "bob"}, nil, "")
 	for _, user := range []string{"ada", "bob", ""} {
-		made, err := w.engine.Log.Create(t.Context(), continuo.Conversation{
+		made, err := w.log.Create(t.Context(), continuo.Conversation{
 			ProjectID: "p", UserID: user, Key: "of-" + user + "x", Title: "a pelican", Metadata: json.RawMessage(`{"plan": "pro", "user": "` + user + `", "seats": 3, "trial": true}`),
 		})
 		if err != nil {

@@ -46,11 +46,11 @@ func TestResources(t *testing.T) {
 
 func (w *world) newest(talk continuo.Conversation) (entry continuo.Entry) {
 	w.Helper()
-	talk, err := w.engine.Log.Conversation(w.Context(), talk.ID)
+	talk, err := w.log.Conversation(w.Context(), talk.ID)
 	if err != nil {
 		w.Fatal(err)
 	}
-	for entry, err := range w.engine.Log.Read(w.Context(), talk, continuo.Range{Backward: true}) {
+	for entry, err := range w.log.Read(w.Context(), talk, continuo.Range{Backward: true}) {
 		if err != nil {
 			w.Fatal(err)
 		}

@@ -191,9 +191,9 @@ func TestRedactedFindings(t *testing.T) {
 	c := w.client("default", nil)
 	id := c.given("Look")
 	c.call("report_agent_finding", fmt.Sprintf(`{"task_id": %q, "message": "a secret"}`, id), nil)
-	conversation, err := w.engine.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, strings.Replace(id, "task_", "conv_", 1))
+	conversation, err := w.log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, strings.Replace(id, "task_", "conv_", 1))
 	if err == nil {
-		_, err = w.engine.Log.Redact(t.Context(), conversation, 2, 2, "")
+		_, err = w.log.Redact(t.Context(), conversation, 2, 2, "")
 	}
 	if err != nil {
 		t.Fatal(err)

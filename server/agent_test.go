@@ -288,7 +288,7 @@ func TestUnknownAgentsAreRefused(t *testing.T) {
 func TestAnAgentThatIsGone(t *testing.T) {
 	e := newEngine(t, withAgents(newRecording(), newRecording()))
 	handler := New(e, Options{})
-	if _, err := e.Log.Create(t.Context(), continuo.Conversation{ProjectID: "default", Key: "s", ActiveMode: continuo.ModeAgent, ActiveAgent: "gone"}); err != nil {
+	if _, err := e.Conversations.Create(t.Context(), continuo.Scope{ProjectID: "default"}, continuo.Conversation{ProjectID: "default", Key: "s", ActiveMode: continuo.ModeAgent, ActiveAgent: "gone"}); err != nil {
 		t.Fatal(err)
 	}
 	answer := ask(t, handler, "POST", "/chat", `{"session_id": "s", "message": "a"}`)

@@ -156,13 +156,13 @@ func (g *gate) model() *fakeModel {
 // waitForAnswer waits until the newest entry of a conversation is an answer.
 func waitForAnswer(t *testing.T, e *engine.Engine, session string) continuo.Entry {
 	t.Helper()
-	conversation, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: continuo.DefaultProject}, session)
+	conversation, err := e.Conversations.Find(t.Context(), continuo.Scope{ProjectID: continuo.DefaultProject}, session)
 	if err != nil {
 		t.Fatal(err)
 	}
 	found := make(chan continuo.Entry, 1)
 	go func() {
-		for entry, err := range e.Log.Tail(t.Context(), conversation.ID, 0) {
+		for entry, err := range e.Conversations.Tail(t.Context(), conversation.ID, 0) {
 			if err == nil && entry.Role == continuo.Assistant {
 				found <- entry
 				return

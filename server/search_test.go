@@ -71,7 +71,7 @@ func TestASearchOfAnArchivedConversationIsRefused(t *testing.T) {
 	made := engineOver(t, store, engine.Options{})
 	handler := New(made, Options{})
 	reply := say(t, handler, "s1", "needle")
-	conversation, err := made.Log.Conversation(t.Context(), reply.ConversationID)
+	conversation, err := made.Conversations.Conversation(t.Context(), reply.ConversationID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,12 @@ func openFile(t *testing.T, path string) upkeep.Store {
 // twoEngines makes two engines over one file, each as if in a process of its own.
 func twoEngines(t *testing.T, options engine.Options) (a, b *engine.Engine) {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "log.db")
+	return twoEnginesOver(t, filepath.Join(t.TempDir(), "log.db"), options)
+}
+
+// twoEnginesOver are two engines, each with a store of its own over one file.
+func twoEnginesOver(t *testing.T, path string, options engine.Options) (a, b *engine.Engine) {
+	t.Helper()
 	options.Turns = impatient
 	return engineOver(t, openFile(t, path), options), engineOver(t, openFile(t, path), options)
 }
@@ -345,7 +350,8 @@ func TestBusyAcrossEngines(t *testing.T) {
 // One key is one turn, however many ask at once, on whichever process, and however late.
 func TestOneKeyIsOneTurnAcrossEngines(t *testing.T) {
 	var asked atomic.Int32
-	a, b := twoEngines(t, withModel(&fakeModel{"gpt-4o", func(_ context.Context, _ []shownMessage, yield func(model.Delta) bool) error {
+	file := filepath.Join(t.TempDir(), "log.db")
+	a, b := twoEnginesOver(t, file, withModel(&fakeModel{"gpt-4o", func(_ context.Context, _ []shownMessage, yield func(model.Delta) bool) error {
 		yield(model.Delta{Text: fmt.Sprintf("answer %d", asked.Add(1))})
 		return nil
 	}}))
@@ -373,7 +379,9 @@ func TestOneKeyIsOneTurnAcrossEngines(t *testing.T) {
 	}
 	live := readEvents(t, ask(t, handlers[0], "POST", "/chat", `{"message": "hello", "session_id": "s", "stream": true}`, "Idempotency-Key", "k"))
 
-	if pruned, err := a.Log.Turns().PruneTurnEvents(t.Context(), time.Now().Add(time.Hour), 100); err != nil || pruned != 1 {
+	third := openFile(t, file)
+	defer third.Close() //nolint:errcheck // the test only deletes with it
+	if pruned, err := third.PruneTurnEvents(t.Context(), time.Now().Add(time.Hour), 100); err != nil || pruned != 1 {
 		t.Fatalf("pruned %d, %v", pruned, err)
 	}
 	var before, after map[string]any

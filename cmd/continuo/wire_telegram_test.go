@@ -130,18 +130,18 @@ func TestTheFirstAnswersAreSent(t *testing.T) {
 	if now, err := chat.Delivered(t.Context()); err != nil || now != (telegram.Delivery{Seq: 5, Parts: 1}) {
 		t.Errorf("it goes back to %+v, %v", now, err)
 	}
-	conversation, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, "telegram:-7")
+	conversation, err := e.Conversations.Find(t.Context(), continuo.Scope{ProjectID: "default"}, "telegram:-7")
 	if err != nil {
 		t.Fatal(err)
 	}
 	team := continuo.ConversationChange{Metadata: []byte(`{"team":"red"}`)}
-	if _, err := e.Log.Update(t.Context(), conversation.ID, team); err != nil {
+	if _, err := e.Conversations.Change(t.Context(), continuo.Scope{ProjectID: "default"}, conversation.ID, team); err != nil {
 		t.Fatal(err)
 	}
 	if err := chat.SetDelivered(t.Context(), telegram.Delivery{Seq: 6}); err != nil {
 		t.Fatal(err)
 	}
-	if conversation, err = e.Log.Conversation(t.Context(), conversation.ID); err != nil || string(conversation.Metadata) != `{"team":"red"}` {
+	if conversation, err = e.Conversations.Conversation(t.Context(), conversation.ID); err != nil || string(conversation.Metadata) != `{"team":"red"}` {
 		t.Errorf("the metadata that a client wrote is %s, %v", conversation.Metadata, err)
 	}
 	if now, err := chat.Delivered(t.Context()); err != nil || now != (telegram.Delivery{Seq: 6}) {

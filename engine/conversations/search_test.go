@@ -26,18 +26,25 @@ import (
 	"github.com/continuo-log/continuo/upkeep"
 )
 
+// searching is an engine and the log that it is made over.
+type searching struct {
+	*engine.Engine
+	Log *continuo.Log
+}
+
 // searched is an engine over a store, what it counts and what it logs.
-func searched(t *testing.T, store upkeep.Store, logText bool) (*engine.Engine, *prometheus.Registry, *bytes.Buffer) {
+func searched(t *testing.T, store upkeep.Store, logText bool) (*searching, *prometheus.Registry, *bytes.Buffer) {
 	t.Helper()
 	registry, logged := prometheus.NewRegistry(), &bytes.Buffer{}
-	e, err := engine.New(continuo.NewLog(store, continuo.LogOptions{}), engine.Options{
+	log := continuo.NewLog(store, continuo.LogOptions{})
+	e, err := engine.New(log, engine.Options{
 		Models: map[string]catalog.Upstream{"demo": {Model: &demo.Model{}}}, Default: "demo",
 		Index: store, Logger: slog.New(slog.NewTextHandler(logged, nil)), LogText: logText,
 	}, metrics.NewMetrics(registry))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e, registry, logged
+	return &searching{e, log}, registry, logged
 }
 
 func TestASearchIsMeasuredAndLoggedWithoutItsWords(t *testing.T) {

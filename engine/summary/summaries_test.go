@@ -68,6 +68,7 @@ func (s *speaking) bodies() []string {
 // summing is an engine whose continuity view shows at most 20 messages, and summaries of the others.
 type summing struct {
 	*engine.Engine
+	Log      *continuo.Log
 	t        *testing.T
 	chat     *speaking
 	registry *prometheus.Registry
@@ -77,7 +78,7 @@ func newSumming(t *testing.T, log *continuo.Log, summarizer model.Model, changes
 	t.Helper()
 	settings := window.DefaultSettings()
 	settings.ChatMaxMessages, settings.ChatStrategy = 20, window.Summarize
-	s := &summing{t: t, registry: prometheus.NewRegistry(), chat: &speaking{name: "gpt-4o", answer: func(context.Context, string) (string, error) {
+	s := &summing{Log: log, t: t, registry: prometheus.NewRegistry(), chat: &speaking{name: "gpt-4o", answer: func(context.Context, string) (string, error) {
 		return "Fine, that is noted.", nil
 	}}}
 	options := engine.Options{Models: map[string]catalog.Upstream{"chat": {Model: s.chat}}, Default: "chat", Views: &settings}
