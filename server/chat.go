@@ -29,41 +29,11 @@ type chatRequest struct {
 	OnBusy    engine.OnBusy    `json:"on_busy"`
 }
 
-// chatIDs names the turn and the conversation of an answer.
-type chatIDs struct {
-	// SessionID is the client's name for the conversation, or its id.
-	SessionID      string `json:"session_id"`
-	ConversationID string `json:"conversation_id"`
-	TurnID         string `json:"turn_id"`
-	// Resumed is the turn that this one resumes, if any. It is known once the turn has begun.
-	Resumed *engine.Resumed `json:"resumed,omitempty"`
-}
-
-// chatAnswer is the result of a turn.
-type chatAnswer struct {
-	chatIDs
-	Response string `json:"response"`
-	// FinishReason is why the model stopped, in OpenAI's terms; "" when the model gave no reason.
-	FinishReason string         `json:"finish_reason"`
-	Usage        continuo.Usage `json:"usage"`
-	Context      *chatContext   `json:"context"`
-}
-
-// chatContext says what the turn's last request showed of the conversation.
-type chatContext struct {
-	View string `json:"view"`
-	// At is the newest seq that the request could see.
-	At int64 `json:"at"`
-	window.PlanTotals
-	Epoch int64 `json:"epoch"`
-	Moved bool  `json:"moved"`
-}
-
-func contextOf(plan *window.Plan) *chatContext {
+func contextOf(plan *window.Plan) *api.ChatContext {
 	if plan == nil {
 		return nil
 	}
-	return &chatContext{View: plan.View, At: plan.At, PlanTotals: plan.Totals, Epoch: plan.Window.Epoch, Moved: plan.Moved}
+	return &api.ChatContext{View: plan.View, At: plan.At, PlanTotals: plan.Totals, Epoch: plan.Window.Epoch, Moved: plan.Moved}
 }
 
 // chat begins a turn. The turn continues when the client disconnects: its answer is then in the log.
@@ -98,7 +68,7 @@ func sdkRetry(r *http.Request) *int {
 
 // answer sends a turn's answer, whole or as a stream. SessionID is the client's name for the conversation, "" for its id.
 func (s *server) answer(w http.ResponseWriter, r *http.Request, chat *engine.Chat, stream *bool, sessionID string) error {
-	p := &progress{ids: chatIDs{SessionID: cmp.Or(sessionID, chat.Conversation.ID), ConversationID: chat.Conversation.ID, TurnID: chat.TurnID}}
+	p := &progress{ids: api.ChatIDs{SessionID: cmp.Or(sessionID, chat.Conversation.ID), ConversationID: chat.Conversation.ID, TurnID: chat.TurnID}}
 	streamed := accepts(r, "text/event-stream")
 	if stream != nil {
 		streamed = *stream
@@ -186,7 +156,7 @@ func (s *server) checkNames(model, view string, onBusy engine.OnBusy) error {
 
 // progress is the state of a turn so far.
 type progress struct {
-	ids    chatIDs
+	ids    api.ChatIDs
 	plan   *window.Plan    // of the newest request
 	begun  bool            // the user's entry is in the log
 	text   strings.Builder // the newest round's text, for the case that it cannot be stored
@@ -224,14 +194,14 @@ func (p *progress) take(event turn.Event) {
 }
 
 // end returns the answer of a finished turn, or the error that it ended with.
-func (p *progress) end() (*chatAnswer, error) {
+func (p *progress) end() (*api.ChatAnswer, error) {
 	if p.last == nil {
 		return nil, p.failure(fmt.Errorf("turn %s ended without an answer", p.ids.TurnID))
 	}
 	if p.last.Error != nil {
 		return nil, p.failure(modelFailure(p.last.Error))
 	}
-	answer := &chatAnswer{chatIDs: p.ids, Response: p.last.Content.String(), Usage: p.usage, Context: contextOf(p.plan)}
+	answer := &api.ChatAnswer{ChatIDs: p.ids, Response: p.last.Content.String(), Usage: p.usage, Context: contextOf(p.plan)}
 	if p.last.Round != nil {
 		answer.FinishReason = p.last.Round.FinishReason
 	}

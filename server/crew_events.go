@@ -108,7 +108,7 @@ func (l *crewListener) isNext(entry *continuo.Entry) bool {
 // The data of a crew's events that turns do not have.
 type (
 	crewTurnEvent struct {
-		chatIDs
+		api.ChatIDs
 		Role string `json:"role"`
 	}
 	crewTextEvent struct {
@@ -136,7 +136,7 @@ func (l *crewListener) tell(out *eventStream, progress engine.CrewProgress) {
 func (l *crewListener) tellTurn(out *eventStream, event turn.Event, role string) {
 	if event.TurnID != l.turn {
 		l.turn = event.TurnID
-		ids := chatIDs{SessionID: l.sessionID(), ConversationID: l.ConversationID, TurnID: event.TurnID}
+		ids := api.ChatIDs{SessionID: l.sessionID(), ConversationID: l.ConversationID, TurnID: event.TurnID}
 		out.sendAs(0, "turn", crewTurnEvent{ids, role})
 	}
 	switch event.Kind {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 )
 
@@ -86,7 +87,7 @@ func TestMessagesToCrewsRefuse(t *testing.T) {
 	}
 	ask(t, handler, "POST", "/api/crews/team/messages", `{"message": "x"}`, "Idempotency-Key", "two words").failed(400, "invalid_request", "Idempotency-Key")
 	ask(t, handler, "POST", "/api/crews/team/messages?x=1", `{"message": "x"}`).failed(400, "invalid_request", "x")
-	var page list[continuo.Conversation]
+	var page api.List[continuo.Conversation]
 	if ask(t, handler, "GET", "/api/conversations", "").into(200, &page); len(page.Data) != 0 {
 		t.Errorf("refused messages began %+v", page.Data)
 	}
@@ -260,7 +261,7 @@ func TestACrewBeginsAnewAndGoesBack(t *testing.T) {
 func TestCyclesAreNoRuns(t *testing.T) {
 	_, handler := newCrewServer(t)
 	cycle := endOf(t, tellCrew(t, handler, "team", "s", "Plant a tree."))
-	var page list[continuo.Run]
+	var page api.List[continuo.Run]
 	for _, query := range []string{"", "?conversation_id=s", "?state=finished"} {
 		if ask(t, handler, "GET", "/api/runs"+query, "").into(200, &page); len(page.Data) != 0 {
 			t.Errorf("%q lists %+v", query, page.Data)

@@ -69,7 +69,7 @@ func TestChatRefuses(t *testing.T) {
 			}
 		})
 	}
-	var page list[continuo.Conversation]
+	var page api.List[continuo.Conversation]
 	ask(t, handler, "GET", "/api/conversations", "").into(200, &page)
 	for _, conversation := range page.Data {
 		if conversation.LastSeq != 0 {

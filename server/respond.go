@@ -8,24 +8,6 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// list is the form of every list.
-type list[T any] struct {
-	Data    []T  `json:"data"`
-	HasMore bool `json:"has_more"`
-	// NextCursor continues after this page; null on the last one.
-	NextCursor *string `json:"next_cursor"`
-}
-
-// paged makes a page of the results of a query for limit+1 items; place returns the cursor that continues after an item.
-func paged[T any](found []T, limit int64, place func(T) any) list[T] {
-	if len(found) <= int(limit) {
-		return list[T]{Data: found}
-	}
-	page := list[T]{Data: found[:limit], HasMore: true}
-	page.NextCursor = writeCursor(place(page.Data[limit-1]))
-	return page
-}
-
 // writeJSON answers with a value. An error means that nothing has been written.
 func writeJSON(w http.ResponseWriter, status int, value any) error {
 	body, err := rawjson.Marshal(value)

@@ -20,6 +20,10 @@ type route struct {
 
 // routes lists every call that the server answers, in the order of the index page.
 func (s *server) routes() []route {
+	s.operations = map[string]api.Operation{}
+	for _, o := range s.api.Operations() {
+		s.operations[o.ID] = o
+	}
 	return slices.Concat(s.chatRoutes(), s.conversationRoutes(), s.turnRoutes(), s.runRoutes(), s.crewRoutes(), s.taskRoutes(), s.serviceRoutes())
 }
 
@@ -54,14 +58,13 @@ func (s *server) conversationRoutes() []route {
 }
 
 func (s *server) turnRoutes() []route {
-	const turns = "/api/conversations/{id}/turns"
 	return []route{
-		{"GET", turns, "list its turns, the newest first", s.listTurns},
-		{"GET", turns + "/{turn}", "show a turn", s.getTurn},
-		{"GET", turns + "/{turn}/events", "follow a turn, live or from its start", s.turnEvents},
-		{"POST", turns + "/{turn}/resume", "resume a turn that failed", s.resumeTurn},
-		{"POST", turns + "/{turn}/cancel", "stop a turn", s.cancelTurn},
-		{"POST", turns + "/{turn}/approvals", "decide on a call that waits for it", s.decide},
+		s.route("listTurns"),
+		s.route("getTurn"),
+		raw(s, "followTurn", s.turnEvents),
+		raw(s, "resumeTurn", s.resumeTurn),
+		s.route("cancelTurn"),
+		s.route("decide"),
 	}
 }
 
@@ -136,12 +139,11 @@ func (s *server) route(id string) route {
 
 // find returns the operation with an id.
 func (s *server) find(id string) api.Operation {
-	for _, o := range s.api.Operations() {
-		if o.ID == id {
-			return o
-		}
+	o, ok := s.operations[id]
+	if !ok {
+		panic("server: there is no operation " + id)
 	}
-	panic("server: there is no operation " + id)
+	return o
 }
 
 // shownPath is a route's path as documentation writes it.

@@ -128,7 +128,7 @@ func (l *runListener) tell(out *eventStream, progress engine.RunProgress) {
 // tellTurn sends a live event in the form of the turn's own stream, but without an id. A client that joins in the
 // middle of a turn first receives which turn it is.
 func (l *runListener) tellTurn(out *eventStream, event turn.Event, conversationID string) {
-	ids := chatIDs{SessionID: conversationID, ConversationID: conversationID, TurnID: event.TurnID}
+	ids := api.ChatIDs{SessionID: conversationID, ConversationID: conversationID, TurnID: event.TurnID}
 	if conversationID == l.run.ConversationID {
 		ids.SessionID = cmp.Or(l.session, conversationID)
 	}

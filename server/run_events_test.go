@@ -270,7 +270,7 @@ func TestLiveEventsOfRuns(t *testing.T) {
 	if first, there := kinds["turn"]; !there || first > kinds["delta"] {
 		t.Errorf("the live events are %v", kinds)
 	}
-	var ids chatIDs
+	var ids api.ChatIDs
 	if err := json.Unmarshal(seen[kinds["turn"]].Data, &ids); err != nil || ids.ConversationID != run.ConversationID || ids.TurnID == "" {
 		t.Errorf("turn says %s: %v", seen[kinds["turn"]].Data, err)
 	}
@@ -307,7 +307,7 @@ func TestRunsOutliveTheirClients(t *testing.T) {
 	within(t, "the first step's turn", gate.reached)
 	leave()
 	within(t, "the end of the request", gone)
-	var page list[continuo.Run]
+	var page api.List[continuo.Run]
 	if ask(t, handler, "GET", "/api/runs?workflow_id=release&state=running", "").into(200, &page); len(page.Data) != 1 {
 		t.Fatalf("the runs are %+v", page.Data)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/workflow"
 )
@@ -58,7 +59,7 @@ func TestRunsRefuse(t *testing.T) {
 	good := `{"workflow_id": "report", "inputs": {"topic": "tea"}}`
 	ask(t, handler, "POST", "/api/runs", good, "Idempotency-Key", "two words").failed(400, "invalid_request", "Idempotency-Key")
 	ask(t, handler, "POST", "/api/runs?x=1", good).failed(400, "invalid_request", "x")
-	var page list[continuo.Run]
+	var page api.List[continuo.Run]
 	if ask(t, handler, "GET", "/api/runs", "").into(200, &page); len(page.Data) != 0 {
 		t.Errorf("refused requests began %+v", page.Data)
 	}
@@ -106,7 +107,7 @@ func TestRunQueriesAreChecked(t *testing.T) {
 		ask(t, handler, "GET", "/api/runs/"+noRunID+"/events", "", "Last-Event-ID", id).failed(400, "invalid_request", "Last-Event-ID")
 	}
 	for _, query := range []string{"", "?conversation_id=s", "?workflow_id=gone", "?state=running&limit=1"} {
-		var page list[continuo.Run]
+		var page api.List[continuo.Run]
 		if ask(t, handler, "GET", "/api/runs"+query, "").into(200, &page); page.Data == nil || len(page.Data) != 0 || page.HasMore {
 			t.Errorf("%s: %+v", query, page)
 		}
@@ -186,7 +187,7 @@ func TestRunsAreListed(t *testing.T) {
 	} {
 		var have []string
 		for target := "/api/runs" + query; target != ""; {
-			var page list[continuo.Run]
+			var page api.List[continuo.Run]
 			ask(t, handler, "GET", target, "").into(200, &page)
 			for _, run := range page.Data {
 				have = append(have, run.ID)

@@ -97,17 +97,18 @@ func (o Options) orDefaults() Options {
 
 // server is the state that the handlers share.
 type server struct {
-	api     *api.Service
-	engine  *engine.Engine
-	options Options
-	metrics *metrics
-	guard   *guard
-	paces   paces
-	budget  budget
-	mux     *http.ServeMux
-	limited http.Handler // serve, with bodies that have a time limit
-	index   []byte
-	openAPI func() ([]byte, error)
+	api        *api.Service
+	engine     *engine.Engine
+	operations map[string]api.Operation // by id
+	options    Options
+	metrics    *metrics
+	guard      *guard
+	paces      paces
+	budget     budget
+	mux        *http.ServeMux
+	limited    http.Handler // serve, with bodies that have a time limit
+	index      []byte
+	openAPI    func() ([]byte, error)
 }
 
 // New makes the handler of an engine's HTTP API. It is safe for concurrent use and need not be closed.

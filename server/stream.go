@@ -9,6 +9,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/sse"
 	"github.com/continuo-log/continuo/turn"
@@ -65,13 +66,6 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request, out *eventStr
 type (
 	textEvent struct {
 		Text string `json:"text"`
-	}
-	callEvent struct {
-		ID        string `json:"id"`
-		Name      string `json:"name"`
-		Arguments string `json:"arguments"`
-		// ExpiresAt is when an undecided call is denied; only for calls that wait for a decision.
-		ExpiresAt time.Time `json:"expires_at,omitzero"`
 	}
 	// callDeltaEvent is a fragment of a call that the model is still writing. Index identifies the call; ID and Name
 	// are in the first fragment.
@@ -175,9 +169,9 @@ func (e *eventStream) tell(event turn.Event, p *progress) {
 	case turn.FellBack:
 		e.sendAs(event.ID, "fallback", fallbackEvent{event.Attempt.Round.Model, event.Attempt.Error.Reason, event.Attempt.Error.Message})
 	case turn.Called:
-		e.sendAs(event.ID, "tool_call", callEvent{ID: event.Call.ID, Name: event.Call.Name, Arguments: event.Call.Arguments})
+		e.sendAs(event.ID, "tool_call", api.ToolCallEvent{ID: event.Call.ID, Name: event.Call.Name, Arguments: event.Call.Arguments})
 	case turn.Asked:
-		e.sendAs(event.ID, "approval", callEvent{event.Call.ID, event.Call.Name, event.Call.Arguments, event.Until})
+		e.sendAs(event.ID, "approval", api.ToolCallEvent{ID: event.Call.ID, Name: event.Call.Name, Arguments: event.Call.Arguments, ExpiresAt: event.Until})
 	case turn.Decided:
 		e.sendAs(event.ID, "decision", decisionEvent{event.Call.ID, event.Decision.Allowed, event.Decision.Reason})
 	case turn.ToolDone:

@@ -17,6 +17,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/sse"
 	"github.com/continuo-log/continuo/tool"
@@ -187,7 +188,7 @@ func TestStreamAlwaysEnds(t *testing.T) {
 	for _, last := range []string{"", "done", "error"} {
 		recorder := httptest.NewRecorder()
 		out := newEventStream(recorder, time.Hour)
-		out.sendAs(0, "turn", chatIDs{SessionID: "s", ConversationID: "c", TurnID: "t"})
+		out.sendAs(0, "turn", api.ChatIDs{SessionID: "s", ConversationID: "c", TurnID: "t"})
 		if last != "" {
 			out.sendAs(0, last, struct{}{})
 		}

@@ -1,6 +1,9 @@
 package server
 
-import "github.com/continuo-log/continuo/engine"
+import (
+	"github.com/continuo-log/continuo/api"
+	"github.com/continuo-log/continuo/engine"
+)
 
 // The made-up ids of tasks and agents that nobody has.
 const (
@@ -61,7 +64,7 @@ func (v *victim) givesTasks() {
 // listsTasks: neither a cursor nor a kind shows what is another's.
 func (v *victim) listsTasks() {
 	v.t.Helper()
-	var page list[engine.TaskStatus]
+	var page api.List[engine.TaskStatus]
 	if v.own("GET", "/api/tasks", "").into(200, &page); len(page.Data) != 1 || page.Data[0].ID != v.task.ID {
 		v.t.Errorf("the victim's tasks are %+v: the test shows nothing", page.Data)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/turn"
@@ -202,7 +203,7 @@ func TestTasksRefuse(t *testing.T) {
 		ask(t, handler, test.method, test.target, test.body).failed(test.status, test.code, test.param)
 	}
 	ask(t, handler, "POST", "/api/tasks", `{"description": "x"}`, "Idempotency-Key", "two words").failed(400, "invalid_request", "Idempotency-Key")
-	var page list[engine.TaskStatus]
+	var page api.List[engine.TaskStatus]
 	if ask(t, handler, "GET", "/api/tasks", "").into(200, &page); len(page.Data) != 2 {
 		t.Errorf("what was refused is kept: %+v", page.Data)
 	}
@@ -232,7 +233,7 @@ func TestTasksAreListedInPages(t *testing.T) {
 			var have []string
 			next := ""
 			for {
-				var page list[engine.TaskStatus]
+				var page api.List[engine.TaskStatus]
 				ask(t, handler, "GET", fmt.Sprintf("/api/tasks?limit=%d%s%s", limit, query, next), "").into(200, &page)
 				for _, status := range page.Data {
 					if have = append(have, status.ID); !status.Task.Context.IsZero() || status.Task.Description == "" {
@@ -264,7 +265,7 @@ func TestARedactedTaskHasNoPrompt(t *testing.T) {
 	if ask(t, handler, "GET", "/api/tasks/"+given.ID, "").into(200, &now); now.State != engine.TaskRedacted {
 		t.Errorf("it is %s", now.State)
 	}
-	var page list[engine.TaskStatus]
+	var page api.List[engine.TaskStatus]
 	if ask(t, handler, "GET", "/api/tasks?status=redacted", "").into(200, &page); len(page.Data) != 1 {
 		t.Errorf("listed are %+v", page.Data)
 	}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/sse"
 	"github.com/continuo-log/continuo/model"
@@ -264,7 +265,7 @@ func TestApprovalFromAnotherEngine(t *testing.T) {
 	stream.until(t, "approval")
 	id := newestTurn(t, there, "s").ID
 	var shown struct {
-		WaitingFor []callEvent `json:"waiting_for"`
+		WaitingFor []api.ToolCallEvent `json:"waiting_for"`
 	}
 	// The other process sees them as soon as they are stored; its stream says when.
 	following := httptest.NewServer(there)

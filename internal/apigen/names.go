@@ -74,17 +74,20 @@ var encoded = map[string]reflect.Type{"RunEvent.Crew": reflect.TypeFor[crew.Snap
 
 // fields are the schemas of fields whose Go type says less than their doc comment.
 var fields = map[string]object{
-	"Conversation.Metadata": anyObject(),
-	"Entry.Extra":           anyObject(),
-	"OutputPart.Raw":        anyObject(),
-	"RunEvent.Inputs":       anyObject(),
-	"RunEvent.Outputs":      anyObject(),
-	"TaskEvent.Finding":     anyObject(),
-	"TaskEvent.Task":        ref("Task"),
-	"Replayed.Body":         anyObject(),
-	"Context.Messages":      with(with(nil, "type", "array"), "items", anyObject()),
-	"Repair.Rule":           with(nil, "type", "string"), // other rules than those of the log, too
-	"RolePlan.Kind":         with(with(nil, "type", "string"), "enum", []string{"delta", "full", "window", "summary", "memory"}),
+	"Conversation.Metadata":    anyObject(),
+	"Entry.Extra":              anyObject(),
+	"OutputPart.Raw":           anyObject(),
+	"DecisionRequest.Decision": with(with(nil, "type", "string"), "enum", []string{"allow", "deny"}),
+	"TurnEvents.LastEventID":   with(with(nil, "type", "integer"), "minimum", 0),
+	"Turn.State":               with(with(nil, "type", "string"), "enum", []continuo.TurnState{continuo.TurnRunning, continuo.TurnFinished, continuo.TurnFailed}), // a void turn is not shown
+	"RunEvent.Inputs":          anyObject(),
+	"RunEvent.Outputs":         anyObject(),
+	"TaskEvent.Finding":        anyObject(),
+	"TaskEvent.Task":           ref("Task"),
+	"Replayed.Body":            anyObject(),
+	"Context.Messages":         with(with(nil, "type", "array"), "items", anyObject()),
+	"Repair.Rule":              with(nil, "type", "string"), // other rules than those of the log, too
+	"RolePlan.Kind":            with(with(nil, "type", "string"), "enum", []string{"delta", "full", "window", "summary", "memory"}),
 }
 
 // form is how the members of a type differ from its fields.
@@ -104,4 +107,5 @@ type entryForm struct {
 var forms = map[reflect.Type]form{
 	reflect.TypeFor[continuo.Entry](): {of: reflect.TypeFor[entryForm](), always: []string{"id", "conversation_id", "seq", "created_at"}},
 	reflect.TypeFor[api.NewEntry]():   {of: reflect.TypeFor[entryForm](), without: api.FilledMembers},
+	reflect.TypeFor[api.Turn]():       {without: api.InternalTurnMembers},
 }

@@ -1,0 +1,63 @@
+package api
+
+import (
+	"net/http"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/window"
+)
+
+// The media of turns: their events, and the errors that have the turn's state besides.
+var (
+	eventStream = Media{Type: "text/event-stream", Component: "EventStream"}
+	chatFailure = Media{Type: JSON, Component: "ChatFailure"}
+)
+
+// turnAnswers are the answers of operations that run a turn.
+func turnAnswers(success, conflict, other string) []Answer {
+	return answers(
+		ok(success).as(Media{Type: JSON}, eventStream),
+		failing(http.StatusConflict, conflict).as(chatFailure),
+		Answer{Status: http.StatusRequestEntityTooLarge, Ref: "Overflow"},
+		Answer{Status: http.StatusTooManyRequests, Ref: "ModelFailed"},
+		Answer{Status: http.StatusBadGateway, Ref: "ModelFailed"},
+		Answer{Status: http.StatusGatewayTimeout, Ref: "ModelFailed"},
+		Answer{Description: other}.as(chatFailure),
+	)
+}
+
+// ChatIDs names the turn and the conversation of an answer.
+type ChatIDs struct {
+	// The key or id that the request named, or the id of the conversation that it began.
+	SessionID      string `json:"session_id"`
+	ConversationID string `json:"conversation_id"`
+	TurnID         string `json:"turn_id"`
+	// The failed turn that this turn resumes; absent for a turn with a message of its own.
+	Resumed *engine.Resumed `json:"resumed,omitempty"`
+}
+
+// ChatAnswer is the result of a turn.
+type ChatAnswer struct {
+	ChatIDs
+	// The model's final text. Where `resumed` is there, it follows its `response`.
+	Response string `json:"response"`
+	// Why the model stopped: stop, length, content_filter, or a word of the provider's own; empty when the model gave no
+	// reason.
+	FinishReason string         `json:"finish_reason"`
+	Usage        continuo.Usage `json:"usage"`
+	Context      *ChatContext   `json:"context" nullable:"true"`
+}
+
+// ChatContext says what the turn's last request showed of the conversation. The plan itself is at
+// `entries/{seq}/request`.
+type ChatContext struct {
+	View string `json:"view"`
+	// The newest seq that the request could see.
+	At int64 `json:"at"`
+	window.PlanTotals
+	// Counts the positions of the view's window.
+	Epoch int64 `json:"epoch"`
+	// Whether the window has moved since the previous request.
+	Moved bool `json:"moved"`
+}
