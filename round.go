@@ -81,9 +81,11 @@ type Window struct {
 	// Left is how many messages before Start a role of a crew is shown neither directly nor by a summary; -1 for too
 	// many to count. Only the views of roles count them.
 	Left int `json:"left,omitempty"`
-	// Limit names the limit that moved the window to this position: messages, chars or tokens; empty in the first
-	// epoch.
+	// Limit names the limit because of which entries before Start are not shown: messages, chars or tokens; empty for
+	// none. A first window has one too if the log does not fit.
 	Limit string `json:"limit,omitempty"`
+	// CutLimit names the limit because of which tool outputs are cut: chars or tokens; empty for none.
+	CutLimit string `json:"cut_limit,omitempty"`
 	// Markers says whether gaps are marked; false only where the budget has no room for the marker.
 	Markers bool `json:"markers,omitempty"`
 }

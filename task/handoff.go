@@ -35,15 +35,6 @@ func (l Limits) View() View {
 	}
 }
 
-// ReasonMessageChars is the reason for a text that the limits on characters have truncated.
-const ReasonMessageChars = "over_message_chars"
-
-// The other reasons, used by hand-offs only, for not showing an entry unchanged.
-const (
-	reasonOneLine  = "in_one_line"
-	reasonTextOnly = "text_only"
-)
-
 // Hash identifies the view's definition, without its name.
 func (v View) Hash() string {
 	v.Name = ""
@@ -267,7 +258,7 @@ func (r *handoffReader) items(shown handoffShown) []window.PlanItem {
 		verdict, reason := r.verdict(m)
 		put(m.unit.Entries[0], verdict, reason, &m.shown.Size)
 		for _, result := range m.unit.Entries[1:] { // the line of their calls includes them
-			put(result, window.Truncated, reasonOneLine, &continuo.Size{})
+			put(result, window.Truncated, window.ReasonOneLine, &continuo.Size{})
 		}
 	}
 	for _, m := range r.messages {
@@ -286,11 +277,11 @@ func (r *handoffReader) items(shown handoffShown) []window.PlanItem {
 func (r *handoffReader) verdict(m *handoffMessage) (window.Verdict, string) {
 	switch {
 	case m.cut:
-		return window.Truncated, ReasonMessageChars
+		return window.Truncated, window.ReasonMessageChars
 	case m.unit.Group:
-		return window.Truncated, reasonOneLine
+		return window.Truncated, window.ReasonOneLine
 	case slices.ContainsFunc(m.unit.Entries[0].Content.Parts(), func(part continuo.Part) bool { return !part.IsText() }):
-		return window.Truncated, reasonTextOnly
+		return window.Truncated, window.ReasonTextOnly
 	case m == r.user:
 		return window.Kept, window.ReasonLatestUser
 	}

@@ -234,7 +234,7 @@ func TestAHandoffHasTheContextOfATask(t *testing.T) {
 			}
 		}
 		for _, item := range plan.Items {
-			if item.Reason == task.ReasonMessageChars {
+			if item.Reason == window.ReasonMessageChars {
 				cut++
 			}
 		}

@@ -25,12 +25,26 @@ func (b *build) move(epoch int64, need required) {
 		}
 		b.cutDown(&w, target, need)
 		if b.window = w; b.allowed(w, b.bounds) {
-			if b.window.Limit = filled; filled == "" {
-				b.window.Limit = b.bindingLimit(w, target)
-			}
+			b.setLimits(filled, target, need)
 			return
 		}
-		b.window.Limit = filled // of the last filling, which holds only what is required
+		b.setLimits(filled, target, need) // of the last filling, which holds only what is required
+	}
+}
+
+// setLimits records the limits that determined the window's start and how far outputs are cut. Filled is the one
+// that ended the filling; "" for none.
+func (b *build) setLimits(filled string, target Limits, need required) {
+	w := &b.window
+	w.Limit = filled
+	if filled == "" && w.Start > 1 && b.previous != nil {
+		w.Limit = b.previous.Limit // an earlier move left out what is before the start
+	}
+	if w.PreviewBefore == 0 && w.LineBefore == 0 {
+		return
+	}
+	if w.CutLimit = b.cutLimit(*w, target); need.level > Whole {
+		w.CutLimit = LimitTokens // only the model's window cuts the open group
 	}
 }
 
@@ -217,8 +231,10 @@ func (b *build) shortest(w *continuo.Window, threshold *int64, target Limits, ne
 	return at < len(starts)
 }
 
-// bindingLimit names the limit because of which outputs were cut down.
-func (b *build) bindingLimit(w continuo.Window, target Limits) string {
+// cutLimit names the limit because of which outputs are cut down. It is never the one on messages, whose number
+// cutting does not lower.
+func (b *build) cutLimit(w continuo.Window, target Limits) string {
+	target.Messages = 0
 	w.PreviewBefore, w.LineBefore = 0, 0
 	var size continuo.Size
 	pieces, _ := b.layout(w)

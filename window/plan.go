@@ -9,7 +9,9 @@ type Plan struct {
 	// At is the newest seq that the build considered.
 	At     int64           `json:"at"`
 	Window continuo.Window `json:"epoch"`
-	Moved  bool            `json:"moved"` // the window has moved since the last request of this view
+	// Moved says that this request gives the window its position. It is false while the position is that of the view's
+	// last request, and for a first request that shows the whole log.
+	Moved bool `json:"moved"`
 	// Cycle is the seq of the user message that began a cycle which is still open; 0 when none is open, because the
 	// newest entry is a user message or a final answer.
 	Cycle  int64      `json:"cycle,omitempty"`
@@ -90,10 +92,8 @@ type PlanItem struct {
 	Through int64         `json:"through,omitempty"` // last seq of a range; 0 for a single entry
 	Role    continuo.Role `json:"role,omitempty"`
 	Verdict Verdict       `json:"verdict"`
-	// Reason explains the verdict. Shown: latest_user, open_group (calls without all results), in_window, opener,
-	// pinned. Cut: over_output_limit, tool_results_off. Left out: over_messages, over_chars and over_tokens (the limit
-	// that moved the window), before_window (no limit did), ui_only (for people only), empty, and other entries that
-	// cannot be shown to a model. Views of crews have more reasons.
+	// Reason explains the verdict. docs/api.md, "What the model is shown", lists all reasons; in Go, they are the
+	// constants that begin with Reason.
 	Reason string `json:"reason"`
 	// Before and After are the sizes in the log and in the request, summed over a range. Before is missing where the
 	// entries were not read.

@@ -53,7 +53,7 @@ func (b *build) verdicts(pieces []piece) []PlanItem {
 }
 
 func (b *build) shownItems(p piece) []PlanItem {
-	return b.Items(p.unit, p.level, b.shownReason(p), b.window.Limit)
+	return b.Items(p.unit, p.level, b.shownReason(p), cmp.Or(b.window.CutLimit, b.window.Limit))
 }
 
 // shownReason returns the reason for which a unit is shown.
@@ -66,26 +66,10 @@ func (b *build) shownReason(p piece) string {
 	case p.unit.First() >= b.window.Start:
 		return ReasonInWindow
 	case p.unit == b.opener:
-		return "opener"
+		return ReasonOpener
 	default:
-		return "pinned"
+		return ReasonPinned
 	}
-}
-
-// The reasons for which an entry is shown.
-const (
-	ReasonLatestUser = "latest_user"
-	ReasonOpenGroup  = "open_group"
-	ReasonInWindow   = "in_window"
-)
-
-// DropReason returns the reason for which entries before a window are left out. Limit is the one that
-// determined the window's position; "" for none.
-func DropReason(limit string) string {
-	if limit == "" {
-		return "before_window"
-	}
-	return "over_" + limit
 }
 
 // NewItem is a verdict on an entry. After is the size of what is shown of it; nil for nothing.

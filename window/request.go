@@ -131,7 +131,7 @@ func (r *Request) Measure(m *Message, unchanged bool) continuo.Size {
 }
 
 // Items gives the verdicts on the entries of a unit that is shown at a level. Kept is the reason for uncut
-// entries; limit names the limit because of which units are cut down ("" for none).
+// entries; limit names the limit because of which units are shown at a lower level than [Whole] ("" for none).
 func (r *Request) Items(u *Unit, at Level, kept, limit string) []PlanItem {
 	shape := r.Shape(u, at)
 	items := make([]PlanItem, len(u.Entries))
@@ -139,11 +139,11 @@ func (r *Request) Items(u *Unit, at Level, kept, limit string) []PlanItem {
 		verdict, reason := shape.verdicts[i], kept
 		switch {
 		case i == 0 && len(u.missing) > 0:
-			reason = reasonUnanswered
+			reason = ReasonUnanswered
 		case verdict == Truncated && r.view.OmitToolResults:
-			reason = "tool_results_off"
-		case verdict != Kept && at == Whole:
-			reason = "over_output_limit"
+			reason = ReasonResultsOff
+		case verdict == Previewed && !r.shaper.cutByLevel(entry, &shape.Messages[i], at):
+			reason = ReasonOutputLimit
 		case verdict != Kept:
 			reason = DropReason(limit)
 		}

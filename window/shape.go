@@ -137,6 +137,18 @@ func (s shaper) cutPreview(m *Message, kept continuo.Preview, at Level) Verdict 
 	return Previewed
 }
 
+// cutByLevel reports whether an entry that is shown as a preview would be shown longer at the level [Whole].
+func (s shaper) cutByLevel(entry *continuo.Entry, shown *Message, at Level) bool {
+	if at == Whole || entry.Role != continuo.Tool {
+		return false // arguments of calls are cut alike at every level
+	}
+	limit := s.view.ToolOutputChars
+	if kept, ok := entry.Preview(); ok {
+		return (limit == 0 || kept.Chars <= limit) && shown.Content.String() != entry.Content.String()
+	}
+	return limit == 0 || utf8.RuneCountInString(entry.Content.String()) <= limit
+}
+
 // leftOut is the one line that replaces a result.
 func leftOut(chars int, ref string) string {
 	return fmt.Sprintf("[Tool result left out: %d characters. Full output: %s]", chars, ref)

@@ -151,9 +151,6 @@ func shownSummary(pieces []piece) *continuo.Entry {
 	return nil
 }
 
-// ReasonSummary is the reason for which an entry is not shown that a summary covers.
-const ReasonSummary = "summary"
-
 // summarized sets the verdict of dropped entries that a summary covers.
 func summarized(items []PlanItem, shown *continuo.Entry) []PlanItem {
 	if shown == nil {

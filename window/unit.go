@@ -81,30 +81,17 @@ type Exclusion struct {
 	Reason string
 }
 
-// The reasons for which an entry is left out regardless of the budget.
-const (
-	ReasonUIOnly      = "ui_only"
-	ReasonEmpty       = "empty"
-	ReasonThinking    = "thinking"
-	ReasonSystem      = "system_prompt"
-	ReasonPlaceholder = "placeholder"
-	reasonOrphan      = "orphan_tool_result"
-	reasonCollapsed   = "collapsed"
-	reasonUnanswered  = "unanswered_call"
-	reasonAttempt     = "failed_attempt"
-)
-
 // exclude returns why a view never shows an entry, or "".
 func exclude(view View, e *continuo.Entry) string {
 	switch {
 	case e.Hidden && e.Role == continuo.Tool && len(e.Repairs) > 0:
-		return reasonOrphan
+		return ReasonOrphan
 	case e.Hidden:
 		return ReasonUIOnly
 	case e.Role == continuo.System && view.SkipSystem && !e.IsCue():
 		return ReasonSystem
 	case e.IsCollapsed && !view.ShowCollapsed && e.Role == continuo.System:
-		return reasonCollapsed
+		return ReasonCollapsed
 	case e.Role != continuo.Assistant || e.HasCalls() || e.Error != nil || !e.Content.IsEmpty():
 		return ""
 	case e.Reasoning != nil:
@@ -132,7 +119,7 @@ func NewAssembler(view View) *Assembler { return &Assembler{view: view} }
 func (a *Assembler) Add(entry *continuo.Entry) *Unit {
 	reason := exclude(a.view, entry)
 	if reason == "" && a.attempts && a.attempt.leavesOut(entry) {
-		reason = reasonAttempt
+		reason = ReasonAttempt
 	}
 	if reason != "" {
 		a.excluded = append(a.excluded, Exclusion{entry, reason})
@@ -152,7 +139,7 @@ func (a *Assembler) Add(entry *continuo.Entry) *Unit {
 	for _, result := range results {
 		open := slices.Index(u.missing, result.ToolCallID)
 		if open < 0 {
-			a.excluded = append(a.excluded, Exclusion{result, reasonOrphan})
+			a.excluded = append(a.excluded, Exclusion{result, ReasonOrphan})
 			continue
 		}
 		u.missing = slices.Delete(u.missing, open, open+1)
@@ -169,7 +156,7 @@ func (a *Assembler) Waiting() bool { return len(a.results) > 0 }
 // orphans.
 func (a *Assembler) Finish() []Exclusion {
 	for _, result := range a.results {
-		a.excluded = append(a.excluded, Exclusion{result, reasonOrphan})
+		a.excluded = append(a.excluded, Exclusion{result, ReasonOrphan})
 	}
 	a.results = nil
 	return a.excluded

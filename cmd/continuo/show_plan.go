@@ -96,6 +96,9 @@ func windowWords(plan *window.Plan) string {
 	if plan.Window.Limit != "" {
 		words += ", placed by the limit on " + plan.Window.Limit
 	}
+	if plan.Window.CutLimit != "" {
+		words += ", tool outputs cut by the limit on " + plan.Window.CutLimit
+	}
 	if plan.Window.Summary > 0 {
 		words += ", behind the summary in entry " + term.Number(plan.Window.Summary)
 	}

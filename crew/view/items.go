@@ -8,20 +8,6 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// The reasons of verdicts in views of roles, in addition to those of package window.
-const (
-	reasonNew         = "new"
-	reasonSeen        = "seen"
-	reasonOriginal    = "original_request"
-	reasonOwnMessage  = "own_message"
-	reasonFailed      = "failed_answer"
-	reasonBeforeReset = "before_reset"
-	reasonAfterCue    = "after_ask"
-	reasonNextTurn    = "next_turn"
-	reasonNotes       = "notes"
-	reasonCatchUp     = "catch_up"
-)
-
 // items gives the verdicts on all entries, by seq: on each one that was read, and on ranges of the others.
 func (p *planner) items(a arrangement) []window.PlanItem {
 	l := a.layout
@@ -42,7 +28,7 @@ func (p *planner) items(a arrangement) []window.PlanItem {
 	}
 	if p.backlog.held != nil {
 		for _, e := range p.backlog.held.unit.Entries {
-			put(e, window.Dropped, reasonNextTurn, nil)
+			put(e, window.Dropped, window.ReasonNextTurn, nil)
 		}
 	}
 	var list []window.PlanItem
@@ -71,9 +57,9 @@ func (p *planner) messageItems(l layout, i int, m *message, put func(*continuo.E
 		size, cut = p.sizeOf(p.textOf(m, l.cut)), true
 	}
 	size.Messages = 1
-	reason := reasonSeen
+	reason := window.ReasonSeen
 	if m.isNew {
-		reason = reasonNew
+		reason = window.ReasonNew
 	}
 	for at, e := range m.unit.Entries {
 		if at == 0 {
@@ -123,9 +109,9 @@ func (p *planner) turnItems(a arrangement) []window.PlanItem {
 func (p *planner) partReason(part part) string {
 	switch {
 	case part.request && !part.after:
-		return reasonOriginal
+		return window.ReasonOriginal
 	case part.request && part.entry.Seq > p.role.Cursor:
-		return reasonNew
+		return window.ReasonNew
 	case part.request:
 		return window.ReasonLatestUser
 	}
@@ -136,9 +122,9 @@ func (p *planner) partReason(part part) string {
 func summaryReason(e *continuo.Entry) string {
 	switch e.PartType {
 	case continuo.PartNotes:
-		return reasonNotes
+		return window.ReasonNotes
 	case continuo.PartCatchUp:
-		return reasonCatchUp
+		return window.ReasonCatchUp
 	}
 	return window.ReasonSummary
 }
@@ -147,13 +133,13 @@ func summaryReason(e *continuo.Entry) string {
 func (p *planner) unshown(l layout, seq int64) (window.Verdict, string) {
 	switch {
 	case seq <= p.role.Since:
-		return window.Excluded, reasonBeforeReset
+		return window.Excluded, window.ReasonBeforeReset
 	case covers(l.summary, seq):
 		return window.Summarized, summaryReason(l.summary)
 	case seq > max(p.role.Cursor, p.backlog.shownThrough):
-		return window.Dropped, reasonNextTurn
+		return window.Dropped, window.ReasonNextTurn
 	case p.role.onlyNew(l.summary):
-		return window.Excluded, reasonSeen
+		return window.Excluded, window.ReasonSeen
 	}
 	return window.Dropped, window.DropReason(l.window.Limit)
 }

@@ -82,7 +82,7 @@ func (r *reader) sortOut(open *openTurn) {
 		case e == b.cue:
 			b.excluded = append(b.excluded, window.Exclusion{Entry: e, Reason: window.ReasonUIOnly})
 		case e.TurnID == "" || e.TurnID != b.cue.TurnID:
-			b.excluded = append(b.excluded, window.Exclusion{Entry: e, Reason: reasonAfterCue})
+			b.excluded = append(b.excluded, window.Exclusion{Entry: e, Reason: window.ReasonAfterCue})
 		default:
 			r.learn(e)
 			if e.Round != nil && e.Round.ViewHash == r.hash {
@@ -157,9 +157,9 @@ func (r *reader) message(e *continuo.Entry, record bool) *message {
 	m := newMessage(u, &r.role)
 	switch {
 	case m == nil, e.Error != nil && !m.own && r.retried[e.NodeID]: // the next attempt's answer replaces it
-		return exclude(reasonFailed, u.Entries...)
+		return exclude(window.ReasonFailedAnswer, u.Entries...)
 	case m.own && r.role.Remembers && !r.role.Whole:
-		return exclude(reasonOwnMessage, u.Entries...)
+		return exclude(window.ReasonOwnMessage, u.Entries...)
 	}
 	return m
 }
