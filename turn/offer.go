@@ -23,7 +23,11 @@ func (o offer) plan(conversation continuo.Conversation, source window.Source, at
 	}
 	return o.decide(conversation, view, func(tools tool.Set) (*window.Plan, continuo.Envelope, error) {
 		offering := with(envelope, tools)
-		plan, err := view.Build(source, windowInput(at, offering, info))
+		in, err := windowInput(at, offering, info)
+		if err != nil {
+			return nil, offering, err
+		}
+		plan, err := view.Build(source, in)
 		return plan, offering, err
 	})
 }

@@ -43,7 +43,11 @@ func build(source Source, at int64, view View, envelope continuo.Envelope, info 
 	if err := noView(view); err != nil {
 		return nil, err
 	}
-	plan, err := view.Build(source, windowInput(at, envelope, info))
+	in, err := windowInput(at, envelope, info)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := view.Build(source, in)
 	if err != nil {
 		return nil, err
 	}
@@ -56,14 +60,20 @@ func request(source Source, plan *window.Plan, view View, envelope continuo.Enve
 	if err != nil {
 		return nil, err
 	}
-	if _, named := info.Transcript(); !named && info.Protocol != model.ProtocolPrompt { // a text format has only the names of parts
+	protocol, err := render.ProtocolOf(info.Protocol)
+	if err != nil {
+		return nil, err
+	}
+	if !protocol.NamesParts {
 		if err := attach(source.Context, source.Log, plan, without); err != nil {
 			return nil, err
 		}
 	}
-	noteUnsent(plan, info)
+	options := render.Options{Provider: info.Provider}
+	plan.Missing = append(plan.Missing, protocol.Unsent(plan.Messages, options)...)
+	plan.Withheld = render.Withheld(plan.Messages, options)
 	envelope.View = rawjson.MustMarshal(view)
-	body, err := Render(envelope, plan, info)
+	body, err := protocol.Request(envelope, plan, options)
 	if err != nil {
 		return nil, fmt.Errorf("render request for conversation %s: %w", source.Conversation.ID, err)
 	}
@@ -76,26 +86,33 @@ func Plan(ctx context.Context, log *continuo.Log, conversation continuo.Conversa
 	if err := noView(view); err != nil {
 		return nil, err
 	}
-	source := Source{Context: ctx, Log: log, Conversation: conversation}
-	return view.Build(source, windowInput(at, envelope, info))
+	in, err := windowInput(at, envelope, info)
+	if err != nil {
+		return nil, err
+	}
+	return view.Build(Source{Context: ctx, Log: log, Conversation: conversation}, in)
 }
 
 // demoProvider is the built-in model's provider: its reported usage is made up and must not correct estimates.
 const demoProvider = "demo"
 
-func windowInput(at int64, envelope continuo.Envelope, info model.Info) window.Input {
+func windowInput(at int64, envelope continuo.Envelope, info model.Info) (window.Input, error) {
+	protocol, err := render.ProtocolOf(info.Protocol)
+	if err != nil {
+		return window.Input{}, err
+	}
 	if complete, err := instructed(envelope, info); err == nil { // on an error the build fails later
 		envelope = complete
 	}
 	encoding, exact := token.ForModel(info.Name)
-	leadIn := ""
-	if info.Protocol == model.ProtocolAnthropic || envelope.Roles != continuo.RolesFree {
+	leadIn := protocol.LeadIn
+	if envelope.Roles != continuo.RolesFree {
 		leadIn = render.LeadIn
 	}
 	return window.Input{
 		LeadIn: leadIn, At: at, Counter: encoding, Prompt: promptSize(envelope, encoding), ModelWindow: info.ContextWindow,
 		Output: envelope.MaxOutputTokens, Provider: info.Provider, Model: info.Name, Estimated: !exact && info.Provider != demoProvider,
-	}
+	}, nil
 }
 
 // instructed returns an envelope with the instruction that a model without tool calls needs. An existing instruction is
@@ -126,36 +143,11 @@ func promptSize(envelope continuo.Envelope, counter continuo.Counter) continuo.S
 
 // Render renders a request's body in the model's protocol. The plan must have its attachments loaded.
 func Render(envelope continuo.Envelope, plan *window.Plan, info model.Info) ([]byte, error) {
-	options := render.Options{Provider: info.Provider}
-	switch info.Protocol {
-	case model.ProtocolOpenAIChat:
-		return render.OpenAIChatRequest(envelope, plan.Messages, options)
-	case model.ProtocolAnthropic:
-		return render.AnthropicRequest(envelope, plan.Messages, options)
-	case model.ProtocolOpenAIChat + model.TranscriptSuffix:
-		return render.OpenAIChatTranscript(envelope, plan, options)
-	case model.ProtocolAnthropic + model.TranscriptSuffix:
-		return render.AnthropicTranscript(envelope, plan)
-	case model.ProtocolPrompt:
-		return render.Prompt(envelope, plan)
-	default:
-		return nil, fmt.Errorf("%w: no rendering for the protocol %q of model.Info; there are %s, %s (both also with %s) and %s",
-			continuo.ErrInvalid, info.Protocol, model.ProtocolOpenAIChat, model.ProtocolAnthropic, model.TranscriptSuffix, model.ProtocolPrompt)
+	protocol, err := render.ProtocolOf(info.Protocol)
+	if err != nil {
+		return nil, err
 	}
-}
-
-// noteUnsent records in a plan which parts and blocks the request leaves out because of its provider or format.
-func noteUnsent(plan *window.Plan, info model.Info) {
-	options := render.Options{Provider: info.Provider}
-	switch info.Protocol {
-	case model.ProtocolOpenAIChat:
-		plan.Missing = append(plan.Missing, render.UnsentOpenAIChat(plan.Messages)...)
-	case model.ProtocolAnthropic:
-		plan.Missing = append(plan.Missing, render.UnsentAnthropic(plan.Messages, options)...)
-	default:
-		plan.Missing = append(plan.Missing, render.UnsentText(plan.Messages)...)
-	}
-	plan.Withheld = render.Withheld(plan.Messages, options)
+	return protocol.Request(envelope, plan, render.Options{Provider: info.Provider})
 }
 
 // Replay rebuilds the request of a round from the log and the stored envelope, and reports whether its hash is the

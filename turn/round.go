@@ -137,8 +137,9 @@ func (c *cycle) build(conversation continuo.Conversation, upstream Upstream, dia
 
 // format returns the answer's schema in a dialect's form; nil where the request cannot have one.
 func (a *AnswerSchema) format(dialect model.Dialect, info model.Info, tools bool) json.RawMessage {
+	protocol, err := render.ProtocolOf(info.Protocol)
 	switch {
-	case a == nil || info.Protocol != model.ProtocolOpenAIChat || tools && !dialect.StructuredWithTools:
+	case a == nil || err != nil || !protocol.ResponseFormat || tools && !dialect.StructuredWithTools: // on an error request fails
 		return nil
 	case dialect.Structured == model.StructuredSchema:
 		return render.ResponseFormat(a.Name, a.Schema)

@@ -345,7 +345,11 @@ func (r *Runner) CheckFits(ctx context.Context, conversation continuo.Conversati
 		return err
 	}
 	fewest := r.offer(ctx).tools(conversation, false)
-	return r.View.CheckFits(windowInput(0, with(r.envelope(r.own(), r.Speaker.Dialect()), fewest), r.Model.Info()), message)
+	in, err := windowInput(0, with(r.envelope(r.own(), r.Speaker.Dialect()), fewest), r.Model.Info())
+	if err != nil {
+		return err
+	}
+	return r.View.CheckFits(in, message)
 }
 
 // now returns the conversation up to the turn's own newest entry.

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/continuo-log/continuo/internal/config"
-	"github.com/continuo-log/continuo/model/anthropic"
 )
 
 // models checks the configuration, and with online whether the models' servers answer.
@@ -40,41 +39,34 @@ func (d *diagnosis) models(ctx context.Context, settings *config.Config, env []s
 		default:
 			d.add("model", warning, "%s; the key in %s is not set", words, m.APIKeyEnv)
 		}
-		if m.Protocol == config.ProtocolAnthropicMessages && m.Provider != anthropicBlocks {
+		protocol, err := wireProtocolOf(m)
+		if err != nil {
+			d.add("model", bad, "%s: %s", name, err)
+			continue
+		}
+		if blocks := protocol.blocks; blocks != "" && m.Provider != blocks {
 			d.add("model", warning, "%s: its provider is %s, so blocks that conversations keep for %s (thinking, server tools, compactions) "+
-				"are held back from it; set models.%s.provider to %s if it takes them", name, m.Provider, anthropicBlocks, name, anthropicBlocks)
+				"are held back from it; set models.%s.provider to %s if it takes them", name, m.Provider, blocks, name, blocks)
 		}
 		if online {
-			d.askModel(ctx, name, m, envValue(env, m.APIKeyEnv))
+			d.askModel(ctx, name, m, protocol, envValue(env, m.APIKeyEnv))
 		}
 	}
 }
-
-// anthropicBlocks is the provider for which imports of Anthropic's format keep its own blocks.
-const anthropicBlocks = "anthropic"
 
 // askTimeout is how long a model's server may take to list its models.
 const askTimeout = 15 * time.Second
 
 // askModel requests the list of models from a model's server, which costs nothing.
-func (d *diagnosis) askModel(ctx context.Context, name string, m config.ModelConfig, key string) {
+func (d *diagnosis) askModel(ctx context.Context, name string, m config.ModelConfig, protocol wireProtocol, key string) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	path := "/models"
-	if m.Protocol == config.ProtocolAnthropicMessages {
-		path = "/v1/models"
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.BaseURL+path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.BaseURL+protocol.modelsPath, nil)
 	if err != nil {
 		d.add("online", bad, "%s: %s", name, err)
 		return
 	}
-	if m.Protocol == config.ProtocolAnthropicMessages {
-		request.Header.Set("Anthropic-Version", anthropic.Version)
-		request.Header.Set("X-Api-Key", key)
-	} else if key != "" {
-		request.Header.Set("Authorization", "Bearer "+key)
-	}
+	protocol.authorize(request.Header, key)
 	for header, value := range m.Headers {
 		request.Header.Set(header, value)
 	}

@@ -18,6 +18,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/turn"
 )
 
@@ -208,9 +209,13 @@ func TestTheConnectLimitIsNamed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = listener.Close() }() // nothing is accepted, so TLS never begins
-	m := config.ModelConfig{Name: "main", Protocol: config.ProtocolOpenAIChat, BaseURL: "https://" + listener.Addr().String(), Model: "m", Provider: "p"}
+	m := config.ModelConfig{Name: "main", Protocol: model.ProtocolOpenAIChat, BaseURL: "https://" + listener.Addr().String(), Model: "m", Provider: "p"}
 	limits := config.TurnConfig{ConnectTimeout: 20 * time.Millisecond, FirstTokenTimeout: time.Minute, IdleTimeout: time.Minute}
-	for _, err := range (modelWiring{limits: limits}).upstream(m).Stream(t.Context(), []byte("{}")) {
+	upstream, err := (modelWiring{limits: limits}).upstream(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range upstream.Stream(t.Context(), []byte("{}")) {
 		if err == nil || !strings.Contains(err.Error(), "gave no connection within 20ms, the connect limit") {
 			t.Errorf("got %v", err)
 		}

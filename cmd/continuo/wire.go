@@ -166,8 +166,12 @@ func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) 
 	}
 	archivist := w.archivist()
 	models := modelWiring{env: a.env, pace: a.demoPace(settings.Demo), limits: settings.Turn, logger: logger, metrics: metrics, telemetry: w.telemetry}
+	upstreams, err := models.upstreams(settings)
+	if err != nil {
+		return err
+	}
 	w.engine, err = engine.New(w.log, engine.Options{
-		Models: models.upstreams(settings), Default: settings.DefaultModel, Views: viewSettings(settings),
+		Models: upstreams, Default: settings.DefaultModel, Views: viewSettings(settings),
 		Prompts: prompt.Prompts{Dir: settings.Prompts.Dir}, Summarizer: settings.Context.Summarizer, Tools: w.telemetry.tools(tools), Policy: allowed, Limits: turnLimits(settings),
 		Handoff: handoffLimits(settings.Handoff), MaxAgents: settings.Handoff.MaxAgents, TakeUp: wiring.stays, AgentTimeout: settings.Handoff.AgentTimeout, Index: w.store, Archivist: &archivist,
 		Agents: agents, Workflows: w.workflows, Crews: newCrewFolder(settings), CrewDefaults: crewDefaults(settings.Crew),

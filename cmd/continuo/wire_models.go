@@ -11,7 +11,6 @@ import (
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/model"
-	"github.com/continuo-log/continuo/model/anthropic"
 	"github.com/continuo-log/continuo/model/breaker"
 	"github.com/continuo-log/continuo/model/demo"
 	"github.com/continuo-log/continuo/model/limit"
@@ -44,16 +43,20 @@ type modelWiring struct {
 }
 
 // upstreams makes the models and connectors that the settings name, and the demo model.
-func (w modelWiring) upstreams(settings *config.Config) map[string]engine.Upstream {
+func (w modelWiring) upstreams(settings *config.Config) (map[string]engine.Upstream, error) {
 	models := map[string]engine.Upstream{config.DemoModel: {Model: w.telemetry.model(demo.New(demo.Options{WordDelay: w.pace}))}}
 	for name, m := range settings.Models {
+		upstream, err := w.upstream(m)
+		if err != nil {
+			return nil, err
+		}
 		models[name] = engine.Upstream{
-			Model:           w.telemetry.model(w.guarded(w.upstream(m), m)),
+			Model:           w.telemetry.model(w.guarded(upstream, m)),
 			MaxOutputTokens: m.MaxOutputTokens, Temperature: m.Temperature, Fallback: m.Fallback, Speaker: speaker(m),
 		}
 	}
 	w.addConnectors(settings, models)
-	return models
+	return models, nil
 }
 
 // speaker begins with the dialect that the settings name.
@@ -155,19 +158,17 @@ func breakerFigure(state breaker.State) int {
 	return 0
 }
 
-func (w modelWiring) upstream(m config.ModelConfig) model.Model {
-	key, limits := envValue(w.env, m.APIKeyEnv), w.limits
-	silence := max(limits.IdleTimeout, firstToken(m, limits)) + time.Second // of the connection; guarded tells the two apart, and first
-	if m.Protocol == config.ProtocolAnthropicMessages {
-		return anthropic.New(anthropic.Options{
-			BaseURL: m.BaseURL, APIKey: key, Name: m.Model, Provider: m.Provider,
-			ContextWindow: m.ContextWindow, Headers: m.Headers, IdleTimeout: silence, ConnectTimeout: limits.ConnectTimeout,
-		})
+func (w modelWiring) upstream(m config.ModelConfig) (model.Model, error) {
+	protocol, err := wireProtocolOf(m)
+	if err != nil {
+		return nil, err
 	}
-	return openai.New(openai.Options{
-		BaseURL: m.BaseURL, APIKey: key, Name: m.Model, Provider: m.Provider,
+	limits := w.limits
+	silence := max(limits.IdleTimeout, firstToken(m, limits)) + time.Second // of the connection; guarded tells the two apart, and first
+	return protocol.model(openai.Options{
+		BaseURL: m.BaseURL, APIKey: envValue(w.env, m.APIKeyEnv), Name: m.Model, Provider: m.Provider,
 		ContextWindow: m.ContextWindow, Headers: m.Headers, IdleTimeout: silence, ConnectTimeout: limits.ConnectTimeout,
-	})
+	}), nil
 }
 
 // envValue finds a variable in an environment, of duplicates the last one. "" if it is not set.

@@ -6,15 +6,9 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
-)
-
-// The protocols of upstreams.
-const (
-	ProtocolOpenAIChat        = "openai-chat"
-	ProtocolAnthropicMessages = "anthropic-messages"
-	ProtocolDemo              = "demo" // only the built-in model uses it
 )
 
 // The ways in which a model calls tools.
@@ -43,11 +37,6 @@ const (
 	StrictOn       = "true"
 	StrictOff      = "false"
 	StrictNoSystem = "no_system"
-)
-
-const (
-	openAIURL    = "https://api.openai.com/v1"
-	anthropicURL = "https://api.anthropic.com"
 )
 
 // ModelConfig is one model of the file. It never contains an API key, only the name of the variable that does.
@@ -84,8 +73,14 @@ func takenByDemo(name string) string {
 }
 
 func (m *ModelConfig) finish(r *fileReader, e *entry, _ bool) {
-	m.resolve(e, r.env)
-	if key, err := m.conflict(); err != nil {
+	p, err := ProtocolOf(m.Protocol)
+	if err != nil { // a refused value leaves the default
+		row := e.row("protocol")
+		r.problems.add(row.origin, "%s: %w", row.key, err)
+		return
+	}
+	m.resolve(e, r.env, p)
+	if key, err := m.conflict(p); err != nil {
 		row := e.row(key)
 		r.problems.add(row.origin, "%s: %w", row.key, err)
 	}
@@ -107,25 +102,20 @@ func (m *ModelConfig) check(l *loader, e *entry) {
 }
 
 // resolve sets the defaults that follow from other values of the model.
-func (m *ModelConfig) resolve(e *entry, env map[string]string) {
-	vendor, vendorURL, vendorEnv, output := "openai", openAIURL, "OPENAI_API_KEY", "0"
-	if m.Protocol == ProtocolAnthropicMessages {
-		vendor, vendorURL, vendorEnv, output = "anthropic", anthropicURL, "ANTHROPIC_API_KEY", "4096"
-	}
-	e.row("base_url").setDefault(vendorURL)
-	if m.BaseURL != vendorURL {
-		vendorEnv = ""
-		if m.Protocol != ProtocolAnthropicMessages { // any endpoint of this protocol accepts its blocks again
-			vendor = hostOf(m.BaseURL)
+func (m *ModelConfig) resolve(e *entry, env map[string]string, p Protocol) {
+	provider, keyEnv := p.Provider, p.APIKeyEnv
+	e.row("base_url").setDefault(p.BaseURL)
+	if m.BaseURL != p.BaseURL {
+		keyEnv = ""
+		if !p.AnyHost {
+			provider = hostOf(m.BaseURL)
 		}
 	}
 	e.row("model").setDefault(m.Name)
-	e.row("provider").setDefault(vendor)
-	e.row("api_key_env").setDefault(vendorEnv)
-	e.row("max_output_tokens").setDefault(output)
-	if m.Protocol == ProtocolAnthropicMessages {
-		m.MaxOutputTokens = cmp.Or(m.MaxOutputTokens, 4096)
-	}
+	e.row("provider").setDefault(provider)
+	e.row("api_key_env").setDefault(keyEnv)
+	e.row("max_output_tokens").setDefault(strconv.Itoa(p.MaxOutputTokens))
+	m.MaxOutputTokens = cmp.Or(m.MaxOutputTokens, p.MaxOutputTokens)
 	m.APIKeySet = m.APIKeyEnv != "" && env[m.APIKeyEnv] != ""
 	e.row("api_key_env").value.show = func() string {
 		switch {
@@ -140,13 +130,13 @@ func (m *ModelConfig) resolve(e *entry, env map[string]string) {
 }
 
 // conflict returns a conflict between values that are each valid; nil if there is none.
-func (m *ModelConfig) conflict() (key string, err error) {
+func (m *ModelConfig) conflict(p Protocol) (key string, err error) {
 	switch {
-	case m.Protocol == ProtocolAnthropicMessages && m.Temperature != nil && *m.Temperature > 1:
-		return "temperature", fmt.Errorf("given %v; allowed: a number from 0 to 1 for %s", *m.Temperature, m.Protocol)
-	case m.Protocol == ProtocolAnthropicMessages && m.Strict != StrictAuto:
+	case m.Temperature != nil && *m.Temperature > p.MaxTemperature:
+		return "temperature", fmt.Errorf("given %v; allowed: a number from 0 to %v for %s", *m.Temperature, p.MaxTemperature, m.Protocol)
+	case !p.Strict && m.Strict != StrictAuto:
 		return "strict", fmt.Errorf("given %s; allowed: auto for %s, whose requests keep to that form anyway", m.Strict, m.Protocol)
-	case m.StructuredOutputs != StructuredAuto && m.StructuredOutputs != StructuredOff && (m.Protocol == ProtocolAnthropicMessages || m.ToolCalls == ToolCallsTranscript):
+	case m.StructuredOutputs != StructuredAuto && m.StructuredOutputs != StructuredOff && (!p.StructuredOutputs || m.ToolCalls == ToolCallsTranscript):
 		return "structured_outputs", fmt.Errorf("given %s; allowed: auto or off for %s with tool_calls: %s", m.StructuredOutputs, m.Protocol, m.ToolCalls)
 	case m.ContextWindow > 0 && m.MaxOutputTokens >= m.ContextWindow:
 		return "context_window", fmt.Errorf("given %d; allowed: more than max_output_tokens, which is %d, or 0 when it is not known",
@@ -171,12 +161,10 @@ func hints(c *Config, env map[string]string) []string {
 		return nil
 	}
 	if len(c.Models) == 0 {
-		for _, vendor := range []struct{ variable, protocol string }{
-			{"OPENAI_API_KEY", ProtocolOpenAIChat}, {"ANTHROPIC_API_KEY", ProtocolAnthropicMessages},
-		} {
-			if env[vendor.variable] != "" {
+		for _, p := range Protocols() {
+			if env[p.APIKeyEnv] != "" {
 				found = append(found, fmt.Sprintf("%s is set, but no model uses it, so the built-in demo answers: add a model with protocol %s under models in continuo.yaml, and set model to its name",
-					vendor.variable, vendor.protocol))
+					p.APIKeyEnv, p.Name))
 			}
 		}
 		return found
