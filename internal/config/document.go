@@ -180,7 +180,7 @@ agents:
 
 const exampleConnectors = `
 # Programs that answer instead of a model: a command that is started for each answer, or an agent that
-# speaks the Agent Client Protocol. Secrets stay in the environment: ${NAME} is replaced by a variable's value.
+# speaks the Agent Client Protocol. Secrets stay in the environment: ${NAME} is the value of a variable.
 connectors:
 #  claude-code:
 #    command: [claude, -p, "{prompt}", "--append-system-prompt={system}"]
