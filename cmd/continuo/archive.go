@@ -74,7 +74,7 @@ func (a *app) eachOf(ctx context.Context, w *services, names []string, asJSON bo
 			return err
 		}
 		if found[i] = done; !asJSON {
-			a.print("%s %s", word, conversationWords(done))
+			a.print("%s %s", word, conversationText(done))
 		}
 	}
 	if asJSON {
@@ -96,7 +96,7 @@ func (w *services) findAll(ctx context.Context, names []string) ([]continuo.Conv
 	return found, nil
 }
 
-// conversationWords formats a conversation's name with its title and its length.
-func conversationWords(conversation continuo.Conversation) string {
+// conversationText formats a conversation's name with its title and its length.
+func conversationText(conversation continuo.Conversation) string {
 	return fmt.Sprintf("%s %q with %s", nameOf(conversation), term.OneLine(conversation.Title, 60), term.Count(conversation.LastSeq, "entry"))
 }

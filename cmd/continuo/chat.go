@@ -57,10 +57,10 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 		return usage("--json needs --message or --resume: a talk is no document")
 	}
 	if c.Resume && (c.Message != nil || c.Session == "") {
-		return usage("--resume goes on without a message: name the conversation, and leave --message out")
+		return usage("--resume continues without a message: name the conversation, and leave --message out")
 	}
 	if c.Resume && (c.Mode != nil || c.Agent != nil) {
-		return usage("--resume goes on as the turn was begun: leave --mode and --agent out")
+		return usage("--resume continues as the turn was begun: leave --mode and --agent out")
 	}
 	settings, err := a.loadSettings(flag{"model", "model", c.Model})
 	if err != nil {
@@ -142,7 +142,7 @@ func (c *chatCommand) once(ctx context.Context, t *talk) error {
 		err = t.say(ctx, message)
 	}
 	if err == nil && t.stopping {
-		err = &saidError{context.Canceled}
+		err = &reportedError{context.Canceled}
 	}
 	if !c.JSON || t.answer == nil {
 		return err

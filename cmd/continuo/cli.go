@@ -31,7 +31,7 @@ type cli struct {
 	Conversations conversationsCommand `cmd:"" help:"List, show, rename, fork, archive, redact and delete conversations."`
 	Context       contextCommand       `cmd:"" help:"Show which entries of a conversation a model is shown, and why."`
 	Transcript    transcriptCommand    `cmd:"" help:"Write a conversation as a text."`
-	Search        searchCommand        `cmd:"" help:"Find entries by their words."`
+	Search        searchCommand        `cmd:"" help:"Find entries by their text."`
 	MCP           mcpCommand           `cmd:"" name:"mcp" help:"Serve the Model Context Protocol on standard input and output."`
 	Import        importCommand        `cmd:"" help:"Add conversations from files."`
 	Export        exportCommand        `cmd:"" help:"Write conversations to files."`
@@ -48,7 +48,7 @@ type cli struct {
 // globals are the flags that every command has.
 type globals struct {
 	Config  string            `placeholder:"FILE" group:"Global flags:" help:"Settings file. Default: ./continuo.yaml, else ~/.config/continuo/continuo.yaml."`
-	Store   *string           `placeholder:"PATH" group:"Global flags:" help:"SQLite file of the logs (store.path), in the place of a database too."`
+	Store   *string           `placeholder:"PATH" group:"Global flags:" help:"SQLite file of the logs (store.path), also instead of a database."`
 	Project *string           `placeholder:"NAME" group:"Global flags:" help:"Project of the conversations (project)."`
 	Set     map[string]string `mapsep:"none" placeholder:"KEY=VALUE" group:"Global flags:" help:"Any setting, such as context.max_messages=40; may be repeated. continuo doctor lists them."`
 
@@ -133,14 +133,14 @@ func explain(err error) error {
 		}
 	}
 	words := strings.TrimSuffix(err.Error(), ".")
-	for _, said := range parserWords {
+	for _, said := range parserMessages {
 		words = said.by.ReplaceAllString(words, said.ours)
 	}
 	return fmt.Errorf("%s; see %s --help", words, command)
 }
 
-// parserWords maps kong's internal messages to messages for people.
-var parserWords = []struct {
+// parserMessages maps kong's internal messages to messages for people.
+var parserMessages = []struct {
 	by   *regexp.Regexp
 	ours string
 }{

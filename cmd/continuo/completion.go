@@ -34,7 +34,7 @@ func (c *completionCommand) Run(a *app) error {
 	return nil
 }
 
-// completionScripts call continuo complete with the words of the line up to the cursor. :files stands for the files that
+// completionScripts call continuo complete with the words of the line up to the cursor. :files means the files that
 // begin with the last one.
 var completionScripts = map[string]string{
 	"bash": `# Completion of continuo for bash. Load it with: source <(continuo completion bash)
@@ -83,7 +83,7 @@ complete -c continuo -f -a '(__continuo_complete)'
 
 // completeCommand writes what can follow in a command line: a word and its meaning per line, with a tab between them.
 type completeCommand struct {
-	Words []string `arg:"" passthrough:"" help:"The words behind the program's name; the last one is being typed."`
+	Words []string `arg:"" passthrough:"" help:"The arguments after the program's name; the last one is being typed."`
 }
 
 // Run writes the completions.
@@ -209,7 +209,7 @@ func (a *app) complete(ctx context.Context, prefix, word string, all []completio
 	return nil
 }
 
-// namesOf lists the names that a placeholder in the help stands for; what cannot be read has none.
+// namesOf lists the names that a placeholder in the help means; what cannot be read has none.
 func (a *app) namesOf(ctx context.Context, placeholder string) (names []string) {
 	const most = 50
 	settings, err := a.loadSettings()

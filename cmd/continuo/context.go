@@ -124,7 +124,7 @@ func (c *contextShowCommand) show(ctx context.Context, a *app, w *services, conv
 	a.print("%s", a.paint.Bold(titleOf(conversation)))
 	a.print("%s", a.paint.Dim(fmt.Sprintf("view %s · entry %s of %s · %s", term.OneLine(shown.View, 80), term.Number(shown.Plan.At), term.Number(conversation.LastSeq), contextLine(shown.Plan))))
 	if shown.Plan.Role != nil {
-		a.print("%s", a.paint.Dim(planWords(shown.Plan)))
+		a.print("%s", a.paint.Dim(planText(shown.Plan)))
 	}
 	a.print("")
 	a.showUse(shown.Plan)
@@ -166,7 +166,7 @@ func (c *contextShowCommand) request(ctx context.Context, a *app, w *services, c
 	switch {
 	case len(replayed.Redacted) > 0:
 		differs = fmt.Errorf("the request of entry %d has other bytes now than when it was sent: what it shows of %s was redacted since (%s)",
-			c.Request, term.Count(len(replayed.Redacted), "entry"), seqWords(replayed.Redacted))
+			c.Request, term.Count(len(replayed.Redacted), "entry"), seqRangesText(replayed.Redacted))
 	case !replayed.Same:
 		differs = fmt.Errorf("the request of entry %d has other bytes now than when it was sent", c.Request)
 	}
@@ -182,14 +182,14 @@ func (c *contextShowCommand) request(ctx context.Context, a *app, w *services, c
 	}
 	round := replayed.Round
 	a.print("%s  %s", a.paint.Bold(fmt.Sprintf("the request that entry %s came of", term.Number(c.Request))), a.paint.Dim(contextLine(replayed.Plan)))
-	a.print("%s", a.paint.Dim(fmt.Sprintf("%s · view %s · up to entry %s · %s", whoAnswered(round), round.View, term.Number(round.At), roundWords(round))))
+	a.print("%s", a.paint.Dim(fmt.Sprintf("%s · view %s · up to entry %s · %s", whoAnswered(round), round.View, term.Number(round.At), roundText(round))))
 	if replayed.Same {
 		a.print("%s the same bytes: %s, sha256 %s", a.paint.Green("✔"), term.Size(int64(len(replayed.Body))), replayed.SHA256)
 	} else {
 		a.print("%s other bytes: sent were %s, sha256 %s", a.paint.Red("✘"), term.Size(int64(round.RequestBytes)), round.RequestSHA256)
 		a.print("  now there are %s, sha256 %s", term.Size(int64(len(replayed.Body))), replayed.SHA256)
 		if len(replayed.Redacted) > 0 {
-			a.print("  redacted since: %s", seqWords(replayed.Redacted))
+			a.print("  redacted since: %s", seqRangesText(replayed.Redacted))
 		}
 	}
 	a.print("")
@@ -213,8 +213,8 @@ func whoAnswered(round *continuo.Round) string {
 	return term.OneLine(round.Provider+" "+round.Model, 100)
 }
 
-// roundWords formats the cost of a model request.
-func roundWords(round *continuo.Round) string {
+// roundText formats the cost of a model request.
+func roundText(round *continuo.Round) string {
 	words := []string{term.Number(round.LatencyMS) + " ms"}
 	if round.Usage != nil {
 		words = append(words, term.Number(round.Usage.InputTokens)+" tokens in", term.Number(round.Usage.OutputTokens)+" out")

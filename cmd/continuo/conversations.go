@@ -66,11 +66,11 @@ func (l *listCommand) Run(ctx context.Context, a *app, w *services) error {
 	if err != nil {
 		return err
 	}
-	return showList(a, l.listing, found, more, func() { l.noneWords(a, w.settings.Project) }, func() { a.printConversations(found, query) })
+	return showList(a, l.listing, found, more, func() { l.emptyListText(a, w.settings.Project) }, func() { a.printConversations(found, query) })
 }
 
-// noneWords says that no such conversations exist.
-func (l *listCommand) noneWords(a *app, project string) {
+// emptyListText says that no such conversations exist.
+func (l *listCommand) emptyListText(a *app, project string) {
 	switch {
 	case l.isSet():
 		a.note("No such conversations in project %s.", project)
@@ -137,8 +137,8 @@ func (w *services) list(ctx context.Context, limit int, query continuo.Conversat
 
 // find finds the conversation that an argument names.
 func (w *services) find(ctx context.Context, name string) (continuo.Conversation, error) {
-	if place, ok := strings.CutPrefix(name, "@"); ok {
-		return w.nth(ctx, name, place)
+	if position, ok := strings.CutPrefix(name, "@"); ok {
+		return w.nth(ctx, name, position)
 	}
 	conversation, err := w.engine.Conversations.Find(ctx, w.scope(), name)
 	if err != nil {
@@ -148,10 +148,10 @@ func (w *services) find(ctx context.Context, name string) (continuo.Conversation
 }
 
 // nth finds the conversation at a position of the list, from 1.
-func (w *services) nth(ctx context.Context, name, place string) (continuo.Conversation, error) {
-	n, err := strconv.Atoi(place)
+func (w *services) nth(ctx context.Context, name, position string) (continuo.Conversation, error) {
+	n, err := strconv.Atoi(position)
 	if err != nil || n < 1 {
-		return continuo.Conversation{}, usage("conversation %q: after @ stands a place in the list of conversations, such as @1", name)
+		return continuo.Conversation{}, usage("conversation %q: @ is followed by a position in the list of conversations, such as @1", name)
 	}
 	found, _, err := w.list(ctx, n, continuo.ConversationQuery{})
 	if err != nil {
@@ -256,9 +256,9 @@ func (d *deleteCommand) Run(ctx context.Context, a *app, w *services) error {
 		return err
 	}
 	for _, conversation := range found {
-		what := conversationWords(conversation)
+		what := conversationText(conversation)
 		if !d.Yes {
-			yes, err := a.ask("Delete " + what + " for good?")
+			yes, err := a.ask("Delete " + what + " permanently?")
 			if err != nil {
 				return err
 			}

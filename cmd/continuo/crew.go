@@ -94,14 +94,14 @@ func crewArgs(status *engine.CrewStatus) string {
 	if status.SessionID == continuo.CrewWorkflow(status.Crew) {
 		return status.Crew
 	}
-	return status.Crew + " --session " + shellWord(status.SessionID)
+	return status.Crew + " --session " + shellQuote(status.SessionID)
 }
 
-var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+var shellSafe = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
 
-// shellWord quotes a text for a shell, if it needs quotes.
-func shellWord(text string) string {
-	if plainWord.MatchString(text) {
+// shellQuote quotes a text for a shell, if it needs quotes.
+func shellQuote(text string) string {
+	if shellSafe.MatchString(text) {
 		return text
 	}
 	return quote(term.Clean(text))

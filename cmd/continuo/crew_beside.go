@@ -14,11 +14,11 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// besideWidth is the largest width of a table of two sights.
-const besideWidth = 100
+// comparisonWidth is the largest width of a table of two sights.
+const comparisonWidth = 100
 
-// beside shows, entry by entry, what two roles see.
-func (l *crewLook) beside(ctx context.Context, left, right engine.Sight) error {
+// compareEntries shows, entry by entry, what two roles see.
+func (l *crewLook) compareEntries(ctx context.Context, left, right engine.Sight) error {
 	both, err := l.engine.Crews.CompareRoles(ctx, l.session, left, right)
 	if err != nil {
 		return l.explained(l.session, err)
@@ -26,14 +26,14 @@ func (l *crewLook) beside(ctx context.Context, left, right engine.Sight) error {
 	if l.json {
 		return l.app.json(both)
 	}
-	width := min(l.tableWidth(), besideWidth)
+	width := min(l.tableWidth(), comparisonWidth)
 	for _, sighted := range []engine.Sighted{both.Left, both.Right} {
-		l.app.print("%s", l.paint.Bold(term.Fit(sightWords(sighted), width)))
-		for _, line := range term.Wrap(planWords(sighted.Plan), width) {
+		l.app.print("%s", l.paint.Bold(term.Fit(viewText(sighted), width)))
+		for _, line := range term.Wrap(planText(sighted.Plan), width) {
 			l.app.print("%s", l.paint.Dim(line))
 		}
 	}
-	b := newBesideTable(l, both)
+	b := newComparisonTable(l, both)
 	if l.plan {
 		l.app.print("")
 		l.printUse(b.names, both, width)
@@ -69,18 +69,18 @@ func (l *crewLook) printUse(names [2]string, both *engine.Comparison, width int)
 	l.app.printTable(t, width)
 }
 
-// besidePart is a range of the log with the item of each of two plans; nil if the plan was made before it.
-type besidePart struct {
+// comparedRange is a range of the log with the item of each of two plans; nil if the plan was made before it.
+type comparedRange struct {
 	from, through int64
 	items         [2]*window.PlanItem
 }
 
-// besideParts yields the ranges of the log for which each of two plans has one verdict, in order.
-func besideParts(left, right *window.Plan) iter.Seq[besidePart] {
-	return func(yield func(besidePart) bool) {
+// compareRanges yields the ranges of the log for which each of two plans has one verdict, in order.
+func compareRanges(left, right *window.Plan) iter.Seq[comparedRange] {
+	return func(yield func(comparedRange) bool) {
 		plans, at := [2]*window.Plan{left, right}, [2]int{}
 		for next := int64(1); next <= max(left.At, right.At); {
-			part := besidePart{from: next, through: max(left.At, right.At)}
+			part := comparedRange{from: next, through: max(left.At, right.At)}
 			for side, plan := range plans {
 				for at[side] < len(plan.Items) && lastSeq(plan.Items[at[side]]) < next {
 					at[side]++
@@ -105,9 +105,9 @@ func besideParts(left, right *window.Plan) iter.Seq[besidePart] {
 
 func lastSeq(item window.PlanItem) int64 { return max(item.Seq, item.Through) }
 
-// forNobody returns why no role of a crew ever sees the range: it is a record of the crew, or a role had nothing to
+// hiddenReason returns why no role of a crew ever sees the range: it is a record of the crew, or a role had nothing to
 // add. Otherwise it is "".
-func (p besidePart) forNobody() string {
+func (p comparedRange) hiddenReason() string {
 	for _, item := range p.items {
 		if item != nil && item.Verdict == window.Excluded && (item.Reason == uiOnly || item.Reason == "placeholder") {
 			return item.Reason
@@ -117,7 +117,7 @@ func (p besidePart) forNobody() string {
 }
 
 // markOwnSummary marks a summary that only one side sees as one that the other side never sees: it was made for one role.
-func (p *besidePart) markOwnSummary() {
+func (p *comparedRange) markOwnSummary() {
 	for side, item := range p.items {
 		other := p.items[1-side]
 		if isShown(item) && other != nil && !isShown(other) && slices.Contains([]string{"notes", "catch_up", "summary"}, item.Reason) {
@@ -138,8 +138,8 @@ func isShown(item *window.PlanItem) bool {
 	return false
 }
 
-// seenWords describes what a role sees of an entry.
-func seenWords(item *window.PlanItem) string {
+// visibilityText describes what a role sees of an entry.
+func visibilityText(item *window.PlanItem) string {
 	if item == nil {
 		return "not yet there"
 	}
@@ -167,41 +167,41 @@ func seenWords(item *window.PlanItem) string {
 	return "left out"
 }
 
-// besideRow is a row of the table: a range, what each side sees of it, and how they differ.
-type besideRow struct {
-	part  besidePart
-	words [2]string
+// comparisonRow is a row of the table: a range, what each side sees of it, and how they differ.
+type comparisonRow struct {
+	part  comparedRange
+	views [2]string
 	sign  string
 }
 
 // isAlike reports whether the next row shows the same on both sides. A tool's result counts with the call before it,
 // whose message has a line for it.
-func (r besideRow) isAlike(next besideRow) bool {
+func (r comparisonRow) isAlike(next comparisonRow) bool {
 	for side, item := range next.part.items {
 		isResult := item != nil && item.Role == continuo.Tool && isShown(item) && isShown(r.part.items[side])
-		if next.words[side] != r.words[side] && !isResult {
+		if next.views[side] != r.views[side] && !isResult {
 			return false
 		}
 	}
 	return true
 }
 
-// besideTable is what two roles see of each entry.
-type besideTable struct {
+// comparisonTable is what two roles see of each entry.
+type comparisonTable struct {
 	*crewLook
 	names    [2]string
 	plans    [2]*window.Plan
-	rows     []besideRow
+	rows     []comparisonRow
 	shown    [2]int         // how many entries only this side sees
 	both     int            // how many both see
-	nobody   map[string]int // entries that are not in the table, by reason
+	hidden   map[string]int // entries that are not in the table, by reason
 	messages map[int64]*continuo.Entry
 }
 
-func newBesideTable(l *crewLook, both *engine.Comparison) *besideTable {
-	b := &besideTable{
+func newComparisonTable(l *crewLook, both *engine.Comparison) *comparisonTable {
+	b := &comparisonTable{
 		crewLook: l, names: sightNames(both.Left, both.Right), plans: [2]*window.Plan{both.Left.Plan, both.Right.Plan},
-		nobody: map[string]int{}, messages: map[int64]*continuo.Entry{},
+		hidden: map[string]int{}, messages: map[int64]*continuo.Entry{},
 	}
 	for _, plan := range b.plans {
 		for _, message := range plan.Messages {
@@ -210,7 +210,7 @@ func newBesideTable(l *crewLook, both *engine.Comparison) *besideTable {
 			}
 		}
 	}
-	for part := range besideParts(b.plans[0], b.plans[1]) {
+	for part := range compareRanges(b.plans[0], b.plans[1]) {
 		b.add(part)
 	}
 	return b
@@ -233,13 +233,13 @@ func sightNames(left, right engine.Sighted) (names [2]string) {
 }
 
 // add adds a range.
-func (b *besideTable) add(part besidePart) {
-	if reason := part.forNobody(); reason != "" {
-		b.nobody[reason] += int(part.through - part.from + 1)
+func (b *comparisonTable) add(part comparedRange) {
+	if reason := part.hiddenReason(); reason != "" {
+		b.hidden[reason] += int(part.through - part.from + 1)
 		return
 	}
 	part.markOwnSummary()
-	row := besideRow{part: part, words: [2]string{seenWords(part.items[0]), seenWords(part.items[1])}}
+	row := comparisonRow{part: part, views: [2]string{visibilityText(part.items[0]), visibilityText(part.items[1])}}
 	switch left, right := isShown(part.items[0]), isShown(part.items[1]); {
 	case left && !right:
 		b.shown[0]++ // a shown entry is a range of its own
@@ -247,7 +247,7 @@ func (b *besideTable) add(part besidePart) {
 	case right && !left:
 		b.shown[1]++
 		row.sign = ">"
-	case row.words[0] != row.words[1]:
+	case row.views[0] != row.views[1]:
 		row.sign = "≠"
 	default:
 		row.sign = "│"
@@ -257,7 +257,7 @@ func (b *besideTable) add(part besidePart) {
 	}
 	for side, item := range part.items {
 		if b.plan && item != nil && item.Reason != "" {
-			row.words[side] += " · " + term.OneLine(item.Reason, 40)
+			row.views[side] += " · " + term.OneLine(item.Reason, 40)
 		}
 	}
 	b.rows = append(b.rows, row)
@@ -267,8 +267,8 @@ func (b *besideTable) add(part besidePart) {
 const rowsShown = 4
 
 // print prints the differences, and the table.
-func (b *besideTable) print(ctx context.Context, width int) error {
-	for _, line := range term.Wrap(b.differenceWords(), width) {
+func (b *comparisonTable) print(ctx context.Context, width int) error {
+	for _, line := range term.Wrap(b.differenceText(), width) {
 		b.app.print("%s", line)
 	}
 	b.app.print("")
@@ -277,7 +277,7 @@ func (b *besideTable) print(ctx context.Context, width int) error {
 			return err
 		}
 	}
-	if words := b.nobodyWords(); words != "" {
+	if words := b.hiddenText(); words != "" {
 		for _, line := range term.Wrap(words, width) {
 			b.app.print("%s", b.paint.Dim(line))
 		}
@@ -285,8 +285,8 @@ func (b *besideTable) print(ctx context.Context, width int) error {
 	return nil
 }
 
-// differenceWords describes what one side sees and the other does not.
-func (b *besideTable) differenceWords() string {
+// differenceText describes what one side sees and the other does not.
+func (b *comparisonTable) differenceText() string {
 	words := fmt.Sprintf("Both are shown %s", term.Count(b.both, "entry"))
 	for side, name := range b.names {
 		words += fmt.Sprintf("; %s alone %s", name, term.Number(b.shown[side]))
@@ -294,11 +294,11 @@ func (b *besideTable) differenceWords() string {
 	return words + "."
 }
 
-// nobodyWords describes the entries that are not in the table.
-func (b *besideTable) nobodyWords() string {
+// hiddenText describes the entries that are not in the table.
+func (b *comparisonTable) hiddenText() string {
 	total, reasons := 0, []string{}
 	for _, reason := range []string{uiOnly, "placeholder"} {
-		if n := b.nobody[reason]; n > 0 {
+		if n := b.hidden[reason]; n > 0 {
 			total += n
 			reasons = append(reasons, reason+" "+term.Number(n))
 		}
@@ -312,7 +312,7 @@ func (b *besideTable) nobodyWords() string {
 	return fmt.Sprintf("Besides, %s that no role is shown: records of the crew, and turns with nothing to add.", term.Count(total, "entry"))
 }
 
-func (b *besideTable) printRows(ctx context.Context, width int) error {
+func (b *comparisonTable) printRows(ctx context.Context, width int) error {
 	t := b.table(">entry", "who", b.names[0], " ", b.names[1], "begins")
 	for from := 0; from < len(b.rows); {
 		if t.Len() >= maxPlanRows {
@@ -333,12 +333,12 @@ func (b *besideTable) printRows(ctx context.Context, width int) error {
 }
 
 // addAlike adds rows in which each side sees the same. Of many it adds the first and the last.
-func (b *besideTable) addAlike(ctx context.Context, t *term.Table, rows []besideRow) error {
+func (b *comparisonTable) addAlike(ctx context.Context, t *term.Table, rows []comparisonRow) error {
 	for i, row := range rows {
 		if len(rows) > rowsShown && i > 0 && i < len(rows)-1 {
 			if i == 1 {
 				folded := rows[1 : len(rows)-1]
-				t.Add(b.cells(rangeWords(folded[0].part.from, folded[len(folded)-1].part.through), "", row,
+				t.Add(b.cells(rangeText(folded[0].part.from, folded[len(folded)-1].part.through), "", row,
 					b.paint.Dim(term.Count(entriesIn(folded), "entry")+", the same"))...)
 			}
 			continue
@@ -347,17 +347,17 @@ func (b *besideTable) addAlike(ctx context.Context, t *term.Table, rows []beside
 		if err != nil {
 			return err
 		}
-		who, words := whoSaid(entry), b.wordsOf(entry)
+		who, words := whoSaid(entry), b.entryText(entry)
 		if n := entriesIn(rows[i : i+1]); n > 1 {
 			who, words = "", b.paint.Dim(term.Count(n, "entry")+", the first: "+term.Plain(words))
 		}
-		t.Add(b.cells(rangeWords(row.part.from, row.part.through), who, row, words)...)
+		t.Add(b.cells(rangeText(row.part.from, row.part.through), who, row, words)...)
 	}
 	return nil
 }
 
 // cells are those of a row of the table.
-func (b *besideTable) cells(seqs, who string, row besideRow, words string) []string {
+func (b *comparisonTable) cells(seqs, who string, row comparisonRow, words string) []string {
 	sign := b.paint.Bold(row.sign)
 	if row.sign == "│" {
 		sign = b.paint.Dim(row.sign)
@@ -365,7 +365,7 @@ func (b *besideTable) cells(seqs, who string, row besideRow, words string) []str
 	return []string{seqs, who, b.seenCell(row, 0), sign, b.seenCell(row, 1), words}
 }
 
-func (b *besideTable) seenCell(row besideRow, side int) string {
+func (b *comparisonTable) seenCell(row comparisonRow, side int) string {
 	const most = 26
 	paint := b.paint.Yellow
 	switch item := row.part.items[side]; {
@@ -374,11 +374,11 @@ func (b *besideTable) seenCell(row besideRow, side int) string {
 	case item == nil || item.Verdict == window.Dropped || item.Verdict == window.Excluded:
 		paint = b.paint.Dim
 	}
-	return paint(term.Fit(row.words[side], most))
+	return paint(term.Fit(row.views[side], most))
 }
 
 // entry returns the entry at seq: from the messages of the plans, or from the log.
-func (b *besideTable) entry(ctx context.Context, seq int64) (*continuo.Entry, error) {
+func (b *comparisonTable) entry(ctx context.Context, seq int64) (*continuo.Entry, error) {
 	if entry := b.messages[seq]; entry != nil {
 		return entry, nil
 	}
@@ -410,7 +410,7 @@ func whoSaid(entry *continuo.Entry) string {
 	return string(entry.Role)
 }
 
-func rangeWords(from, through int64) string {
+func rangeText(from, through int64) string {
 	if from == through {
 		return term.Number(from)
 	}
@@ -418,7 +418,7 @@ func rangeWords(from, through int64) string {
 }
 
 // entriesIn counts the entries of rows.
-func entriesIn(rows []besideRow) (n int) {
+func entriesIn(rows []comparisonRow) (n int) {
 	for _, row := range rows {
 		n += int(row.part.through - row.part.from + 1)
 	}

@@ -23,7 +23,7 @@ func seen(seq, through int64, verdict window.Verdict, reason string) window.Plan
 }
 
 // The stretches of two plans follow each other without a gap, and each lies in one item of either plan.
-func TestBesideParts(t *testing.T) {
+func TestCompareRanges(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	plan := func() *window.Plan {
 		p := &window.Plan{At: random.Int64N(40)}
@@ -39,7 +39,7 @@ func TestBesideParts(t *testing.T) {
 	}
 	for range 500 {
 		plans, next := [2]*window.Plan{plan(), plan()}, int64(1)
-		for part := range besideParts(plans[0], plans[1]) {
+		for part := range compareRanges(plans[0], plans[1]) {
 			if part.from != next || part.through < part.from {
 				t.Fatalf("behind %d comes %d–%d", next-1, part.from, part.through)
 			}
@@ -59,8 +59,8 @@ func TestBesideParts(t *testing.T) {
 	}
 }
 
-// besideText is the table of two plans; every entry that is named in it begins with its words.
-func besideText(t *testing.T, left, right *window.Plan, withPlan bool) string {
+// comparisonText is the table of two plans; every entry that is named in it begins with its words.
+func comparisonText(t *testing.T, left, right *window.Plan, withPlan bool) string {
 	t.Helper()
 	for seq := int64(1); seq <= right.At; seq++ {
 		entry := &continuo.Entry{
@@ -71,21 +71,21 @@ func besideText(t *testing.T, left, right *window.Plan, withPlan bool) string {
 	}
 	var out bytes.Buffer
 	l := &crewLook{app: &app{console: &console{out: &out}}, plan: withPlan}
-	b := newBesideTable(l, &engine.Comparison{Left: engine.Sighted{Role: "ann", Plan: left}, Right: engine.Sighted{Role: "bob", Plan: right}})
-	if err := b.print(t.Context(), besideWidth); err != nil {
+	b := newComparisonTable(l, &engine.Comparison{Left: engine.Sighted{Role: "ann", Plan: left}, Right: engine.Sighted{Role: "bob", Plan: right}})
+	if err := b.print(t.Context(), comparisonWidth); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.SplitSeq(out.String(), "\n") {
-		if term.Width(line) > besideWidth {
-			t.Errorf("this line is wider than %d columns: %s", besideWidth, line)
+		if term.Width(line) > comparisonWidth {
+			t.Errorf("this line is wider than %d columns: %s", comparisonWidth, line)
 		}
 	}
 	return out.String()
 }
 
-// The table says of each entry what either side sees of it. Rows alike are folded, whatever is shown to nobody stands between
+// The table says of each entry what either side sees of it. Rows alike are folded, entries that no role sees stay between
 // them, and a result of a tool goes with its call.
-func TestBesideTable(t *testing.T) {
+func TestComparisonTable(t *testing.T) {
 	left := seesAs(
 		30,
 		seen(1, 0, window.Kept, "original_request"), seen(2, 12, window.Dropped, "over_messages"),
@@ -104,7 +104,7 @@ func TestBesideTable(t *testing.T) {
 		seen(22, 27, window.Dropped, "before_window"), seen(28, 0, window.Kept, "notes"),
 	)
 	left.Messages = []window.Message{{Seq: 29, Entry: &continuo.Entry{Seq: 29, Role: continuo.User, Content: continuo.Text("And?")}}}
-	got := besideText(t, left, right, false)
+	got := comparisonText(t, left, right, false)
 	want := `Both are shown 8 entries; ann alone 1; bob alone 0.
 
 entry  who  ann              bob            begins
@@ -124,7 +124,7 @@ Besides, 2 entries that no role is shown: records of the crew, and turns with no
 		t.Errorf("the table is\n%s", linediffText(want, got))
 	}
 	right.Messages = nil
-	got = besideText(t, left, right, true)
+	got = comparisonText(t, left, right, true)
 	for _, part := range []string{"  whole · original_request    <  in a catch-up · catch_up ", "10–12       left out · over_messages    ≠  in its notes · notes  ", "ui_only 1, placeholder 1"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("with the reasons it lacks %q:\n%s", part, got)
@@ -141,10 +141,10 @@ func linediffText(want, got string) string {
 }
 
 // Where a role was made a summary that it is shown, another role never sees it.
-func TestBesideOwnSummary(t *testing.T) {
+func TestComparisonWithOwnSummary(t *testing.T) {
 	left := seesAs(1, seen(1, 0, window.Kept, "notes"))
 	right := seesAs(1, seen(1, 0, window.Excluded, "seen"))
-	if got := besideText(t, left, right, false); !strings.Contains(got, "whole  <  left out") {
+	if got := comparisonText(t, left, right, false); !strings.Contains(got, "whole  <  left out") {
 		t.Errorf("the notes of one role are\n%s", got)
 	}
 }

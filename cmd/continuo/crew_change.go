@@ -52,8 +52,8 @@ func (r *crewResetCommand) Run(ctx context.Context, a *app, w *services) error {
 	return a.changeCrew(ctx, w, r.crewChoice, r.JSON, func(session engine.CrewSession) (*engine.CrewStatus, error) {
 		return w.engine.Crews.Reset(ctx, session, "")
 	}, func(status *engine.CrewStatus) {
-		a.print("%s begins anew: its roles see nothing up to entry %s. All of it is kept.", status.Crew, term.Number(status.Since))
-		a.note("Take it back with: continuo crew restore %s", crewArgs(status))
+		a.print("%s is reset: its roles see nothing up to entry %s. All of it is kept.", status.Crew, term.Number(status.Since))
+		a.note("Undo it with: continuo crew restore %s", crewArgs(status))
 	})
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/continuo-log/continuo/internal/term"
 )
 
-// sightWords names the role of a sight.
-func sightWords(sighted engine.Sighted) string {
+// viewText names the role of a sight.
+func viewText(sighted engine.Sighted) string {
 	if sighted.Request != 0 {
 		return fmt.Sprintf("%s, as it was sent for entry %s", sighted.Role, term.Number(sighted.Request))
 	}
@@ -41,8 +41,8 @@ func (l *crewLook) difference(ctx context.Context, role string, rounds roundPair
 	if l.json {
 		return l.app.json(both)
 	}
-	l.printLine("- ", sightWords(both.Left)+", "+planWords(both.Left.Plan), l.paint.Dim)
-	l.printLine("+ ", sightWords(both.Right)+", "+planWords(both.Right.Plan), l.paint.Dim)
+	l.printLine("- ", viewText(both.Left)+", "+planText(both.Left.Plan), l.paint.Dim)
+	l.printLine("+ ", viewText(both.Right)+", "+planText(both.Right.Plan), l.paint.Dim)
 	l.printDifference(both.Lines)
 	return nil
 }

@@ -20,8 +20,8 @@ type crewContextCommand struct {
 	Round  int       `placeholder:"N" help:"Show its Nth request in the conversation, from 1; -1 is the newest."`
 	Rounds bool      `help:"List its requests."`
 	Beside string    `placeholder:"ROLE" help:"Compare what the two roles see, entry by entry, in a table."`
-	At2    int64     `name:"at2" placeholder:"SEQ" help:"As --at, of the role beside it. Default: as --at."`
-	Round2 int       `name:"round2" placeholder:"N" help:"As --round, of the role beside it."`
+	At2    int64     `name:"at2" placeholder:"SEQ" help:"As --at, of the second role. Default: as --at."`
+	Round2 int       `name:"round2" placeholder:"N" help:"As --round, of the second role."`
 	Diff   roundPair `placeholder:"N M" help:"Show the lines that differ between two of its rounds."`
 	Plan   bool      `help:"Show for every entry why it is in or out; with --beside, for both roles."`
 	System bool      `help:"Put the system messages before the text: its system prompt, the crew's rules, who is in the crew."`
@@ -62,15 +62,15 @@ func (c *crewContextCommand) check() error {
 	case len(shows) > 1:
 		return usage("%s do not go together: choose one", strings.Join(shows, " and "))
 	case c.At != 0 && c.Round != 0 || c.At2 != 0 && c.Round2 != 0:
-		return usage("a place of the log and a round do not go together: choose one")
+		return usage("a position in the log and a round exclude each other: choose one")
 	case (c.At2 != 0 || c.Round2 != 0) && c.Beside == "":
-		return usage("--at2 and --round2 are of the role beside it: give --beside ROLE")
+		return usage("--at2 and --round2 belong to the second role: give --beside ROLE")
 	case compares && (c.At != 0 || c.Round != 0):
 		return usage("--diff names its two rounds itself: leave --at and --round out")
 	case c.Plan && (c.Rounds || compares || c.Raw):
-		return usage("--plan goes with what a role sees at one place, or two roles beside each other: leave --rounds, --diff and --raw out")
+		return usage("--plan needs the view of a role at one position, or two roles side by side: leave --rounds, --diff and --raw out")
 	case c.System && (c.Rounds || compares || c.Beside != ""):
-		return usage("--system goes with the text of one role: leave --rounds, --beside and --diff out")
+		return usage("--system needs the text of one role: leave --rounds, --beside and --diff out")
 	}
 	return nil
 }
@@ -102,7 +102,7 @@ func (c *crewContextCommand) Run(ctx context.Context, a *app, w *services) error
 	if err != nil {
 		return err
 	}
-	return look.beside(ctx, left, right)
+	return look.compareEntries(ctx, left, right)
 }
 
 // crewLook shows what the roles of a crew see.
@@ -171,7 +171,7 @@ func (l *crewLook) showRequest(ctx context.Context, sight engine.Sight) error {
 		return err
 	case len(replayed.Redacted) > 0:
 		return fmt.Errorf("the request of entry %d has other bytes now than when it was sent: what it shows of %s was redacted since (%s)",
-			sight.Request, term.Count(len(replayed.Redacted), "entry"), seqWords(replayed.Redacted))
+			sight.Request, term.Count(len(replayed.Redacted), "entry"), seqRangesText(replayed.Redacted))
 	case !replayed.Same:
 		return fmt.Errorf("the request of entry %d has other bytes now than when it was sent", sight.Request)
 	}
@@ -193,7 +193,7 @@ func (l *crewLook) print(ctx context.Context, sight engine.Sight, where string, 
 		return nil
 	}
 	l.app.print("%s  %s", l.paint.Bold(term.OneLine(sight.Role, 60)), l.paint.Dim("of "+l.session.Crew+" · "+where))
-	l.app.print("%s", l.paint.Dim(planWords(plan)))
+	l.app.print("%s", l.paint.Dim(planText(plan)))
 	l.app.print("")
 	if l.plan {
 		l.showUse(plan)
@@ -226,8 +226,8 @@ func (l *crewLook) line(line string) string {
 	return l.paint.Bold(label+":") + " " + rest
 }
 
-// planWords summarizes what a role sees.
-func planWords(plan *window.Plan) string {
+// planText summarizes what a role sees.
+func planText(plan *window.Plan) string {
 	words := contextLine(plan)
 	if role := plan.Role; role != nil {
 		words = fmt.Sprintf("view %s · cursor %s, %s with its answer · %s new", role.Kind, term.Number(role.Cursor), term.Number(role.Through), term.Number(role.News))

@@ -54,21 +54,21 @@ func (a *app) printCrewFile(one *crew.Crew, model string) {
 	t := a.table()
 	for i := range one.Roles {
 		role := &one.Roles[i]
-		t.Add("", a.rolePaint(i)(role.Name), term.OneLine(role.DisplayName, 40), a.paint.Dim(speakerWords(role, model)), a.paint.Dim(roleWords(role)))
+		t.Add("", a.rolePaint(i)(role.Name), term.OneLine(role.DisplayName, 40), a.paint.Dim(speakerText(role, model)), a.paint.Dim(roleText(role)))
 	}
 	a.printTable(t, a.width)
 }
 
-// speakerWords names the connector or model of a role.
-func speakerWords(role *crew.Role, model string) string {
+// speakerText names the connector or model of a role.
+func speakerText(role *crew.Role, model string) string {
 	if role.Connector != "model" {
 		return role.Connector
 	}
 	return "model " + term.OneLine(cmp.Or(role.Model, model), 40)
 }
 
-// roleWords describes the special settings of a role.
-func roleWords(role *crew.Role) string {
+// roleText describes the special settings of a role.
+func roleText(role *crew.Role) string {
 	words := ""
 	if role.View.Kind != "" {
 		words = "view " + string(role.View.Kind)
@@ -83,7 +83,7 @@ func roleWords(role *crew.Role) string {
 }
 
 // rolePaint is the colour of a role, by its index in its crew.
-func (a *app) rolePaint(place int) func(string) string {
+func (a *app) rolePaint(index int) func(string) string {
 	colours := []string{"36", "33", "35", "32", "34", "96", "93", "95", "92", "94"}
-	return func(text string) string { return a.paint.With(colours[place%len(colours)], text) }
+	return func(text string) string { return a.paint.With(colours[index%len(colours)], text) }
 }

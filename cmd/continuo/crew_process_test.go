@@ -39,9 +39,9 @@ func speeches(t *testing.T, dir string) (whole, broken map[string]int) {
 	return whole, broken
 }
 
-// A cycle that Ctrl-C stopped, or whose program was killed, goes on from where it stands: who has spoken is not asked
+// A cycle that Ctrl-C stopped, or whose program was killed, resumes where it stopped: a role that has spoken is not asked
 // again, the others are.
-func TestCrewGoesOn(t *testing.T) {
+func TestCrewResumes(t *testing.T) {
 	for name, by := range map[string]struct {
 		signal os.Signal
 		code   int
@@ -60,10 +60,10 @@ func TestCrewGoesOn(t *testing.T) {
 
 			p = start(t, dir, nil, "crew", "resume")
 			if code := p.end(); code != 0 {
-				t.Fatalf("going on ended with %d:\n%s", code, p.stderr)
+				t.Fatalf("resuming ended with %d:\n%s", code, p.stderr)
 			}
 			if out := p.stdout.String(); strings.Contains(out, "Planner:") || strings.Count(out, "Reviewer:") != 1 {
-				t.Errorf("going on shows\n%s", out)
+				t.Errorf("resuming shows\n%s", out)
 			}
 			p.stderr.wait(t, "Builder is asked again, attempt 2\n")
 			p.stderr.wait(t, "The cycle has ended: Reviewer, who moderates, has nothing to add")
@@ -88,7 +88,7 @@ func TestCrewIsLookedOnAt(t *testing.T) {
 	leaves := start(t, dir, nil, "crew", "run", "--follow")
 	leaves.stdout.wait(t, `Planner:\n  I am`)
 	leaves.signal(os.Interrupt)
-	if code := leaves.end(); code != 130 || !strings.Contains(leaves.stderr.String(), "goes on without this program") {
+	if code := leaves.end(); code != 130 || !strings.Contains(leaves.stderr.String(), "continues without this program") {
 		t.Errorf("leaving ended with %d: %s", code, leaves.stderr)
 	}
 	for _, p := range []*program{speaks, looks} {

@@ -175,8 +175,8 @@ func (t *crewTalk) sayTo(ctx context.Context, message string) error {
 	})
 }
 
-// goOn resumes a cycle that was interrupted, and shows it.
-func (t *crewTalk) goOn(ctx context.Context) error {
+// resumeCycle resumes a cycle that was interrupted, and shows it.
+func (t *crewTalk) resumeCycle(ctx context.Context) error {
 	if err := t.refresh(ctx); err != nil {
 		return err
 	}
@@ -215,5 +215,5 @@ func (r *crewResumeCommand) Run(ctx context.Context, a *app) error {
 	defer leave()
 	t.asJSON, t.quiet = r.JSON, r.JSON
 	t.ownLines(ctx)
-	return t.goOn(ctx)
+	return t.resumeCycle(ctx)
 }

@@ -69,18 +69,18 @@ func (s *crewSpeech) live(ctx context.Context, role string, event turn.Event) er
 	case turn.TextDelta:
 		s.say(event.Text)
 	case turn.FellBack:
-		s.aside("%s failed, asking another model: %s", event.Attempt.Round.Model, event.Attempt.Error.Message)
+		s.printNote("%s failed, asking another model: %s", event.Attempt.Round.Model, event.Attempt.Error.Message)
 	case turn.Asked:
 		return s.askFor(ctx, event)
 	case turn.Called:
-		s.aside("→ %s", callWords(*event.Call, 300))
+		s.printNote("→ %s", callText(*event.Call, 300))
 	case turn.Decided:
 		if !event.Decision.Allowed {
-			s.aside("✗ not allowed: %s", callWords(*event.Call, 300))
+			s.printNote("✗ not allowed: %s", callText(*event.Call, 300))
 		}
 	case turn.ToolDone:
 		s.shown[event.Entry.Seq] = true
-		s.aside("%s", resultWords(event.Entry))
+		s.printNote("%s", resultText(event.Entry))
 	case turn.Answered, turn.Finished, turn.Failed:
 		s.said(event)
 	case turn.Started, turn.Planned, turn.CallDelta:
@@ -134,24 +134,24 @@ func (s *crewSpeech) said(event turn.Event) {
 
 // cut says that an answer is incomplete, and why.
 func (s *crewSpeech) cut(entry *continuo.Entry) {
-	if why := cutWords(entry); why != "" {
-		s.aside("✂ %s", why)
+	if why := cutText(entry); why != "" {
+		s.printNote("✂ %s", why)
 	}
 }
 
-// cutWords says why an answer that did not fail is incomplete; "" if it is complete.
-func cutWords(entry *continuo.Entry) string {
+// cutText says why an answer that did not fail is incomplete; "" if it is complete.
+func cutText(entry *continuo.Entry) string {
 	if entry.Role != continuo.Assistant || entry.Round == nil || entry.Error != nil {
 		return ""
 	}
-	if words := finishWords(entry.Round.FinishReason); words != "" {
+	if words := finishText(entry.Round.FinishReason); words != "" {
 		return "this answer " + words
 	}
 	return ""
 }
 
-// finishWords explains a finish reason of an incomplete answer; "" for any other.
-func finishWords(reason string) string {
+// finishText explains a finish reason of an incomplete answer; "" for any other.
+func finishText(reason string) string {
 	switch reason {
 	case "length":
 		return "was cut at the model's limit on its length"
@@ -162,7 +162,7 @@ func finishWords(reason string) string {
 }
 
 // passes says that a role has nothing to add.
-func (s *crewSpeech) passes(who member) { s.aside("%s has nothing to add", who.name) }
+func (s *crewSpeech) passes(who member) { s.printNote("%s has nothing to add", who.name) }
 
 // finishSpeech finishes the text of the current role.
 func (s *crewSpeech) finishSpeech() {
@@ -193,8 +193,8 @@ func (s *crewSpeech) headline(who member) {
 	s.print("%s", s.paint.Bold(who.paint(who.name)))
 }
 
-// aside writes a line that is not a role's text.
-func (s *crewSpeech) aside(format string, args ...any) {
+// printNote writes a line that is not a role's text.
+func (s *crewSpeech) printNote(format string, args ...any) {
 	s.endLine()
 	s.remark("%s", s.clip(term.OneLine(fmt.Sprintf(format, args...), 1000)))
 }
@@ -231,18 +231,18 @@ func (s *crewSpeech) entry(entry *continuo.Entry) {
 	switch {
 	case entry.Hidden || s.shown[entry.Seq]:
 	case entry.Role == continuo.User:
-		s.heard(entry)
+		s.personMessage(entry)
 	case entry.IsPlaceholder():
 		s.passes(s.who(entry.Author.RoleName))
 	case entry.Role == continuo.Assistant:
 		s.whole(entry)
 	case entry.Role == continuo.Tool:
-		s.aside("%s", resultWords(entry))
+		s.printNote("%s", resultText(entry))
 	}
 }
 
-// heard shows a person's message, unless it was just sent here.
-func (s *crewSpeech) heard(entry *continuo.Entry) {
+// personMessage shows a person's message, unless it was just sent here.
+func (s *crewSpeech) personMessage(entry *continuo.Entry) {
 	if s.own != "" && entry.Content.String() == s.own {
 		s.own = ""
 		return
@@ -276,10 +276,10 @@ func (s *crewSpeech) speech(who member, entry *continuo.Entry) {
 		s.print("  [broke off: %s]", entry.Error.Reason)
 	}
 	for _, call := range entry.ToolCalls {
-		s.aside("→ %s", callWords(call, 300))
+		s.printNote("→ %s", callText(call, 300))
 	}
 	if entry.Error != nil {
-		s.aside("%s broke off: %s", who.name, entry.Error.Message)
+		s.printNote("%s broke off: %s", who.name, entry.Error.Message)
 	}
 	s.print("")
 	s.text.Reset()
@@ -292,13 +292,13 @@ func (s *crewSpeech) event(entry *continuo.Entry, event *continuo.RunEvent) {
 		s.finishSpeech()
 		s.role, s.sign = entry.NodeID, time.Now()
 		if event.Attempt > 1 {
-			s.aside("%s is asked again, attempt %d", s.who(entry.NodeID).name, event.Attempt)
+			s.printNote("%s is asked again, attempt %d", s.who(entry.NodeID).name, event.Attempt)
 		}
 	case continuo.CrewRoleFailed:
 		s.finishSpeech()
 		s.fault(fmt.Sprintf("✗ %s did not answer: %s", s.who(entry.NodeID).name, event.Reason))
 	case continuo.CrewReset, continuo.CrewRestored, continuo.RunResumed:
-		s.aside("%s", entry.Content.String())
+		s.printNote("%s", entry.Content.String())
 	}
 }
 

@@ -37,15 +37,15 @@ func (s *crewStatusCommand) Run(ctx context.Context, a *app, w *services) error 
 		return w.explained(session, err)
 	}
 	return a.show(s.JSON, status, func() {
-		a.printCrewStatus(status, w.newsOf(ctx, status))
+		a.printCrewStatus(status, w.unreadOf(ctx, status))
 		if next := nextForCrew(status); next != "" {
 			a.note("%s", next)
 		}
 	})
 }
 
-// newsOf looks up what each role would see now, by its name. A role for which that is unknown is left out.
-func (w *services) newsOf(ctx context.Context, status *engine.CrewStatus) map[string]*window.RolePlan {
+// unreadOf looks up what each role would see now, by its name. A role for which that is unknown is left out.
+func (w *services) unreadOf(ctx context.Context, status *engine.CrewStatus) map[string]*window.RolePlan {
 	news := map[string]*window.RolePlan{}
 	conversation, err := w.engine.Conversations.Conversation(ctx, status.ConversationID)
 	if err != nil {
@@ -113,7 +113,7 @@ func (a *app) printRoles(status *engine.CrewStatus, news map[string]*window.Role
 	for i, role := range status.Roles {
 		t.Add(
 			a.rolePaint(i)(role.Name), term.OneLine(role.DisplayName, 30), term.OneLine(role.Connector, 20), role.View, term.Number(role.Cursor),
-			newsWords(role, news[role.Name]), term.Number(role.Answers), term.OneLine(role.Session, 20), a.roleState(status, role),
+			newsText(role, news[role.Name]), term.Number(role.Answers), term.OneLine(role.Session, 20), a.roleState(status, role),
 		)
 	}
 	t.DropEmpty(7)
@@ -130,7 +130,7 @@ func (a *app) printTrouble(role engine.RoleStatus) {
 	case role.Failed != "":
 		words = role.DisplayName + " did not answer: " + term.OneLine(role.Failed, 1000)
 	case role.FinishReason != "":
-		words = "The newest answer of " + role.DisplayName + " " + finishWords(role.FinishReason)
+		words = "The newest answer of " + role.DisplayName + " " + finishText(role.FinishReason)
 	default:
 		return
 	}
@@ -140,8 +140,8 @@ func (a *app) printTrouble(role engine.RoleStatus) {
 	}
 }
 
-// newsWords describes how much is unread for a role: what it would see, and what remains after that.
-func newsWords(role engine.RoleStatus, plan *window.RolePlan) string {
+// newsText describes how much is unread for a role: what it would see, and what remains after that.
+func newsText(role engine.RoleStatus, plan *window.RolePlan) string {
 	switch {
 	case plan == nil && role.HasNews:
 		return "yes"

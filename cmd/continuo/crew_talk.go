@@ -36,7 +36,7 @@ func (t *crewTalk) run(ctx context.Context, found *crew.Crew) error {
 		if err := t.take(ctx, line); errors.Is(err, errLeave) {
 			break
 		} else if stopped := new(crewStopped); errors.As(err, &stopped) {
-			t.remark("Stopped. /resume goes on with it, and so does whatever you say.")
+			t.remark("Stopped. /resume or any message continues.")
 		} else if err != nil {
 			report(t.console, err)
 		}
@@ -73,20 +73,20 @@ func (t *crewTalk) welcome(ctx context.Context, found *crew.Crew) error {
 		return nil
 	}
 	if err == nil && status.State != continuo.RunFinished {
-		t.remark("%s", t.cycleWords(status))
+		t.remark("%s", t.cycleText(status))
 	}
 	return err
 }
 
-// cycleWords describes the state of the newest cycle, and how to resume it.
-func (t *crewTalk) cycleWords(status *engine.CrewStatus) string {
+// cycleText describes the state of the newest cycle, and how to resume it.
+func (t *crewTalk) cycleText(status *engine.CrewStatus) string {
 	switch {
 	case status.State == continuo.RunRunning && status.Speaking != "":
 		return fmt.Sprintf("A cycle is under way: %s is speaking.", displayName(status, status.Speaking))
 	case status.State == continuo.RunRunning:
-		return fmt.Sprintf("A cycle is under way, and it is the turn of %s. /resume goes on with it.", displayName(status, status.Next))
+		return fmt.Sprintf("A cycle is under way, and it is the turn of %s. /resume continues it.", displayName(status, status.Next))
 	}
-	return fmt.Sprintf("The newest cycle is %s (%s). /resume goes on with it.", status.State, term.OneLine(status.Reason, 200))
+	return fmt.Sprintf("The newest cycle is %s (%s). /resume continues it.", status.State, term.OneLine(status.Reason, 200))
 }
 
 // displayName is a role's name for people.
@@ -118,13 +118,13 @@ type crewSlash struct {
 // crewSlashes lists them in the order of /help.
 func crewSlashes() []crewSlash {
 	return []crewSlash{
-		{"/status", "", "how each role stands: its cursor, what is new to it, what it has said", true, (*crewTalk).showStatus},
+		{"/status", "", "the state of each role: its cursor, what is new to it, its messages", true, (*crewTalk).showStatus},
 		{"/roles", "", "who is in the crew, and who speaks for them", false, (*crewTalk).showRoles},
 		{"/context", "ROLE", "the text that a role would be shown now", true, (*crewTalk).showContext},
 		{"/history", "[N]", "the newest N entries of the log (default 20)", true, func(t *crewTalk, ctx context.Context, argument string) error { return t.showHistory(ctx, argument) }},
-		{"/resume", "", "go on with a cycle that failed or was stopped", true, func(t *crewTalk, ctx context.Context, _ string) error { return t.goOn(ctx) }},
-		{"/stop", "", "stop a cycle that goes on in another program", true, (*crewTalk).stop},
-		{"/reset", "", "begin anew: the roles see nothing of what was said so far", true, (*crewTalk).reset},
+		{"/resume", "", "go on with a cycle that failed or was stopped", true, func(t *crewTalk, ctx context.Context, _ string) error { return t.resumeCycle(ctx) }},
+		{"/stop", "", "stop a cycle that runs in another program", true, (*crewTalk).stop},
+		{"/reset", "", "reset the crew: the roles see no earlier messages", true, (*crewTalk).reset},
 		{"/restore", "", "take the newest reset back", true, (*crewTalk).restore},
 		{"/help", "", "this list", false, (*crewTalk).help},
 		{"/quit", "", "leave; Ctrl-D does too", false, func(*crewTalk, context.Context, string) error { return errLeave }},
@@ -178,7 +178,7 @@ func (t *crewTalk) showStatus(ctx context.Context, _ string) error {
 		return t.explained(t.session, err)
 	}
 	t.measure()
-	t.printCrewStatus(status, t.newsOf(ctx, status))
+	t.printCrewStatus(status, t.unreadOf(ctx, status))
 	return nil
 }
 
@@ -215,7 +215,7 @@ func (t *crewTalk) reset(ctx context.Context, _ string) error {
 	if err != nil {
 		return t.explained(t.session, err)
 	}
-	t.remark("The crew begins anew. What was said up to entry %s is kept; /restore takes this back.", term.Number(status.Since))
+	t.remark("The crew is reset. Messages up to entry %s are kept; /restore undoes this.", term.Number(status.Since))
 	return nil
 }
 

@@ -53,7 +53,7 @@ type inTerminal struct {
 	person *os.File
 }
 
-// startInTerminal runs the program as a person would; what it shows stands in stdout.
+// startInTerminal runs the program as a person would; what it shows is in stdout.
 func startInTerminal(t *testing.T, dir string, args ...string) inTerminal {
 	t.Helper()
 	person, tty := openTerminal(t)
@@ -85,7 +85,7 @@ func (p inTerminal) types(text string) {
 	}
 }
 
-// A talk with a crew: it is shown live, Ctrl-C stops it and the talk goes on, and the commands know the crew.
+// A talk with a crew: it is shown live, Ctrl-C stops it and the talk continues, and the commands know the crew.
 func TestTalkWithACrew(t *testing.T) {
 	dir := t.TempDir()
 	p := startInTerminal(t, dir, "--set", "demo.pace=150ms", "crew", "run")
@@ -94,13 +94,13 @@ func TestTalkWithACrew(t *testing.T) {
 	p.stdout.wait(t, `Planner is speaking…[^P]*\r\x1b\[K\x1b\[1m\x1b\[36mPlanner\x1b\[0m`) // the sign goes, and the name comes
 	p.stdout.wait(t, "  I am Continuo's")
 	p.types("\x03")
-	p.stdout.wait(t, `Stopped\. /resume goes on with it[^›]*› `)
+	p.stdout.wait(t, `Stopped\. /resume or any message continues[^›]*› `)
 	p.types("/sta\t\r")
 	p.stdout.wait(t, `stopped.*a person stopped it(?s:.*)planner(?s:.*)› `)
 	p.types("/context pl\t\r")
 	p.stdout.wait(t, `planner\x1b\[0m  \x1b\[2mof example · now, at entry \d+(?s:.*)User:\x1b\[0m Make a plan for a small garden\.(?s:.*)› `)
 	p.types("/reset\r")
-	p.stdout.wait(t, `The crew begins anew\.[^›]*› `)
+	p.stdout.wait(t, `The crew is reset\.[^›]*› `)
 	p.types("/restore\r")
 	p.stdout.wait(t, `reset was undone[^›]*› `)
 	p.types("/nothing\r")

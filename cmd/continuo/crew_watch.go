@@ -76,7 +76,7 @@ func (w *crewWatch) follow(ctx context.Context, status *engine.CrewStatus) error
 	steps, wait := follow(followed, w.crews.Follow(followed, runOf(status), w.after))
 	done := make(chan struct{})
 	var under sync.WaitGroup
-	under.Go(func() { w.heed(ctx, done) })
+	under.Go(func() { w.handleSignals(ctx, done) })
 	defer func() {
 		cancel()
 		close(done)
@@ -113,9 +113,9 @@ func runOf(status *engine.CrewStatus) continuo.Run {
 	}
 }
 
-// heed handles signals: the first one stops the cycle, the second one leaves. A cycle that another process runs is left
+// handleSignals handles signals: the first one stops the cycle, the second one leaves. A cycle that another process runs is left
 // alone.
-func (w *crewWatch) heed(ctx context.Context, done <-chan struct{}) {
+func (w *crewWatch) handleSignals(ctx context.Context, done <-chan struct{}) {
 	for {
 		select {
 		case <-done:
@@ -182,7 +182,7 @@ func (t *crewTalk) decide(ctx context.Context, s *stream, event turn.Event) erro
 		}
 		return nil
 	case answer.elsewhere:
-		t.remark("That has been decided without you, or nobody had decided in time.")
+		t.remark("This was decided elsewhere, or the time for a decision ran out.")
 		return nil
 	}
 	err = t.turns.Decide(ctx, found, call.ID, answer.Decision)
@@ -246,7 +246,7 @@ func (e *crewStopped) Is(target error) bool { return target == context.Canceled 
 type crewElsewhere struct{ args string }
 
 func (e *crewElsewhere) Error() string {
-	return "the cycle goes on without this program; look on with: continuo crew run --follow " + e.args
+	return "the cycle continues without this program; look on with: continuo crew run --follow " + e.args
 }
 
 func (e *crewElsewhere) Is(target error) bool { return target == context.Canceled }

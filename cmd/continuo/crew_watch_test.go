@@ -19,34 +19,34 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// toldCrew is an engine with one crew, of which it tells what it is given, and that keeps what is decided.
-type toldCrew struct {
+// scriptedCrew is an engine with one crew, which reports the events of its script, and records decisions.
+type scriptedCrew struct {
 	owner   string // of its turns
-	tells   []engine.CrewProgress
-	holds   chan struct{} // after the tells nothing comes until it is closed; nil: the cycle ends there
+	script  []engine.CrewProgress
+	holds   chan struct{} // after the script it reports nothing until it is closed; nil: the cycle ends there
 	at      engine.CrewStatus
 	allowed []bool
-	stopped chan struct{} // closed when somebody stops the cycle; nil: that fails
+	stopped chan struct{} // closed when a client stops the cycle; nil: that fails
 }
 
-// toldTurns are the turns of a toldCrew.
-type toldTurns struct{ *toldCrew }
+// scriptedTurns are the turns of a scriptedCrew.
+type scriptedTurns struct{ *scriptedCrew }
 
-var errUnwanted = errors.New("nobody asked for this")
+var errUnwanted = errors.New("unexpected call")
 
-func (c *toldCrew) Get(string) (*crew.Crew, error) { return nil, errUnwanted }
+func (c *scriptedCrew) Get(string) (*crew.Crew, error) { return nil, errUnwanted }
 
-func (c *toldCrew) Say(context.Context, engine.CrewMessage) (*engine.CrewStatus, error) {
+func (c *scriptedCrew) Say(context.Context, engine.CrewMessage) (*engine.CrewStatus, error) {
 	return nil, errUnwanted
 }
 
-func (c *toldCrew) Status(context.Context, engine.CrewSession) (*engine.CrewStatus, error) {
+func (c *scriptedCrew) Status(context.Context, engine.CrewSession) (*engine.CrewStatus, error) {
 	return &c.at, nil
 }
 
-func (c *toldCrew) Follow(ctx context.Context, _ continuo.Run, _ int64) iter.Seq2[engine.CrewProgress, error] {
+func (c *scriptedCrew) Follow(ctx context.Context, _ continuo.Run, _ int64) iter.Seq2[engine.CrewProgress, error] {
 	return func(yield func(engine.CrewProgress, error) bool) {
-		for _, progress := range c.tells {
+		for _, progress := range c.script {
 			if !yield(progress, nil) {
 				return
 			}
@@ -62,7 +62,7 @@ func (c *toldCrew) Follow(ctx context.Context, _ continuo.Run, _ int64) iter.Seq
 	}
 }
 
-func (c *toldCrew) Stop(context.Context, engine.CrewSession, string) (*engine.CrewStatus, error) {
+func (c *scriptedCrew) Stop(context.Context, engine.CrewSession, string) (*engine.CrewStatus, error) {
 	if c.stopped == nil {
 		return nil, errUnwanted
 	}
@@ -70,28 +70,28 @@ func (c *toldCrew) Stop(context.Context, engine.CrewSession, string) (*engine.Cr
 	return &c.at, nil
 }
 
-func (c *toldCrew) Reset(context.Context, engine.CrewSession, string) (*engine.CrewStatus, error) {
+func (c *scriptedCrew) Reset(context.Context, engine.CrewSession, string) (*engine.CrewStatus, error) {
 	return nil, errUnwanted
 }
 
-func (c *toldCrew) Restore(context.Context, engine.CrewSession, string) (*engine.CrewStatus, error) {
+func (c *scriptedCrew) Restore(context.Context, engine.CrewSession, string) (*engine.CrewStatus, error) {
 	return nil, errUnwanted
 }
 
-func (c *toldCrew) Resume(context.Context, engine.CrewSession, bool) (*engine.CrewStatus, error) {
+func (c *scriptedCrew) Resume(context.Context, engine.CrewSession, bool) (*engine.CrewStatus, error) {
 	return nil, errUnwanted
 }
 
-func (c toldTurns) Get(context.Context, continuo.Conversation, string) (continuo.Turn, error) {
+func (c scriptedTurns) Get(context.Context, continuo.Conversation, string) (continuo.Turn, error) {
 	return continuo.Turn{State: continuo.TurnRunning, Owner: c.owner}, nil
 }
 
-func (c toldTurns) Decide(_ context.Context, _ continuo.Turn, _ string, decision turn.Decision) error {
+func (c scriptedTurns) Decide(_ context.Context, _ continuo.Turn, _ string, decision turn.Decision) error {
 	c.allowed = append(c.allowed, decision.Allowed)
 	return nil
 }
 
-// someCrew is how a crew of three stands.
+// someCrew is the state of a crew of three.
 func someCrew(state continuo.RunState, reason string) engine.CrewStatus {
 	return engine.CrewStatus{
 		Crew: "garden", SessionID: "s1", RunID: "run_0199", State: state, Reason: reason, Next: "builder",
@@ -105,10 +105,10 @@ type crewFollower struct {
 	out, notes bytes.Buffer
 }
 
-func followerOf(c *toldCrew, terminal, asJSON bool) *crewFollower {
+func followerOf(c *scriptedCrew, terminal, asJSON bool) *crewFollower {
 	f := &crewFollower{}
 	a := &app{console: &console{in: strings.NewReader(""), out: &f.out, err: &f.notes, outTerminal: terminal, paint: term.Style(terminal), width: 60}}
-	t := &crewTalk{talk: &talk{app: a, plain: !terminal}, crews: c, turns: toldTurns{c}, asJSON: asJSON}
+	t := &crewTalk{talk: &talk{app: a, plain: !terminal}, crews: c, turns: scriptedTurns{c}, asJSON: asJSON}
 	t.signals = make(chan os.Signal, 2)
 	f.crewWatch = &crewWatch{crewTalk: t, leave: func() {}}
 	f.screen = t.newCrewScreen(&c.at, "Hello")
@@ -121,7 +121,7 @@ func (f *crewFollower) followed(t *testing.T) error {
 	ctx, leave := context.WithCancel(t.Context())
 	f.leave = leave
 	defer leave()
-	return f.follow(ctx, &f.crews.(*toldCrew).at)
+	return f.follow(ctx, &f.crews.(*scriptedCrew).at)
 }
 
 // said makes the steps of a role's turn that says something, in pieces.
@@ -148,16 +148,16 @@ func answered(seq int64, role, text string) *continuo.Entry {
 // The program ends as the cycle ends.
 func TestWatchedCycleEnds(t *testing.T) {
 	for state, want := range map[continuo.RunState]int{continuo.RunFinished: 0, continuo.RunFailed: 1, continuo.RunStopped: 1, continuo.RunRunning: 130} {
-		f := followerOf(&toldCrew{at: someCrew(state, "no role has anything to add")}, false, false)
+		f := followerOf(&scriptedCrew{at: someCrew(state, "no role has anything to add")}, false, false)
 		err := f.followed(t)
 		if got := exitCode(err); got != want {
 			t.Errorf("a cycle that is %s ends with %d, want %d (%v)", state, got, want, err)
 		}
 		if state == continuo.RunFinished && !strings.Contains(f.notes.String(), "The cycle has ended: no role has anything to add.") {
-			t.Errorf("the end is told as %q", f.notes.String())
+			t.Errorf("the end is reported as %q", f.notes.String())
 		}
 		if state == continuo.RunFailed && !strings.HasSuffix(err.Error(), "continuo crew resume garden --session s1") {
-			t.Errorf("it goes on with %q", err)
+			t.Errorf("the error is %q", err)
 		}
 	}
 }
@@ -165,11 +165,11 @@ func TestWatchedCycleEnds(t *testing.T) {
 // In a pipe, what the roles say goes out, each once and below its name, and what else there is apart from it. No line
 // of what is said can be taken for a name, and a placeholder is said in words.
 func TestSpeechInAPipe(t *testing.T) {
-	tells := []engine.CrewProgress{{Entry: &continuo.Entry{Seq: 1, Role: continuo.User, Content: continuo.Text("Hello")}}}
-	tells = append(tells, said(3, "planner", "..", ".. and so on\n", "Reviewer:\nI agree.")...)
-	tells = append(tells, said(5, "builder", "..", "...\n")...)
-	tells = append(
-		tells,
+	script := []engine.CrewProgress{{Entry: &continuo.Entry{Seq: 1, Role: continuo.User, Content: continuo.Text("Hello")}}}
+	script = append(script, said(3, "planner", "..", ".. and so on\n", "Reviewer:\nI agree.")...)
+	script = append(script, said(5, "builder", "..", "...\n")...)
+	script = append(
+		script,
 		engine.CrewProgress{Entry: &continuo.Entry{Seq: 6, Role: continuo.User, Content: continuo.Text("Hello"), Author: &continuo.Author{DisplayName: "Ada"}}},
 		engine.CrewProgress{Entry: answered(7, "reviewer", "Well\x1b[2J done.")},
 		engine.CrewProgress{Entry: answered(8, "planner", continuo.Placeholder)},
@@ -177,7 +177,7 @@ func TestSpeechInAPipe(t *testing.T) {
 			Seq: 9, Role: continuo.System, Hidden: true, NodeID: "builder", RunEvent: &continuo.RunEvent{Kind: continuo.CrewRoleFailed, Reason: "the program ended\nwith 1"},
 		}},
 	)
-	f := followerOf(&toldCrew{tells: tells, at: someCrew(continuo.RunFinished, "the end")}, false, false)
+	f := followerOf(&scriptedCrew{script: script, at: someCrew(continuo.RunFinished, "the end")}, false, false)
 	if err := f.followed(t); err != nil {
 		t.Fatal(err)
 	}
@@ -187,13 +187,13 @@ func TestSpeechInAPipe(t *testing.T) {
 	}
 	want = "Backend Dev has nothing to add\nPlanner has nothing to add\n✗ Backend Dev did not answer: the program ended with 1\nThe cycle has ended: the end.\n"
 	if got := f.notes.String(); got != want {
-		t.Errorf("apart from it stands\n%s\nwant\n%s", got, want)
+		t.Errorf("apart from it the output has\n%s\nwant\n%s", got, want)
 	}
 }
 
 // In a terminal the line of a silent role says for how long, and goes away when it speaks.
 func TestSilenceInATerminal(t *testing.T) {
-	f := followerOf(&toldCrew{at: someCrew(continuo.RunRunning, "")}, true, false)
+	f := followerOf(&scriptedCrew{at: someCrew(continuo.RunRunning, "")}, true, false)
 	s := f.screen.(*crewSpeech)
 	took := func(progress engine.CrewProgress) {
 		t.Helper()
@@ -212,7 +212,7 @@ func TestSilenceInATerminal(t *testing.T) {
 		took(step)
 		s.beat(s.sign.Add(3 * time.Second))
 	}
-	s.beat(s.sign.Add(3 * time.Second)) // it is nobody's turn now
+	s.beat(s.sign.Add(3 * time.Second)) // no role speaks now
 	text, ok := strings.CutPrefix(f.out.String(), "\r\x1b[K")
 	if text = strings.ReplaceAll(text, "\x1b[2mBackend Dev is speaking… 3 s\x1b[0m\r\x1b[K", ""); !ok || !strings.HasSuffix(text, "\n  It is done.\n\n") {
 		t.Errorf("what it says is shown as %q", f.out.String())
@@ -222,7 +222,7 @@ func TestSilenceInATerminal(t *testing.T) {
 // A cycle's reason is shown whole, also where the terminal is narrower.
 func TestEndInATerminal(t *testing.T) {
 	reason := "no role has anything to add; failed: Backend Dev (" + strings.Repeat("its program ended with 1 ", 5) + "at the last)"
-	f := followerOf(&toldCrew{at: someCrew(continuo.RunFinished, reason)}, true, false)
+	f := followerOf(&scriptedCrew{at: someCrew(continuo.RunFinished, reason)}, true, false)
 	if err := f.followed(t); err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestEndInATerminal(t *testing.T) {
 
 // Ctrl-C stops what this process carries out, and a second one leaves; what another one carries out is left alone.
 func TestCtrlCStopsACycle(t *testing.T) {
-	ours := &toldCrew{owner: process.Self() + "#keep_1", at: someCrew(continuo.RunStopped, "a person stopped it"), stopped: make(chan struct{})}
+	ours := &scriptedCrew{owner: process.Self() + "#keep_1", at: someCrew(continuo.RunStopped, "a person stopped it"), stopped: make(chan struct{})}
 	ours.holds, ours.at.TurnID = ours.stopped, "turn_1"
 	f := followerOf(ours, false, false)
 	f.signals <- os.Interrupt
@@ -242,7 +242,7 @@ func TestCtrlCStopsACycle(t *testing.T) {
 		t.Errorf("a cycle of this process ends with %v", err)
 	}
 
-	deaf := &toldCrew{at: someCrew(continuo.RunRunning, ""), holds: make(chan struct{}), stopped: make(chan struct{})}
+	deaf := &scriptedCrew{at: someCrew(continuo.RunRunning, ""), holds: make(chan struct{}), stopped: make(chan struct{})}
 	f = followerOf(deaf, false, false)
 	f.signals <- os.Interrupt
 	f.signals <- os.Interrupt
@@ -250,20 +250,20 @@ func TestCtrlCStopsACycle(t *testing.T) {
 		t.Errorf("a cycle that does not stop ends with %v", err)
 	}
 
-	other := &toldCrew{owner: "elsewhere#keep_1", at: someCrew(continuo.RunRunning, ""), holds: make(chan struct{})}
+	other := &scriptedCrew{owner: "elsewhere#keep_1", at: someCrew(continuo.RunRunning, ""), holds: make(chan struct{})}
 	other.at.TurnID = "turn_1"
 	f = followerOf(other, false, false)
 	f.signals <- os.Interrupt
-	if err := f.followed(t); exitCode(err) != 130 || !strings.Contains(err.Error(), "goes on without this program") {
+	if err := f.followed(t); exitCode(err) != 130 || !strings.Contains(err.Error(), "continues without this program") {
 		t.Errorf("a cycle of another process ends with %v", err)
 	}
 }
 
-// Calls that nobody can be asked about are denied, those of turns that run elsewhere aside.
+// Calls are denied without a terminal to ask in, except those of turns that run elsewhere.
 func TestCallsOfACrewInAPipe(t *testing.T) {
 	for owner, denials := range map[string]int{process.Self() + "#keep_1": 1, "elsewhere#keep_1": 0} {
-		c := &toldCrew{owner: owner, at: someCrew(continuo.RunFinished, "the end")}
-		c.tells = []engine.CrewProgress{{Role: "builder", Turn: &turn.Event{Kind: turn.Asked, TurnID: "turn_1", Call: &continuo.ToolCall{ID: "c", Name: "fs.write"}}}}
+		c := &scriptedCrew{owner: owner, at: someCrew(continuo.RunFinished, "the end")}
+		c.script = []engine.CrewProgress{{Role: "builder", Turn: &turn.Event{Kind: turn.Asked, TurnID: "turn_1", Call: &continuo.ToolCall{ID: "c", Name: "fs.write"}}}}
 		if err := followerOf(c, false, false).followed(t); err != nil || len(c.allowed) != denials || denials == 1 && c.allowed[0] {
 			t.Errorf("a call of %s: %v, allowed %v", owner, err, c.allowed)
 		}
@@ -273,8 +273,8 @@ func TestCallsOfACrewInAPipe(t *testing.T) {
 // For a program each line is one object, and the last one is the end.
 func TestCycleAsJSON(t *testing.T) {
 	status := someCrew(continuo.RunFinished, "the end")
-	tells := append(said(3, "planner", "Hello."), engine.CrewProgress{Entry: answered(4, "builder", continuo.Placeholder), Status: &status})
-	f := followerOf(&toldCrew{tells: tells, at: status}, false, true)
+	script := append(said(3, "planner", "Hello."), engine.CrewProgress{Entry: answered(4, "builder", continuo.Placeholder), Status: &status})
+	f := followerOf(&scriptedCrew{script: script, at: status}, false, true)
 	if err := f.followed(t); err != nil {
 		t.Fatal(err)
 	}
@@ -290,6 +290,6 @@ func TestCycleAsJSON(t *testing.T) {
 		types = append(types, one.Type)
 	}
 	if got := strings.Join(types, " "); got != "entry entry entry status end" || f.notes.Len() > 0 {
-		t.Errorf("the lines are %s, and besides stands %q", got, f.notes.String())
+		t.Errorf("the lines are %s, and the notes are %q", got, f.notes.String())
 	}
 }

@@ -235,7 +235,7 @@ func TestTheObservabilityPageIsTrue(t *testing.T) {
 	before, rest, ok := strings.Cut(string(page), seriesBegin)
 	_, after, ended := strings.Cut(rest, seriesEnd)
 	if !ok || !ended {
-		t.Fatal("the page has no place for the table")
+		t.Fatal("the page has no markers for the table")
 	}
 	want := before + seriesBegin + seriesTable(t) + seriesEnd + after
 	if os.Getenv("UPDATE_DOCS") != "" {
@@ -245,7 +245,7 @@ func TestTheObservabilityPageIsTrue(t *testing.T) {
 		return
 	}
 	if string(page) != want {
-		t.Error("docs/observability.md does not tell of the series that there are: run UPDATE_DOCS=1 go test ./cmd/continuo -run ObservabilityPage")
+		t.Error("docs/observability.md does not list the series that there are: run UPDATE_DOCS=1 go test ./cmd/continuo -run ObservabilityPage")
 	}
 }
 

@@ -57,7 +57,7 @@ func (d *diagnosis) service(found *postgres.Facts, settings config.StoreConfig) 
 	case found.Standby:
 		d.add("store", bad, "this server is a standby and takes no writes: name the primary, or all servers with target_session_attrs=read-write")
 	case found.Listens:
-		d.add("store", good, "what other replicas write is told at once (LISTEN)")
+		d.add("store", good, "what other replicas write is notified at once (LISTEN)")
 	default:
 		d.add("store", warning, "LISTEN does not work, as behind a pooler of transactions: what other replicas write is seen later; connect to the server itself, or pool by session")
 	}

@@ -22,7 +22,7 @@ func promptChecks(root, dir string) (found []string) {
 
 const allPrompts = "crew.md, system-base-rules-chat.md, system-base-rules-run.md, system-tool-policy.md"
 
-func TestDoctorSaysWhereThePromptsComeFrom(t *testing.T) {
+func TestDoctorShowsThePromptSources(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{
 		"mine/system-base-rules-chat.md": "Be brief.", "mine/system-tool-policy.md": "\n", "mine/system-base-rule-run.md": "x", "mine/System-Tool-Policy.txt": "x",

@@ -43,7 +43,7 @@ func (d *diagnosis) agents(settings *config.Config) {
 		d.add("agent", bad, "%s", err)
 	}
 	for _, id := range agentIDs(settings) {
-		d.add("agent", good, "%s: %s", id, agentWords(settings, settings.Agents[id]))
+		d.add("agent", good, "%s: %s", id, agentText(settings, settings.Agents[id]))
 	}
 }
 

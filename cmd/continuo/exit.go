@@ -107,7 +107,7 @@ var errSilent = errors.New("failed")
 
 // report writes an error for a person, each line after the program's name.
 func report(c *console, err error) {
-	if err == nil || errors.Is(err, errSilent) || as[*saidError](err) {
+	if err == nil || errors.Is(err, errSilent) || as[*reportedError](err) {
 		return
 	}
 	for line := range strings.SplitSeq(strings.TrimRight(err.Error(), "\n"), "\n") {

@@ -23,7 +23,7 @@ func TestExitCodes(t *testing.T) {
 		&turnFailed{reason: continuo.ReasonContextOverflow}: 5,
 		&turnFailed{reason: continuo.ReasonUpstream}:        1,
 		continuo.ErrNewerSchema:                             1,
-		&saidError{continuo.ErrBusy}:                        4,
+		&reportedError{continuo.ErrBusy}:                    4,
 		usage("%w", errors.New("no")):                       2,
 	} {
 		if got := exitCode(fmt.Errorf("wrapped: %w", err)); got != want {

@@ -112,7 +112,7 @@ func writeFile(path string, force bool, write func(io.Writer) error) (size int64
 	defer os.Remove(temporary.Name()) // nothing to remove after a rename
 	size, err = fill(temporary, strings.HasSuffix(path, ".gz"), write)
 	if err == nil {
-		err = place(temporary.Name(), path, force)
+		err = publish(temporary.Name(), path, force)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("write %s: %w", path, err)
@@ -141,9 +141,9 @@ func fill(file *os.File, pack bool, write func(io.Writer) error) (size int64, er
 	return size, errors.Join(err, file.Close())
 }
 
-// place gives a finished file its name. A link fails if the name exists, so that a file that was created in the
+// publish gives a finished file its name. A link fails if the name exists, so that a file that was created in the
 // meantime is not lost; file systems without links get a rename.
-func place(from, to string, force bool) error {
+func publish(from, to string, force bool) error {
 	if !force {
 		switch err := os.Link(from, to); {
 		case err == nil:

@@ -36,7 +36,7 @@ type importCommand struct {
 }
 
 func (importCommand) Help() string {
-	return `Adds conversations from files: OpenAI chat JSON and JSON lines (also gzip-packed, also the older function_call form), Anthropic messages, the pipeline's chat_<id>.json, the unified log's predecessor (a folder with index.json), and Continuo's own export. What a log could not show, such as a tool result without its call, is repaired, and every repair is reported. A conversation that is there already is not added again. What is broken is reported, the rest goes on, and the exit code is 1.
+	return `Adds conversations from files: OpenAI chat JSON and JSON lines (also gzip-packed, also the older function_call form), Anthropic messages, the pipeline's chat_<id>.json, the unified log's predecessor (a folder with index.json), and Continuo's own export. What a log could not show, such as a tool result without its call, is repaired, and every repair is reported. A conversation that is there already is not added again. What is broken is reported, the rest is imported, and the exit code is 1.
 
 A conversation is recognised by the id in its source (session_id, conversation_id or id; it becomes its key, so that a chat with the old session id continues it), else by its file and its position in it; never by its content. Messages that are new in the source are added, unless the conversation was written to since the last import. chat_ID.json of the pipeline goes on in the Telegram chat ID.
 
@@ -77,7 +77,7 @@ func (i *importCommand) Run(ctx context.Context, a *app) error {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("stopped: %w; what was imported stays, and the same command goes on", context.Cause(ctx))
+		return fmt.Errorf("stopped: %w; what was imported stays, and the same command continues", context.Cause(ctx))
 	case report.broken() > 0:
 		return errSilent
 	}

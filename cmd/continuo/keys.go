@@ -190,7 +190,7 @@ type revokeKeyCommand struct {
 }
 
 func (revokeKeyCommand) Help() string {
-	return `Ends API keys for good. Every server on the store refuses them within five seconds; turns that they have begun go on, and streams that are open stay so until their turn's end. Where no usable key is left, the server lets nobody in.
+	return `Revokes API keys permanently. Every server on the store refuses them within five seconds; turns that they have begun go on, and streams that are open stay so until their turn's end. Where no usable key is left, the server lets nobody in.
 
 Examples:
 
@@ -235,7 +235,7 @@ func (r *revokeKeyCommand) Run(ctx context.Context, a *app) error {
 func (w *services) warnWithoutKeys(ctx context.Context, a *app) error {
 	usable, err := w.usableKeys(ctx)
 	if err == nil && usable[""] == 0 {
-		a.note("No usable key is left: the server lets nobody in until there is one (continuo keys create).")
+		a.note("No usable key is left: the server refuses every request until there is one (continuo keys create).")
 	}
 	return err
 }

@@ -60,7 +60,7 @@ func (m *modeCommand) change(settings *config.Config) (change continuo.Conversat
 		change.ActiveAgent = new(string)
 		return change, nil
 	case *m.Agent == "":
-		return change, usage("an agent's id is empty; none stands for no agent")
+		return change, usage("an agent's id is empty; none means no agent")
 	}
 	change.ActiveAgent = m.Agent
 	if m.Mode == nil {

@@ -28,7 +28,7 @@ func (u *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprint(w, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Yes.\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n")
 }
 
-// cutRequest cuts a request into its system messages, its other messages as they stand there, and the rest.
+// cutRequest cuts a request into its system messages, its other messages in their order, and the rest.
 func cutRequest(t *testing.T, body string) (system, messages []string, rest string) {
 	t.Helper()
 	var fields struct{ Messages json.RawMessage }
@@ -149,7 +149,7 @@ func TestSwitchingTheModeOnTheCommandLine(t *testing.T) {
 }
 
 // A talk says which mode and agent there are, and from when on others count.
-func TestATalkSaysItsModeAndAgent(t *testing.T) {
+func TestTalkShowsItsModeAndAgent(t *testing.T) {
 	command := homeOf(t, &recorder{})
 	out, notes := command("/mode\n/agent bob\n/mode\nhello\n/mode\n/mode run\n/agent\n/agent none\n/mode\n/new\n/mode\n", "chat", "s1", "--agent", "ada")
 	want := []string{
@@ -208,7 +208,7 @@ func TestTabCompletesModesAndAgents(t *testing.T) {
 }
 
 // A server has the agents and workflows of its settings, and says how many.
-func TestServeTellsOfAgentsAndWorkflows(t *testing.T) {
+func TestServeReportsAgentsAndWorkflows(t *testing.T) {
 	dir := t.TempDir()
 	text := "agents: {ada: {persona: You are Ada.}, bob: {persona: You are Bob.}}\n"
 	if err := os.WriteFile(filepath.Join(dir, "continuo.yaml"), []byte(text), 0o600); err != nil {

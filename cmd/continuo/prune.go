@@ -23,7 +23,7 @@ type pruneCommand struct {
 }
 
 func (pruneCommand) Help() string {
-	return `Archives or deletes the conversations of the project whose last change is older than a time: retention, to be run now and then. One that changes meanwhile, or whose turn runs, is left alone. Forks keep what they began with. It can be stopped, and the same command goes on.
+	return `Archives or deletes the conversations of the project whose last change is older than a time: retention, to be run now and then. One that changes meanwhile, or whose turn runs, is left alone. Forks keep what they began with. It can be stopped, and the same command continues.
 
 Examples:
 
@@ -57,7 +57,7 @@ func (c *pruneCommand) Run(ctx context.Context, a *app, w *services) error {
 	}
 	done, err := p.run(ctx)
 	if ctx.Err() != nil {
-		err = fmt.Errorf("stopped after %s: %w; the same command goes on", term.Count(done.Done, "conversation"), context.Canceled)
+		err = fmt.Errorf("stopped after %s: %w; the same command continues", term.Count(done.Done, "conversation"), context.Canceled)
 	}
 	switch {
 	case err != nil:
@@ -65,14 +65,14 @@ func (c *pruneCommand) Run(ctx context.Context, a *app, w *services) error {
 	case c.JSON:
 		return a.json(done)
 	}
-	a.print("%s %s whose last change was before %s", c.word(), term.Count(done.Done, "conversation"), term.Time(p.before))
+	a.print("%s %s whose last change was before %s", c.participle(), term.Count(done.Done, "conversation"), term.Time(p.before))
 	if done.Skipped > 0 {
 		a.note("%s left alone: changed meanwhile, or a turn runs.", term.Count(done.Skipped, "conversation"))
 	}
 	return nil
 }
 
-func (c *pruneCommand) word() string {
+func (c *pruneCommand) participle() string {
 	if c.Delete {
 		return "deleted"
 	}
@@ -84,7 +84,7 @@ func (p *prune) list(ctx context.Context) error {
 	found := []continuo.Conversation{}
 	err := p.each(ctx, func(conversation continuo.Conversation) error {
 		if found = append(found, conversation); !p.JSON {
-			p.app.print("%s  %s", term.Time(conversation.UpdatedAt), conversationWords(conversation))
+			p.app.print("%s  %s", term.Time(conversation.UpdatedAt), conversationText(conversation))
 		}
 		return nil
 	})
@@ -94,7 +94,7 @@ func (p *prune) list(ctx context.Context) error {
 	case p.JSON:
 		return p.app.json(map[string]any{"data": found})
 	}
-	p.app.note("%s of project %s would be %s.", term.Count(len(found), "conversation"), p.w.settings.Project, p.word())
+	p.app.note("%s of project %s would be %s.", term.Count(len(found), "conversation"), p.w.settings.Project, p.participle())
 	return nil
 }
 
@@ -107,7 +107,7 @@ func (p *prune) run(ctx context.Context) (done pruning, err error) {
 	if !p.Yes {
 		question := fmt.Sprintf("Archive %s of project %s?", term.Count(done.Found, "conversation"), p.w.settings.Project)
 		if p.Delete {
-			question = fmt.Sprintf("Delete %s of project %s for good?", term.Count(done.Found, "conversation"), p.w.settings.Project)
+			question = fmt.Sprintf("Delete %s of project %s permanently?", term.Count(done.Found, "conversation"), p.w.settings.Project)
 		}
 		if yes, err := p.app.ask(question); err != nil || !yes {
 			return done, err

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestReadme runs what the README tells a newcomer to type, in an empty folder with an
-// empty home: the curl lines against a server that was started as they say, the others as they stand.
+// TestReadme runs the commands of the README, in an empty folder with an
+// empty home: the curl lines against a server that was started as they say, the others unchanged.
 func TestReadme(t *testing.T) {
 	for _, tool := range []string{"sh", "curl"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -30,7 +30,7 @@ func TestReadme(t *testing.T) {
 	var said []string
 	for _, command := range commands(t, filepath.Join("..", "..", "README.md")) {
 		if !strings.HasPrefix(command, "curl ") && !strings.HasPrefix(command, "continuo ") {
-			continue // go run, go install and make: whoever runs this test has done so
+			continue // go run, go install and make: this test runs after them
 		}
 		command = strings.ReplaceAll(command, "http://127.0.0.1:8787", address)
 		cmd := exec.CommandContext(t.Context(), "sh", "-c", command)

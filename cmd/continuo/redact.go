@@ -20,7 +20,7 @@ type redactCommand struct {
 }
 
 func (redactCommand) Help() string {
-	return `Removes what entries say, for good: words, who spoke (author, agent, name), arguments of calls, thinking, large outputs, attachments, the events of their turns, and what a search finds; with --tools also which tools were called. The entries stay in their places with role, time and calls, so that the conversation can go on. Forks that begin with them show it too.
+	return `Removes what entries say, permanently: text, who spoke (author, agent, name), arguments of calls, thinking, large outputs, attachments, the events of their turns, and what a search finds; with --tools also which tools were called. The entries stay in their places with role, time and calls, so that the conversation can go on. Forks that begin with them show it too.
 
 Not reached are exports and backups that were made before, archived forks, and what providers have kept of the requests.
 
@@ -57,7 +57,7 @@ func (c *redactCommand) Run(ctx context.Context, a *app, w *services) error {
 		if err != nil || n == 0 {
 			return err
 		}
-		a.note("It goes for good, in all forks too. Exports, backups and what providers keep are not reached.")
+		a.note("It is removed permanently, in all forks too. Exports, backups and what providers keep are not reached.")
 		if yes, err := a.ask(fmt.Sprintf("Redact %s of %s?", term.Count(n, "entry"), nameOf(conversation))); err != nil || !yes {
 			return err
 		}
@@ -81,7 +81,7 @@ func (c *redactCommand) print(a *app, conversation continuo.Conversation, redact
 		a.note("Nothing to do: they were redacted before.")
 		return nil
 	}
-	a.print("redacted %s of %s: %s", term.Count(len(seqs), "entry"), nameOf(conversation), seqWords(seqs))
+	a.print("redacted %s of %s: %s", term.Count(len(seqs), "entry"), nameOf(conversation), seqRangesText(seqs))
 	if residue {
 		a.note("Another program reads the store: its write-ahead log holds the redacted bytes until that program's store is written again or closed.")
 	}
@@ -124,7 +124,7 @@ func (a *app) showRedaction(ctx context.Context, w *services, conversation conti
 			continue
 		}
 		if n++; n <= redactionLines {
-			a.note("%6s %s %s", term.Number(entry.Seq), term.Pad(string(entry.Role), 9), term.OneLine(firstWords(&entry), 90))
+			a.note("%6s %s %s", term.Number(entry.Seq), term.Pad(string(entry.Role), 9), term.OneLine(firstSearchTerms(&entry), 90))
 		}
 	}
 	switch {
@@ -136,8 +136,8 @@ func (a *app) showRedaction(ctx context.Context, w *services, conversation conti
 	return n, nil
 }
 
-// firstWords is the beginning of an entry's text, or the tools that it calls.
-func firstWords(entry *continuo.Entry) string {
+// firstSearchTerms is the beginning of an entry's text, or the tools that it calls.
+func firstSearchTerms(entry *continuo.Entry) string {
 	text := entry.Content.String()
 	for _, call := range entry.ToolCalls {
 		text += fmt.Sprintf(" → %s(%s)", call.Name, call.Arguments)
@@ -145,8 +145,8 @@ func firstWords(entry *continuo.Entry) string {
 	return text
 }
 
-// seqWords formats seqs in ascending order, with ranges: 3, 5–9, 12.
-func seqWords(seqs []int64) string {
+// seqRangesText formats seqs in ascending order, with ranges: 3, 5–9, 12.
+func seqRangesText(seqs []int64) string {
 	var words []string
 	for i := 0; i < len(seqs); {
 		last := i

@@ -58,8 +58,8 @@ func (w *services) findRun(ctx context.Context, name string, choice runChoice) (
 	if name == "" {
 		return w.chooseRun(ctx, choice)
 	}
-	if place, ok := strings.CutPrefix(name, "@"); ok {
-		return w.nthRun(ctx, name, place)
+	if position, ok := strings.CutPrefix(name, "@"); ok {
+		return w.nthRun(ctx, name, position)
 	}
 	status, err := w.engine.Runs.Get(ctx, w.scope(), name)
 	if err == nil {
@@ -104,10 +104,10 @@ func (w *services) runsThat(ctx context.Context, holds func(continuo.Run) bool) 
 }
 
 // nthRun finds the run at a position of the list, from 1.
-func (w *services) nthRun(ctx context.Context, name, place string) (continuo.Run, error) {
-	n, err := strconv.Atoi(place)
+func (w *services) nthRun(ctx context.Context, name, position string) (continuo.Run, error) {
+	n, err := strconv.Atoi(position)
 	if err != nil || n < 1 {
-		return continuo.Run{}, usage("run %q: after @ stands a place in the list of runs, such as @1", name)
+		return continuo.Run{}, usage("run %q: @ is followed by a position in the list of runs, such as @1", name)
 	}
 	found, _, err := w.runs(ctx, continuo.RunQuery{}, n)
 	if err != nil {
@@ -145,7 +145,7 @@ type runShowCommand struct {
 }
 
 func (runShowCommand) Help() string {
-	return `Shows how far each step of a run is, what it gave, why the run failed or stopped, and what it has come to; what gets long is cut, and --json has all of it. What was said stands in its conversation: see continuo conversations show.
+	return `Shows how far each step of a run is, what it gave, why the run failed or stopped, and what it has come to; what gets long is cut, and --json has all of it. Its messages are in its conversation: see continuo conversations show.
 
 Examples:
 

@@ -35,8 +35,8 @@ func (q *question) lines(width, room int, paint term.Style) []string {
 		asked = "Approve " + q.node.ID + "?"
 	}
 	if q.call != nil {
-		asked = "May this run? " + callWords(*q.call, 2000)
-		how = "y: yes · n: no · a: always in this run · or say what to do instead" + untilWords(q.asked)
+		asked = "May this run? " + callText(*q.call, 2000)
+		how = "y: yes · n: no · a: always in this run · or say what to do instead" + deadlineText(q.asked)
 	}
 	lines, end := rowsOf(asked, width, paint.Yellow), rowsOf(how, width, paint.Dim)
 	if q.unclear != "" {

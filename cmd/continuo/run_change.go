@@ -96,7 +96,7 @@ type runApproveCommand struct {
 }
 
 func (runApproveCommand) Help() string {
-	return `Decides what a run waits for, and goes on with it: the question of a step, or whether a call of a tool may run. The first decision counts. Where several are waited for, the error lists them: name the step, or the call with --call.
+	return `Decides what a run waits for, and continues it: the question of a step, or whether a call of a tool may run. The first decision counts. Where several are waited for, the error lists them: name the step, or the call with --call.
 
 Examples:
 
@@ -131,7 +131,7 @@ type runStopCommand struct {
 }
 
 func (runStopCommand) Help() string {
-	return `Stops a run, in whatever program it goes on, until somebody resumes it. What its step has said is kept.
+	return `Stops a run, in whatever program it runs, until a client resumes it. The text of its step so far is kept.
 
 Examples:
 
@@ -152,7 +152,7 @@ type runCancelCommand struct {
 }
 
 func (runCancelCommand) Help() string {
-	return `Ends a run for good, in whatever program it goes on. What was said stays in its conversation.
+	return `Ends a run permanently, in whatever program it runs. Its messages stay in its conversation.
 
 Examples:
 
@@ -178,7 +178,7 @@ func (a *app) endRun(ctx context.Context, w *services, name string, choice runCh
 		return err
 	}
 	return a.show(asJSON, status, func() {
-		a.print("%s is %s", status.ID, stateWords(status.State))
+		a.print("%s is %s", status.ID, stateText(status.State))
 		if next := nextCommand(*status, time.Now()); next != "" {
 			a.note("%s", next)
 		}

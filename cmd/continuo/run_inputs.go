@@ -105,7 +105,7 @@ func inputValue(field workflow.Field, text string) (json.RawMessage, error) {
 		return rawjson.Marshal(text)
 	}
 	text = strings.TrimSpace(text)
-	wrong := fmt.Errorf("%q is no %s", term.OneLine(text, 60), typeWords(field.Type))
+	wrong := fmt.Errorf("%q is no %s", term.OneLine(text, 60), typeText(field.Type))
 	switch field.Type {
 	case workflow.Number, workflow.Integer:
 		n, err := strconv.ParseFloat(text, 64)
@@ -125,8 +125,8 @@ func inputValue(field workflow.Field, text string) (json.RawMessage, error) {
 	return json.RawMessage(text), nil
 }
 
-// typeWords describes how to write a value of a type.
-func typeWords(of workflow.Type) string {
+// typeText describes how to write a value of a type.
+func typeText(of workflow.Type) string {
 	return map[workflow.Type]string{
 		workflow.String: "text", workflow.Number: "number, such as 2.5", workflow.Integer: "whole number, such as 3",
 		workflow.Boolean: "true or false", workflow.Array: `list in JSON, such as ["a", "b"]`, workflow.Object: `object in JSON, such as {"a": 1}`,
@@ -177,7 +177,7 @@ func (a *app) askInputs(of *workflow.Workflow, values map[string]json.RawMessage
 
 // askInput asks until the answer is valid.
 func (a *app) askInput(field workflow.Field, typist *typist) (json.RawMessage, error) {
-	a.note("%s %s", a.notePaint.Bold(field.Name), inputWords(field))
+	a.note("%s %s", a.notePaint.Bold(field.Name), inputText(field))
 	for {
 		_, _ = fmt.Fprint(a.err, a.notePaint.Cyan(promptSign))
 		line := <-typist.reading()
@@ -197,8 +197,8 @@ func (a *app) askInput(field workflow.Field, typist *typist) (json.RawMessage, e
 	}
 }
 
-// inputWords describes an input: its type, its allowed values, and its purpose.
-func inputWords(field workflow.Field) string {
+// inputText describes an input: its type, its allowed values, and its purpose.
+func inputText(field workflow.Field) string {
 	words := "(" + string(field.Type)
 	if len(field.Enum) > 0 {
 		words += ": " + strings.Join(field.Enum, ", ")
@@ -215,7 +215,7 @@ func missingInputs(of *workflow.Workflow, missing []workflow.Field) error {
 	lines := []string{fmt.Sprintf("workflow %s needs %s:", of.ID, term.Count(len(missing), "more input"))}
 	example := "continuo run start " + of.ID
 	for _, field := range missing {
-		lines = append(lines, "  "+field.Name+" "+inputWords(field))
+		lines = append(lines, "  "+field.Name+" "+inputText(field))
 		example += " --input " + exampleInput(field)
 	}
 	return usage("%s\nfor example: %s", strings.Join(lines, "\n"), example)

@@ -104,8 +104,8 @@ func (a *app) printRuns(listed []listedRun, numbered bool) {
 		}
 		view := runView{status: run.status, paint: a.paint}
 		state := view.runPaint()(string(run.status.State))
-		if isLeftBehind(run.status, now) {
-			state = a.paint.Yellow(leftBehind)
+		if isAbandoned(run.status, now) {
+			state = a.paint.Yellow(abandoned)
 		}
 		t.Add(
 			a.paint.Dim(short), a.paint.Cyan(run.status.ID), state, term.Time(run.status.StartedAt),
@@ -114,7 +114,7 @@ func (a *app) printRuns(listed []listedRun, numbered bool) {
 	}
 	a.printTable(t, a.width)
 	for _, run := range listed {
-		if isLeftBehind(run.status, now) {
+		if isAbandoned(run.status, now) {
 			a.note("%s", nextCommand(run.status, now))
 		}
 	}

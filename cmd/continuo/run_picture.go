@@ -69,8 +69,8 @@ func (v *runView) takeEvent(entry *continuo.Entry) {
 	v.took[entry.NodeID] = of
 }
 
-// saidBytes is how much of a step's text is kept for display.
-const saidBytes = 2000
+// keptTextBytes is how much of a step's text is kept for display.
+const keptTextBytes = 2000
 
 func (v *runView) takeTurn(event turn.Event) {
 	if event.TurnID != v.turn {
@@ -86,13 +86,13 @@ func (v *runView) takeTurn(event turn.Event) {
 	case turn.ReasoningDelta:
 		v.doing = "thinks"
 	case turn.TextDelta:
-		v.said, v.doing = tailOf(v.said+event.Text, saidBytes), ""
+		v.said, v.doing = tailOf(v.said+event.Text, keptTextBytes), ""
 	case turn.Called:
-		v.doing = "→ " + callWords(*event.Call, 300)
+		v.doing = "→ " + callText(*event.Call, 300)
 	case turn.Asked:
-		v.doing = "? " + callWords(*event.Call, 300)
+		v.doing = "? " + callText(*event.Call, 300)
 	case turn.ToolDone:
-		v.doing = toolWords(event.Entry)
+		v.doing = toolText(event.Entry)
 	case turn.FellBack:
 		v.doing = event.Attempt.Round.Model + " failed, another model is asked"
 	case turn.Finished, turn.Failed:
@@ -143,13 +143,13 @@ func (v *runView) head(f frame) []string {
 	if title := v.status.WorkflowName; title != "" && title != name {
 		name += "  " + title
 	}
-	words := stateWords(v.status.State)
+	words := stateText(v.status.State)
 	if v.stopping && v.status.State == continuo.RunRunning {
 		words = "stopping"
 	}
 	state := v.runPaint()(words + " · " + term.Duration(v.elapsed(f.now)))
-	if f.still && isLeftBehind(v.status, f.now) {
-		state = v.paint.Yellow(leftBehind)
+	if f.still && isAbandoned(v.status, f.now) {
+		state = v.paint.Yellow(abandoned)
 	}
 	room := f.width - term.Width(state) - 2
 	title := term.Fit(term.OneLine(name, 200), max(room, 8))
@@ -166,25 +166,25 @@ func (v *runView) elapsed(now time.Time) time.Duration {
 	return now.Sub(v.status.StartedAt)
 }
 
-// leftBehind is the state of a run that no process continues, in words.
-const leftBehind = "left behind"
+// abandoned is the state of a run that no process continues.
+const abandoned = "abandoned"
 
 // quietRun is the longest time between a run's events between its steps while a process continues it.
 const quietRun = 15 * time.Second
 
-// isLeftBehind reports whether a run should continue, and no process continues it.
-func isLeftBehind(status engine.RunStatus, now time.Time) bool {
-	heard := status.UpdatedAt
+// isAbandoned reports whether a run should continue, and no process continues it.
+func isAbandoned(status engine.RunStatus, now time.Time) bool {
+	latest := status.UpdatedAt
 	for _, node := range status.Nodes {
-		if node.RetryAt.After(heard) {
-			heard = node.RetryAt
+		if node.RetryAt.After(latest) {
+			latest = node.RetryAt
 		}
 	}
-	return status.State == continuo.RunRunning && status.TurnID == "" && now.Sub(heard) > quietRun
+	return status.State == continuo.RunRunning && status.TurnID == "" && now.Sub(latest) > quietRun
 }
 
-// stateWords describes the state of a run.
-func stateWords(state continuo.RunState) string {
+// stateText describes the state of a run.
+func stateText(state continuo.RunState) string {
 	if state == continuo.RunWaiting {
 		return "waits for a decision"
 	}
@@ -214,7 +214,7 @@ func (v *runView) nodes(f frame) []string {
 	lines := make([]string, 0, len(v.status.Nodes))
 	for _, node := range v.status.Nodes {
 		line := v.glyph(node.State) + " " + term.Pad(term.Fit(node.ID, width), width) + "  "
-		line += v.nodePaint(node.State)(v.nodeWords(node, f))
+		line += v.nodePaint(node.State)(v.nodeText(node, f))
 		if node.Name != "" && node.Name != node.ID {
 			line += v.paint.Dim("  " + term.OneLine(node.Name, 100))
 		}
@@ -223,14 +223,14 @@ func (v *runView) nodes(f frame) []string {
 	return lines
 }
 
-// nodeWords describes the state of a node.
-func (v *runView) nodeWords(node workflow.NodeStatus, f frame) string {
+// nodeText describes the state of a node.
+func (v *runView) nodeText(node workflow.NodeStatus, f frame) string {
 	words := string(node.State)
 	took := v.took[node.ID]
 	switch {
 	case node.State == workflow.NodeFailed && v.status.State != continuo.RunFailed && v.status.State != continuo.RunRunning:
 		words = "stopped"
-	case node.State == workflow.NodeRunning && f.still && isLeftBehind(v.status, f.now):
+	case node.State == workflow.NodeRunning && f.still && isAbandoned(v.status, f.now):
 		words = "broke off"
 	case node.State == workflow.NodeRetrying:
 		words = "waits to retry until " + node.RetryAt.Local().Format(time.TimeOnly)
@@ -245,7 +245,7 @@ func (v *runView) nodeWords(node workflow.NodeStatus, f frame) string {
 		words += " " + term.Duration(took.ended.Sub(took.began))
 	}
 	if node.State == workflow.NodeFinished && node.Question != "" {
-		words += decisionWords(node.Outputs)
+		words += decisionText(node.Outputs)
 	}
 	if node.State == workflow.NodeFinished && len(node.Repairs) > 0 {
 		words += " · repaired: " + term.OneLine(strings.Join(node.Repairs, "; "), 200)
@@ -265,8 +265,8 @@ func (v *runView) nodeWords(node workflow.NodeStatus, f frame) string {
 	return words
 }
 
-// decisionWords describes a person's decision.
-func decisionWords(outputs json.RawMessage) string {
+// decisionText describes a person's decision.
+func decisionText(outputs json.RawMessage) string {
 	var decision struct {
 		Approved bool   `json:"approved"`
 		Comment  string `json:"comment"`
@@ -315,7 +315,7 @@ func (v *runView) tail(width int) []string {
 	}
 	text := term.OneLine(v.doing, max(width-2, 1))
 	if v.doing == "" {
-		text = term.FitEnd(term.OneLine(v.said, saidBytes), max(width-2, 1))
+		text = term.FitEnd(term.OneLine(v.said, keptTextBytes), max(width-2, 1))
 	}
 	return []string{term.Fit(v.paint.Dim(strings.TrimRight("  "+text, " ")), width)}
 }

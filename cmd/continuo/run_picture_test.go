@@ -22,7 +22,7 @@ var began = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // after is so many seconds later.
 func after(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
 
-// someRun is a run in the middle: a step is done, one goes on for the second time, others wait.
+// someRun is a run in the middle: a step is done, one runs for the second time, others wait.
 func someRun() engine.RunStatus {
 	return engine.RunStatus{
 		Run: continuo.Run{
@@ -43,7 +43,7 @@ func someRun() engine.RunStatus {
 	}
 }
 
-// aView is a view of someRun that has heard when its steps began and what the one under way says.
+// aView is a view of someRun that has received when its steps began and what the one under way says.
 func aView(said string) *runView {
 	v := newRunView(someRun(), false)
 	event := func(node string, kind continuo.RunEventKind, at int) {
@@ -122,4 +122,4 @@ func TestRunPicturesFit(t *testing.T) {
 	}
 }
 
-// screen is a terminal as far as pictures need one: it knows their sequences, and breaks lines anew when it
+// screen is a terminal as far as pictures need one: it knows their sequences, and breaks lines again when it

@@ -155,7 +155,7 @@ func (a *app) repairRun(ctx context.Context, w *services, run continuo.Run, flag
 		return err
 	}
 	return a.show(flags.JSON, status, func() {
-		a.print("%s is %s", status.ID, stateWords(status.State))
+		a.print("%s is %s", status.ID, stateText(status.State))
 		a.note("Go on with: continuo run resume %s", status.ID)
 	})
 }

@@ -153,7 +153,7 @@ func (l *runLines) took(progress engine.RunProgress) {
 	if state := progress.Status.State; state != l.state {
 		l.state = state
 		if state != continuo.RunRunning {
-			l.note("run: %s", stateWords(state))
+			l.note("run: %s", stateText(state))
 		}
 	}
 }
@@ -174,13 +174,13 @@ func (l *runLines) tookNode(entry *continuo.Entry, node workflow.NodeStatus, nod
 		l.asks(node, nodes)
 		return
 	}
-	if words := eventWords(entry.RunEvent, node); words != "" {
+	if words := eventText(entry.RunEvent, node); words != "" {
 		l.note("%s: %s", node.ID, words)
 	}
 }
 
-// eventWords describes an event of its node.
-func eventWords(event *continuo.RunEvent, node workflow.NodeStatus) string {
+// eventText describes an event of its node.
+func eventText(event *continuo.RunEvent, node workflow.NodeStatus) string {
 	switch event.Kind {
 	case continuo.RunNodeBegan:
 		words := "running"
@@ -197,12 +197,12 @@ func eventWords(event *continuo.RunEvent, node workflow.NodeStatus) string {
 		return "failed: " + term.OneLine(event.Reason, 300)
 	case continuo.RunNodeRefused:
 		if event.Cut {
-			return "goes on: " + term.OneLine(event.Reason, 300)
+			return "continues: " + term.OneLine(event.Reason, 300)
 		}
 		return "not taken: " + term.OneLine(event.Reason, 300)
 	case continuo.RunNodeFinished:
 		if node.Question != "" {
-			return cmp.Or(strings.TrimPrefix(decisionWords(event.Outputs), " · "), "decided")
+			return cmp.Or(strings.TrimPrefix(decisionText(event.Outputs), " · "), "decided")
 		}
 		if len(event.Repairs) > 0 {
 			return "finished; repaired: " + term.OneLine(strings.Join(event.Repairs, "; "), 300)

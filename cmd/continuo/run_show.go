@@ -33,7 +33,7 @@ func (a *app) printSteps(status engine.RunStatus, edges []workflow.Edge) {
 	var questions []workflow.NodeStatus
 	for _, node := range status.Nodes {
 		for _, call := range node.WaitingFor {
-			words := callWords(continuo.ToolCall{Name: call.Name, Arguments: call.Arguments}, 2000)
+			words := callText(continuo.ToolCall{Name: call.Name, Arguments: call.Arguments}, 2000)
 			a.print("\n%s %s %s", a.paint.Bold(node.ID+" waits for a decision on"), a.shown(words), a.paint.Dim("("+call.ID+")"))
 		}
 		if node.State != workflow.NodeWaiting || node.Question == "" {
@@ -72,7 +72,7 @@ func (a *app) printValues(title string, values []byte) {
 // nextCommand says how a run continues; "" if no person has to do anything.
 func nextCommand(status engine.RunStatus, now time.Time) string {
 	switch {
-	case isLeftBehind(status, now):
+	case isAbandoned(status, now):
 		return "Left behind; go on with: continuo run resume " + status.ID
 	case status.State == continuo.RunFailed:
 		return repairCommands(status)

@@ -224,7 +224,7 @@ func (w *runWatch) outcome() error {
 	case continuo.RunStopped:
 		w.note("Go on with: continuo run resume %s", status.ID)
 		if w.stopping {
-			return &saidError{context.Canceled}
+			return &reportedError{context.Canceled}
 		}
 		return fmt.Errorf("the run was stopped: %s", status.Reason)
 	case continuo.RunFailed:
@@ -232,7 +232,7 @@ func (w *runWatch) outcome() error {
 	case continuo.RunCancelled:
 		return fmt.Errorf("the run was cancelled")
 	default:
-		return fmt.Errorf("the run goes on without this program; follow it with: continuo run resume %s", status.ID)
+		return fmt.Errorf("the run continues without this program; follow it with: continuo run resume %s", status.ID)
 	}
 }
 
@@ -240,7 +240,7 @@ func (w *runWatch) outcome() error {
 type runElsewhere struct{ id string }
 
 func (e *runElsewhere) Error() string {
-	return "the run goes on elsewhere; look again with: continuo run resume " + e.id
+	return "the run continues elsewhere; look again with: continuo run resume " + e.id
 }
 
 func (e *runElsewhere) Is(target error) bool { return target == context.Canceled }
@@ -272,7 +272,7 @@ func waitsFor(node workflow.NodeStatus) string {
 	}
 	calls := make([]string, len(node.WaitingFor))
 	for i, call := range node.WaitingFor {
-		calls[i] = callWords(continuo.ToolCall{Name: call.Name, Arguments: call.Arguments}, 300)
+		calls[i] = callText(continuo.ToolCall{Name: call.Name, Arguments: call.Arguments}, 300)
 	}
 	return "may this run? " + strings.Join(calls, ", ")
 }

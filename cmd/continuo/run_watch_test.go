@@ -18,27 +18,27 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// toldRun is an engine with one run, of which it tells what it is given, and that keeps what is decided.
-type toldRun struct {
+// scriptedRun is an engine with one run, which reports the events of its script, and records decisions.
+type scriptedRun struct {
 	waits    []turn.WaitingCall
 	owner    string // of its turns
-	tells    []engine.RunProgress
+	script   []engine.RunProgress
 	at       engine.RunStatus
 	approved []bool
 	allowed  []bool
 	stopped  bool
 }
 
-// toldRunTurns are the turns of a toldRun.
-type toldRunTurns struct{ *toldRun }
+// scriptedRunTurns are the turns of a scriptedRun.
+type scriptedRunTurns struct{ *scriptedRun }
 
-func (r *toldRun) Get(context.Context, continuo.Scope, string) (*engine.RunStatus, error) {
+func (r *scriptedRun) Get(context.Context, continuo.Scope, string) (*engine.RunStatus, error) {
 	return &r.at, nil
 }
 
-func (r *toldRun) Follow(context.Context, continuo.Run, int64) iter.Seq2[engine.RunProgress, error] {
+func (r *scriptedRun) Follow(context.Context, continuo.Run, int64) iter.Seq2[engine.RunProgress, error] {
 	return func(yield func(engine.RunProgress, error) bool) {
-		for _, progress := range r.tells {
+		for _, progress := range r.script {
 			if !yield(progress, nil) {
 				return
 			}
@@ -46,37 +46,37 @@ func (r *toldRun) Follow(context.Context, continuo.Run, int64) iter.Seq2[engine.
 	}
 }
 
-func (r *toldRun) Stop(context.Context, continuo.Run, string) (*engine.RunStatus, error) {
+func (r *scriptedRun) Stop(context.Context, continuo.Run, string) (*engine.RunStatus, error) {
 	r.stopped = true
 	return &r.at, nil
 }
 
-func (r *toldRun) Decide(_ context.Context, _ continuo.Run, decision engine.RunDecision, _ bool) (*engine.RunStatus, error) {
+func (r *scriptedRun) Decide(_ context.Context, _ continuo.Run, decision engine.RunDecision, _ bool) (*engine.RunStatus, error) {
 	r.approved = append(r.approved, decision.Approved)
 	return &r.at, nil
 }
 
-func (r toldRunTurns) Get(context.Context, continuo.Conversation, string) (continuo.Turn, error) {
+func (r scriptedRunTurns) Get(context.Context, continuo.Conversation, string) (continuo.Turn, error) {
 	return continuo.Turn{State: continuo.TurnRunning, Owner: r.owner}, nil
 }
 
-func (r toldRunTurns) Waiting(context.Context, continuo.Turn) ([]turn.WaitingCall, error) {
+func (r scriptedRunTurns) Waiting(context.Context, continuo.Turn) ([]turn.WaitingCall, error) {
 	return r.waits, nil
 }
 
-func (r toldRunTurns) Decide(_ context.Context, _ continuo.Turn, _ string, decision turn.Decision) error {
+func (r scriptedRunTurns) Decide(_ context.Context, _ continuo.Turn, _ string, decision turn.Decision) error {
 	r.allowed = append(r.allowed, decision.Allowed)
 	return nil
 }
 
 // followed follows a run where no terminal is.
-func followed(t *testing.T, r *toldRun, flags runFlags) (out, notes string, err error) {
+func followed(t *testing.T, r *scriptedRun, flags runFlags) (out, notes string, err error) {
 	t.Helper()
 	var o, e bytes.Buffer
 	a := &app{console: &console{in: strings.NewReader(""), out: &o, err: &e}}
 	status := someRun()
 	status.Nodes = nil
-	w := a.newRunWatch(runService{r, toldRunTurns{r}}, continuo.Conversation{}, newRunView(status, false), flags, newTypist(a.in), make(chan os.Signal), func() {})
+	w := a.newRunWatch(runService{r, scriptedRunTurns{r}}, continuo.Conversation{}, newRunView(status, false), flags, newTypist(a.in), make(chan os.Signal), func() {})
 	err = w.follow(t.Context(), 0)
 	return o.String(), e.String(), err
 }
@@ -92,7 +92,7 @@ func TestWatchedRunEnds(t *testing.T) {
 	for state, want := range map[continuo.RunState]int{
 		continuo.RunFinished: 0, continuo.RunFailed: 1, continuo.RunStopped: 1, continuo.RunCancelled: 1, continuo.RunWaiting: 6,
 	} {
-		r := &toldRun{at: inState(state)}
+		r := &scriptedRun{at: inState(state)}
 		r.at.Outputs = json.RawMessage(`{"report":"tea"}`)
 		out, _, err := followed(t, r, runFlags{})
 		if got := exitCode(err); got != want {
@@ -107,30 +107,30 @@ func TestWatchedRunEnds(t *testing.T) {
 // TestWatchedRunWaits leaves a decision to others, unless --yes makes it.
 func TestWatchedRunWaits(t *testing.T) {
 	waiting := inState(continuo.RunWaiting, workflow.NodeStatus{ID: "release", State: workflow.NodeWaiting, Question: "Publish?", Visit: 1})
-	tells := []engine.RunProgress{{Entry: &continuo.Entry{RunEvent: &continuo.RunEvent{Kind: continuo.RunEventWaiting}}, Status: &waiting}}
+	script := []engine.RunProgress{{Entry: &continuo.Entry{RunEvent: &continuo.RunEvent{Kind: continuo.RunEventWaiting}}, Status: &waiting}}
 
-	r := &toldRun{tells: tells, at: waiting}
+	r := &scriptedRun{script: script, at: waiting}
 	_, _, err := followed(t, r, runFlags{})
 	if !errors.Is(err, engine.ErrRunWaits) || !strings.Contains(err.Error(), "Publish? (release); decide with: continuo run approve run_0199") || len(r.approved) > 0 {
 		t.Errorf("the run ended with %v, approved %v", err, r.approved)
 	}
-	r = &toldRun{tells: tells, at: inState(continuo.RunFinished)}
+	r = &scriptedRun{script: script, at: inState(continuo.RunFinished)}
 	if _, _, err := followed(t, r, runFlags{Yes: true}); err != nil || len(r.approved) != 1 || !r.approved[0] {
 		t.Errorf("with --yes the run ended with %v, approved %v", err, r.approved)
 	}
 }
 
-// TestWatchedRunAsks leaves a run waiting for a decision on a call about which nobody can be asked; --yes is not for it, and a
+// TestWatchedRunAsks leaves a run waiting for a decision on a call without a terminal to ask in; --yes is not for it, and a
 // turn that runs elsewhere is followed.
 func TestWatchedRunAsks(t *testing.T) {
-	tells := []engine.RunProgress{{Turn: &turn.Event{Kind: turn.Asked, TurnID: "turn_1", Call: &continuo.ToolCall{ID: "c", Name: "fs.write"}}}}
+	script := []engine.RunProgress{{Turn: &turn.Event{Kind: turn.Asked, TurnID: "turn_1", Call: &continuo.ToolCall{ID: "c", Name: "fs.write"}}}}
 	asks := workflow.NodeStatus{ID: "write", State: workflow.NodeWaiting, WaitingFor: []workflow.WaitingCall{{ID: "c", Name: "fs.write", Arguments: "{}"}}}
-	r := &toldRun{owner: process.Self() + "#keep_1", tells: tells, at: inState(continuo.RunWaiting, asks), waits: []turn.WaitingCall{{ToolCall: continuo.ToolCall{ID: "c"}}}}
+	r := &scriptedRun{owner: process.Self() + "#keep_1", script: script, at: inState(continuo.RunWaiting, asks), waits: []turn.WaitingCall{{ToolCall: continuo.ToolCall{ID: "c"}}}}
 	_, _, err := followed(t, r, runFlags{Yes: true})
 	if !errors.Is(err, engine.ErrRunWaits) || len(r.allowed) > 0 || !strings.Contains(err.Error(), "may this run? fs.write({}) (write); decide with: continuo run approve") {
 		t.Errorf("a call of this process: %v, allowed %v", err, r.allowed)
 	}
-	r = &toldRun{owner: "elsewhere#keep_1", tells: tells, at: inState(continuo.RunFinished)}
+	r = &scriptedRun{owner: "elsewhere#keep_1", script: script, at: inState(continuo.RunFinished)}
 	if _, _, err := followed(t, r, runFlags{}); err != nil || len(r.allowed) > 0 {
 		t.Errorf("a call of another process: %v, allowed %v", err, r.allowed)
 	}
@@ -139,18 +139,18 @@ func TestWatchedRunAsks(t *testing.T) {
 // TestInterrupted stops what this process carries out, and leaves alone what another one does.
 func TestInterrupted(t *testing.T) {
 	for owner, stops := range map[string]bool{process.Self() + "#keep_1": true, "elsewhere#keep_1": false} {
-		r := &toldRun{owner: owner}
+		r := &scriptedRun{owner: owner}
 		a := &app{console: &console{in: strings.NewReader(""), out: &bytes.Buffer{}, err: &bytes.Buffer{}}}
 		status := someRun()
 		status.TurnID = "turn_1"
 		left := false
-		w := a.newRunWatch(runService{r, toldRunTurns{r}}, continuo.Conversation{}, newRunView(status, false), runFlags{}, newTypist(a.in), make(chan os.Signal), func() { left = true })
+		w := a.newRunWatch(runService{r, scriptedRunTurns{r}}, continuo.Conversation{}, newRunView(status, false), runFlags{}, newTypist(a.in), make(chan os.Signal), func() { left = true })
 		err := w.interrupted(t.Context())
 		w.stops.Wait()
 		if stops && (err != nil || !r.stopped || left) {
 			t.Errorf("a run of this process: %v, stopped %v, left %v", err, r.stopped, left)
 		}
-		if !stops && (exitCode(err) != 130 || r.stopped || !left || !strings.Contains(err.Error(), "goes on elsewhere; look again with: continuo run resume run_0199")) {
+		if !stops && (exitCode(err) != 130 || r.stopped || !left || !strings.Contains(err.Error(), "continues elsewhere; look again with: continuo run resume run_0199")) {
 			t.Errorf("a run of another process: %v, stopped %v, left %v", err, r.stopped, left)
 		}
 	}
@@ -183,8 +183,8 @@ func TestQuestionShowsWhatIsApproved(t *testing.T) {
 	}
 }
 
-// TestLeftBehind is said of a run that ought to go on, and of which nothing was heard for a while.
-func TestLeftBehind(t *testing.T) {
+// TestAbandonedRun is a run that should continue, and that has written no event for a while.
+func TestAbandonedRun(t *testing.T) {
 	status := someRun()
 	status.UpdatedAt = after(60)
 	view := func() string {
@@ -194,19 +194,19 @@ func TestLeftBehind(t *testing.T) {
 		}
 		return strings.Join(lines, "\n")
 	}
-	if text := view(); !strings.Contains(text, leftBehind) || strings.Contains(text, " s\n") || strings.ContainsAny(text, "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏") {
-		t.Errorf("a run that was left behind is shown as\n%s", text)
+	if text := view(); !strings.Contains(text, abandoned) || strings.Contains(text, " s\n") || strings.ContainsAny(text, "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏") {
+		t.Errorf("an abandoned run is shown as\n%s", text)
 	}
 	if !strings.Contains(nextCommand(status, after(90)), "continuo run resume "+status.ID) || nextCommand(status, after(70)) != "" {
-		t.Error("the command that goes on with the run is named too early or not at all")
+		t.Error("the command that resumes the run is named too early or not at all")
 	}
 	status.TurnID = "turn_1"
-	if text := view(); strings.Contains(text, leftBehind) {
+	if text := view(); strings.Contains(text, abandoned) {
 		t.Errorf("a run with a turn under way is shown as\n%s", text)
 	}
 }
 
-// TestAnswers tells yes from no, and both from what is neither.
+// TestAnswers script yes from no, and both from what is neither.
 func TestAnswers(t *testing.T) {
 	approval, call := &question{}, &question{call: &continuo.ToolCall{Name: "fs.write"}}
 	for _, c := range []struct {

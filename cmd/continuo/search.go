@@ -66,7 +66,7 @@ func (s *searchCommand) Run(ctx context.Context, a *app, w *services) error {
 		a.note("%s the index could not be brought up to date: %s", a.notePaint.Yellow("note:"), term.Clean(result.Problem.Error()))
 	}
 	if result.Incomplete {
-		a.note("%s %s not indexed yet: there may be more matches.", a.notePaint.Yellow("note:"), waitingWords(result.Waiting))
+		a.note("%s %s not indexed yet: there may be more matches.", a.notePaint.Yellow("note:"), waitingText(result.Waiting))
 	}
 	return err
 }
@@ -171,7 +171,7 @@ func (a *app) highlighted(snippet fulltext.Snippet) string {
 	return line.String()
 }
 
-func waitingWords(n int) string {
+func waitingText(n int) string {
 	if n == 1 {
 		return "1 conversation is"
 	}

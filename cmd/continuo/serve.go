@@ -61,7 +61,7 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	w.takeUp(ctx, logger)
+	w.recoverWork(ctx, logger)
 	frontEnd, err := telegramFrontEnd(w, a.env, logger)
 	if err != nil {
 		return err
@@ -115,15 +115,15 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, tur
 	err := httpServer.Shutdown(stopping)
 	_ = turns.Close(stopping) // never fails; what still runs at the end of patience is interrupted
 	if err != nil {
-		err = lastWords(httpServer)
+		err = closingText(httpServer)
 	}
 	<-failed
 	logger.Info("stopped")
 	return err
 }
 
-// lastWords gives streams of interrupted turns a moment for their last events, and then closes their connections.
-func lastWords(httpServer *http.Server) error {
+// closingText gives streams of interrupted turns a moment for their last events, and then closes their connections.
+func closingText(httpServer *http.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if httpServer.Shutdown(ctx) == nil {
@@ -170,16 +170,16 @@ func (a *app) serveBanner(ctx context.Context, w *services, policy server.KeyPol
 	p := a.notePaint
 	a.note("%s on %s", p.Bold("continuo "+readVersion().Version), p.Cyan("http://"+address))
 	t := term.NewTable(p)
-	t.Fact("  store", storeWords(w.settings.Store))
+	t.Fact("  store", storeText(w.settings.Store))
 	t.Fact("  objects", config.WithoutKeys(w.settings.Objects.Location))
-	t.Fact("  model", modelWords(w.settings, ""))
+	t.Fact("  model", modelText(w.settings, ""))
 	if ids := agentIDs(w.settings); len(ids) > 0 {
 		t.Fact("  agents", countOf(ids))
 	}
 	if ids := w.workflows.ids(); len(ids) > 0 {
 		t.Fact("  workflows", countOf(ids))
 	}
-	keys, demanded := w.keyWords(ctx, policy)
+	keys, demanded := w.keyPolicyText(ctx, policy)
 	t.Fact("  keys", keys)
 	if telegram := w.settings.Telegram; telegram.Crew != "" {
 		t.Fact("  telegram", fmt.Sprintf("crew %s in chat %d", telegram.Crew, telegram.ChatID))

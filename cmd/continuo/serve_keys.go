@@ -58,14 +58,14 @@ func isReachable(ctx context.Context, address string) (bool, error) {
 	return false, nil
 }
 
-// keyWords says which callers are admitted.
-func (w *services) keyWords(ctx context.Context, policy server.KeyPolicy) (words string, demanded bool) {
+// keyPolicyText says which callers are admitted.
+func (w *services) keyPolicyText(ctx context.Context, policy server.KeyPolicy) (words string, demanded bool) {
 	keys, err := w.store.Keys(ctx, "")
 	switch {
 	case policy == server.KeysNever:
-		return "none needed (server.keys): whoever reaches this address is let in", false
+		return "none needed (server.keys): every client that reaches this address is let in", false
 	case err == nil && policy == server.KeysOnceMade && len(keys) == 0:
-		return "none yet: whoever reaches this address is let in (continuo keys create)", false
+		return "none yet: every client that reaches this address is let in (continuo keys create)", false
 	}
 	return "needed by every caller (continuo keys list)", true
 }

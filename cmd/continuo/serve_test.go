@@ -174,7 +174,7 @@ func TestServe(t *testing.T) {
 	p.stderr.wait(t, "msg=stopped")
 }
 
-// A bucket that hangs does not hold up a server that is told to stop.
+// A bucket that hangs does not hold up a server that gets a signal to stop.
 func TestStopWhileTheBucketHangs(t *testing.T) {
 	dir, put, over := t.TempDir(), make(chan struct{}, 100), make(chan struct{})
 	bucket := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -122,7 +122,7 @@ func (a *app) showEntries(entries []continuo.Entry) {
 	}
 	for i := range entries {
 		entry := &entries[i]
-		words := a.wordsOf(entry)
+		words := a.entryText(entry)
 		if entry.Hidden {
 			words = "(hidden) " + words
 		}
@@ -152,19 +152,19 @@ func (a *app) roleCell(role continuo.Role) string {
 	return a.paint.Dim(string(role))
 }
 
-// wordsOf summarizes an entry on one line.
-func (a *app) wordsOf(entry *continuo.Entry) string {
+// entryText summarizes an entry on one line.
+func (a *app) entryText(entry *continuo.Entry) string {
 	const limit = 300
-	content := contentWords(entry.Content, limit)
+	content := contentText(entry.Content, limit)
 	var words []string
 	if entry.Role == continuo.Tool {
-		words = append(words, toolWords(entry)+" ·")
+		words = append(words, toolText(entry)+" ·")
 	}
 	if content != "" {
 		words = append(words, content)
 	}
 	for _, call := range entry.ToolCalls {
-		words = append(words, "→ "+callWords(call, limit))
+		words = append(words, "→ "+callText(call, limit))
 	}
 	if entry.Error != nil {
 		failure := fmt.Sprintf("✘ %s: %s", entry.Error.Reason, term.OneLine(entry.Error.Message, limit))
@@ -179,8 +179,8 @@ func (a *app) wordsOf(entry *continuo.Entry) string {
 	return strings.Join(words, " ")
 }
 
-// contentWords is the beginning of content on one line; non-text parts are named.
-func contentWords(content continuo.Content, limit int) string {
+// contentText is the beginning of content on one line; non-text parts are named.
+func contentText(content continuo.Content, limit int) string {
 	if !content.IsParts() {
 		return term.OneLine(content.String(), limit)
 	}
@@ -195,13 +195,13 @@ func contentWords(content continuo.Content, limit int) string {
 	return term.Fit(strings.Join(words, " "), limit)
 }
 
-// callWords formats a tool call as in a program.
-func callWords(call continuo.ToolCall, limit int) string {
+// callText formats a tool call as in a program.
+func callText(call continuo.ToolCall, limit int) string {
 	return term.OneLine(call.Name, 60) + "(" + term.OneLine(call.Arguments, limit) + ")"
 }
 
-// toolWords describes a tool's result: its name and its outcome.
-func toolWords(entry *continuo.Entry) string {
+// toolText describes a tool's result: its name and its outcome.
+func toolText(entry *continuo.Entry) string {
 	name := entry.ToolName
 	if name == "" {
 		name = entry.Name
@@ -259,12 +259,12 @@ func wholeContent(content continuo.Content) string {
 			texts = append(texts, part.Text)
 			continue
 		}
-		texts = append(texts, partWords(part))
+		texts = append(texts, partText(part))
 	}
 	return strings.Join(texts, "\n")
 }
 
-func partWords(part continuo.Part) string {
+func partText(part continuo.Part) string {
 	const limit = 200
 	raw := part.Raw
 	if object, err := rawjson.ParseObject(raw); err == nil {

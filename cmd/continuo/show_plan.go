@@ -81,14 +81,14 @@ func (a *app) showUse(plan *window.Plan) {
 	if prompt := plan.Totals.PromptSize; prompt.Tokens > 0 {
 		more("besides", term.Count(prompt.Tokens, "token")+" of system messages and tools")
 	}
-	more("window", windowWords(plan))
+	more("window", windowText(plan))
 	if shared := plan.Totals.SharedBytes; shared >= 0 {
 		more("cache", "begins with the same "+term.Count(shared, "byte")+" as the request before")
 	}
 }
 
-// windowWords describes the position of a view's window.
-func windowWords(plan *window.Plan) string {
+// windowText describes the position of a view's window.
+func windowText(plan *window.Plan) string {
 	words := "epoch " + term.Number(plan.Window.Epoch)
 	if plan.Window.Start > 1 {
 		words += ", from entry " + term.Number(plan.Window.Start) + " on"
@@ -150,11 +150,11 @@ func (a *app) explainMissing(plan *window.Plan) {
 		}
 	}
 	if lost > 0 {
-		a.print("%s %s missing; a line of text stands in each place. Put the objects back from a backup of objects.location.",
+		a.print("%s %s missing; a line of text replaces each. Put the objects back from a backup of objects.location.",
 			a.paint.Red("✘"), term.Count(lost, "attachment"))
 	}
 	if unsupported > 0 {
-		a.print("%s %s cannot be sent in this format; a line of text stands in each place.", a.paint.Yellow("!"), term.Count(unsupported, "part"))
+		a.print("%s %s cannot be sent in this format; a line of text replaces each.", a.paint.Yellow("!"), term.Count(unsupported, "part"))
 	}
 	if len(plan.Withheld) > 0 {
 		a.print("%s blocks of %s go back to the provider that made them only (models.NAME.provider).",
@@ -203,14 +203,14 @@ func (r *planRows) markersBefore(seq int64) {
 		}
 		r.table.Add(
 			r.paint.Dim("·"), r.roleCell(message.Role), "", r.paint.Yellow(what), "",
-			term.Number(message.Size.Chars), term.Number(message.Size.Tokens), r.paint.Dim(contentWords(message.Content, 300)),
+			term.Number(message.Size.Chars), term.Number(message.Size.Tokens), r.paint.Dim(contentText(message.Content, 300)),
 		)
 	}
 }
 
 // item adds the row of an item, which begins with entry.
 func (r *planRows) item(item window.PlanItem, entry *continuo.Entry) {
-	words := r.wordsOf(entry)
+	words := r.entryText(entry)
 	if item.Through > item.Seq {
 		run := term.Count(item.Through-item.Seq+1, "entry")
 		if words != "" {

@@ -43,7 +43,7 @@ type checkReport struct {
 func (c *storeCheckCommand) Run(ctx context.Context, a *app, w *services) error {
 	ctx, ignore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer ignore()
-	if err := c.mayMend(a, w.settings); err != nil {
+	if err := c.checkRepairTarget(a, w.settings); err != nil {
 		return err
 	}
 	report, err := c.check(ctx, a, w)
@@ -64,9 +64,9 @@ func (c *storeCheckCommand) Run(ctx context.Context, a *app, w *services) error 
 	return err
 }
 
-// mayMend refuses to remove objects that may be another store's: a file that --store names, such as a backup, does not
+// checkRepairTarget refuses to remove objects that may be another store's: a file that --store names, such as a backup, does not
 // refer to the objects that the store of the settings has added since.
-func (c *storeCheckCommand) mayMend(a *app, settings *config.Config) error {
+func (c *storeCheckCommand) checkRepairTarget(a *app, settings *config.Config) error {
 	if !c.Repair || a.globals.Store == nil {
 		return nil
 	}

@@ -27,7 +27,7 @@ type storeCopyCommand struct {
 }
 
 func (storeCopyCommand) Help() string {
-	return `Makes one store equal to another one: conversations with their entries, turns, receipts and forks, API keys, projects. Both can be read meanwhile, and the source can be written: changes are copied again, until a whole pass finds no difference. Then both sides have the same SHA-256. The copy can be stopped at any time, and the same command goes on.
+	return `Makes one store equal to another one: conversations with their entries, turns, receipts and forks, API keys, projects. Both can be read meanwhile, and the source can be written: changes are copied again, until a whole pass finds no difference. Then both sides have the same SHA-256. The copy can be stopped at any time, and the same command continues.
 
 Data of the destination that the source does not have is removed; the command asks before that. The password of a database belongs in PGPASSWORD or ~/.pgpass, where other users do not see it. --set store.partitions=N divides the tables of a new database.
 
@@ -72,7 +72,7 @@ func (c *storeCopyCommand) Run(ctx context.Context, a *app) error {
 	if err := run.mayBegin(ctx); err != nil {
 		return err
 	}
-	report := copyReport{From: storeWords(run.from), To: storeWords(run.to), Verified: c.Verify}
+	report := copyReport{From: storeText(run.from), To: storeText(run.to), Verified: c.Verify}
 	began := time.Now()
 	err = run.all(ctx, &report)
 	report.Seconds = time.Since(began).Seconds()
@@ -80,9 +80,9 @@ func (c *storeCopyCommand) Run(ctx context.Context, a *app) error {
 	case err != nil && ctx.Err() != nil && c.Verify:
 		return fmt.Errorf("stopped: %w", context.Canceled)
 	case err != nil && ctx.Err() != nil:
-		return fmt.Errorf("stopped: %w; what is copied stays, and the same command goes on", context.Canceled)
+		return fmt.Errorf("stopped: %w; what is copied stays, and the same command continues", context.Canceled)
 	case err != nil && !c.Verify:
-		return fmt.Errorf("%w; what is copied stays, and the same command goes on", err)
+		return fmt.Errorf("%w; what is copied stays, and the same command continues", err)
 	case err != nil:
 		return err
 	case c.JSON:
@@ -116,7 +116,7 @@ func (c *storeCopyCommand) open(ctx context.Context, a *app) (run *storeCopy, er
 	case c.Workers < 1 || c.Workers > 256:
 		return nil, usage("--workers %d: give a number from 1 to 256", c.Workers)
 	case sameStore(run.from, run.to):
-		return nil, usage("--from and --to are the same store, %s", storeWords(run.to))
+		return nil, usage("--from and --to are the same store, %s", storeText(run.to))
 	case c.ObjectsFrom != "" && c.ObjectsTo == "":
 		return nil, usage("--objects-from needs --objects-to: where are the objects to go?")
 	case c.ObjectsTo == objects:
@@ -173,8 +173,8 @@ func (r *storeCopy) mayBegin(ctx context.Context) error {
 	if err != nil || !losses.Any() {
 		return err
 	}
-	yes, err := r.app.ask(fmt.Sprintf("%s has %s that the source does not have and %s that went on there after a copy (such as %s): this copy would remove or overwrite them. Copy nevertheless?",
-		storeWords(r.to), term.Count(losses.Unknown, "conversation"), term.Number(losses.Newer), losses.Example))
+	yes, err := r.app.ask(fmt.Sprintf("%s has %s that the source does not have and %s that changed there after a copy (such as %s): this copy would remove or overwrite them. Copy nevertheless?",
+		storeText(r.to), term.Count(losses.Unknown, "conversation"), term.Number(losses.Newer), losses.Example))
 	if err == nil && !yes {
 		err = errors.New("nothing was copied")
 	}
@@ -247,10 +247,10 @@ func (r *storeCopy) printLastStep() {
 	if r.to.URL == "" {
 		setting = "store.path (CONTINUO_STORE_PATH)"
 	}
-	r.app.note("To move there for good: stop the programs that write to %s, run this command once more, set %s to the new store, and start them.", storeWords(r.from), setting)
+	r.app.note("To move there permanently: stop the programs that write to %s, run this command once more, set %s to the new store, and start them.", storeText(r.from), setting)
 	if r.objCopy != nil {
 		r.app.note("Set objects.location to %s as well.", r.ObjectsTo)
 	} else {
-		r.app.note("Objects (large outputs, attachments, archives) stay where they are: objects.location must name the same place as before, or give --objects-to.")
+		r.app.note("Objects (large outputs, attachments, archives) stay where they are: objects.location must name the same location as before, or give --objects-to.")
 	}
 }

@@ -65,7 +65,7 @@ func TestSeqsAreReadAndWritten(t *testing.T) {
 			t.Errorf("%q: %d to %d, %v", text, from, to, err)
 		}
 	}
-	if words := seqWords([]int64{1, 3, 4, 5, 9, 10}); words != "1, 3–5, 9–10" {
+	if words := seqRangesText([]int64{1, 3, 4, 5, 9, 10}); words != "1, 3–5, 9–10" {
 		t.Errorf("seqs are written as %s", words)
 	}
 }

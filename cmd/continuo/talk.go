@@ -90,7 +90,7 @@ func (t *talk) goodbye() error {
 			return fmt.Errorf("stopped: %w", context.Canceled)
 		}
 		if t.failure != nil {
-			return &saidError{t.failure}
+			return &reportedError{t.failure}
 		}
 		return nil
 	}
@@ -159,16 +159,16 @@ func (t *talk) welcome(ctx context.Context) error {
 	if t.plain {
 		return nil
 	}
-	t.print("%s  %s", t.paint.Bold("continuo chat"), t.paint.Dim(modelWords(t.settings, "")))
+	t.print("%s  %s", t.paint.Bold("continuo chat"), t.paint.Dim(modelText(t.settings, "")))
 	if t.settings.DefaultModel == config.DemoModel && len(t.settings.Models) == 0 {
 		t.remark("continuo doctor --help shows how to use a real model.")
 	}
 	if t.conversation.ID == "" {
-		t.remark("A new conversation · %s. /help lists commands, Ctrl-D leaves.", t.stanceWords())
+		t.remark("A new conversation · %s. /help lists commands, Ctrl-D leaves.", t.modeText())
 		return nil
 	}
 	t.remark("%s · %s · %s. /help lists commands, Ctrl-D leaves.",
-		term.OneLine(t.conversation.Title, 60), term.Count(t.conversation.LastSeq, "entry"), t.stanceWords())
+		term.OneLine(t.conversation.Title, 60), term.Count(t.conversation.LastSeq, "entry"), t.modeText())
 	if id := t.conversation.ActiveAgent; t.agent == "" && checkAgent(t.settings, id) != nil {
 		t.remark("The agent %s of this conversation is not in the settings any more. /agent chooses another one, or none.", term.OneLine(id, 60))
 	}
@@ -177,7 +177,7 @@ func (t *talk) welcome(ctx context.Context) error {
 		return err
 	}
 	if broken, err := t.broken(ctx); err == nil && broken != nil {
-		t.remark("The last answer broke off (%s). /resume goes on with it.", broken.Reason)
+		t.remark("The last answer was interrupted (%s). /resume continues it.", broken.Reason)
 	}
 	return nil
 }
@@ -288,8 +288,8 @@ func (t *talk) begun(ctx context.Context, conversation continuo.Conversation) er
 	return err
 }
 
-// saidError is an error that has been reported; only its exit code is used.
-type saidError struct{ err error }
+// reportedError is an error that has been reported; only its exit code is used.
+type reportedError struct{ err error }
 
-func (e *saidError) Error() string { return e.err.Error() }
-func (e *saidError) Unwrap() error { return e.err }
+func (e *reportedError) Error() string { return e.err.Error() }
+func (e *reportedError) Unwrap() error { return e.err }

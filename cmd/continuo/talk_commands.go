@@ -91,9 +91,9 @@ func (t *talk) showContextNow(ctx context.Context, _ string) error {
 		if message.Seq > 0 {
 			seq = term.Number(message.Seq)
 		}
-		words := contentWords(message.Content, 300)
+		words := contentText(message.Content, 300)
 		for _, call := range message.ToolCalls {
-			words += " → " + callWords(call, 200)
+			words += " → " + callText(call, 200)
 		}
 		list.Add(t.paint.Dim(seq), t.roleCell(message.Role), strings.TrimSpace(words))
 	}

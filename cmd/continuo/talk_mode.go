@@ -27,8 +27,8 @@ func (t *talk) stance() (continuo.Mode, string) {
 	return mode, agent
 }
 
-// stanceWords describes the mode of the next message, and the agent that answers it.
-func (t *talk) stanceWords() string {
+// modeText describes the mode of the next message, and the agent that answers it.
+func (t *talk) modeText() string {
 	mode, agent := t.stance()
 	words := "mode " + string(mode)
 	if agent == "" {
@@ -86,7 +86,7 @@ func (t *talk) switchAgent(ctx context.Context, argument string) error {
 func (t *talk) chooseAgent(id string) error {
 	if id != config.NoAgent {
 		if err := checkAgent(t.settings, id); err != nil || id == "" {
-			return cmp.Or(err, usage("an agent's id is empty; none stands for no agent"))
+			return cmp.Or(err, usage("an agent's id is empty; none means no agent"))
 		}
 	}
 	t.agent = id
@@ -111,7 +111,7 @@ func (t *talk) dismiss(ctx context.Context) error {
 
 // fromNextMessage prints the choice; it is stored with the next message.
 func (t *talk) fromNextMessage() {
-	t.remark("%s from the next message on.", capital(t.stanceWords()))
+	t.remark("%s from the next message on.", capital(t.modeText()))
 }
 
 // capital begins a sentence.
@@ -125,7 +125,7 @@ func (t *talk) showStance(ctx context.Context) error {
 				return err
 			}
 		}
-		t.remark("%s.", capital(t.stanceWords()))
+		t.remark("%s.", capital(t.modeText()))
 		return nil
 	}
 	t.fromNextMessage()
@@ -144,11 +144,11 @@ func (t *talk) listAgents(ctx context.Context) error {
 		if id == active {
 			mark = t.paint.Cyan("›")
 		}
-		list.Add(mark, t.paint.Cyan(id), agentWords(t.settings, t.settings.Agents[id]))
+		list.Add(mark, t.paint.Cyan(id), agentText(t.settings, t.settings.Agents[id]))
 	}
 	t.printTable(list, t.tableWidth())
 	if list.Len() == 0 {
-		t.remark("There are no agents; they stand in continuo.yaml under agents.")
+		t.remark("There are no agents; they are set in continuo.yaml under agents.")
 	}
 	return nil
 }

@@ -47,13 +47,13 @@ func (s *stream) show(event turn.Event) {
 	case turn.Answered:
 		s.endLine()
 	case turn.Called:
-		s.remark("%s", s.clip("→ "+callWords(*event.Call, 300)))
+		s.remark("%s", s.clip("→ "+callText(*event.Call, 300)))
 	case turn.Decided:
 		if !event.Decision.Allowed {
-			s.remark("%s", s.clip("✗ not allowed: "+callWords(*event.Call, 300)))
+			s.remark("%s", s.clip("✗ not allowed: "+callText(*event.Call, 300)))
 		}
 	case turn.ToolDone:
-		s.remark("%s", s.clip(resultWords(event.Entry)))
+		s.remark("%s", s.clip(resultText(event.Entry)))
 	case turn.Finished:
 		s.finish(event)
 	case turn.Failed:
@@ -62,9 +62,9 @@ func (s *stream) show(event turn.Event) {
 	}
 }
 
-// resultWords describes a tool's result on one line.
-func resultWords(entry *continuo.Entry) string {
-	words := toolWords(entry) + " · " + term.Count(entry.Chars, "character")
+// resultText describes a tool's result on one line.
+func resultText(entry *continuo.Entry) string {
+	words := toolText(entry) + " · " + term.Count(entry.Chars, "character")
 	if entry.DurationMS > 0 {
 		words += " · " + term.Number(entry.DurationMS) + " ms"
 	}
@@ -151,9 +151,9 @@ func (s *stream) finish(event turn.Event) {
 	s.keep(event)
 	switch s.answer.FinishReason {
 	case "length":
-		s.remark("%s", "the answer was cut at its limit of tokens (models.NAME.max_output_tokens, or the model's own); a message such as \"continue\" goes on")
+		s.remark("%s", "the answer was cut at its limit of tokens (models.NAME.max_output_tokens, or the model's own); a message such as \"continue\" continues it")
 	case "content_filter":
-		s.remark("%s", "the answer "+finishWords("content_filter"))
+		s.remark("%s", "the answer "+finishText("content_filter"))
 	}
 	s.showContext()
 }
@@ -194,18 +194,18 @@ func (s *stream) fail(event turn.Event) {
 	}
 	message := fmt.Sprintf("%s: %s; %s", failure.Reason, failure.Message, kept)
 	if failure.Retryable {
-		message += "; go on with: " + s.goOnWith()
+		message += "; go on with: " + s.resumeCommand()
 	}
 	s.failure = &turnFailed{reason: failure.Reason, message: message}
 	s.showContext()
 }
 
-// goOnWith is the command that resumes an interrupted answer: at the prompt, or in a shell.
-func (s *stream) goOnWith() string {
+// resumeCommand is the command that resumes an interrupted answer: at the prompt, or in a shell.
+func (s *stream) resumeCommand() string {
 	if !s.plain {
 		return "/resume"
 	}
-	return "continuo chat " + shellWord(nameOf(s.conversation)) + " --resume"
+	return "continuo chat " + shellQuote(nameOf(s.conversation)) + " --resume"
 }
 
 // keptOf describes what the log has of an interrupted answer.

@@ -62,7 +62,7 @@ func (s *stream) decide(ctx context.Context, event turn.Event) error {
 		err = s.engine.Turns.Cancel(ctx, found)
 	case answer.elsewhere:
 		s.print("")
-		s.remark("That has been decided without you, or nobody had decided in time.")
+		s.remark("This was decided elsewhere, or the time for a decision ran out.")
 	default:
 		err = s.engine.Turns.Decide(ctx, found, call.ID, answer.Decision)
 	}
@@ -91,11 +91,11 @@ const askAgain = 300 * time.Millisecond
 func (s *stream) ask(ctx context.Context, of continuo.Turn, asked turn.Event) verdict {
 	call := *asked.Call
 	if s.plain || s.lines == nil {
-		s.remark("not allowed, since nobody can be asked here: %s (tools.allow lists what may run)", callWords(call, 300))
-		return verdict{Decision: turn.Decision{Reason: "nobody is there to ask"}}
+		s.remark("not allowed, since there is no terminal to ask in: %s (tools.allow lists what may run)", callText(call, 300))
+		return verdict{Decision: turn.Decision{Reason: "there is no terminal to ask in"}}
 	}
-	s.print("%s %s", s.paint.Yellow("May this run?"), callWords(call, 2000))
-	s.remark("y: yes · n: no · a: always in this talk · Ctrl-C: stop · or say what to do instead%s", untilWords(asked))
+	s.print("%s %s", s.paint.Yellow("May this run?"), callText(call, 2000))
+	s.remark("y: yes · n: no · a: always in this talk · Ctrl-C: stop · or say what to do instead%s", deadlineText(asked))
 	since := s.lines.Asks()
 	look := time.NewTicker(askAgain)
 	defer look.Stop()
@@ -132,12 +132,12 @@ func (s *stream) keepEarly(line string) {
 	}
 }
 
-// untilWords says when a question expires, for the line that says how to answer; "" if it does not.
-func untilWords(asked turn.Event) string {
+// deadlineText says when a question expires, for the line that says how to answer; "" if it does not.
+func deadlineText(asked turn.Event) string {
 	if asked.Until.IsZero() {
 		return ""
 	}
-	return " · denied at " + asked.Until.Local().Format("15:04:05") + " if nobody answers"
+	return " · denied at " + asked.Until.Local().Format("15:04:05") + " without an answer"
 }
 
 // waits reports whether a call still waits for a decision.

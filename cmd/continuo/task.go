@@ -66,8 +66,8 @@ func (w *services) findTask(ctx context.Context, name string) (*engine.TaskStatu
 		name = "@1"
 	}
 	id := name
-	if place, ok := strings.CutPrefix(name, "@"); ok {
-		found, err := w.nthTask(ctx, name, place)
+	if position, ok := strings.CutPrefix(name, "@"); ok {
+		found, err := w.nthTask(ctx, name, position)
 		if err != nil {
 			return nil, err
 		}
@@ -103,10 +103,10 @@ func theOnly(what, name, project, hint string, ids []string) (string, error) {
 }
 
 // nthTask finds the task at a position of the list, from 1.
-func (w *services) nthTask(ctx context.Context, name, place string) (engine.TaskStatus, error) {
-	n, err := strconv.Atoi(place)
+func (w *services) nthTask(ctx context.Context, name, position string) (engine.TaskStatus, error) {
+	n, err := strconv.Atoi(position)
 	if err != nil || n < 1 {
-		return engine.TaskStatus{}, usage("task %q: after @ stands a place in the list of tasks, such as @1", name)
+		return engine.TaskStatus{}, usage("task %q: @ is followed by a position in the list of tasks, such as @1", name)
 	}
 	found, _, err := w.tasks(ctx, n, 0, anyTask)
 	if err != nil {

@@ -91,7 +91,7 @@ func (w *agentWatch) follow(ctx context.Context, find func(context.Context) (*en
 		return &engine.Chat{Conversation: conversation, TurnID: agent.TurnID, Events: events(ctx)}, err
 	})
 	if err == nil && t.stopping {
-		err = &saidError{context.Canceled}
+		err = &reportedError{context.Canceled}
 	}
 	return err
 }
@@ -110,16 +110,16 @@ func (w *agentWatch) orKilled(ctx context.Context) iter.Seq2[turn.Event, error] 
 			_, err := w.engine.Tasks.Kill(stays, w.scope(), w.agent.ID, "a person stopped it in the terminal")
 			killed <- err
 		})
-		heard := true
+		reading := true
 		for event, err := range w.work(stays) {
-			if heard = yield(event, err); !heard {
+			if reading = yield(event, err); !reading {
 				break
 			}
 		}
 		if stop() {
 			return
 		}
-		if err := <-killed; err != nil && heard && !errors.Is(err, continuo.ErrNotRunning) {
+		if err := <-killed; err != nil && reading && !errors.Is(err, continuo.ErrNotRunning) {
 			yield(turn.Event{}, err)
 		}
 	}
@@ -166,12 +166,12 @@ func (l *taskLogsCommand) Run(ctx context.Context, a *app, w *services) error {
 		if output.Output != "" {
 			a.text(output.Output + "\n")
 		}
-		a.note("%s", a.notePaint.Dim(deployedWords(output.DeployedAgent)))
+		a.note("%s", a.notePaint.Dim(deployedText(output.DeployedAgent)))
 	})
 }
 
-// deployedWords describes the state of an agent: agent_… (reviewer) has failed: why.
-func deployedWords(agent engine.DeployedAgent) string {
+// deployedText describes the state of an agent: agent_… (reviewer) has failed: why.
+func deployedText(agent engine.DeployedAgent) string {
 	words := fmt.Sprintf("%s (%s) is %s", agent.ID, term.OneLine(agent.Type, 60), agent.State)
 	if agent.Reason != "" {
 		words += ": " + term.OneLine(agent.Reason, 300)
@@ -184,7 +184,7 @@ func (w *agentWatch) unasked(ctx context.Context) iter.Seq2[turn.Event, error] {
 	return func(yield func(turn.Event, error) bool) {
 		for event, err := range w.work(ctx) {
 			if err == nil && event.Kind == turn.Asked {
-				w.note("%s %s", w.notePaint.Yellow("waits for a decision:"), callWords(*event.Call, 300))
+				w.note("%s %s", w.notePaint.Yellow("waits for a decision:"), callText(*event.Call, 300))
 				continue
 			}
 			if ctx.Err() != nil || !yield(event, err) {
@@ -218,5 +218,5 @@ func (k *taskKillCommand) Run(ctx context.Context, a *app, w *services) error {
 	if agent, err = w.engine.Tasks.Kill(ctx, w.scope(), agent.ID, k.Reason); err != nil {
 		return err
 	}
-	return a.show(k.JSON, agent, func() { a.print("%s", deployedWords(*agent)) })
+	return a.show(k.JSON, agent, func() { a.print("%s", deployedText(*agent)) })
 }

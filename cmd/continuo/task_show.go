@@ -41,7 +41,7 @@ func (a *app) printTask(status engine.TaskStatus) {
 	t.Fact("status", a.taskState(status.State))
 	t.Fact("priority", string(status.Task.Priority))
 	t.Fact("folder", term.OneLine(status.Task.ClientCwd, 200))
-	t.Fact("explained by", contextWords(status.Task))
+	t.Fact("explained by", contextText(status.Task))
 	t.Fact("kept in", status.ConversationID)
 	t.Fact("created", term.Time(status.CreatedAt))
 	t.Fact("updated", term.Time(status.UpdatedAt))
@@ -58,8 +58,8 @@ func (a *app) printTask(status engine.TaskStatus) {
 	}
 }
 
-// contextWords summarizes a task's context: 3 messages of conv_…, 2 files, 1 criterion.
-func contextWords(of task.Task) string {
+// contextText summarizes a task's context: 3 messages of conv_…, 2 files, 1 criterion.
+func contextText(of task.Task) string {
 	var words []string
 	c := of.Context
 	if history := c.ConversationHistory; history != nil {

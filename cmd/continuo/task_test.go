@@ -12,7 +12,7 @@ import (
 	"github.com/continuo-log/continuo/task"
 )
 
-// finishes runs the program to its end, which must have a code, and returns what stands on standard output.
+// finishes runs the program to its end, which must have a code, and returns its standard output.
 func finishes(t *testing.T, dir string, code int, args ...string) string {
 	t.Helper()
 	p := start(t, dir, nil, args...)
@@ -84,7 +84,7 @@ func agentIn(t *testing.T, p *program) string {
 }
 
 // A program that is gone has left an agent that is queued for a server, which a person can end.
-func TestAnAgentWhoseProgramIsGone(t *testing.T) {
+func TestAgentOfAnEndedProgram(t *testing.T) {
 	dir, p := deployHalf(t)
 	_ = p.Process.Kill()
 	p.end()

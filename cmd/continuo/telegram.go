@@ -36,7 +36,7 @@ func (c *telegramCommand) Run(ctx context.Context, a *app) error {
 	case settings.Telegram.Crew == "":
 		return usage("no crew is to talk on Telegram: set telegram.crew, or name one with --crew")
 	case settings.Telegram.ChatID == 0:
-		return usage("no chat is to be heard: set telegram.chat_id, or give one with --chat; to find its id, give 1 and write something in the chat")
+		return usage("no chat is set: set telegram.chat_id, or give one with --chat; to find its id, give 1 and write something in the chat")
 	case settings.Telegram.WebhookURL != "":
 		return usage("telegram.webhook_url has Telegram post what people write: run continuo serve, which takes it, or take that setting out")
 	}
@@ -52,9 +52,9 @@ func (c *telegramCommand) Run(ctx context.Context, a *app) error {
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	w.takeUp(ctx, logger)
+	w.recoverWork(ctx, logger)
 	stopWatching := w.watch(ctx)
-	a.note("%s talks in chat %d on Telegram, from %s. Ctrl-C ends it.", a.notePaint.Bold("crew "+settings.Telegram.Crew), settings.Telegram.ChatID, storeWords(settings.Store))
+	a.note("%s talks in chat %d on Telegram, from %s. Ctrl-C ends it.", a.notePaint.Bold("crew "+settings.Telegram.Crew), settings.Telegram.ChatID, storeText(settings.Store))
 	err = frontEnd.Run(ctx)
 	stop() // a second signal ends the program at once
 	stopWatching()

@@ -11,7 +11,7 @@ import (
 	"github.com/continuo-log/continuo/telegram/telegramtest"
 )
 
-// TestTelegramCommand talks in a chat until it is told to end, and doctor says what is wrong with the chat.
+// TestTelegramCommand talks in a chat until it is stopped, and doctor says what is wrong with the chat.
 func TestTelegramCommand(t *testing.T) {
 	dir, api := t.TempDir(), telegramtest.New()
 	server := httptest.NewServer(api)
@@ -48,7 +48,7 @@ func TestTelegramCommand(t *testing.T) {
 			}
 		}
 		if strings.Contains(p.stdout.String(), token) {
-			t.Errorf("doctor tells a token:\n%s", p.stdout)
+			t.Errorf("doctor prints a token:\n%s", p.stdout)
 		}
 	}
 	doctor(0, "telegram: @crew_bot in Garden (group)")
@@ -62,7 +62,7 @@ func TestTelegramCommand(t *testing.T) {
 
 	refused := start(t, dir, env, append([]string{"telegram", "--crew=example"}, args...)...)
 	if code := refused.end(); code != 1 || !strings.Contains(refused.stderr.String(), "refuses the listener's token") {
-		t.Errorf("with a token that nobody knows it ends with %d:\n%s", code, refused.stderr)
+		t.Errorf("with an unknown token it ends with %d:\n%s", code, refused.stderr)
 	}
 	for what, test := range map[string][]string{
 		"telegram.crew":        {"telegram"},

@@ -263,7 +263,7 @@ func TestWithoutACollector(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	tel := newTelemetry(collectorSettings(""), nil, registry, discard())
 	if tel.tracer != nil || tel.attempts(nil) != nil {
-		t.Error("spans are made for nobody")
+		t.Error("spans are made without an exporter")
 	}
 	aTurn(t, tel)
 	families, err := registry.Gather()

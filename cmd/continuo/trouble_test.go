@@ -66,8 +66,8 @@ func (u *troubled) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_, _ = fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
-// toldTurn is what a client sees of a turn.
-type toldTurn struct {
+// turnResult is what a client sees of a turn.
+type turnResult struct {
 	text     string
 	fellBack bool
 	last     turn.Event
@@ -75,7 +75,7 @@ type toldTurn struct {
 
 // wireTrouble puts the program together over a model "main" with its upstream and a model "spare"; fallback
 // and settings are more of the file.
-func wireTrouble(t *testing.T, main, spare http.Handler, fallback, settings string) (ask func() toldTurn, registry *prometheus.Registry) {
+func wireTrouble(t *testing.T, main, spare http.Handler, fallback, settings string) (ask func() turnResult, registry *prometheus.Registry) {
 	t.Helper()
 	first, second := httptest.NewServer(main), httptest.NewServer(spare)
 	t.Cleanup(first.Close)
@@ -98,10 +98,10 @@ func wireTrouble(t *testing.T, main, spare http.Handler, fallback, settings stri
 		t.Fatal(err)
 	}
 	t.Cleanup(w.Close)
-	return func() toldTurn { return askOnce(t, w) }, registry
+	return func() turnResult { return askOnce(t, w) }, registry
 }
 
-func askOnce(t *testing.T, w *services) (told toldTurn) {
+func askOnce(t *testing.T, w *services) (result turnResult) {
 	t.Helper()
 	chat, err := w.engine.Turns.Chat(t.Context(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s1", Message: continuo.Text("how is it?")})
 	if err != nil {
@@ -112,12 +112,12 @@ func askOnce(t *testing.T, w *services) (told toldTurn) {
 			t.Fatal(err)
 		}
 		if event.Kind == turn.TextDelta {
-			told.text += event.Text
+			result.text += event.Text
 		}
-		told.fellBack = told.fellBack || event.Kind == turn.FellBack
-		told.last = event
+		result.fellBack = result.fellBack || event.Kind == turn.FellBack
+		result.last = event
 	}
-	return told
+	return result
 }
 
 // samples writes the series of a name as "label label value", sorted.
@@ -147,9 +147,9 @@ func samples(t *testing.T, registry *prometheus.Registry, name string) []string 
 func TestTroubleBeforeTheFirstTextIsNotSeen(t *testing.T) {
 	upstream := &troubled{plan: []string{"busy", "broken", "silent", "fine"}}
 	ask, registry := wireTrouble(t, upstream, http.NotFoundHandler(), "", "retries: 3")
-	told := ask()
-	if told.last.Kind != turn.Finished || told.text != "all is well" || told.last.Entry.Content.String() != "all is well" || upstream.made != 4 {
-		t.Errorf("after %d requests: %+v", upstream.made, told)
+	result := ask()
+	if result.last.Kind != turn.Finished || result.text != "all is well" || result.last.Entry.Content.String() != "all is well" || upstream.made != 4 {
+		t.Errorf("after %d requests: %+v", upstream.made, result)
 	}
 	want := []string{"first network 1", "first rate_limit 1", "first upstream 1"}
 	if got := samples(t, registry, "continuo_retries_total"); !slices.Equal(got, want) {
@@ -160,15 +160,15 @@ func TestTroubleBeforeTheFirstTextIsNotSeen(t *testing.T) {
 func TestTroubleAfterTheFirstTextEndsTheTurn(t *testing.T) {
 	upstream := &troubled{plan: []string{"half"}}
 	ask, _ := wireTrouble(t, upstream, http.NotFoundHandler(), "", "retries: 3")
-	told := ask()
-	if told.last.Kind != turn.Failed || told.text != "all " || upstream.made != 1 {
-		t.Fatalf("after %d requests: %+v", upstream.made, told)
+	result := ask()
+	if result.last.Kind != turn.Failed || result.text != "all " || upstream.made != 1 {
+		t.Fatalf("after %d requests: %+v", upstream.made, result)
 	}
-	if entry := told.last.Entry; entry.Content.String() != "all " || entry.Error.Reason != continuo.ReasonNetwork || !entry.Error.Retryable {
+	if entry := result.last.Entry; entry.Content.String() != "all " || entry.Error.Reason != continuo.ReasonNetwork || !entry.Error.Retryable {
 		t.Errorf("kept: %+v, %+v", entry, entry.Error)
 	}
-	if told := ask(); told.last.Kind != turn.Finished || told.text != "all is well" {
-		t.Errorf("the next message: %+v", told)
+	if result := ask(); result.last.Kind != turn.Finished || result.text != "all is well" {
+		t.Errorf("the next message: %+v", result)
 	}
 }
 
@@ -186,9 +186,9 @@ func TestTheFallbackTakesOverFromAnOpenBreaker(t *testing.T) {
 	upstream := &troubled{plan: slices.Repeat([]string{"broken"}, 100)}
 	ask, registry := wireTrouble(t, upstream, &troubled{}, ", fallback: spare", "retries: 1, breaker_failures: 2, breaker_cooldown: 1h")
 	for n := range 4 {
-		told := ask()
-		if told.last.Kind != turn.Finished || told.text != "all is well" || !told.fellBack || told.last.Entry.Round.Provider != "second" {
-			t.Fatalf("turn %d: %+v", n+1, told)
+		result := ask()
+		if result.last.Kind != turn.Finished || result.text != "all is well" || !result.fellBack || result.last.Entry.Round.Provider != "second" {
+			t.Fatalf("turn %d: %+v", n+1, result)
 		}
 	}
 	if upstream.made != 4 {
@@ -202,7 +202,7 @@ func TestTheFallbackTakesOverFromAnOpenBreaker(t *testing.T) {
 	}
 }
 
-// Nobody answers at the address: the connect limit is told, not the system's own.
+// No server answers at the address: the error names the connect limit, not the system's own.
 func TestTheConnectLimitIsNamed(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

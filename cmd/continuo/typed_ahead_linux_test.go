@@ -97,7 +97,7 @@ func (m *heldModel) callsTool(id string) {
 // asksFor is the question about a call.
 func asksFor(id string) string { return `May this run\?\x1b\[0m fs\.list\(\{"path":"` + id + `"\}\)` }
 
-// prompted is what stands on the line of a prompt.
+// prompted is the text on the line of a prompt.
 func prompted(text string) string { return `› (\x1b\[0m)?` + text }
 
 // What is typed before a question is shown does not answer it. Whole lines, and one that was not finished yet, are the

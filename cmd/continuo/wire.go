@@ -97,8 +97,8 @@ func (a *app) wireWith(ctx context.Context, settings *config.Config, wiring buil
 	return w, nil
 }
 
-// takeUp recovers the turns and resumes the runs of programs that are gone; watch retries what fails.
-func (w *services) takeUp(ctx context.Context, logger *slog.Logger) {
+// recoverWork recovers the turns and resumes the runs of programs that are gone; watch retries what fails.
+func (w *services) recoverWork(ctx context.Context, logger *slog.Logger) {
 	if _, err := w.engine.Turns.Recover(ctx); err != nil {
 		logger.Error("recovery_failed", "error", err.Error())
 	}
@@ -250,8 +250,8 @@ func newLogger(settings config.LogConfig, c *console) *slog.Logger {
 	return slog.New(traceLog{slog.NewTextHandler(c.err, options)})
 }
 
-// modelWords describes a model and its address, or the demo model.
-func modelWords(settings *config.Config, name string) string {
+// modelText describes a model and its address, or the demo model.
+func modelText(settings *config.Config, name string) string {
 	m, err := settings.Model(name)
 	switch {
 	case err != nil: // a connector

@@ -47,8 +47,8 @@ func checkAgent(settings *config.Config, id string) error {
 	return usage("there is no agent %q; %s", term.OneLine(id, 60), meantOr(id, known))
 }
 
-// agentWords summarizes an agent on one line.
-func agentWords(settings *config.Config, agent config.AgentConfig) string {
+// agentText summarizes an agent on one line.
+func agentText(settings *config.Config, agent config.AgentConfig) string {
 	words := []string{"model " + cmp.Or(agent.Model, settings.DefaultModel), "view " + cmp.Or(agent.View, window.Codex)}
 	if agent.Name != agent.ID {
 		words = append([]string{term.OneLine(agent.Name, 60)}, words...)

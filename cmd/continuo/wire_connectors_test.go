@@ -43,8 +43,8 @@ func TestConnectors(t *testing.T) {
 	}
 }
 
-// told is what a connector answers to a word.
-func told(t *testing.T, m model.Model) (text string, err error) {
+// answerOf is what a connector answers to a message.
+func answerOf(t *testing.T, m model.Model) (text string, err error) {
 	t.Helper()
 	for delta, failed := range m.Stream(t.Context(), []byte(`{"prompt":"hello"}`)) {
 		text, err = text+delta.Text, failed
@@ -74,16 +74,16 @@ func TestConnectorsAtWork(t *testing.T) {
 		models := map[string]engine.Upstream{}
 		modelWiring{telemetry: &telemetry{}}.addConnectors(settings, models)
 		m := models["c"].Model
-		if text, err := told(t, m); (err == nil) != test.talks || err == nil && text != "a b||" {
+		if text, err := answerOf(t, m); (err == nil) != test.talks || err == nil && text != "a b||" {
 			t.Errorf("%s: it says %q, %v", name, text, err)
 		}
-		if text, err := told(t, m.(engine.Connector).AtWork("task_1", "agent_1")); (err == nil) != test.works || err == nil && text != "a b|task_1|agent_1" {
+		if text, err := answerOf(t, m.(engine.Connector).AtWork("task_1", "agent_1")); (err == nil) != test.works || err == nil && text != "a b|task_1|agent_1" {
 			t.Errorf("%s: at work it says %q, %v", name, text, err)
 		}
 	}
 }
 
-// An agent that remembers does so for crews, and is told of its work as any.
+// An agent that remembers does so for crews, and gets its task as any.
 func TestConnectorsKeepTheirSessions(t *testing.T) {
 	settings := &config.Config{Connectors: map[string]config.ConnectorConfig{
 		"agent": {Name: "agent", ACP: []string{"no-such-program-anywhere"}}, "command": {Name: "command", Command: []string{"no-such-program-anywhere"}},
@@ -95,7 +95,7 @@ func TestConnectorsKeepTheirSessions(t *testing.T) {
 			t.Errorf("%s has sessions: %v", name, ok)
 		}
 		if _, ok := upstream.Model.(engine.Connector); !ok {
-			t.Errorf("%s cannot be told of its work", name)
+			t.Errorf("%s cannot be told its task", name)
 		}
 	}
 }

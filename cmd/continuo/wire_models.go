@@ -164,7 +164,7 @@ func (w modelWiring) upstream(m config.ModelConfig) (model.Model, error) {
 		return nil, err
 	}
 	limits := w.limits
-	silence := max(limits.IdleTimeout, firstToken(m, limits)) + time.Second // of the connection; guarded tells the two apart, and first
+	silence := max(limits.IdleTimeout, firstToken(m, limits)) + time.Second // of the connection; guarded distinguishes the two, and first
 	return protocol.model(openai.Options{
 		BaseURL: m.BaseURL, APIKey: envValue(w.env, m.APIKeyEnv), Name: m.Model, Provider: m.Provider,
 		ContextWindow: m.ContextWindow, Headers: m.Headers, IdleTimeout: silence, ConnectTimeout: limits.ConnectTimeout,

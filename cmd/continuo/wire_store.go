@@ -56,8 +56,8 @@ func openWith(ctx context.Context, settings config.StoreConfig, existing bool) (
 	return store, system, nil
 }
 
-// storeWords names the store, without a password.
-func storeWords(settings config.StoreConfig) string {
+// storeText names the store, without a password.
+func storeText(settings config.StoreConfig) string {
 	if settings.URL == "" {
 		return settings.Path
 	}

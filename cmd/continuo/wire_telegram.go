@@ -51,7 +51,7 @@ func telegramFrontEnd(w *services, env []string, logger *slog.Logger) (*telegram
 // telegramOptions are the settings' options for a crew; unset are the variables of its roles' tokens that have no value.
 func telegramOptions(settings config.TelegramConfig, c *crew.Crew, env []string) (options telegram.Options, unset []string, err error) {
 	if settings.BotToken == "" {
-		return options, nil, errors.New("telegram.bot_token has no value, and telegram.crew is set: set the variable that it names (continuo doctor tells which), or take telegram.crew out")
+		return options, nil, errors.New("telegram.bot_token has no value, and telegram.crew is set: set the variable that it names (continuo doctor names it), or take telegram.crew out")
 	}
 	options = telegram.Options{Token: settings.BotToken, ChatID: settings.ChatID, MaxMessageLength: settings.MaxMessageLength, URL: settings.APIURL}
 	options.RoleTokens, unset = botTokens(c, env)
@@ -107,7 +107,7 @@ func refusal(err error) error {
 		return &telegram.RefusedError{Reason: "That is more than the crew can be shown at once. Please send it in parts."}
 	}
 	if _, ok := errors.AsType[*crew.Problems](err); ok {
-		return &telegram.RefusedError{Reason: "The crew's file is not right, so that nobody can answer. Whoever runs the crew finds out more with continuo doctor."}
+		return &telegram.RefusedError{Reason: "The crew's file is not valid, so that the crew cannot answer. The operator finds the cause with continuo doctor."}
 	}
 	for _, stays := range []error{continuo.ErrInvalid, continuo.ErrArchived, engine.ErrNoCycle} {
 		if errors.Is(err, stays) {
@@ -134,7 +134,7 @@ func (c *crewChat) Stop(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", refusal(err)
 	case status.State == continuo.RunStopped:
-		return "We stop here. /resume lets us go on, and so does whatever you say.", nil
+		return "We stop here. /resume or any message continues.", nil
 	}
 	return "Nobody is speaking.", nil
 }
@@ -160,7 +160,7 @@ func (c *crewChat) Reset(ctx context.Context, key string) (string, error) {
 	if err != nil {
 		return "", refusal(err)
 	}
-	return "We begin anew. What was said is kept: /restore brings it back.", nil
+	return "The crew is reset. Earlier messages are kept: /restore brings them back.", nil
 }
 
 // Restore implements [telegram.Crew].
@@ -204,7 +204,7 @@ func (c *crewChat) Status(ctx context.Context) (string, error) {
 	}
 	for _, role := range status.Roles {
 		fmt.Fprintf(&text, "\n%s: %s", role.DisplayName, term.Count(role.Answers, "answer"))
-		if why := finishWords(role.FinishReason); why != "" {
+		if why := finishText(role.FinishReason); why != "" {
 			fmt.Fprintf(&text, ", the newest %s", why)
 		}
 		if role.Failed != "" {
@@ -298,7 +298,7 @@ func (c *crewChat) event(entry *continuo.Entry) (telegram.Event, bool) {
 			return event, false
 		default:
 			event.Kind, event.Text = telegram.EventAnswer, entry.Content.String()
-			if why := cutWords(entry); why != "" {
+			if why := cutText(entry); why != "" {
 				event.Text += "\n\n*(" + why + ")*"
 			}
 		}

@@ -25,8 +25,8 @@ type chatOfTest struct {
 	store continuo.Store
 }
 
-// hear runs a program with the front end until a role has answered so often in all, and ends it.
-func (c *chatOfTest) hear(role string, answers int) []telegramtest.Sent {
+// collect runs a program with the front end until a role has answered so often in all, and ends it.
+func (c *chatOfTest) collect(role string, answers int) []telegramtest.Sent {
 	c.t.Helper()
 	ctx, cancel := context.WithCancel(c.t.Context())
 	defer cancel()
@@ -73,7 +73,7 @@ func TestACrewTalksOnTelegram(t *testing.T) {
 	c := &chatOfTest{t: t, api: api, token: api.AddBot(1, "crew_bot"), store: storetest.NewMemory()}
 	api.AddChat(-7, "group", "Garden", c.token)
 	api.Say(-7, "Ada", "Make a plan for a garden.")
-	sent := c.hear("Reviewer", 1)
+	sent := c.collect("Reviewer", 1)
 	for i, role := range []string{"Planner", "Builder", "Reviewer"} {
 		if !strings.HasPrefix(sent[i].Text, role+"\n") {
 			t.Errorf("message %d is %q", i, sent[i].Text)
@@ -85,7 +85,7 @@ func TestACrewTalksOnTelegram(t *testing.T) {
 	api.Say(-7, "Ada", "/reset")
 	api.Say(-7, "Ada", "/restore")
 	api.Say(-7, "Ada", "And now?")
-	sent = c.hear("Reviewer", 2)
+	sent = c.collect("Reviewer", 2)
 	var all []string
 	for _, message := range sent[3:] {
 		all = append(all, message.Text)
@@ -149,8 +149,8 @@ func TestTheFirstAnswersAreSent(t *testing.T) {
 	}
 }
 
-// What a chat is told is one line without what is nobody's affair there, and only what may pass is tried again.
-func TestWhatAChatIsToldOfErrors(t *testing.T) {
+// An error in a chat is one line without internal details, and only what may pass is tried again.
+func TestErrorMessagesInAChat(t *testing.T) {
 	for name, test := range map[string]struct {
 		err  error
 		want string // "" for one that passes
@@ -171,7 +171,7 @@ func TestWhatAChatIsToldOfErrors(t *testing.T) {
 			case stays != (test.want != ""):
 				t.Errorf("it stays: %v, and is %v", stays, got)
 			case stays && (!strings.Contains(told.Reason, test.want) || strings.ContainsAny(told.Reason, "\n") || strings.Contains(told.Reason, "secret")):
-				t.Errorf("the chat is told %q", told.Reason)
+				t.Errorf("the chat receives %q", told.Reason)
 			}
 		})
 	}
@@ -179,6 +179,6 @@ func TestWhatAChatIsToldOfErrors(t *testing.T) {
 		t.Errorf("a reason in brackets becomes %q", got)
 	}
 	if got := withoutStderr("it ended with 1; its stderr: /home/ann/key"); got != "it ended with 1" {
-		t.Errorf("of what a program wrote is told %q", got)
+		t.Errorf("the chat receives %q of a program's output", got)
 	}
 }

@@ -32,7 +32,7 @@ func TestTheProjectFolderIsTheSettingsProjects(t *testing.T) {
 			found, _ := tools.Find(name)
 			result := found.Run(t.Context(), tool.Call{Conversation: conversation, Arguments: arguments})
 			if got := strings.Contains(result.Content, "the secret") || strings.Contains(result.Content, "a.txt  10"); got != reads {
-				t.Errorf("%s of project %s is told %q", name, project, result.Content)
+				t.Errorf("%s of project %s returns %q", name, project, result.Content)
 			}
 		}
 	}

@@ -98,16 +98,16 @@ func TestWorkflowsThatAreNotRight(t *testing.T) {
 	if want := []string{"good good"}; !slices.Equal(idsOf(all), want) {
 		t.Errorf("got %q, want %q", idsOf(all), want)
 	}
-	told := strings.ReplaceAll(err.Error(), folder.dir+string(filepath.Separator), "")
+	message := strings.ReplaceAll(err.Error(), folder.dir+string(filepath.Separator), "")
 	for file, want := range map[string]string{
 		"broken.yaml": "brif", "unknown.yaml": "did you mean ada", "folder.yaml": "it is no regular file", "link.yaml": "it cannot be read",
 		"large.yaml": "it has more than 262144 bytes", "example.yaml": "", "one.yaml": "the id same is that of three.yml too", "two.yaml": "the id same is that of one.yaml too",
 		"three.yml": "the id same is that of two.yaml too",
 	} {
-		if !slices.ContainsFunc(strings.Split(told, "\n"), func(line string) bool {
+		if !slices.ContainsFunc(strings.Split(message, "\n"), func(line string) bool {
 			return strings.HasPrefix(line, file+":") && strings.Contains(line, want)
 		}) {
-			t.Errorf("%s: %q is not told:\n%s", file, want, told)
+			t.Errorf("%s: %q is not reported:\n%s", file, want, message)
 		}
 	}
 	for id, problems := range map[string]bool{"broken": true, "same": true, "large": true, "example": true, "nowhere": false} {

@@ -130,10 +130,10 @@ func (a *app) printFields(title string, fields []workflow.Field) {
 	a.print("\n%s", a.paint.Dim(title))
 	t := a.table()
 	for _, field := range fields {
-		words := inputWords(field)
+		words := inputText(field)
 		switch {
 		case field.Default != nil:
-			words += fmt.Sprintf(" Default: %s.", term.OneLine(jsonWords(field.Default), 100))
+			words += fmt.Sprintf(" Default: %s.", term.OneLine(jsonText(field.Default), 100))
 		case field.Optional:
 			words += " Optional."
 		}
@@ -175,7 +175,7 @@ func (c *workflowCheckCommand) Run(a *app) error {
 			}
 			continue
 		}
-		wrong = &saidError{fmt.Errorf("%w: %w", continuo.ErrInvalid, err)}
+		wrong = &reportedError{fmt.Errorf("%w: %w", continuo.ErrInvalid, err)}
 		var problems *workflow.Problems
 		if !errors.As(err, &problems) {
 			a.print("%s:1:1: %s", term.Clean(file), term.Clean(err.Error()))

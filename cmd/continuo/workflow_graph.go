@@ -105,28 +105,28 @@ func (d *drawing) draw(id, lead, prefix string) {
 
 // follow draws what is below a node: branches and back edges first, then the continuation.
 func (d *drawing) follow(id, prefix string) {
-	var branches, goOn []string
+	var branches, continuation []string
 	for _, next := range d.below[id] {
 		if id != "" && len(d.in[next]) > 1 || len(d.out[id]) == 1 && len(d.back[id]) == 0 || id == "" && len(d.in[next]) > 0 {
-			goOn = append(goOn, next)
+			continuation = append(continuation, next)
 		} else {
 			branches = append(branches, next)
 		}
 	}
 	back := d.back[id]
 	for i, next := range branches {
-		fork, rest := forks(i == len(branches)-1 && len(back)+len(goOn) == 0)
+		fork, rest := forks(i == len(branches)-1 && len(back)+len(continuation) == 0)
 		d.draw(next, prefix+fork, prefix+rest)
 	}
 	for i, edge := range back {
-		fork, _ := forks(i == len(back)-1 && len(goOn) == 0)
+		fork, _ := forks(i == len(back)-1 && len(continuation) == 0)
 		limit := fmt.Sprintf(", at most %s", times(edge.Max))
 		if edge.GoOn {
-			limit += ", then goes on"
+			limit += ", then continues"
 		}
-		d.lines = append(d.lines, d.paint.Dim(prefix+fork)+d.paint.Cyan("↺ "+edge.To)+d.paint.Yellow("  "+strings.TrimPrefix(edgeWords(edge)+limit, ", ")))
+		d.lines = append(d.lines, d.paint.Dim(prefix+fork)+d.paint.Cyan("↺ "+edge.To)+d.paint.Yellow("  "+strings.TrimPrefix(edgeText(edge)+limit, ", ")))
 	}
-	for _, next := range goOn {
+	for _, next := range continuation {
 		d.lines = append(d.lines, d.paint.Dim(prefix+"│"))
 		d.draw(next, prefix, prefix)
 	}
@@ -168,7 +168,7 @@ func (d *drawing) line(node *workflow.Node, lead string) string {
 	}
 	var ways []string
 	for _, edge := range d.in[node.ID] {
-		switch words := edgeWords(edge); {
+		switch words := edgeText(edge); {
 		case len(d.in[node.ID]) == 1:
 			ways = append(ways, words)
 		case words == "":
@@ -187,8 +187,8 @@ func (d *drawing) line(node *workflow.Node, lead string) string {
 	return line
 }
 
-// edgeWords describes when an edge is taken; "" for always.
-func edgeWords(edge *workflow.Edge) string {
+// edgeText describes when an edge is taken; "" for always.
+func edgeText(edge *workflow.Edge) string {
 	switch {
 	case edge.When != nil:
 		return "when " + term.OneLine(edge.When.Text, 100)

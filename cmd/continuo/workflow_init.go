@@ -70,13 +70,13 @@ func (a *app) writeWithSchema(file string, text, schema []byte, schemaName strin
 	if err := writeNew(file, append([]byte("# yaml-language-server: $schema="+schemaName+"\n"), text...)); err != nil {
 		return err
 	}
-	beside := filepath.Join(filepath.Dir(file), schemaName)
-	have, err := os.ReadFile(beside)
+	schemaFile := filepath.Join(filepath.Dir(file), schemaName)
+	have, err := os.ReadFile(schemaFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		err = writeNew(beside, schema)
+		err = writeNew(schemaFile, schema)
 	case err == nil && !bytes.Equal(have, schema):
-		a.note("%s was there already and is not the schema of this version, by which editors would check the file: remove it, and the next init writes it anew.", beside)
+		a.note("%s was there already and is not the schema of this version, by which editors would check the file: remove it, and the next init writes it again.", schemaFile)
 	}
 	if err != nil {
 		return fmt.Errorf("write the schema for editors: %w", err)

@@ -6,8 +6,8 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// jsonWords is a value as JSON on one line.
-func jsonWords(value any) string {
+// jsonText is a value as JSON on one line.
+func jsonText(value any) string {
 	data, err := rawjson.Marshal(value)
 	if err != nil {
 		return fmt.Sprint(value)

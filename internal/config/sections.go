@@ -52,7 +52,7 @@ type HandoffConfig struct {
 
 // CrewsConfig is the section crews.
 type CrewsConfig struct {
-	Dir string `key:"dir" kind:"path" empty:"for none" default:"crews" help:"The folder with the crews: its files *.yaml and *.yml, one crew each, but not those in folders below it. It need not be there. Empty: none are read. A crew is read anew whenever it is named, so that a change counts for the next cycle."`
+	Dir string `key:"dir" kind:"path" empty:"for none" default:"crews" help:"The folder with the crews: its files *.yaml and *.yml, one crew each, but not those in folders below it. It need not be there. Empty: none are read. A crew is read again whenever it is named, so that a change counts for the next cycle."`
 }
 
 // CrewConfig is the section crew: the defaults for roles whose crew sets nothing else.
@@ -118,7 +118,7 @@ type PromptsConfig struct {
 
 // WorkflowsConfig is the section workflows.
 type WorkflowsConfig struct {
-	Dir string `key:"dir" kind:"path" empty:"for none" default:"workflows" help:"The folder with the workflows: its files *.yaml and *.yml, one workflow each, but not those in folders below it. It need not be there. Empty: none are read. A workflow is read anew whenever it is named, so that a change counts for the next run."`
+	Dir string `key:"dir" kind:"path" empty:"for none" default:"workflows" help:"The folder with the workflows: its files *.yaml and *.yml, one workflow each, but not those in folders below it. It need not be there. Empty: none are read. A workflow is read again whenever it is named, so that a change counts for the next run."`
 }
 
 // ToolsConfig is the section tools.
