@@ -91,7 +91,7 @@ func TestACrewTalksOnTelegram(t *testing.T) {
 		all = append(all, message.Text)
 	}
 	said := strings.Join(all, "\n---\n")
-	for _, want := range []string{"Planner: 1 answer", "User (Ada): Make a plan", "planner (Planner), builder (Builder), reviewer (Reviewer)", "/restore brings it back", "Everybody sees again", "Planner\n", "Builder\n", "Reviewer\n"} {
+	for _, want := range []string{"Planner: 1 answer", "User (Ada): Make a plan", "planner (Planner), builder (Builder), reviewer (Reviewer)", "/restore brings them back", "Everybody sees again", "Planner\n", "Builder\n", "Reviewer\n"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("nothing says %q in\n%s", want, said)
 		}
@@ -157,7 +157,7 @@ func TestErrorMessagesInAChat(t *testing.T) {
 	}{
 		"none":           {nil, ""},
 		"too long":       {fmt.Errorf("say: %w", &continuo.OverflowError{View: "role:a"}), "send it in parts"},
-		"a broken file":  {fmt.Errorf("secret/a.yaml: %w", &crew.Problems{}), "file is not right"},
+		"a broken file":  {fmt.Errorf("secret/a.yaml: %w", &crew.Problems{}), "file is not valid"},
 		"two lines":      {fmt.Errorf("no role bob: %w\nsecret", continuo.ErrInvalid), "no role bob"},
 		"a missing crew": {fmt.Errorf("crew a: %w", continuo.ErrNotFound), ""}, // it may come back
 		"archived":       {continuo.ErrArchived, "archived"},
