@@ -65,6 +65,7 @@ var layers = map[string]int{
 	// What the packages of engine share.
 	"engine/internal/brief":       0,
 	"engine/internal/metricstest": 0,
+	"engine/internal/logtext":     4,
 }
 
 // standardOnly are packages that import nothing from outside the standard library and this module.
