@@ -93,7 +93,7 @@ type PlanItem struct {
 	Role    continuo.Role `json:"role,omitempty"`
 	Verdict Verdict       `json:"verdict"`
 	// Reason explains the verdict. docs/api.md, "What the model is shown", lists all reasons; in Go, they are the
-	// constants that begin with Reason.
+	// constants of window/reason.go.
 	Reason string `json:"reason"`
 	// Before and After are the sizes in the log and in the request, summed over a range. Before is missing where the
 	// entries were not read.
