@@ -197,7 +197,7 @@ func TestHowProgramsMisbehave(t *testing.T) {
 
 func TestAFloodIsCutOff(t *testing.T) {
 	text, finish, err := ask(t.Context(), of(childtest.Env("flood"), func(o *Options) { o.MaxOutput = 100_001 }), body("go"))
-	if len(text) > 100_001 || len(text) < 100_000 || finish != "" || reasonOf(err) != continuo.ReasonTurnLimit || !strings.Contains(err.Error(), "agent printed more than 100001 bytes") {
+	if len(text) > 100_001 || len(text) < 100_000 || finish != "" || reasonOf(err) != continuo.ReasonTurnLimit || !strings.Contains(err.Error(), "agent printed more than the maximum of 100001 bytes") {
 		t.Errorf("got %d bytes, %q, %v", len(text), finish, err)
 	}
 	noGoroutines(t)

@@ -83,7 +83,7 @@ func (a *answer) read(process *child.Process) error {
 		a.tell(a.plain.Text(buffer[:min(n, room)]))
 		if n > room {
 			return &model.Error{Reason: continuo.ReasonTurnLimit, Message: fmt.Sprintf(
-				"%s printed more than %d bytes, which is all that it may", a.options.Name, a.options.MaxOutput)}
+				"%s printed more than the maximum of %d bytes", a.options.Name, a.options.MaxOutput)}
 		}
 	}
 	return nil
