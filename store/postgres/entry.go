@@ -201,12 +201,12 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 	if err != nil {
 		return err
 	}
-	begin, err := encodeBegin(batch)
+	begin, err := form.EncodeBegin(batch)
 	if err != nil {
 		return err
 	}
 	if begin != nil {
-		return s.write(ctx, begin.change(batch, rows))
+		return s.write(ctx, (&turnBegin{begin}).change(batch, rows))
 	}
 	turn, refused, err := foldUpdates(batch)
 	if err != nil {

@@ -2,11 +2,9 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/store/internal/form"
 	"github.com/jackc/pgx/v5"
 )
@@ -58,42 +56,13 @@ SELECT ` + turnColumns + `, begun FROM (SELECT 1 / (SELECT count(*) FROM started
 		`$36::text[], $37::text[], $38::text[], $39::text[]` + ofThisConversation + ofBegunTurn
 )
 
-// turnBegin is an encoded TurnBegin.
-type turnBegin struct {
-	*continuo.TurnBegin
-	request, events string
-	last            int64 // id of the last event; 0 when there is none
-}
-
-// encodeBegin returns nil for a batch that begins no turn.
-func encodeBegin(batch continuo.Batch) (*turnBegin, error) {
-	if batch.Begin == nil {
-		return nil, nil
-	}
-	row, turn := &turnBegin{TurnBegin: batch.Begin}, &batch.Begin.Turn
-	request, err := rawjson.Marshal(turn.TurnRequest)
-	row.request = string(request)
-	if n := len(row.Events); err == nil && n > 0 {
-		row.last = row.Events[n-1].ID
-		row.events, err = form.EncodeEvents(row.Events)
-	}
-	switch {
-	case err != nil:
-	case turn.ConversationID != batch.ConversationID:
-		err = fmt.Errorf("it is of conversation %q, and the batch of %q", turn.ConversationID, batch.ConversationID)
-	case len(batch.Turns) > 0:
-		err = errors.New("its batch has updates of turns")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("begin turn %s: %w: %w", turn.ID, continuo.ErrInvalid, err)
-	}
-	return row, nil
-}
+// turnBegin is the beginning of a turn as this store writes it.
+type turnBegin struct{ *form.TurnBegin }
 
 // change makes the change that appends a batch and begins its turn.
 func (b *turnBegin) change(batch continuo.Batch, rows *entryRows) *change {
-	c := &change{conversationID: batch.ConversationID, key: batch.ConversationID, size: rows.size + len(b.request) + len(b.events), races: true}
-	args := append(batchArgs(batch, rows), b.Turn.ID, b.Turn.Owner, microseconds(b.Lease), b.request, b.last, orNull(b.events),
+	c := &change{conversationID: batch.ConversationID, key: batch.ConversationID, size: rows.size + len(b.Request) + len(b.Events), races: true}
+	args := append(batchArgs(batch, rows), b.Turn.ID, b.Turn.Owner, microseconds(b.Lease), b.Request, b.Last, orNull(b.Events),
 		orNull(string(b.Mode)), orNull(b.Agent))
 	c.statement, c.args = beginTurn, args
 	if len(batch.Runs) > 0 {
@@ -139,7 +108,7 @@ func (b *turnBegin) wasCommitted(ctx context.Context, q querier, batch continuo.
 	if err != nil {
 		return false, unlessNotFound(err)
 	}
-	committed = b.Begun.State == continuo.TurnRunning && b.Begun.Owner == b.Turn.Owner && b.Begun.LastEvent == b.last
+	committed = b.Begun.State == continuo.TurnRunning && b.Begun.Owner == b.Turn.Owner && b.Begun.LastEvent == b.Last
 	if committed || len(batch.Entries) == 0 {
 		return committed, nil
 	}

@@ -147,7 +147,7 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 }
 
 // appendBatch may return a verdict after it has written, but only when there are turns.
-func appendBatch(conn *connection, batch continuo.Batch, rows []entryRow, turns []*turnUpdate, begin *turnBegin, now time.Time) error {
+func appendBatch(conn *connection, batch continuo.Batch, rows []entryRow, turns []*turnUpdate, begin *form.TurnBegin, now time.Time) error {
 	replaces := false
 	if begin != nil {
 		var err error

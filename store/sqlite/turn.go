@@ -61,42 +61,20 @@ ORDER BY started_at DESC, id DESC LIMIT ?`
 ORDER BY lease_until, conversation_id, id LIMIT ?`
 )
 
-// turnBegin is an encoded TurnBegin.
-type turnBegin struct {
-	*continuo.TurnBegin
-	request, events string
-	last            int64 // id of the last event; 0 when there is none
-}
-
-// encodeBegin returns nil for a batch that begins no turn.
-func encodeBegin(batch continuo.Batch) (*turnBegin, error) {
-	if batch.Begin == nil {
-		return nil, nil
+// encodeBegin is [form.EncodeBegin] for text that every database can store.
+func encodeBegin(batch continuo.Batch) (*form.TurnBegin, error) {
+	begin, err := form.EncodeBegin(batch)
+	if err != nil || begin == nil {
+		return nil, err
 	}
-	row, turn := &turnBegin{TurnBegin: batch.Begin}, &batch.Begin.Turn
-	request, err := rawjson.Marshal(turn.TurnRequest)
-	if row.request = string(request); err == nil {
-		err = checkText(turn.ID, turn.Owner, string(row.Mode), row.Agent)
+	if err := checkText(begin.Turn.ID, begin.Turn.Owner, string(begin.Mode), begin.Agent); err != nil {
+		return nil, fmt.Errorf("begin turn %s: %w", begin.Turn.ID, err)
 	}
-	if n := len(row.Events); err == nil && n > 0 {
-		row.last = row.Events[n-1].ID
-		row.events, err = form.EncodeEvents(row.Events)
-	}
-	switch {
-	case err != nil:
-	case turn.ConversationID != batch.ConversationID:
-		err = fmt.Errorf("it is of conversation %q, and the batch of %q", turn.ConversationID, batch.ConversationID)
-	case len(batch.Turns) > 0:
-		err = errors.New("its batch has updates of turns")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("begin turn %s: %w: %w", turn.ID, continuo.ErrInvalid, err)
-	}
-	return row, nil
+	return begin, nil
 }
 
 // insertBegun adds a turn that passed mayBegin. Replaces says that a void turn has its id.
-func insertBegun(conn *connection, begin *turnBegin, replaces bool, now time.Time) error {
+func insertBegun(conn *connection, begin *form.TurnBegin, replaces bool, now time.Time) error {
 	turn := &begin.Turn
 	fence, started, err := nextTurn(conn, turn.ConversationID, now) // before a void turn is removed
 	if err != nil {
@@ -108,9 +86,9 @@ func insertBegun(conn *connection, begin *turnBegin, replaces bool, now time.Tim
 		}
 	}
 	until := now.Add(begin.Lease)
-	_, err = conn.exec(insertTurn, turn.ConversationID, turn.ID, turn.Owner, fence, stamp(until), stamp(started), begin.request, begin.last)
-	if err == nil && begin.events != "" {
-		_, err = conn.exec(insertTurnEvents, turn.ConversationID, turn.ID, begin.last, begin.events)
+	_, err = conn.exec(insertTurn, turn.ConversationID, turn.ID, turn.Owner, fence, stamp(until), stamp(started), begin.Request, begin.Last)
+	if err == nil && begin.Events != "" {
+		_, err = conn.exec(insertTurnEvents, turn.ConversationID, turn.ID, begin.Last, begin.Events)
 	}
 	if err == nil {
 		err = switchConversation(conn, turn.ConversationID, begin.Mode, begin.Agent)
@@ -120,7 +98,7 @@ func insertBegun(conn *connection, begin *turnBegin, replaces bool, now time.Tim
 	}
 	begin.Begun = continuo.Turn{
 		ID: turn.ID, ConversationID: turn.ConversationID, State: continuo.TurnRunning, TurnRequest: turn.TurnRequest, Owner: turn.Owner,
-		Fence: fence, LeaseUntil: until.UTC().Round(0), LeaseExpired: begin.Lease <= 0, LastEvent: begin.last, StartedAt: started.UTC().Round(0),
+		Fence: fence, LeaseUntil: until.UTC().Round(0), LeaseExpired: begin.Lease <= 0, LastEvent: begin.Last, StartedAt: started.UTC().Round(0),
 	}
 	return nil
 }
