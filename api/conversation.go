@@ -90,7 +90,7 @@ func (f UserFilter) user(scope continuo.Scope) (string, error) {
 		return scope.UserID, nil
 	}
 	if *f.UserID == "" {
-		return "", Refuse("user_id", "user_id is empty: leave it out for everybody's")
+		return "", Refuse("user_id", "user_id is empty: leave it out for those of all users")
 	}
 	user, err := scope.Owner(*f.UserID)
 	return user, At("user_id", err)
@@ -182,8 +182,8 @@ type ConversationFields struct {
 	// The client's own name for the conversation, as `session_id` has it; it must not begin with `conv_`. Empty or null
 	// for none. 409 when another conversation has it.
 	Key Setting `json:"key,omitempty" pattern:"^([A-Za-z0-9][A-Za-z0-9._:@-]{0,127})?$"`
-	// Whose it is: any text without control characters, of at most 256 bytes; empty or null for nobody's. A key that is
-	// bound to a user needs none, and may not name another one (403, `other_user`).
+	// The user that it belongs to: any text without control characters, of at most 256 bytes; empty or null for none. A key
+	// that is bound to a user needs none, and may not name another one (403, `other_user`).
 	UserID Setting `json:"user_id,omitempty" doc:"maxLength=256"`
 }
 
@@ -354,7 +354,7 @@ type RedactRequest struct {
 	From *int64 `json:"from,omitempty" minimum:"1"`
 	// The last entry. The default is the newest. At most 10 000 entries at once.
 	To *int64 `json:"to,omitempty" minimum:"1"`
-	// Why; it stands in the log.
+	// The reason, which the log records.
 	Reason *string `json:"reason,omitempty" maxLength:"500"`
 	// Whether the names of tools go too, also of entries that were redacted before.
 	Tools bool `json:"tools,omitempty"`

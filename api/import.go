@@ -22,7 +22,7 @@ func (s *Service) importOperation() Operation {
 		Body: []Media{{Type: JSON, Schema: reflect.TypeFor[ImportRequest]()}, {Type: JSONLines}}, AnyText: true,
 		Answers: answers(
 			created("The new conversation, and what had to be repaired."),
-			ok("The list had been imported before; this is what came of it then."),
+			ok("The list was imported before; the answer is that of the first import."),
 			failing(http.StatusConflict, "The list is not the one that the key (`exists`) or the `Idempotency-Key` (`idempotency_conflict`) was used "+
 				"with, or somebody wrote to the conversation before the list had gained messages."),
 		),
@@ -48,7 +48,7 @@ type ImportRequest struct {
 	// The conversation's key, by which a later import of the same list is known. Without it, and without an
 	// `Idempotency-Key`, every import makes a conversation of its own, whatever the list says.
 	Key Setting `json:"key,omitempty"`
-	// Whose conversation it is; empty or null for nobody's.
+	// The user that the conversation belongs to; empty or null for none.
 	UserID Setting `json:"user_id,omitempty" doc:"maxLength=256"`
 }
 
@@ -66,7 +66,7 @@ func (r *ImportRequest) check() error {
 	return (&ConversationFields{Key: r.Key, UserID: r.UserID}).Check()
 }
 
-// Imported says what came of an import.
+// Imported says the result of an import.
 type Imported struct {
 	Conversation continuo.Conversation `json:"conversation"`
 	// Whether a list had been imported under the key before.

@@ -84,7 +84,7 @@ type SearchPage struct {
 // with it; `word*` also finds longer ones, and so does every word of four letters or more that is not in quotes. Case and
 // accents make no difference. Chinese, Japanese, Thai and other scripts without spaces are searched by their characters.
 //
-// The newest 200 matches are ranked together, the best first; `next_cursor` goes on with those that are left of them, then
+// The newest 200 matches are ranked together, the best first; `next_cursor` continues with the rest of them, then
 // with the next 200. A page may have few matches, or none, although `has_more` is true. An entry that was just appended is
 // found. With `conversation`, also what a fork began with is found; without, each entry is found once, in the conversation
 // that it was written to.

@@ -28,8 +28,8 @@ func (c *Crew) Begin(runID string, message continuo.Content, author *continuo.Au
 }
 
 // TakeOver is the crew's state after a cycle that began with another text of its file. A role keeps its session only
-// if its connector, model and system prompt and the members of the crew are unchanged, because its agent was told
-// these once.
+// if its connector, model and system prompt and the members of the crew are unchanged, because its agent was
+// sent these once.
 func (c *Crew) TakeOver(s *State) *Snapshot {
 	now := s.Now.Clone()
 	for i := range now.Roles {
@@ -41,7 +41,7 @@ func (c *Crew) TakeOver(s *State) *Snapshot {
 	return now
 }
 
-// member is a role as the other roles are told about it.
+// member is a role as the prompts of the other roles describe it.
 type member struct {
 	name        string
 	isModerator bool

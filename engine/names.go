@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/contexts"
 	"github.com/continuo-log/continuo/engine/conversations"
@@ -9,7 +11,6 @@ import (
 	"github.com/continuo-log/continuo/engine/runs"
 	"github.com/continuo-log/continuo/engine/start"
 	"github.com/continuo-log/continuo/engine/tasks"
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // The names of the features' packages that adapters use: one import suffices.
@@ -82,7 +83,6 @@ type (
 
 // Of package runs.
 type (
-	RepairKind  = runs.RepairKind
 	RunDecision = runs.RunDecision
 	RunProgress = runs.RunProgress
 	RunRepair   = runs.RunRepair

@@ -162,7 +162,7 @@ func (c *call) user(scope continuo.Scope) string {
 	const name = "user_id"
 	named := c.text(name)
 	if c.has(name) && named == "" {
-		c.refuse(task.InvalidValue, name, "user_id is empty: leave it out for everybody's")
+		c.refuse(task.InvalidValue, name, "user_id is empty: leave it out for those of all users")
 	}
 	user, err := scope.Owner(named)
 	switch {

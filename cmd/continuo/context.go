@@ -181,7 +181,7 @@ func (c *contextShowCommand) request(ctx context.Context, a *app, w *services, c
 		return differs
 	}
 	round := replayed.Round
-	a.print("%s  %s", a.paint.Bold(fmt.Sprintf("the request that entry %s came of", term.Number(c.Request))), a.paint.Dim(contextLine(replayed.Plan)))
+	a.print("%s  %s", a.paint.Bold(fmt.Sprintf("the request that entry %s answers", term.Number(c.Request))), a.paint.Dim(contextLine(replayed.Plan)))
 	a.print("%s", a.paint.Dim(fmt.Sprintf("%s · view %s · up to entry %s · %s", whoAnswered(round), round.View, term.Number(round.At), roundText(round))))
 	if replayed.Same {
 		a.print("%s the same bytes: %s, sha256 %s", a.paint.Green("✔"), term.Size(int64(len(replayed.Body))), replayed.SHA256)

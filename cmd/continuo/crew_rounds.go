@@ -79,7 +79,7 @@ func (l *crewLook) list(ctx context.Context, role string) error {
 	if len(rounds) == 0 {
 		return l.noRound(role, 0)
 	}
-	t := l.table(">round", ">entry", ">shown up to", ">cursor", ">bytes", "what came of it")
+	t := l.table(">round", ">entry", ">shown up to", ">cursor", ">bytes", "outcome")
 	for _, round := range rounds {
 		words := "an answer"
 		switch {

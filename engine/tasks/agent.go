@@ -324,7 +324,7 @@ func (tk *Tasks) Output(ctx context.Context, scope continuo.Scope, id string, fr
 	if err != nil {
 		return nil, err
 	}
-	agent, said, err := tk.heard(ctx, conversation)
+	agent, said, err := tk.outputSoFar(ctx, conversation)
 	if err != nil {
 		return nil, err
 	}
@@ -337,9 +337,9 @@ func (tk *Tasks) Output(ctx context.Context, scope continuo.Scope, id string, fr
 	return &AgentOutput{DeployedAgent: *agent, Output: string(all[from:to]), From: from, Total: len(all)}, nil
 }
 
-// heard returns the state of an agent and its output so far: its answers, and the part of the current answer that has
+// outputSoFar returns the state of an agent and its output so far: its answers, and the part of the current answer that has
 // arrived. If an entry is appended during the read, which may be the current answer, both are read again.
-func (tk *Tasks) heard(ctx context.Context, conversation continuo.Conversation) (*DeployedAgent, string, error) {
+func (tk *Tasks) outputSoFar(ctx context.Context, conversation continuo.Conversation) (*DeployedAgent, string, error) {
 	for {
 		agent, work, err := tk.agentOf(ctx, conversation)
 		if err != nil {

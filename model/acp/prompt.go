@@ -10,7 +10,7 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 )
 
-// prompt sends a prompt and returns when its turn is over; heard receives the messages until then. When ctx
+// prompt sends a prompt and returns when its turn is over; into receives the messages until then. When ctx
 // ends, the turn is cancelled. A session that cannot be used afterwards is ended.
 func (s *session) prompt(ctx context.Context, text string, into *answer) (acp.PromptResponse, error) {
 	if s.closed.Load() {

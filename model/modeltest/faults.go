@@ -53,7 +53,7 @@ func ask(t *testing.T, options Options, handler http.HandlerFunc) *model.Error {
 		t.Errorf("contract: %v", err)
 	}
 	if got.err == nil {
-		t.Fatalf("no error; told\n%s", got.deltasText())
+		t.Fatalf("no error; received\n%s", got.deltasText())
 	}
 	client.check(t)
 	return model.AsError(got.err)
