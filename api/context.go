@@ -147,7 +147,7 @@ func (s *Service) checkContext(in *ContextQuery) error {
 	if err := OneOf("model", valueOf(in.Model), s.Engine.Catalog.Models()...); err != nil {
 		return err
 	}
-	return s.CheckAgent("agent_id", valueOf(in.AgentID))
+	return s.checkAgent("agent_id", valueOf(in.AgentID))
 }
 
 // checkView refuses an unknown view, and parameters that cannot be combined with it: a role has a model of its own.

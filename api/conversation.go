@@ -232,7 +232,7 @@ type ConversationRequest struct{ ConversationFields }
 // CreateConversation begins an empty conversation.
 func (s *Service) CreateConversation(ctx context.Context, scope continuo.Scope, in ConversationRequest) (continuo.Conversation, error) {
 	agent := valueOf(in.ActiveAgent)
-	if err := s.CheckAgent("active_agent", agent); err != nil {
+	if err := s.checkAgent("active_agent", agent); err != nil {
 		return continuo.Conversation{}, err
 	}
 	created, err := s.Engine.Conversations.Create(ctx, scope, continuo.Conversation{
@@ -256,7 +256,7 @@ func (s *Service) ChangeConversation(ctx context.Context, scope continuo.Scope, 
 	if in.Title == nil && in.Metadata == nil && in.mode() == nil && in.ActiveAgent == nil && in.Key.Value == nil && in.UserID.Value == nil {
 		return none, Refuse("", "there is nothing to change: give title, metadata, key, user_id, active_mode or active_agent")
 	}
-	if err := s.CheckAgent("active_agent", valueOf(in.ActiveAgent)); err != nil {
+	if err := s.checkAgent("active_agent", valueOf(in.ActiveAgent)); err != nil {
 		return none, err
 	}
 	conversation, err := s.open(ctx, scope, in.Conversation)

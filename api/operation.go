@@ -21,6 +21,8 @@ type Operation struct {
 	Body []Media
 	// AnyText says that the body may have escapes that are half of a character.
 	AnyText bool
+	// Example is an example of the body, in JSON.
+	Example string
 	// NeedsBody says that a body is required although no single member is.
 	NeedsBody bool
 	// Public says that the operation needs no API key.

@@ -11,19 +11,6 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-func (s *Service) chatOperations() []Operation {
-	return []Operation{
-		define(Operation{
-			ID: "listModels", Method: "GET", Path: "/api/models", Tag: "chat", Summary: "list the models",
-			Answers: answers(ok("All models.")),
-		}, s.ListModels),
-		define(Operation{
-			ID: "listAgents", Method: "GET", Path: "/api/agents", Tag: "chat", Summary: "list the agents",
-			Answers: answers(ok("All agents.")),
-		}, s.ListAgents),
-	}
-}
-
 func (s *Service) serviceOperations() []Operation {
 	return []Operation{
 		define(Operation{
@@ -78,8 +65,8 @@ func (s *Service) ListAgents(context.Context, continuo.Scope, Nothing) (All[Agen
 	return All[Agent]{Data: agents}, nil
 }
 
-// CheckAgent refuses the id of an unknown agent; "" means no agent.
-func (s *Service) CheckAgent(param, id string) error {
+// checkAgent refuses the id of an unknown agent; "" means no agent.
+func (s *Service) checkAgent(param, id string) error {
 	var known []string
 	for _, agent := range s.Engine.Catalog.Agents() {
 		known = append(known, agent.ID)

@@ -17,3 +17,12 @@ func accepts(r *http.Request, mediaType string) bool {
 	}
 	return false
 }
+
+// wantsStream reports whether the answer to a request is a stream of events: as the request's body says, else its Accept
+// header.
+func wantsStream(r *http.Request, inBody *bool) bool {
+	if inBody != nil {
+		return *inBody
+	}
+	return accepts(r, "text/event-stream")
+}

@@ -86,7 +86,7 @@ func (s *server) letIn(r *http.Request, pattern string) (caller, error) {
 	case err != nil:
 		return who, err
 	case pattern == "GET /metrics" && (key.ProjectID != s.options.Project || key.UserID != ""):
-		return who, &problem{
+		return who, &api.Problem{
 			Status: http.StatusForbidden, Type: api.Permission, Code: "not_your_figures",
 			Message: "the figures are of all projects: they take a key of the server's own project that no user is bound to",
 		}
@@ -135,12 +135,12 @@ func tokenOf(header http.Header) (string, error) {
 }
 
 // unauthenticated is the problem of a request without a valid key.
-func unauthenticated(code, message string) *problem {
-	return &problem{Status: http.StatusUnauthorized, Type: api.Authentication, Code: code, Message: message}
+func unauthenticated(code, message string) *api.Problem {
+	return &api.Problem{Status: http.StatusUnauthorized, Type: api.Authentication, Code: code, Message: message}
 }
 
 // challenge is the header WWW-Authenticate of an answer with status 401 (RFC 6750).
-func challenge(p *problem) string {
+func challenge(p *api.Problem) string {
 	if p.Code == "invalid_api_key" {
 		return `Bearer error="invalid_token"`
 	}

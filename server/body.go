@@ -22,7 +22,7 @@ func (s *server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error
 		return nil, err
 	}
 	if at := loneSurrogate(data); at >= 0 {
-		return nil, &problem{
+		return nil, &api.Problem{
 			Status: http.StatusBadRequest, Type: api.InvalidRequest, Code: "invalid_utf8",
 			Message: "the body has half of a character, an escape such as \\ud83d without its other half, at byte " + strconv.Itoa(at) + ": text was cut inside a character",
 		}
@@ -42,29 +42,29 @@ func (s *server) readRaw(w http.ResponseWriter, r *http.Request, kinds ...string
 	}
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.MaxBodyBytes))
 	var tooLarge *http.MaxBytesError
-	var refused *problem // set when the budget refused the body
+	var refused *api.Problem // set when the budget refused the body
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, &problem{
+		return nil, &api.Problem{
 			Status: http.StatusRequestEntityTooLarge, Type: api.InvalidRequest, Code: "body_too_large",
 			Message: "the body has more than " + strconv.FormatInt(s.options.MaxBodyBytes, 10) + " bytes, the limit of this server",
 		}
 	case errors.Is(err, http.ErrServerClosed):
 		return nil, engine.ErrClosing
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, &problem{
+		return nil, &api.Problem{
 			Status: http.StatusRequestTimeout, Type: api.InvalidRequest, Code: "body_timeout",
 			Message: "the body came too slowly: this server waits " + s.options.BodyTimeout.String() + " for it, and a second more for each 64 KiB",
 		}
 	case errors.As(err, &refused):
 		return nil, refused
 	case err != nil:
-		return nil, refuse("", "the body could not be read to its end")
+		return nil, api.Refuse("", "the body could not be read to its end")
 	case len(data) == 0:
 		return nil, nil
 	}
 	if at := invalidUTF8(data); at >= 0 {
-		return nil, &problem{Status: http.StatusBadRequest, Type: api.InvalidRequest, Code: "invalid_utf8", Message: "the body is not valid UTF-8 at byte " + strconv.Itoa(at)}
+		return nil, &api.Problem{Status: http.StatusBadRequest, Type: api.InvalidRequest, Code: "invalid_utf8", Message: "the body is not valid UTF-8 at byte " + strconv.Itoa(at)}
 	}
 	return data, nil
 }
@@ -80,8 +80,8 @@ func checkContentType(value string, others []string) error {
 	return nil
 }
 
-func unsupported(header, message string) *problem {
-	return &problem{Status: http.StatusUnsupportedMediaType, Type: api.InvalidRequest, Code: "unsupported_media_type", Param: header, Message: message}
+func unsupported(header, message string) *api.Problem {
+	return &api.Problem{Status: http.StatusUnsupportedMediaType, Type: api.InvalidRequest, Code: "unsupported_media_type", Param: header, Message: message}
 }
 
 // invalidUTF8 returns where data stops being UTF-8, -1 when it does not.

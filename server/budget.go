@@ -66,7 +66,7 @@ func (s *share) take(more int64) error {
 	case b.size == 0 || s.over:
 		return nil
 	case held > s.held && b.used+held-s.held > b.size:
-		return &problem{
+		return &api.Problem{
 			Status: http.StatusServiceUnavailable, Type: api.ServerError, Code: "memory_budget", RetryAfter: 1,
 			Message: "the requests under way take all the memory that the server may use for them (server.memory_budget_mib); send this one again later",
 		}

@@ -268,6 +268,25 @@ func TestIdempotentChats(t *testing.T) {
 	ask(t, handler, "POST", "/chat", `{"message": "hallo"}`, "Idempotency-Key", "k").failed(409, "idempotency_conflict", "Idempotency-Key")
 }
 
+// The official libraries of providers retry without an Idempotency-Key, but send the number of the retry.
+func TestChatRecognizesTheRetriesOfLibraries(t *testing.T) {
+	const header = "X-Stainless-Retry-Count"
+	handler := newServer(t)
+	post := func(retry ...string) (answer chatReply) {
+		ask(t, handler, "POST", "/chat", `{"message": "hello", "session_id": "s"}`, retry...).into(200, &answer)
+		return answer
+	}
+	first, retried := post(header, "0"), post(header, "1")
+	if retried.TurnID != first.TurnID {
+		t.Errorf("the retry got the turn %s, not %s", retried.TurnID, first.TurnID)
+	}
+	for _, other := range [][]string{{}, {header, "-1"}, {header, "many"}} {
+		if again := post(other...); again.TurnID == first.TurnID {
+			t.Errorf("%q counts as a retry", other)
+		}
+	}
+}
+
 // What was said before the store failed must reach the client: it stands nowhere else.
 func TestChatWhenTheStoreFails(t *testing.T) {
 	for _, test := range []struct {

@@ -16,7 +16,7 @@ func (s *server) sayToCrew(w http.ResponseWriter, r *http.Request, in api.CrewMe
 	if err != nil {
 		return err
 	}
-	if accepts(r, "text/event-stream") {
+	if wantsStream(r, nil) {
 		session := engine.CrewSession{Scope: scopeOf(r), Crew: in.Crew, SessionID: in.SessionID}
 		return s.streamCrew(w, r, &crewListener{FollowedCrew: api.FollowedCrew{Session: session, ConversationID: status.ConversationID, Seq: status.FirstSeq - 1}})
 	}

@@ -33,13 +33,13 @@ func (g *guard) check(r *http.Request, keyDemanded bool) error {
 		return nil
 	}
 	if !keyDemanded && !g.knows(r.Host) {
-		return &problem{
+		return &api.Problem{
 			Status: http.StatusForbidden, Type: api.InvalidRequest, Code: "host_not_allowed", Param: "Host",
-			Message: fmt.Sprintf("this server does not answer under the name %q; ask it as localhost or 127.0.0.1", bounded(r.Host)),
+			Message: fmt.Sprintf("this server does not answer under the name %q; ask it as localhost or 127.0.0.1", api.Bounded(r.Host)),
 		}
 	}
 	if err := g.origins.Check(r); err != nil {
-		return &problem{
+		return &api.Problem{
 			Status: http.StatusForbidden, Type: api.InvalidRequest, Code: "cross_origin", Param: "Origin",
 			Message: "a page of another origin may not send this request",
 		}

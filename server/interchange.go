@@ -22,7 +22,7 @@ func (s *server) exportConversation(w http.ResponseWriter, r *http.Request, in a
 	err = s.engine.Conversations.Export(r.Context(), file, format, conversation)
 	if err != nil && file.began {
 		if r.Context().Err() == nil {
-			s.logCause(w, r, &problem{Code: "export_broke_off", Cause: err})
+			s.logCause(w, r, &api.Problem{Code: "export_broke_off", Cause: err})
 		}
 		panic(http.ErrAbortHandler) // a truncated file must not look complete
 	}

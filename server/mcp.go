@@ -11,7 +11,7 @@ import (
 // not that of the rest of this API.
 func (s *server) speakMCP(w http.ResponseWriter, r *http.Request) error {
 	if s.options.MCP == nil {
-		return &problem{
+		return &api.Problem{
 			Status: http.StatusNotFound, Type: api.NotFound, Code: "not_found",
 			Message: fmt.Sprintf("there is nothing at %s: this server does not speak MCP", r.URL.Path),
 		}

@@ -41,7 +41,7 @@ func (p *paces) check(keyID string, now time.Time) error {
 		return nil
 	}
 	asked.CancelAt(now)
-	return &problem{
+	return &api.Problem{
 		Status: http.StatusTooManyRequests, Type: api.RateLimit, Code: "rate_limited", RetryAfter: int(math.Ceil(wait.Seconds())),
 		Message: "this API key has sent more requests than the server takes in a second; ask again later",
 	}

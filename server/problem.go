@@ -8,27 +8,13 @@ import (
 	"github.com/continuo-log/continuo/api"
 )
 
-// problem is an error as a client sees it.
-type problem = api.Problem
-
-// The functions of package api that the handlers use.
-var (
-	refuse     = api.Refuse
-	at         = api.At
-	problemOf  = api.ProblemOf
-	members    = api.Members
-	bounded    = api.Bounded
-	suggestion = api.Suggestion
-	decode     = api.DecodeObject
-)
-
 // fail answers with an error, and logs what the answer does not contain.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if hasLeft(r, err) {
 		w.WriteHeader(statusClientGone)
 		return
 	}
-	p := problemOf(err)
+	p := api.ProblemOf(err)
 	s.logCause(w, r, p)
 	if p.Allow != "" {
 		w.Header().Set("Allow", p.Allow)
@@ -51,13 +37,8 @@ func hasLeft(r *http.Request, err error) bool {
 }
 
 // logCause logs the cause of a problem whose message does not contain it. A client that disconnected is no failure.
-func (s *server) logCause(w http.ResponseWriter, r *http.Request, p *problem) {
+func (s *server) logCause(w http.ResponseWriter, r *http.Request, p *api.Problem) {
 	if p.Cause != nil && !hasLeft(r, p.Cause) {
 		s.options.Logger.ErrorContext(r.Context(), "request_failed", "request_id", requestID(w), "code", p.Code, "error", p.Cause.Error())
 	}
-}
-
-// oneOf checks a name against the known ones; "" is the default and valid.
-func oneOf[T ~string](param string, name T, known ...T) error {
-	return api.OneOf(param, name, known...)
 }

@@ -29,7 +29,7 @@ func (s *server) routes() []route {
 
 func (s *server) chatRoutes() []route {
 	return []route{
-		{"POST", "/chat", "begin a turn: send a message, get the answer, whole or as a stream", s.chat},
+		raw(s, "chat", s.chat),
 		s.route("listModels"),
 		s.route("listAgents"),
 	}

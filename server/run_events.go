@@ -17,11 +17,7 @@ func (s *server) startRun(w http.ResponseWriter, r *http.Request, in api.RunRequ
 	if err != nil {
 		return err
 	}
-	streamed := accepts(r, "text/event-stream")
-	if in.Stream != nil {
-		streamed = *in.Stream
-	}
-	if streamed {
+	if wantsStream(r, in.Stream) {
 		return s.streamRun(w, r, &runListener{run: status.Run, session: in.SessionID, seq: status.FirstSeq - 1})
 	}
 	return writeJSON(w, http.StatusCreated, status)
@@ -99,7 +95,7 @@ func (s *server) breakOff(w http.ResponseWriter, r *http.Request, out *eventStre
 	case r.Context().Err() != nil:
 		return nil // the client has disconnected
 	}
-	p := problemOf(err)
+	p := api.ProblemOf(err)
 	s.logCause(w, r, p)
 	out.sendAs(0, "error", p)
 	return nil

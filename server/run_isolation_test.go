@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 )
 
@@ -55,7 +56,7 @@ func (v *victim) listsRuns() {
 	if v.own("GET", "/api/runs", "").into(200, &page); len(page.Data) != 1 || page.Data[0].ID != v.run.ID {
 		v.t.Errorf("the victim's runs are %+v: the test shows nothing", page.Data)
 	}
-	cursor := *writeCursor(map[string]any{"started_at": v.run.StartedAt.AddDate(1, 0, 0), "id": v.run.ID})
+	cursor := *api.WriteCursor(map[string]any{"started_at": v.run.StartedAt.AddDate(1, 0, 0), "id": v.run.ID})
 	for _, query := range []string{"", "?state=waiting", "?workflow_id=release", "?cursor=" + cursor} {
 		v.steal("GET", "/api/runs"+query, "").into(200, &page)
 		for _, run := range page.Data {

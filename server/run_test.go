@@ -155,7 +155,7 @@ func TestRunProblems(t *testing.T) {
 		{fmt.Errorf("run r: %w", engine.ErrRunWaits), 409, "run_waiting", "run r: the run waits"},
 		{fmt.Errorf("workflow report: %w", broken), 422, "workflow_invalid", "report.yaml:3:5: unknown key; and 1 more"},
 	} {
-		p := problemOf(test.err)
+		p := api.ProblemOf(test.err)
 		body, err := p.MarshalJSON()
 		if err != nil || p.Status != test.status || p.Code != test.code || !strings.Contains(p.Message, test.says) || strings.Contains(string(body), "somebody") {
 			t.Errorf("%v: %d %s %v", test.err, p.Status, body, err)

@@ -74,7 +74,7 @@ func requestID(w http.ResponseWriter) string { return w.Header().Get(requestIDHe
 func (s *server) recovered(w *recorder, r *http.Request, cause any) {
 	s.options.Logger.ErrorContext(r.Context(), "request_panicked", "request_id", requestID(w), "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
 	if !w.began {
-		s.fail(w, r, problemOf(fmt.Errorf("panic: %v", cause)))
+		s.fail(w, r, api.ProblemOf(fmt.Errorf("panic: %v", cause)))
 	}
 }
 
@@ -87,12 +87,12 @@ func (s *server) noRoute(handler http.Handler, found string, r *http.Request) er
 		allowed = probe.header.Get("Allow")
 	}
 	if allowed == "" {
-		return &problem{
+		return &api.Problem{
 			Status: http.StatusNotFound, Type: api.NotFound, Code: "not_found",
 			Message: fmt.Sprintf("there is nothing at %s; the calls are listed at / and in /openapi.json", r.URL.Path),
 		}
 	}
-	return &problem{
+	return &api.Problem{
 		Status: http.StatusMethodNotAllowed, Type: api.InvalidRequest, Code: "method_not_allowed", Allow: allowed,
 		Message: fmt.Sprintf("%s does not take %s; it takes %s", r.URL.Path, r.Method, allowed),
 	}

@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/store/storetest"
@@ -295,14 +296,14 @@ func TestProblems(t *testing.T) {
 		{continuo.ErrNewerSchema, 500, "internal"},
 		{&model.Error{Reason: continuo.ReasonNetwork}, 500, "internal"},
 		{errors.New("anything"), 500, "internal"},
-		{refuse("x", "y"), 400, "invalid_request"},
+		{api.Refuse("x", "y"), 400, "invalid_request"},
 	} {
-		p := problemOf(at("field", fmt.Errorf("outer: %w", test.err)))
+		p := api.ProblemOf(api.At("field", fmt.Errorf("outer: %w", test.err)))
 		if p.Status != test.status || p.Code != test.code {
 			t.Errorf("%v: %d %s, want %d %s", test.err, p.Status, p.Code, test.status, test.code)
 		}
 	}
-	if at("x", nil) != nil {
+	if api.At("x", nil) != nil {
 		t.Error("nothing became an error")
 	}
 }

@@ -56,7 +56,7 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, out *eventStream
 
 // endStream sends the last event of a stream that failed.
 func (s *server) endStream(w http.ResponseWriter, r *http.Request, out *eventStream, prog *progress, err error) error {
-	p := problemOf(err)
+	p := api.ProblemOf(err)
 	s.logCause(w, r, p)
 	out.sendAs(prog.lastID, "error", p)
 	return nil
@@ -224,7 +224,7 @@ func (e *eventStream) gone() bool {
 
 // close ends the stream: a stream without a last event, because the handler panicked, gets one.
 func (e *eventStream) close() {
-	e.sendAs(0, "error", problemOf(errors.New("the stream broke off")))
+	e.sendAs(0, "error", api.ProblemOf(errors.New("the stream broke off")))
 	e.keepAlive.Stop()
 	close(e.stop)
 	e.silence.Wait()

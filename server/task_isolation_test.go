@@ -68,7 +68,7 @@ func (v *victim) listsTasks() {
 	if v.own("GET", "/api/tasks", "").into(200, &page); len(page.Data) != 1 || page.Data[0].ID != v.task.ID {
 		v.t.Errorf("the victim's tasks are %+v: the test shows nothing", page.Data)
 	}
-	cursor := *writeCursor(map[string]any{"updated_at": v.task.UpdatedAt.AddDate(1, 0, 0), "id": v.task.ConversationID})
+	cursor := *api.WriteCursor(map[string]any{"updated_at": v.task.UpdatedAt.AddDate(1, 0, 0), "id": v.task.ConversationID})
 	for _, target := range []string{"/api/tasks", "/api/tasks?status=completed", "/api/tasks?cursor=" + cursor, "/api/conversations?kind=task", "/api/conversations?kind=agent&cursor=" + cursor} {
 		v.steal("GET", target, "")
 	}

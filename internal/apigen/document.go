@@ -163,7 +163,11 @@ func (s *schemas) requestBody(shown object, o api.Operation) (object, error) {
 	if o.NeedsBody || s.components[s.name(in)].Get("required") != nil {
 		body = with(body, "required", true)
 	}
-	return with(shown, "requestBody", with(body, "content", with(nil, api.JSON, with(nil, "schema", schema)))), nil
+	content := with(nil, "schema", schema)
+	if o.Example != "" {
+		content = with(content, "example", json.RawMessage(o.Example))
+	}
+	return with(shown, "requestBody", with(body, "content", with(nil, api.JSON, content))), nil
 }
 
 // bodyOf returns the embedded struct that has all members of an input's body; the input itself where there is none.

@@ -236,8 +236,11 @@ func (s *schemas) field(owner reflect.Type, field reflect.StructField, always bo
 		schema = known
 	}
 	nullable := always && field.Type.Kind() == reflect.Pointer && field.Type.Elem().Kind() != reflect.Struct
-	schema, err = tagged(schema, field, nullable)
+	allValues, err := s.listsAll(field)
 	if err != nil {
+		return nil, err
+	}
+	if schema, err = tagged(schema, field, nullable, allValues); err != nil {
 		return nil, err
 	}
 	p, err := s.docs.of(owner.PkgPath())
@@ -251,8 +254,21 @@ func (s *schemas) field(owner reflect.Type, field reflect.StructField, always bo
 	return schema, nil
 }
 
-// tagged adds what the tags of a field say.
-func tagged(schema object, field reflect.StructField, nullable bool) (object, error) {
+// listsAll reports whether a field's tag enum has all constants of the field's type, so that the type's component says it.
+func (s *schemas) listsAll(field reflect.StructField) (bool, error) {
+	t := field.Type
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	p, err := s.docs.of(t.PkgPath())
+	if err != nil || t.PkgPath() == "" {
+		return false, err
+	}
+	return strings.Join(p.values[t.Name()], ",") == field.Tag.Get("enum"), nil
+}
+
+// tagged adds what the tags of a field say. AllValues says that the tag enum lists all values of the field's type.
+func tagged(schema object, field reflect.StructField, nullable, allValues bool) (object, error) {
 	tag := field.Tag
 	if name := tag.Get("component"); name != "" { // of a json.RawMessage: a hand-written schema
 		schema = ref(name)
@@ -266,7 +282,7 @@ func tagged(schema object, field reflect.StructField, nullable bool) (object, er
 	default:
 		return nil, fmt.Errorf("the type %s is unknown", kind)
 	}
-	if names := tag.Get("enum"); names != "" {
+	if names := tag.Get("enum"); names != "" && !allValues {
 		schema = with(with(nil, "type", "string"), "enum", strings.Split(names, ","))
 	}
 	if value, ok := tag.Lookup("const"); ok {
