@@ -193,5 +193,23 @@ func (a *app) loadSettings(flags ...flag) (*config.Config, error) {
 	if err != nil {
 		return nil, &usageError{err}
 	}
+	a.noteIgnored(settings.Ignored())
 	return settings, nil
+}
+
+// noteIgnored warns of variables of the environment that are no settings: those that resemble no setting in one line,
+// because a cluster sets many.
+func (a *app) noteIgnored(variables []config.IgnoredVariable) {
+	note := a.notePaint.Yellow("note:")
+	var others []string
+	for _, variable := range variables {
+		if variable.Advice == "" {
+			others = append(others, variable.Name)
+			continue
+		}
+		a.note("%s the environment variable %s is no setting and is ignored: %s", note, variable.Name, variable.Advice)
+	}
+	if len(others) > 0 {
+		a.note("%s these environment variables are no settings and are ignored: %s", note, strings.Join(others, ", "))
+	}
 }

@@ -127,7 +127,7 @@ func TestAgentsRefused(t *testing.T) {
 			t.Errorf("%s got %v\nwant %s", text, err, want)
 		}
 	}
-	for _, options := range []Options{{Env: []string{"CONTINUO_AGENTS_A_PERSONA=x"}}, {Flags: map[string]string{"agents.a.persona": "x"}}} {
+	for _, options := range []Options{{Flags: map[string]string{"agents.a.persona": "x"}}} {
 		if _, err := load(t, "", options); err == nil || !strings.Contains(err.Error(), "agents are set in the file only") {
 			t.Errorf("%+v gives %v", options, err)
 		}

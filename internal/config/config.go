@@ -60,6 +60,7 @@ type Config struct {
 
 	settings []Setting
 	hints    []string
+	ignored  []IgnoredVariable
 }
 
 // Model finds a model by its name; "" means the default model. The demo model always exists, with Protocol
@@ -119,3 +120,15 @@ func (c *Config) Settings() []Setting { return slices.Clone(c.settings) }
 // Hints returns sentences about settings that are valid but probably not what was meant, such as a key
 // in the environment that no model uses.
 func (c *Config) Hints() []string { return slices.Clone(c.hints) }
+
+// IgnoredVariable is a variable of the environment whose name begins like those of settings, and that is no setting.
+// Kubernetes, for one, sets CONTINUO_PORT and others for a Service with the name continuo.
+type IgnoredVariable struct {
+	// Name is quoted where it has characters that names of settings have not.
+	Name string
+	// Advice says how to set what was perhaps meant. Default: no setting has a similar name.
+	Advice string
+}
+
+// Ignored returns the variables that were ignored, sorted by name.
+func (c *Config) Ignored() []IgnoredVariable { return slices.Clone(c.ignored) }

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -440,5 +441,27 @@ func TestHints(t *testing.T) {
 		if (c.want == "") != (hints == "") || !strings.Contains(hints, c.want) || strings.Contains(hints, "canary") {
 			t.Errorf("%q with %s: hints %q, want %q", c.text, c.env, hints, c.want)
 		}
+	}
+}
+
+func TestVariablesThatAreNoSettingsAreIgnored(t *testing.T) {
+	config := mustLoad(t, "model: demo\n", Options{Env: []string{
+		"CONTINUO_PORT=tcp://10.0.0.1:8787", "CONTINUO_SERVICE_HOST=10.0.0.1", "CONTINUO_PORT_8787_TCP=tcp://10.0.0.1:8787", // Kubernetes
+		"CONTINUO_CONTXT_MAX_CHARS=1", "CONTINUO_MODELS_GPT_MODEL=x", "CONTINUO_MCP_SERVERS_A_URL=x", "CONTINUO_\nX=1", "CONTINUO_LOG_LEVEL=warn", "OTHER=1", "CONTINUO_LONG=1",
+	}})
+	if config.Log.Level != slog.LevelWarn {
+		t.Errorf("a variable that is a setting was not read: %v", config.Log.Level)
+	}
+	want := []IgnoredVariable{
+		{`"CONTINUO_\nX"`, ""},
+		{"CONTINUO_CONTXT_MAX_CHARS", "did you mean CONTINUO_CONTEXT_MAX_CHARS?"},
+		{"CONTINUO_MCP_SERVERS_A_URL", "MCP servers are set in the file only"},
+		{"CONTINUO_MODELS_GPT_MODEL", "models are set in the file only"},
+		{"CONTINUO_PORT", ""},
+		{"CONTINUO_PORT_8787_TCP", ""},
+		{"CONTINUO_SERVICE_HOST", ""},
+	}
+	if got := config.Ignored(); !slices.Equal(got, want) {
+		t.Errorf("ignored:\n%v, want\n%v", got, want)
 	}
 }

@@ -89,7 +89,7 @@ func TestConnectorsRefused(t *testing.T) {
 			t.Errorf("%s got %v\nwant continuo.yaml:%s", text, err, want)
 		}
 	}
-	for _, options := range []Options{{Env: []string{"CONTINUO_CONNECTORS_A_DIR=x"}}, {Flags: map[string]string{"connectors.a.dir": "x"}}} {
+	for _, options := range []Options{{Flags: map[string]string{"connectors.a.dir": "x"}}} {
 		if _, err := load(t, "", options); err == nil || !strings.Contains(err.Error(), "connectors are set in the file only") {
 			t.Errorf("%+v gives %v", options, err)
 		}

@@ -58,7 +58,8 @@ Settings come from four sources, and the later one wins: the defaults, a YAML fi
 The file is the one that ` + "`--config`" + ` names, or else ` + "`./continuo.yaml`" + `, or else
 ` + "`$XDG_CONFIG_HOME/continuo/continuo.yaml`" + `; only one is read. ` + "`continuo doctor`" + ` prints each value and where it
 came from. A key that does not exist, a value of the wrong type and a value out of range are errors that say where they
-are and what is allowed. In the file, ` + "`context.max_messages`" + ` is the key ` + "`max_messages`" + `, indented below
+are and what is allowed. An environment variable that begins with ` + "`CONTINUO_`" + ` and is no setting is ignored with a
+warning. In the file, ` + "`context.max_messages`" + ` is the key ` + "`max_messages`" + `, indented below
 ` + "`context:`" + `. Relative paths are relative to the folder that the program was started in.
 
 API keys are never settings: the file names the environment variable that holds one.

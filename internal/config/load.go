@@ -102,22 +102,26 @@ func (l *loader) loadEnv() {
 		names = append(names, strings.TrimPrefix(row.env, envPrefix))
 	}
 	for _, variable := range slices.Sorted(maps.Keys(l.env)) {
-		origin := Origin{Kind: FromEnv, Name: keyText(variable)}
-		group := groupOfVariable(variable)
-		switch {
-		case !strings.HasPrefix(variable, envPrefix) || slices.Contains(ownVariables[:], variable):
-		case rows[variable] != nil:
-			l.apply(rows[variable], rawValue{text: l.env[variable], origin: origin})
-		case group != nil:
-			l.problems.add(origin, "%s are set in the file only; unset it and write them to continuo.yaml", group.many)
-		default:
-			near := nearest.Name(strings.TrimPrefix(variable, envPrefix), names)
-			if near != "" {
-				near = envPrefix + near
-			}
-			l.problems.add(origin, "there is no such setting; %s", meant(near, "unset it: variables that begin with CONTINUO_ are settings"))
+		if !strings.HasPrefix(variable, envPrefix) || slices.Contains(ownVariables[:], variable) {
+			continue
 		}
+		if row := rows[variable]; row != nil {
+			l.apply(row, rawValue{text: l.env[variable], origin: Origin{Kind: FromEnv, Name: variable}})
+			continue
+		}
+		l.config.ignored = append(l.config.ignored, IgnoredVariable{Name: keyText(variable), Advice: adviceOnVariable(variable, names)})
 	}
+}
+
+// adviceOnVariable says how to set what a variable that is no setting was perhaps meant to set; "" if that is unknown.
+func adviceOnVariable(variable string, names []string) string {
+	if group := groupOfVariable(variable); group != nil {
+		return group.many + " are set in the file only"
+	}
+	if near := nearest.Name(strings.TrimPrefix(variable, envPrefix), names); near != "" {
+		return "did you mean " + envPrefix + near + "?"
+	}
+	return ""
 }
 
 func groupOfVariable(variable string) *group {

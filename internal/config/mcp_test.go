@@ -84,7 +84,7 @@ func TestMCPRefused(t *testing.T) {
 			t.Errorf("%s got %v\nwant %s", text, err, want)
 		}
 	}
-	for _, options := range []Options{{Env: []string{"CONTINUO_MCP_SERVERS_A_URL=x"}}, {Flags: map[string]string{"mcp.servers.a.url": "x"}}} {
+	for _, options := range []Options{{Flags: map[string]string{"mcp.servers.a.url": "x"}}} {
 		if _, err := load(t, "", options); err == nil || !strings.Contains(err.Error(), "MCP servers are set in the file only") {
 			t.Errorf("%+v gives %v", options, err)
 		}
