@@ -129,8 +129,8 @@ func (s *Service) ShowContext(ctx context.Context, scope continuo.Scope, in Cont
 		return nil, At("crew", err)
 	case valueOf(in.RunID) != "" && (errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrInvalid)):
 		return nil, At("run_id", err)
-	case strings.HasPrefix(in.View, engine.RoleView):
-		return nil, AboutSight(err, "view", "at", "")
+	case strings.HasPrefix(in.View, engine.RoleViewPrefix):
+		return nil, RoleContextError(err, "view", "at", "")
 	default:
 		return nil, atRange(err)
 	}
@@ -152,7 +152,7 @@ func (s *Service) checkContext(in *ContextQuery) error {
 
 // checkView refuses an unknown view, and parameters that cannot be combined with it: a role has a model of its own.
 func (s *Service) checkView(in *ContextQuery) error {
-	role, ok := strings.CutPrefix(in.View, engine.RoleView)
+	role, ok := strings.CutPrefix(in.View, engine.RoleViewPrefix)
 	switch {
 	case !ok && in.Crew != nil:
 		return Refuse("crew", "crew is of the views of roles, such as role:reviewer")
@@ -180,7 +180,7 @@ func checkRun(in *ContextQuery) error {
 	for _, param := range in.readers(true) {
 		return Refuse(param, "%s cannot be combined with run_id: the run's step selects the agent", param)
 	}
-	if strings.HasPrefix(in.View, engine.RoleView) {
+	if strings.HasPrefix(in.View, engine.RoleViewPrefix) {
 		return Refuse("view", "the view of a role cannot be combined with run_id: the steps of runs have no roles")
 	}
 	return nil

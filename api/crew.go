@@ -187,8 +187,8 @@ func (s *Service) SayToCrew(ctx context.Context, scope continuo.Scope, in CrewMe
 		return nil, err
 	}
 	message := engine.CrewMessage{
-		CrewSession: engine.CrewSession{Scope: scope, Crew: in.Crew, UserID: string(in.UserID), SessionID: in.SessionID},
-		Message:     in.Message, Key: string(in.Key), Detached: true,
+		Session: engine.CrewSession{Scope: scope, Crew: in.Crew, UserID: string(in.UserID), SessionID: in.SessionID},
+		Message: in.Message, Key: string(in.Key), Detached: true,
 	}
 	if in.Author != nil {
 		message.Author = &continuo.Author{DisplayName: in.Author.DisplayName}

@@ -48,8 +48,8 @@ func needsRole(param, role string) error {
 	return Refuse(param, "%s must name the role; GET /api/crews/{crew} lists them", param)
 }
 
-// SightQuery selects what a role sees, or saw.
-type SightQuery struct {
+// RolePositionQuery selects what a role sees, or saw.
+type RolePositionQuery struct {
 	RoleQuery
 	// Show the conversation as it was when this `seq` was the newest. The default is the newest.
 	At *int64 `query:"at" minimum:"1"`
@@ -58,15 +58,15 @@ type SightQuery struct {
 }
 
 // Check refuses a position together with a request.
-func (in *SightQuery) Check() error {
+func (in *RolePositionQuery) Check() error {
 	if err := in.RoleQuery.Check(); err != nil {
 		return err
 	}
 	return notBoth("at", in.At, "request", in.Request)
 }
 
-func (in *SightQuery) sight() engine.Sight {
-	return engine.Sight{Role: in.Role, At: valueOf(in.At), Request: valueOf(in.Request)}
+func (in *RolePositionQuery) roleContextQuery() engine.RoleContextQuery {
+	return engine.RoleContextQuery{Role: in.Role, At: valueOf(in.At), Request: valueOf(in.Request)}
 }
 
 func notBoth(atParam string, at *int64, requestParam string, request *int64) error {
@@ -86,14 +86,14 @@ func valueOf[T any](given *T) (value T) {
 
 // RoleContextRequest selects what a role sees, or saw, and how it is shown.
 type RoleContextRequest struct {
-	SightQuery
+	RolePositionQuery
 	// The form of the rendering. The default is `openai`. Not with `request`.
 	Format string `query:"format" enum:"openai,anthropic,transcript"`
 }
 
 // Check refuses a format of a request.
 func (in *RoleContextRequest) Check() error {
-	if err := in.SightQuery.Check(); err != nil {
+	if err := in.RolePositionQuery.Check(); err != nil {
 		return err
 	}
 	if in.Format != "" && in.Request != nil {
@@ -111,15 +111,15 @@ func (s *Service) ShowRoleContext(ctx context.Context, scope continuo.Scope, in 
 	if err != nil {
 		return nil, err
 	}
-	sight := in.sight()
+	query := in.roleContextQuery()
 	if in.Request != nil {
-		request, err := s.Engine.Crews.RoleRequest(ctx, session, sight.Role, sight.Request)
+		request, err := s.Engine.Crews.RoleRequest(ctx, session, query.Role, query.Request)
 		return request, At("request", err)
 	}
 	shown, err := s.Engine.Contexts.Build(ctx, conversation, engine.ContextRequest{
-		View: engine.RoleView + sight.Role, Crew: session.Crew, At: sight.At, Format: engine.Format(in.Format), System: true,
+		View: engine.RoleViewPrefix + query.Role, Crew: session.Crew, At: query.At, Format: engine.Format(in.Format), System: true,
 	})
-	return shown, AboutSight(err, "role", "at", "")
+	return shown, RoleContextError(err, "role", "at", "")
 }
 
 // ListRounds lists a role's requests to its model.
@@ -139,7 +139,7 @@ func (s *Service) ListRounds(ctx context.Context, scope continuo.Scope, in RoleQ
 
 // ComparisonRequest selects what two roles see, or one role at two positions or in two rounds.
 type ComparisonRequest struct {
-	SightQuery
+	RolePositionQuery
 	// The other role. The default is the same one.
 	OtherRole *string `query:"other_role"`
 	// As `at`, for the other side.
@@ -150,7 +150,7 @@ type ComparisonRequest struct {
 
 // Check checks both sides.
 func (in *ComparisonRequest) Check() error {
-	if err := in.SightQuery.Check(); err != nil {
+	if err := in.RolePositionQuery.Check(); err != nil {
 		return err
 	}
 	if in.OtherRole == nil {
@@ -171,16 +171,16 @@ func (s *Service) CompareRoles(ctx context.Context, scope continuo.Scope, in Com
 	if err != nil {
 		return nil, err
 	}
-	right := engine.Sight{Role: *in.OtherRole, At: valueOf(in.OtherAt), Request: valueOf(in.OtherRequest)}
-	comparison, err := s.Engine.Crews.CompareRoles(ctx, session, in.sight(), right)
-	var wrong *engine.SightError
+	right := engine.RoleContextQuery{Role: *in.OtherRole, At: valueOf(in.OtherAt), Request: valueOf(in.OtherRequest)}
+	comparison, err := s.Engine.Crews.CompareRoles(ctx, session, in.roleContextQuery(), right)
+	var wrong *engine.ComparisonError
 	switch {
 	case !errors.As(err, &wrong):
 		return comparison, aboutSession(err)
 	case wrong.Right:
-		return nil, AboutSight(wrong.Err, "other_role", "other_at", given("other_request", in.OtherRequest))
+		return nil, RoleContextError(wrong.Err, "other_role", "other_at", given("other_request", in.OtherRequest))
 	default:
-		return nil, AboutSight(wrong.Err, "role", "at", given("request", in.Request))
+		return nil, RoleContextError(wrong.Err, "role", "at", given("request", in.Request))
 	}
 }
 
@@ -192,9 +192,9 @@ func given(param string, value *int64) string {
 	return param
 }
 
-// AboutSight adds the parameter that caused an error about a sight: the request's parameter where there is one, else
+// RoleContextError adds the parameter that caused an error about what a role sees: the request's parameter where there is one, else
 // that of the position or the role.
-func AboutSight(err error, roleParam, atParam, requestParam string) error {
+func RoleContextError(err error, roleParam, atParam, requestParam string) error {
 	switch {
 	case requestParam != "":
 		return At(requestParam, err)

@@ -87,7 +87,7 @@ func (s *Service) ListTasks(ctx context.Context, scope continuo.Scope, in TaskFi
 	page.Data = []engine.ListedTask{}
 	for _, status := range found {
 		status.Task.Context = task.Context{}
-		page.Data = append(page.Data, status.ListedTask)
+		page.Data = append(page.Data, status.ListItem)
 	}
 	if next != nil {
 		page.HasMore, page.NextCursor = true, WriteCursor(conversationPlace(*next))

@@ -36,7 +36,7 @@ func readsPerPrompt(b *testing.B, kind string, messages int) float64 {
 	e := theatreOver(b, continuo.NewLog(store, continuo.LogOptions{}), hand, band{c.ID: c}, nil)
 	flood(b, e, messages)
 	store.entries.Store(0)
-	status, err := e.Crews.Say(b.Context(), engine.CrewMessage{CrewSession: ofTrio, Message: continuo.Text("What now?"), Detached: true})
+	status, err := e.Crews.Say(b.Context(), engine.CrewMessage{Session: ofTrio, Message: continuo.Text("What now?"), Detached: true})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -233,7 +233,7 @@ func TestAnAnswerWithinAStopCounts(t *testing.T) {
 		stopped := hand.within(func() {
 			_, err := two.Crews.Stop(t.Context(), ofTrio, "enough")
 			if err == nil {
-				_, err = two.Crews.Say(t.Context(), engine.CrewMessage{CrewSession: ofTrio, Message: continuo.Text("And now?"), Detached: true})
+				_, err = two.Crews.Say(t.Context(), engine.CrewMessage{Session: ofTrio, Message: continuo.Text("And now?"), Detached: true})
 			}
 			if err != nil {
 				t.Error(err)

@@ -91,7 +91,7 @@ func TestTwoCrewsHaveTheirOwnRoles(t *testing.T) {
 	toAnna := func(text string) {
 		t.Helper()
 		session := engine.CrewSession{Scope: continuo.Scope{ProjectID: "default"}, Crew: "namesake", SessionID: "s"}
-		status, err := e.Crews.Say(t.Context(), engine.CrewMessage{CrewSession: session, Message: continuo.Text(text), Detached: true})
+		status, err := e.Crews.Say(t.Context(), engine.CrewMessage{Session: session, Message: continuo.Text(text), Detached: true})
 		if err != nil {
 			t.Fatal(err)
 		}

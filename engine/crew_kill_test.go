@@ -117,7 +117,7 @@ func TestACrewGoesOnAfterEveryWrite(t *testing.T) {
 		store := storetest.NewMemory()
 		dies := &mortal{Store: store, left: writes, dead: make(chan struct{})}
 		first := theatre(t, dies, hand, newBand(t, trio), nil)
-		message := engine.CrewMessage{CrewSession: ofTrio, Message: continuo.Text("Hello"), Key: "k", Detached: true}
+		message := engine.CrewMessage{Session: ofTrio, Message: continuo.Text("Hello"), Key: "k", Detached: true}
 		ended := make(chan struct{})
 		if status, err := first.Crews.Say(t.Context(), message); err == nil {
 			go func() {
@@ -170,7 +170,7 @@ func TestTwoProgramsNeverRunOneCrewTwice(t *testing.T) {
 	var saying sync.WaitGroup
 	for i := range 6 {
 		saying.Go(func() {
-			_, err := engines[i%2].Crews.Say(t.Context(), engine.CrewMessage{CrewSession: ofTrio, Message: continuo.Text(fmt.Sprintf("Message %d.", i)), Detached: true})
+			_, err := engines[i%2].Crews.Say(t.Context(), engine.CrewMessage{Session: ofTrio, Message: continuo.Text(fmt.Sprintf("Message %d.", i)), Detached: true})
 			if err != nil {
 				t.Error(err)
 			}

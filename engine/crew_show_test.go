@@ -20,7 +20,7 @@ func TestAMessageThatCannotBeShownIsRefused(t *testing.T) {
 		t.Helper()
 		hand := &stagehand{answer: once(1)}
 		e := theatre(t, storetest.NewMemory(), hand, newBand(t, narrow), nil)
-		_, err := e.Crews.Say(t.Context(), engine.CrewMessage{CrewSession: ofTrio, Message: continuo.Text(text), Detached: true})
+		_, err := e.Crews.Say(t.Context(), engine.CrewMessage{Session: ofTrio, Message: continuo.Text(text), Detached: true})
 		if !is(err) {
 			t.Errorf("the answer is %v", err)
 		}

@@ -221,7 +221,7 @@ func theatreCounted(t testing.TB, log *continuo.Log, hand *stagehand, crews band
 			"forgets": {Model: agent{&part{stage: hand, name: "forgets"}}},
 			"plain":   {Model: &part{stage: hand, name: "plain"}},
 		},
-		Default: "plain", Crews: crews, StepPause: time.Nanosecond, CrewDefaults: engine.CrewOptions{RestartWait: time.Nanosecond},
+		Default: "plain", Crews: crews, StepPause: time.Nanosecond, CrewDefaults: engine.RoleDefaults{RestartWait: time.Nanosecond},
 	}
 	if change != nil {
 		change(&options)
@@ -238,7 +238,7 @@ var ofTrio = engine.CrewSession{Scope: continuo.Scope{ProjectID: "default"}, Cre
 
 func say(t *testing.T, e *testEngine, text string) *engine.CrewStatus {
 	t.Helper()
-	status, err := e.Crews.Say(t.Context(), engine.CrewMessage{CrewSession: ofTrio, Message: continuo.Text(text), Detached: true})
+	status, err := e.Crews.Say(t.Context(), engine.CrewMessage{Session: ofTrio, Message: continuo.Text(text), Detached: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -521,7 +521,7 @@ func TestAMessageIsHeardWhileTheCrewSpeaks(t *testing.T) {
 func TestTheSameMessageIsSaidOnce(t *testing.T) {
 	hand := &stagehand{answer: once(0)}
 	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
-	message := engine.CrewMessage{CrewSession: ofTrio, Message: continuo.Text("Hello"), Key: "k", Detached: true}
+	message := engine.CrewMessage{Session: ofTrio, Message: continuo.Text("Hello"), Key: "k", Detached: true}
 	first, err := e.Crews.Say(t.Context(), message)
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,6 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/durable"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/secret"
@@ -34,7 +33,6 @@ import (
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/upkeep"
 	"github.com/continuo-log/continuo/window"
-	"github.com/continuo-log/continuo/workflow"
 )
 
 // Engine connects a log with models, views, prompts and tools: its fields are the features that adapters call. It is
@@ -76,10 +74,10 @@ type Options struct {
 	// "": the built-in one, which picks sentences.
 	Summarizer string
 	// Workflows are the workflows that can run. Default none.
-	Workflows runs.WorkflowSource
+	Workflows runs.Source
 	// Crews are the crews that can run, CrewDefaults the defaults for their files. Default none.
-	Crews        crews.CrewSource
-	CrewDefaults crews.CrewOptions
+	Crews        crews.Source
+	CrewDefaults crews.RoleDefaults
 	// Handoff bounds tasks; MaxAgents the agents that work at once for a project in this process, default 8;
 	// AgentTimeout the work of one agent, default 30 min.
 	Handoff      task.Limits
@@ -182,9 +180,9 @@ func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, e
 // openRun makes the execution of a run: of a workflow's run, or of a crew's cycle.
 func (e *Engine) openRun(run continuo.Run) durable.Execution {
 	if _, cycle := continuo.CrewOf(run.WorkflowID); cycle {
-		return durable.Execute(e.driver, run, durable.Machine[crew.Step](crews.NewCrewCycle(e.Crews, run)))
+		return e.Crews.Execution(run)
 	}
-	return durable.Execute(e.driver, run, durable.Machine[workflow.Step](runs.NewWorkflowRun(e.Runs, run)))
+	return e.Runs.Execution(run)
 }
 
 // Drain stops new work: turns and runs are refused with ErrClosing, runs stop between their steps, and readers of

@@ -29,7 +29,7 @@ var (
 // Of package contexts.
 type (
 	Context        = contexts.Context
-	ContextRequest = contexts.ContextRequest
+	ContextRequest = contexts.Request
 	Format         = contexts.Format
 	Replayed       = contexts.Replayed
 )
@@ -40,7 +40,7 @@ const (
 	FormatHandoff    = contexts.FormatHandoff
 	FormatOpenAI     = contexts.FormatOpenAI
 	FormatTranscript = contexts.FormatTranscript
-	RoleView         = contexts.RoleView
+	RoleViewPrefix   = contexts.RoleViewPrefix
 )
 
 // Of package conversations.
@@ -57,18 +57,18 @@ var (
 
 // Of package crews.
 type (
-	Comparison   = crews.Comparison
-	CrewMessage  = crews.CrewMessage
-	CrewOptions  = crews.CrewOptions
-	CrewProgress = crews.CrewProgress
-	CrewSession  = crews.CrewSession
-	CrewStatus   = crews.CrewStatus
-	DiffLine     = crews.DiffLine
-	RoleRound    = crews.RoleRound
-	RoleStatus   = crews.RoleStatus
-	Sight        = crews.Sight
-	SightError   = crews.SightError
-	Sighted      = crews.Sighted
+	Comparison       = crews.Comparison
+	ComparisonError  = crews.ComparisonError
+	CrewMessage      = crews.Message
+	CrewProgress     = crews.Progress
+	CrewSession      = crews.Session
+	CrewStatus       = crews.Status
+	DiffLine         = crews.DiffLine
+	RoleContext      = crews.RoleContext
+	RoleContextQuery = crews.RoleContextQuery
+	RoleDefaults     = crews.RoleDefaults
+	RoleRound        = crews.RoleRound
+	RoleStatus       = crews.RoleStatus
 )
 
 // Of package crews.
@@ -83,11 +83,11 @@ type (
 
 // Of package runs.
 type (
-	RunDecision = runs.RunDecision
-	RunProgress = runs.RunProgress
-	RunRepair   = runs.RunRepair
-	RunRequest  = runs.RunRequest
-	RunStatus   = runs.RunStatus
+	RunDecision = runs.Decision
+	RunProgress = runs.Progress
+	RunRepair   = runs.Repair
+	RunRequest  = runs.Request
+	RunStatus   = runs.Status
 )
 
 // Of package runs.
@@ -101,9 +101,9 @@ const (
 // Of package runs.
 var (
 	ErrDecided     = runs.ErrDecided
-	ErrRunOver     = runs.ErrRunOver
-	ErrRunUnderWay = runs.ErrRunUnderWay
-	ErrRunWaits    = runs.ErrRunWaits
+	ErrRunOver     = runs.ErrOver
+	ErrRunUnderWay = runs.ErrUnderWay
+	ErrRunWaits    = runs.ErrWaiting
 )
 
 // Of package start.
@@ -138,23 +138,23 @@ type (
 	Finding         = tasks.Finding
 	FindingSeverity = tasks.FindingSeverity
 	FindingType     = tasks.FindingType
-	ListedTask      = tasks.ListedTask
-	TaskQuery       = tasks.TaskQuery
-	TaskRequest     = tasks.TaskRequest
-	TaskState       = tasks.TaskState
-	TaskStatus      = tasks.TaskStatus
+	ListedTask      = tasks.ListItem
+	TaskQuery       = tasks.Query
+	TaskRequest     = tasks.Request
+	TaskState       = tasks.State
+	TaskStatus      = tasks.Status
 )
 
 // Of package tasks.
 const (
-	TaskBlocked   = tasks.TaskBlocked
-	TaskCompleted = tasks.TaskCompleted
-	TaskFailed    = tasks.TaskFailed
-	TaskGone      = tasks.TaskGone
-	TaskKilled    = tasks.TaskKilled
-	TaskQueued    = tasks.TaskQueued
-	TaskRedacted  = tasks.TaskRedacted
-	TaskRunning   = tasks.TaskRunning
+	TaskBlocked   = tasks.StateBlocked
+	TaskCompleted = tasks.StateCompleted
+	TaskFailed    = tasks.StateFailed
+	TaskGone      = tasks.StateGone
+	TaskKilled    = tasks.StateKilled
+	TaskQueued    = tasks.StateQueued
+	TaskRedacted  = tasks.StateRedacted
+	TaskRunning   = tasks.StateRunning
 )
 
 // Of package tasks.
@@ -162,7 +162,7 @@ var (
 	ErrTooManyAgents = tasks.ErrTooManyAgents
 	FindingTypes     = tasks.FindingTypes
 	Severities       = tasks.Severities
-	TaskStates       = tasks.TaskStates
+	TaskStates       = tasks.States
 )
 
 // NewMetrics makes metrics and registers them; see [metrics.NewMetrics].

@@ -53,7 +53,7 @@ func newCrewWorld(t *testing.T) *world {
 	w.server = mcpserver.New(w.engine, mcpserver.Options{Poll: 5 * time.Millisecond})
 	t.Cleanup(func() { _ = w.engine.Close(t.Context()) })
 	session := engine.CrewSession{Scope: continuo.Scope{ProjectID: "default"}, Crew: "team", SessionID: "s"}
-	status, err := w.engine.Crews.Say(t.Context(), engine.CrewMessage{CrewSession: session, Message: continuo.Text("Plant a tree."), Detached: true})
+	status, err := w.engine.Crews.Say(t.Context(), engine.CrewMessage{Session: session, Message: continuo.Text("Plant a tree."), Detached: true})
 	if err != nil {
 		t.Fatal(err)
 	}

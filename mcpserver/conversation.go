@@ -69,7 +69,7 @@ func (f *projectServer) getContext(c *call) (answer, error) {
 	switch {
 	case errors.Is(err, continuo.ErrBadRange):
 		return answer{}, refused(task.InvalidValue, "at", err.Error())
-	case errors.Is(err, continuo.ErrInvalid) && strings.HasPrefix(request.View, engine.RoleView):
+	case errors.Is(err, continuo.ErrInvalid) && strings.HasPrefix(request.View, engine.RoleViewPrefix):
 		return answer{}, refused(task.InvalidValue, "view", err.Error())
 	case err != nil:
 		return answer{}, err
@@ -97,12 +97,12 @@ func (f *projectServer) contextRequest(c *call) engine.ContextRequest {
 // model of its own.
 func contextView(c *call) string {
 	view := c.text("view")
-	role, ok := strings.CutPrefix(view, engine.RoleView)
+	role, ok := strings.CutPrefix(view, engine.RoleViewPrefix)
 	if !ok {
 		if c.has("crew") {
 			c.refuse(task.InvalidValue, "crew", "crew is of the views of roles, such as role:reviewer")
 		}
-		return c.choice("view", "", append(catalog.ViewNames(), engine.RoleView+"NAME")...)
+		return c.choice("view", "", append(catalog.ViewNames(), engine.RoleViewPrefix+"NAME")...)
 	}
 	if role == "" {
 		c.refuse(task.InvalidValue, "view", "role: is followed by the name of a role, such as role:reviewer")

@@ -113,7 +113,7 @@ func TestTwoSightsAreCompared(t *testing.T) {
 		if mustJSON(t, lines["left"]) != mustJSON(t, test.left) || mustJSON(t, lines["right"]) != mustJSON(t, test.right) {
 			t.Errorf("%s: only left %q, only right %q", test.query, lines["left"], lines["right"])
 		}
-		for _, side := range []engine.Sighted{comparison.Left, comparison.Right} {
+		for _, side := range []engine.RoleContext{comparison.Left, comparison.Right} {
 			if !strings.HasPrefix(side.Text, "You are ") || !strings.Contains(side.Text, "\n\nUser: Plant a tree.") || side.Plan == nil || side.At == 0 {
 				t.Errorf("%s: a side is %+v", test.query, side)
 			}

@@ -103,18 +103,18 @@ func (c *contextShowCommand) checkView() error {
 	if c.View != nil {
 		view = *c.View
 	}
-	role, ofRole := strings.CutPrefix(view, engine.RoleView)
+	role, ofRole := strings.CutPrefix(view, engine.RoleViewPrefix)
 	switch {
 	case c.Step != "" && (ofRole || c.Agent != "" || c.Model != ""):
 		return usage("--run shows what the run's step is sent: leave --agent, --model and the view of a role out")
 	case ofRole && role == "":
-		return usage("--view %s: name a role, such as %sbuilder; continuo crew list shows them", view, engine.RoleView)
+		return usage("--view %s: name a role, such as %sbuilder; continuo crew list shows them", view, engine.RoleViewPrefix)
 	case ofRole && (c.Agent != "" || c.Model != ""):
 		return usage("--view %s is what the role's own model is shown: leave --agent and --model out", term.OneLine(view, 60))
 	case !ofRole && c.Crew != "":
-		return usage("--crew says of which crew a role is: give --view %sNAME", engine.RoleView)
+		return usage("--crew says of which crew a role is: give --view %sNAME", engine.RoleViewPrefix)
 	case view != "" && !ofRole && !slices.Contains(catalog.ViewNames(), view):
-		return usage("--view must be one of %s, or %sNAME for a role of a crew, but got %q", strings.Join(catalog.ViewNames(), ","), engine.RoleView, term.OneLine(view, 60))
+		return usage("--view must be one of %s, or %sNAME for a role of a crew, but got %q", strings.Join(catalog.ViewNames(), ","), engine.RoleViewPrefix, term.OneLine(view, 60))
 	}
 	return nil
 }

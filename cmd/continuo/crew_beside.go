@@ -14,11 +14,11 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// comparisonWidth is the largest width of a table of two sights.
+// comparisonWidth is the largest width of a table of two contexts.
 const comparisonWidth = 100
 
 // compareEntries shows, entry by entry, what two roles see.
-func (l *crewLook) compareEntries(ctx context.Context, left, right engine.Sight) error {
+func (l *crewLook) compareEntries(ctx context.Context, left, right engine.RoleContextQuery) error {
 	both, err := l.engine.Crews.CompareRoles(ctx, l.session, left, right)
 	if err != nil {
 		return l.explained(l.session, err)
@@ -27,9 +27,9 @@ func (l *crewLook) compareEntries(ctx context.Context, left, right engine.Sight)
 		return l.app.json(both)
 	}
 	width := min(l.tableWidth(), comparisonWidth)
-	for _, sighted := range []engine.Sighted{both.Left, both.Right} {
-		l.app.print("%s", l.paint.Bold(term.Fit(viewText(sighted), width)))
-		for _, line := range term.Wrap(planText(sighted.Plan), width) {
+	for _, side := range []engine.RoleContext{both.Left, both.Right} {
+		l.app.print("%s", l.paint.Bold(term.Fit(viewText(side), width)))
+		for _, line := range term.Wrap(planText(side.Plan), width) {
 			l.app.print("%s", l.paint.Dim(line))
 		}
 	}
@@ -200,7 +200,7 @@ type comparisonTable struct {
 
 func newComparisonTable(l *crewLook, both *engine.Comparison) *comparisonTable {
 	b := &comparisonTable{
-		crewLook: l, names: sightNames(both.Left, both.Right), plans: [2]*window.Plan{both.Left.Plan, both.Right.Plan},
+		crewLook: l, names: columnNames(both.Left, both.Right), plans: [2]*window.Plan{both.Left.Plan, both.Right.Plan},
 		hidden: map[string]int{}, messages: map[int64]*continuo.Entry{},
 	}
 	for _, plan := range b.plans {
@@ -216,17 +216,17 @@ func newComparisonTable(l *crewLook, both *engine.Comparison) *comparisonTable {
 	return b
 }
 
-// sightNames are short names for two sights, with their positions if both are of one role.
-func sightNames(left, right engine.Sighted) (names [2]string) {
+// columnNames are short names for two contexts, with their positions if both are of one role.
+func columnNames(left, right engine.RoleContext) (names [2]string) {
 	const most = 16
-	for i, sighted := range []engine.Sighted{left, right} {
-		names[i] = term.OneLine(sighted.Role, most)
+	for i, side := range []engine.RoleContext{left, right} {
+		names[i] = term.OneLine(side.Role, most)
 		switch {
 		case left.Role != right.Role:
-		case sighted.Request != 0:
-			names[i] += " for " + term.Number(sighted.Request)
+		case side.Request != 0:
+			names[i] += " for " + term.Number(side.Request)
 		default:
-			names[i] += " at " + term.Number(sighted.At)
+			names[i] += " at " + term.Number(side.At)
 		}
 	}
 	return names

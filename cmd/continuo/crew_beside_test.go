@@ -71,7 +71,7 @@ func comparisonText(t *testing.T, left, right *window.Plan, withPlan bool) strin
 	}
 	var out bytes.Buffer
 	l := &crewLook{app: &app{console: &console{out: &out}}, plan: withPlan}
-	b := newComparisonTable(l, &engine.Comparison{Left: engine.Sighted{Role: "ann", Plan: left}, Right: engine.Sighted{Role: "bob", Plan: right}})
+	b := newComparisonTable(l, &engine.Comparison{Left: engine.RoleContext{Role: "ann", Plan: left}, Right: engine.RoleContext{Role: "bob", Plan: right}})
 	if err := b.print(t.Context(), comparisonWidth); err != nil {
 		t.Fatal(err)
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/continuo-log/continuo/internal/term"
 )
 
-// viewText names the role of a sight.
-func viewText(sighted engine.Sighted) string {
-	if sighted.Request != 0 {
-		return fmt.Sprintf("%s, as it was sent for entry %s", sighted.Role, term.Number(sighted.Request))
+// viewText names the role of a side of a comparison.
+func viewText(side engine.RoleContext) string {
+	if side.Request != 0 {
+		return fmt.Sprintf("%s, as it was sent for entry %s", side.Role, term.Number(side.Request))
 	}
-	return fmt.Sprintf("%s, at entry %s", sighted.Role, term.Number(sighted.At))
+	return fmt.Sprintf("%s, at entry %s", side.Role, term.Number(side.At))
 }
 
 // around is how many equal lines are shown before and after a difference.
@@ -23,11 +23,11 @@ const around = 3
 
 // difference shows the lines that differ between two rounds of a role.
 func (l *crewLook) difference(ctx context.Context, role string, rounds roundPair) error {
-	from, err := l.sight(ctx, role, 0, rounds.from)
+	from, err := l.query(ctx, role, 0, rounds.from)
 	if err != nil {
 		return err
 	}
-	to, err := l.sight(ctx, role, 0, rounds.to)
+	to, err := l.query(ctx, role, 0, rounds.to)
 	if err != nil {
 		return err
 	}

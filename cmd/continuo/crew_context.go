@@ -88,7 +88,7 @@ func (c *crewContextCommand) Run(ctx context.Context, a *app, w *services) error
 	if c.Diff != (roundPair{}) {
 		return look.difference(ctx, c.Role, c.Diff)
 	}
-	left, err := look.sight(ctx, c.Role, c.At, c.Round)
+	left, err := look.query(ctx, c.Role, c.At, c.Round)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (c *crewContextCommand) Run(ctx context.Context, a *app, w *services) error
 	if c.At2 == 0 && c.Round2 == 0 && c.Round == 0 {
 		c.At2 = c.At
 	}
-	right, err := look.sight(ctx, c.Beside, c.At2, c.Round2)
+	right, err := look.query(ctx, c.Beside, c.At2, c.Round2)
 	if err != nil {
 		return err
 	}
@@ -130,13 +130,13 @@ func (a *app) crewLook(ctx context.Context, w *services, choice crewChoice) (*cr
 	return &crewLook{app: a, services: w, session: session, conversation: conversation}, nil
 }
 
-// show shows one sight.
-func (l *crewLook) show(ctx context.Context, sight engine.Sight) error {
-	if sight.Request != 0 {
-		return l.showRequest(ctx, sight)
+// show shows the context of one role.
+func (l *crewLook) show(ctx context.Context, query engine.RoleContextQuery) error {
+	if query.Request != 0 {
+		return l.showRequest(ctx, query)
 	}
 	shown, err := l.engine.Contexts.Build(ctx, l.conversation, engine.ContextRequest{
-		View: engine.RoleView + sight.Role, Crew: l.session.Crew, At: sight.At, System: l.system,
+		View: engine.RoleViewPrefix + query.Role, Crew: l.session.Crew, At: query.At, System: l.system,
 	})
 	if err != nil {
 		return l.explained(l.session, err)
@@ -145,44 +145,44 @@ func (l *crewLook) show(ctx context.Context, sight engine.Sight) error {
 		return l.app.json(shown)
 	}
 	where := fmt.Sprintf("now, at entry %s", term.Number(shown.Plan.At))
-	if sight.At != 0 {
+	if query.At != 0 {
 		where = fmt.Sprintf("as it was at entry %s of %s", term.Number(shown.Plan.At), term.Number(l.conversation.LastSeq))
 	}
-	return l.print(ctx, sight, where, shown.Plan)
+	return l.print(ctx, query, where, shown.Plan)
 }
 
 // showRequest shows a request to a role's model, and whether it can still be rebuilt.
-func (l *crewLook) showRequest(ctx context.Context, sight engine.Sight) error {
-	replayed, err := l.engine.Crews.RoleRequest(ctx, l.session, sight.Role, sight.Request)
+func (l *crewLook) showRequest(ctx context.Context, query engine.RoleContextQuery) error {
+	replayed, err := l.engine.Crews.RoleRequest(ctx, l.session, query.Role, query.Request)
 	if err != nil {
 		return l.explained(l.session, err)
 	}
 	if l.json {
 		err = l.app.json(replayed)
 	} else {
-		where := fmt.Sprintf("as it was sent for entry %s, up to entry %s · %s", term.Number(sight.Request), term.Number(replayed.Round.At), term.Size(int64(replayed.Round.RequestBytes)))
+		where := fmt.Sprintf("as it was sent for entry %s, up to entry %s · %s", term.Number(query.Request), term.Number(replayed.Round.At), term.Size(int64(replayed.Round.RequestBytes)))
 		if replayed.Same {
 			where += ", the same bytes now"
 		}
-		err = l.print(ctx, sight, where, replayed.Plan)
+		err = l.print(ctx, query, where, replayed.Plan)
 	}
 	switch {
 	case err != nil:
 		return err
 	case len(replayed.Redacted) > 0:
 		return fmt.Errorf("the request of entry %d has other bytes now than when it was sent: what it shows of %s was redacted since (%s)",
-			sight.Request, term.Count(len(replayed.Redacted), "entry"), seqRangesText(replayed.Redacted))
+			query.Request, term.Count(len(replayed.Redacted), "entry"), seqRangesText(replayed.Redacted))
 	case !replayed.Same:
-		return fmt.Errorf("the request of entry %d has other bytes now than when it was sent", sight.Request)
+		return fmt.Errorf("the request of entry %d has other bytes now than when it was sent", query.Request)
 	}
 	return nil
 }
 
 // print prints what a role sees.
-func (l *crewLook) print(ctx context.Context, sight engine.Sight, where string, plan *window.Plan) error {
+func (l *crewLook) print(ctx context.Context, query engine.RoleContextQuery, where string, plan *window.Plan) error {
 	text := crews.RoleText(plan)
 	if l.system {
-		both, err := l.engine.Crews.CompareRoles(ctx, l.session, sight, sight)
+		both, err := l.engine.Crews.CompareRoles(ctx, l.session, query, query)
 		if err != nil {
 			return l.explained(l.session, err)
 		}
@@ -192,7 +192,7 @@ func (l *crewLook) print(ctx context.Context, sight engine.Sight, where string, 
 		l.text(text)
 		return nil
 	}
-	l.app.print("%s  %s", l.paint.Bold(term.OneLine(sight.Role, 60)), l.paint.Dim("of "+l.session.Crew+" · "+where))
+	l.app.print("%s  %s", l.paint.Bold(term.OneLine(query.Role, 60)), l.paint.Dim("of "+l.session.Crew+" · "+where))
 	l.app.print("%s", l.paint.Dim(planText(plan)))
 	l.app.print("")
 	if l.plan {

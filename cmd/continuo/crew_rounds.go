@@ -40,24 +40,24 @@ func isRound(word string) bool {
 	return err == nil
 }
 
-// sight is what a role sees at a position of the log, or saw in one of its rounds.
-func (l *crewLook) sight(ctx context.Context, role string, at int64, round int) (engine.Sight, error) {
-	sight := engine.Sight{Role: role, At: at}
+// query is what a role sees at a position of the log, or saw in one of its rounds.
+func (l *crewLook) query(ctx context.Context, role string, at int64, round int) (engine.RoleContextQuery, error) {
+	query := engine.RoleContextQuery{Role: role, At: at}
 	if round == 0 {
-		return sight, nil
+		return query, nil
 	}
 	rounds, err := l.engine.Crews.RoleRounds(ctx, l.session, role)
 	if err != nil {
-		return sight, err
+		return query, err
 	}
 	if round < 0 {
 		round += len(rounds) + 1
 	}
 	if round < 1 || round > len(rounds) {
-		return sight, l.noRound(role, len(rounds))
+		return query, l.noRound(role, len(rounds))
 	}
-	sight.Request = rounds[round-1].Seq
-	return sight, nil
+	query.Request = rounds[round-1].Seq
+	return query, nil
 }
 
 func (l *crewLook) noRound(role string, rounds int) error {

@@ -171,7 +171,7 @@ func (t *crewTalk) sayTo(ctx context.Context, message string) error {
 		return err
 	}
 	return t.watch(ctx, crewWatched{own: message, after: t.conversation.LastSeq}, func(ctx context.Context) (*engine.CrewStatus, error) {
-		return t.crews.Say(ctx, engine.CrewMessage{CrewSession: t.session, Message: continuo.Text(message)})
+		return t.crews.Say(ctx, engine.CrewMessage{Session: t.session, Message: continuo.Text(message)})
 	})
 }
 

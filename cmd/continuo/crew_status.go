@@ -52,7 +52,7 @@ func (w *services) unreadOf(ctx context.Context, status *engine.CrewStatus) map[
 		return news
 	}
 	for _, role := range status.Roles {
-		shown, err := w.engine.Contexts.Build(ctx, conversation, engine.ContextRequest{View: engine.RoleView + role.Name, Crew: status.Crew})
+		shown, err := w.engine.Contexts.Build(ctx, conversation, engine.ContextRequest{View: engine.RoleViewPrefix + role.Name, Crew: status.Crew})
 		if err == nil && shown.Plan.Role != nil {
 			news[role.Name] = shown.Plan.Role
 		}

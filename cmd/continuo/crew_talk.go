@@ -198,7 +198,7 @@ func (t *crewTalk) showContext(ctx context.Context, role string) error {
 	}
 	t.measure()
 	look := crewLook{app: t.app, services: t.services, session: t.session, conversation: t.conversation}
-	return look.show(ctx, engine.Sight{Role: role})
+	return look.show(ctx, engine.RoleContextQuery{Role: role})
 }
 
 func (t *crewTalk) stop(ctx context.Context, _ string) error {

@@ -102,7 +102,7 @@ func TestAListOfTasksInANarrowTerminal(t *testing.T) {
 	const about = "Mend the login of the shop"
 	var found []engine.TaskStatus
 	for _, id := range []string{"task_01a200065fbf7001974904b39a290399", "task_01a200065fbf7003aa7c40b806e70368", "task_01a2000688537000a2cd8b5a6b16ba75"} {
-		found = append(found, engine.TaskStatus{ListedTask: engine.ListedTask{ID: id, State: engine.TaskCompleted, Task: task.Task{Description: about, Priority: task.P2}}})
+		found = append(found, engine.TaskStatus{ListItem: engine.ListedTask{ID: id, State: engine.TaskCompleted, Task: task.Task{Description: about, Priority: task.P2}}})
 	}
 	for width, whole := range map[int]bool{80: false, 200: true} {
 		var out bytes.Buffer

@@ -219,8 +219,8 @@ func handoffLimits(settings config.HandoffConfig) task.Limits {
 	return task.Limits{MaxMessages: settings.MaxMessages, UserMaxChars: settings.UserMaxChars, AssistantMaxChars: settings.AssistantMaxChars}
 }
 
-func crewDefaults(settings config.CrewConfig) engine.CrewOptions {
-	return engine.CrewOptions{Newest: settings.MaxConversationLength, ReminderInterval: settings.SystemReminderInterval, Timeout: settings.AgentTimeout}
+func crewDefaults(settings config.CrewConfig) engine.RoleDefaults {
+	return engine.RoleDefaults{Newest: settings.MaxConversationLength, ReminderInterval: settings.SystemReminderInterval, Timeout: settings.AgentTimeout}
 }
 
 // redactedAttr is an attribute of a log event without secrets.

@@ -93,7 +93,7 @@ func (c *crewChat) Say(ctx context.Context, key string, message continuo.Content
 	if _, err := c.Delivered(ctx); err != nil { // answers from here on are sent
 		return err
 	}
-	_, err := c.engine.Crews.Say(ctx, engine.CrewMessage{CrewSession: c.session, Message: message, Author: author, Key: key, Detached: true})
+	_, err := c.engine.Crews.Say(ctx, engine.CrewMessage{Session: c.session, Message: message, Author: author, Key: key, Detached: true})
 	if errors.Is(err, continuo.ErrKeyReused) { // the message was edited, or is parsed otherwise now: the first one counts
 		return nil
 	}
@@ -240,7 +240,7 @@ func (c *crewChat) Context(ctx context.Context, role string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	shown, err := c.engine.Contexts.Build(ctx, conversation, engine.ContextRequest{View: engine.RoleView + role, Crew: c.session.Crew})
+	shown, err := c.engine.Contexts.Build(ctx, conversation, engine.ContextRequest{View: engine.RoleViewPrefix + role, Crew: c.session.Crew})
 	if err != nil {
 		return "", refusal(err)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// Choice names the settings that a turn uses.
-type Choice struct {
+// TurnSpec names the settings that a turn uses.
+type TurnSpec struct {
 	Mode  continuo.Mode
 	Agent string // "": none
 	// model and viewName come from the request; "": the agent, else the defaults, decide.
@@ -30,9 +30,9 @@ type Choice struct {
 	Alone bool
 }
 
-// Resolved is a turnChoice with its names looked up.
-type Resolved struct {
-	Choice
+// ResolvedTurn is a TurnSpec with its names looked up.
+type ResolvedTurn struct {
+	TurnSpec
 	Upstream Upstream
 	View     window.View
 	Role     *crewview.Role // settings of the view for a role of a crew; nil for other turns
@@ -42,21 +42,21 @@ type Resolved struct {
 }
 
 // Resolve looks up the names of a choice. In the result, the defaults are filled in.
-func (cat *Catalog) Resolve(c Choice) (Resolved, error) {
+func (cat *Catalog) Resolve(c TurnSpec) (ResolvedTurn, error) {
 	agent, err := cat.Agent(c.Agent)
 	if err != nil {
-		return Resolved{}, err
+		return ResolvedTurn{}, err
 	}
 	c.Model, c.ViewName = cmp.Or(c.Model, agent.Model, cat.Options.Default), cmp.Or(c.ViewName, agent.View, c.UsualView, defaultView(c))
-	found := Resolved{Choice: c, Policy: cat.Options.Policy, tools: cat.Options.Tools}
+	found := ResolvedTurn{TurnSpec: c, Policy: cat.Options.Policy, tools: cat.Options.Tools}
 	if found.Upstream, err = cat.Upstream(c.Model); err != nil {
-		return Resolved{}, err
+		return ResolvedTurn{}, err
 	}
 	if found.View, err = cat.View(c.ViewName); err != nil {
-		return Resolved{}, err
+		return ResolvedTurn{}, err
 	}
 	if found.System, err = cat.Options.Prompts.System(c.Mode, agent.Persona); err != nil {
-		return Resolved{}, err
+		return ResolvedTurn{}, err
 	}
 	if found.Upstream.Model.Info().Protocol == model.ProtocolPrompt {
 		found.System, found.tools = connectorSystem(c, agent.Persona), nil
@@ -71,13 +71,13 @@ func (cat *Catalog) Resolve(c Choice) (Resolved, error) {
 }
 
 // ResolveRole looks up what the turns of a role use, without the role's view and system messages.
-func (cat *Catalog) ResolveRole(modelName, viewName string, tools tool.Policy) (Resolved, error) {
+func (cat *Catalog) ResolveRole(modelName, viewName string, tools tool.Policy) (ResolvedTurn, error) {
 	upstream, err := cat.Upstream(modelName)
 	if err != nil {
-		return Resolved{}, err
+		return ResolvedTurn{}, err
 	}
-	found := Resolved{
-		Choice:   Choice{Mode: continuo.ModeAgent, Model: cmp.Or(modelName, cat.Options.Default), ViewName: viewName},
+	found := ResolvedTurn{
+		TurnSpec: TurnSpec{Mode: continuo.ModeAgent, Model: cmp.Or(modelName, cat.Options.Default), ViewName: viewName},
 		Upstream: upstream, Policy: cat.Options.Policy.Merge(tools), tools: cat.Options.Tools,
 	}
 	if upstream.Model.Info().Protocol == model.ProtocolPrompt { // its agent has tools of its own
@@ -88,7 +88,7 @@ func (cat *Catalog) ResolveRole(modelName, viewName string, tools tool.Policy) (
 
 // TakesMessages reports whether a role is shown a list of messages, which its model and its fallback must support.
 // All other roles are shown one text.
-func (cat *Catalog) TakesMessages(c Resolved) bool {
+func (cat *Catalog) TakesMessages(c ResolvedTurn) bool {
 	takes := func(m model.Model) bool {
 		info := m.Info()
 		_, transcript := info.Transcript()
@@ -113,7 +113,7 @@ func (cat *Catalog) View(name string) (window.View, error) {
 }
 
 // defaultView is the view of a choice that names none: in the modes of agents it shows more of the log than in chat.
-func defaultView(c Choice) string {
+func defaultView(c TurnSpec) string {
 	if c.Mode == continuo.ModeChat && c.Agent == "" {
 		return window.Continuity
 	}
@@ -122,7 +122,7 @@ func defaultView(c Choice) string {
 
 // connectorSystem is the system messages for a connector, which has rules and tools of its own: the persona, and the
 // mode banner, because its prompt may hold messages of other modes.
-func connectorSystem(c Choice, persona string) (system []string) {
+func connectorSystem(c TurnSpec, persona string) (system []string) {
 	if persona != "" && c.Mode != continuo.ModeChat {
 		system = append(system, persona)
 	}
@@ -140,7 +140,7 @@ func within(limits, budget window.Limits) window.Limits {
 }
 
 // Runner makes the runner of a turn.
-func (cat *Catalog) Runner(c Resolved) *turn.Runner {
+func (cat *Catalog) Runner(c ResolvedTurn) *turn.Runner {
 	runner := &turn.Runner{
 		Log: cat.log, Model: c.Upstream.Model, Tools: c.tools, Policy: c.Policy, AllTools: c.Step, View: c.View, System: c.System, Limits: cat.Options.Limits,
 		MaxOutputTokens: c.Upstream.MaxOutputTokens, Temperature: c.Upstream.Temperature, Speaker: c.Upstream.Speaker,

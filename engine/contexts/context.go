@@ -36,8 +36,8 @@ type Contexts struct {
 
 // Readers resolve the readers that are roles of crews and steps of runs.
 type Readers struct {
-	Role func(ctx context.Context, conversation continuo.Conversation, crewID, role string, at int64) (catalog.Resolved, error)
-	Step func(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (catalog.Resolved, error)
+	Role func(ctx context.Context, conversation continuo.Conversation, crewID, role string, at int64) (catalog.ResolvedTurn, error)
+	Step func(ctx context.Context, conversation continuo.Conversation, request Request, at int64) (catalog.ResolvedTurn, error)
 }
 
 func New(log *continuo.Log, catalog *catalog.Catalog) *Contexts {
@@ -47,11 +47,11 @@ func New(log *continuo.Log, catalog *catalog.Catalog) *Contexts {
 // SetReaders sets the readers, which are made after the Contexts that they use.
 func (cx *Contexts) SetReaders(resolve Readers) { cx.readers = resolve }
 
-// RoleView is the prefix of a role's name in the name of its view.
-const RoleView = "role:"
+// RoleViewPrefix is the prefix of a role's name in the name of its view.
+const RoleViewPrefix = "role:"
 
-// ContextRequest selects the context to build: what a reader of a conversation sees.
-type ContextRequest struct {
+// Request selects the context to build: what a reader of a conversation sees.
+type Request struct {
 	// View is a preset's name. Default: the agent's, else UsualView.
 	View string
 	// UsualView is the view where neither the request nor the agent names one. Default: continuity in the mode chat,
@@ -88,8 +88,8 @@ type Context struct {
 }
 
 // Build builds what a reader sees. It calls no model and changes nothing.
-func (cx *Contexts) Build(ctx context.Context, conversation continuo.Conversation, request ContextRequest) (*Context, error) {
-	at, err := PlaceIn(conversation, request.At)
+func (cx *Contexts) Build(ctx context.Context, conversation continuo.Conversation, request Request) (*Context, error) {
+	at, err := CheckSeq(conversation, request.At)
 	if err != nil {
 		return nil, err
 	}
@@ -162,19 +162,19 @@ func usualFormat(view string) Format {
 }
 
 // chooseReader resolves the reader: a role of a crew, or the agent and model that would answer the next message.
-func (cx *Contexts) chooseReader(ctx context.Context, conversation continuo.Conversation, request ContextRequest, at int64) (catalog.Resolved, error) {
-	if role, ok := strings.CutPrefix(request.View, RoleView); ok {
+func (cx *Contexts) chooseReader(ctx context.Context, conversation continuo.Conversation, request Request, at int64) (catalog.ResolvedTurn, error) {
+	if role, ok := strings.CutPrefix(request.View, RoleViewPrefix); ok {
 		return cx.readers.Role(ctx, conversation, request.Crew, role, at)
 	}
 	if request.RunID != "" {
 		return cx.readers.Step(ctx, conversation, request, at)
 	}
 	mode, agent := catalog.ModeAndAgent(conversation, "", request.AgentID)
-	return cx.catalog.Resolve(catalog.Choice{Mode: mode, Agent: agent, Model: request.Model, ViewName: request.View, UsualView: request.UsualView})
+	return cx.catalog.Resolve(catalog.TurnSpec{Mode: mode, Agent: agent, Model: request.Model, ViewName: request.View, UsualView: request.UsualView})
 }
 
 // limited is a view with the limits of a request.
-func limited(view window.View, request ContextRequest) (window.View, error) {
+func limited(view window.View, request Request) (window.View, error) {
 	for _, limit := range []struct {
 		name string
 		from *int
@@ -196,8 +196,8 @@ func limited(view window.View, request ContextRequest) (window.View, error) {
 	return view, nil
 }
 
-// PlaceIn checks that a seq is one of a conversation; 0 becomes the newest.
-func PlaceIn(conversation continuo.Conversation, at int64) (int64, error) {
+// CheckSeq checks that a seq is one of a conversation; 0 becomes the newest.
+func CheckSeq(conversation continuo.Conversation, at int64) (int64, error) {
 	if at == 0 {
 		return conversation.LastSeq, nil
 	}
@@ -208,7 +208,7 @@ func PlaceIn(conversation continuo.Conversation, at int64) (int64, error) {
 }
 
 // Plan builds the plan of a conversation's next request.
-func (cx *Contexts) Plan(ctx context.Context, conversation continuo.Conversation, at int64, view window.View, c catalog.Resolved, format Format) (*window.Plan, continuo.Envelope, error) {
+func (cx *Contexts) Plan(ctx context.Context, conversation continuo.Conversation, at int64, view window.View, c catalog.ResolvedTurn, format Format) (*window.Plan, continuo.Envelope, error) {
 	c.View = view
 	runner := cx.catalog.Runner(c)
 	runner.Model = formatted{runner.Model, inFormat(runner.Model.Info(), format)}
@@ -267,7 +267,7 @@ func (cx *Contexts) Transcript(ctx context.Context, conversation continuo.Conver
 	if err != nil {
 		return render.Transcript{}, nil, err
 	}
-	if at, err = PlaceIn(conversation, at); err != nil {
+	if at, err = CheckSeq(conversation, at); err != nil {
 		return render.Transcript{}, nil, err
 	}
 	plan, err := turn.Plan(ctx, cx.log, conversation, at, view, continuo.Envelope{}, upstream.Model.Info())

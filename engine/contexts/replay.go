@@ -28,7 +28,7 @@ type Replayed struct {
 
 // Request rebuilds the request of an assistant entry.
 func (cx *Contexts) Request(ctx context.Context, conversation continuo.Conversation, seq int64) (*Replayed, error) {
-	if _, err := PlaceIn(conversation, seq); err != nil {
+	if _, err := CheckSeq(conversation, seq); err != nil {
 		return nil, err
 	}
 	for entry, err := range cx.log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {

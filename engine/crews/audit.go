@@ -29,7 +29,7 @@ type RoleRound struct {
 
 // RoleRounds lists the requests to a role of a crew in its session's conversation, the oldest first. A turn that the
 // role passed because nothing was new has no request.
-func (cs *Crews) RoleRounds(ctx context.Context, session CrewSession, role string) ([]RoleRound, error) {
+func (cs *Crews) RoleRounds(ctx context.Context, session Session, role string) ([]RoleRound, error) {
 	conversation, err := cs.log.Find(ctx, session.Scope, session.session())
 	if err != nil {
 		return nil, fmt.Errorf("session %s: %w", brief.Shorten(session.session(), 60), err)

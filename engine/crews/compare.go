@@ -16,8 +16,8 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// Sight selects what a role of a crew sees, or saw.
-type Sight struct {
+// RoleContextQuery selects what a role of a crew sees, or saw.
+type RoleContextQuery struct {
 	Role string
 	// At is the newest seq to consider; 0: the newest there is.
 	At int64
@@ -25,8 +25,8 @@ type Sight struct {
 	Request int64
 }
 
-// Sighted is what a role sees or saw.
-type Sighted struct {
+// RoleContext is what a role sees or saw.
+type RoleContext struct {
 	Role    string `json:"role"`
 	At      int64  `json:"at"`                // the newest seq that it could see
 	Request int64  `json:"request,omitempty"` // the seq of the answer; absent for what it would see
@@ -39,8 +39,8 @@ type Sighted struct {
 
 // Comparison is what two roles see, or one role at two seqs.
 type Comparison struct {
-	Left  Sighted `json:"left"`
-	Right Sighted `json:"right"`
+	Left  RoleContext `json:"left"`
+	Right RoleContext `json:"right"`
 	// Lines are those of both texts: the lines that are equal or left are the left text, those that are equal or right
 	// the right one. Texts that have too little in common are not compared line by line.
 	Lines []DiffLine `json:"lines"`
@@ -49,29 +49,29 @@ type Comparison struct {
 // DiffLine is a line of the left text, of the right text, or of both.
 type DiffLine = linediff.Line
 
-// SightError says which of the two sights caused an error.
-type SightError struct {
+// ComparisonError says which of the two queries caused an error.
+type ComparisonError struct {
 	Right bool
 	Err   error
 }
 
-func (e *SightError) Error() string { return e.Err.Error() }
-func (e *SightError) Unwrap() error { return e.Err }
+func (e *ComparisonError) Error() string { return e.Err.Error() }
+func (e *ComparisonError) Unwrap() error { return e.Err }
 
 // CompareRoles shows what two roles of a crew see in its session's conversation, or one role at two seqs, and the
 // lines in which the texts differ. It changes nothing and calls no model. ErrNotFound where the crew has no cycle
-// there; an error that one of the sights caused is a *SightError.
-func (cs *Crews) CompareRoles(ctx context.Context, session CrewSession, left, right Sight) (*Comparison, error) {
+// there; an error that one of the two queries caused is a *ComparisonError.
+func (cs *Crews) CompareRoles(ctx context.Context, session Session, left, right RoleContextQuery) (*Comparison, error) {
 	conversation, _, err := cs.cycleOf(ctx, session)
 	if err != nil {
 		return nil, err
 	}
 	var comparison Comparison
-	if comparison.Left, err = cs.sighted(ctx, conversation, session.Crew, left); err != nil {
-		return nil, &SightError{Right: false, Err: err}
+	if comparison.Left, err = cs.roleContext(ctx, conversation, session.Crew, left); err != nil {
+		return nil, &ComparisonError{Right: false, Err: err}
 	}
-	if comparison.Right, err = cs.sighted(ctx, conversation, session.Crew, right); err != nil {
-		return nil, &SightError{Right: true, Err: err}
+	if comparison.Right, err = cs.roleContext(ctx, conversation, session.Crew, right); err != nil {
+		return nil, &ComparisonError{Right: true, Err: err}
 	}
 	comparison.Lines = linediff.Lines(comparison.Left.Text, comparison.Right.Text)
 	return &comparison, nil
@@ -79,7 +79,7 @@ func (cs *Crews) CompareRoles(ctx context.Context, session CrewSession, left, ri
 
 // RoleRequest rebuilds the request to a role of a crew from the seq of its answer; ErrNotFound where the entry is not
 // an answer of the role.
-func (cs *Crews) RoleRequest(ctx context.Context, session CrewSession, role string, seq int64) (*contexts.Replayed, error) {
+func (cs *Crews) RoleRequest(ctx context.Context, session Session, role string, seq int64) (*contexts.Replayed, error) {
 	conversation, _, err := cs.cycleOf(ctx, session)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (cs *Crews) RoleRequest(ctx context.Context, session CrewSession, role stri
 }
 
 func (cs *Crews) roleRequest(ctx context.Context, conversation continuo.Conversation, crewID, role string, seq int64) (*contexts.Replayed, error) {
-	if _, err := contexts.PlaceIn(conversation, seq); err != nil {
+	if _, err := contexts.CheckSeq(conversation, seq); err != nil {
 		return nil, err
 	}
 	role, err := cs.roleName(ctx, conversation, crewID, role)
@@ -106,42 +106,42 @@ func (cs *Crews) roleRequest(ctx context.Context, conversation continuo.Conversa
 	return cs.contexts.Request(ctx, conversation, seq)
 }
 
-// sighted builds what one role sees or saw.
-func (cs *Crews) sighted(ctx context.Context, conversation continuo.Conversation, crewID string, sight Sight) (Sighted, error) {
-	if sight.Request != 0 {
-		return cs.sightedThen(ctx, conversation, crewID, sight)
+// roleContext builds what one role sees or saw.
+func (cs *Crews) roleContext(ctx context.Context, conversation continuo.Conversation, crewID string, query RoleContextQuery) (RoleContext, error) {
+	if query.Request != 0 {
+		return cs.roleContextOfRound(ctx, conversation, crewID, query)
 	}
-	at, err := contexts.PlaceIn(conversation, sight.At)
+	at, err := contexts.CheckSeq(conversation, query.At)
 	if err != nil {
-		return Sighted{}, err
+		return RoleContext{}, err
 	}
-	chosen, err := cs.ChooseRoleAt(ctx, conversation, crewID, sight.Role, at)
+	chosen, err := cs.ChooseRoleAt(ctx, conversation, crewID, query.Role, at)
 	if err != nil {
-		return Sighted{}, err
+		return RoleContext{}, err
 	}
 	plan, _, err := cs.contexts.Plan(ctx, conversation, at, chosen.View, chosen, contexts.FormatOpenAI)
 	if err != nil {
-		return Sighted{}, err
+		return RoleContext{}, err
 	}
-	return Sighted{Role: strings.TrimPrefix(chosen.ViewName, contexts.RoleView), At: at, Text: textFor(chosen.System, plan), Plan: plan}, nil
+	return RoleContext{Role: strings.TrimPrefix(chosen.ViewName, contexts.RoleViewPrefix), At: at, Text: textFor(chosen.System, plan), Plan: plan}, nil
 }
 
-// sightedThen builds what a role saw when it gave an answer.
-func (cs *Crews) sightedThen(ctx context.Context, conversation continuo.Conversation, crewID string, sight Sight) (Sighted, error) {
-	role, err := cs.roleName(ctx, conversation, crewID, sight.Role)
+// roleContextOfRound builds what a role saw when it gave an answer.
+func (cs *Crews) roleContextOfRound(ctx context.Context, conversation continuo.Conversation, crewID string, query RoleContextQuery) (RoleContext, error) {
+	role, err := cs.roleName(ctx, conversation, crewID, query.Role)
 	if err != nil {
-		return Sighted{}, err
+		return RoleContext{}, err
 	}
-	replayed, err := cs.roleRequest(ctx, conversation, crewID, role, sight.Request)
+	replayed, err := cs.roleRequest(ctx, conversation, crewID, role, query.Request)
 	if err != nil {
-		return Sighted{}, err
+		return RoleContext{}, err
 	}
 	envelope, err := cs.log.Envelope(ctx, replayed.Round.Envelope)
 	if err != nil {
-		return Sighted{}, err
+		return RoleContext{}, err
 	}
-	return Sighted{
-		Role: role, At: replayed.Round.At, Request: sight.Request, Redacted: replayed.Redacted,
+	return RoleContext{
+		Role: role, At: replayed.Round.At, Request: query.Request, Redacted: replayed.Redacted,
 		Text: textFor(envelope.System, replayed.Plan), Plan: replayed.Plan,
 	}, nil
 }

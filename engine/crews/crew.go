@@ -39,8 +39,8 @@ type Crews struct {
 
 // Options configures Crews.
 type Options struct {
-	Crews    CrewSource // nil: there are none
-	Defaults CrewOptions
+	Crews    Source // nil: there are none
+	Defaults RoleDefaults
 	Wait     time.Duration            // for turns that end
 	Redact   func(text string) string // removes secrets from the reasons of failures
 	Logger   *slog.Logger
@@ -59,16 +59,16 @@ func New(
 	}
 }
 
-// CrewSource is the source of crews. It must be safe for concurrent use.
-type CrewSource interface {
+// Source is the source of crews. It must be safe for concurrent use.
+type Source interface {
 	// Crew finds one by id; continuo.ErrNotFound, or, for an invalid crew, an error that lists its problems.
 	Crew(id string) (*crew.Crew, error)
 	// Crews lists all valid crews by id. The problems of invalid files are joined in the error.
 	Crews() ([]*crew.Crew, error)
 }
 
-// CrewOptions are the defaults for roles whose crew file sets no value.
-type CrewOptions struct {
+// RoleDefaults are the defaults for roles whose crew file sets no value.
+type RoleDefaults struct {
 	// Newest is how many messages the view "window" shows. Default 200.
 	Newest int
 	// ReminderInterval is the number of answers after which a role's system prompt is repeated. Default 5.
@@ -86,15 +86,15 @@ type CrewOptions struct {
 	Idle time.Duration
 }
 
-func (o CrewOptions) orDefaults() CrewOptions {
+func (o RoleDefaults) orDefaults() RoleDefaults {
 	o.Newest, o.ReminderInterval = cmp.Or(o.Newest, 200), cmp.Or(o.ReminderInterval, 5)
 	o.Timeout, o.RestartWait = cmp.Or(o.Timeout, 600*time.Second), cmp.Or(o.RestartWait, 500*time.Millisecond)
 	o.Failures, o.Cooldown, o.Idle = cmp.Or(o.Failures, 3), cmp.Or(o.Cooldown, 30*time.Second), cmp.Or(o.Idle, 30*time.Minute)
 	return o
 }
 
-// CrewSession names a crew and the conversation that it works in.
-type CrewSession struct {
+// Session names a crew and the conversation that it works in.
+type Session struct {
 	Scope continuo.Scope
 	Crew  string // its id
 	// UserID is the user of a conversation that the message creates, as in a ChatRequest.
@@ -103,11 +103,11 @@ type CrewSession struct {
 	SessionID string
 }
 
-func (s CrewSession) session() string { return cmp.Or(s.SessionID, continuo.CrewWorkflow(s.Crew)) }
+func (s Session) session() string { return cmp.Or(s.SessionID, continuo.CrewWorkflow(s.Crew)) }
 
-// CrewMessage is a person's message to a crew.
-type CrewMessage struct {
-	CrewSession
+// Message is a person's message to a crew.
+type Message struct {
+	Session
 	Message continuo.Content
 	// Author says who speaks, where several people do; nil for an unnamed user.
 	Author *continuo.Author
@@ -119,7 +119,7 @@ type CrewMessage struct {
 // ErrNoCycle says that a crew has no cycle to resume, or no reset to take back.
 var ErrNoCycle = errors.New("there is nothing to do")
 
-// List lists the crews; see [CrewSource].
+// List lists the crews; see [Source].
 func (cs *Crews) List() ([]*crew.Crew, error) {
 	if cs.options.Crews == nil {
 		return nil, nil
@@ -127,7 +127,7 @@ func (cs *Crews) List() ([]*crew.Crew, error) {
 	return cs.options.Crews.Crews()
 }
 
-// Get finds a crew by id; see [CrewSource].
+// Get finds a crew by id; see [Source].
 func (cs *Crews) Get(id string) (*crew.Crew, error) {
 	if cs.options.Crews == nil {
 		return nil, fmt.Errorf("crew %q: %w: there are none", brief.Shorten(id, 60), continuo.ErrNotFound)
@@ -138,7 +138,7 @@ func (cs *Crews) Get(id string) (*crew.Crew, error) {
 // Say appends a person's message to a crew. The message begins a cycle, or becomes part of the cycle under way; in
 // both cases the cycle continues in goroutines of its own. For a key that was used before, Say returns the cycle of
 // its message.
-func (cs *Crews) Say(ctx context.Context, request CrewMessage) (*CrewStatus, error) {
+func (cs *Crews) Say(ctx context.Context, request Message) (*Status, error) {
 	found, err := cs.Get(request.Crew)
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (cs *Crews) Say(ctx context.Context, request CrewMessage) (*CrewStatus, err
 
 // appendMessage appends a message, and returns the cycle that it belongs to. It waits no longer than a turn waits for
 // its conversation.
-func (cs *Crews) appendMessage(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, request CrewMessage) (continuo.Run, error) {
+func (cs *Crews) appendMessage(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, request Message) (continuo.Run, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, cs.options.Wait, fmt.Errorf("%w: calls of a role wait for their results; send the message again", continuo.ErrBusy))
 	defer cancel()
 	options := continuo.AppendOptions{}
@@ -207,7 +207,7 @@ func (cs *Crews) appendMessage(ctx context.Context, conversation continuo.Conver
 
 // messageEntry makes the entry of a message, and the seq at which it must be appended: it begins a cycle, or belongs
 // to the cycle under way.
-func (cs *Crews) messageEntry(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, request CrewMessage) (entry continuo.Entry, at int64, err error) {
+func (cs *Crews) messageEntry(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, request Message) (entry continuo.Entry, at int64, err error) {
 	c, err := cs.newestCycle(ctx, conversation, found.ID)
 	var before *crew.Snapshot
 	switch {
@@ -236,7 +236,7 @@ func (cs *Crews) newestCycle(ctx context.Context, conversation continuo.Conversa
 	if err != nil || len(newest) == 0 {
 		return nil, err
 	}
-	c := NewCrewCycle(cs, newest[0])
+	c := newCycle(cs, newest[0])
 	return c, c.CatchUp(ctx)
 }
 
@@ -245,7 +245,7 @@ const maxCycles = 10_000
 
 // CycleAt finds the newest cycle of a crew in a conversation that had begun at a seq, or the first cycle where none had;
 // ErrNotFound where the crew has never taken part.
-func (cs *Crews) CycleAt(ctx context.Context, session CrewSession, conversationID string, seq int64) (continuo.Run, error) {
+func (cs *Crews) CycleAt(ctx context.Context, session Session, conversationID string, seq int64) (continuo.Run, error) {
 	query := continuo.RunQuery{
 		ProjectID: session.Scope.ProjectID, ConversationID: conversationID, WorkflowID: continuo.CrewWorkflow(session.Crew), BegunBy: max(seq, 1), Limit: 1,
 	}
@@ -281,7 +281,7 @@ func (cs *Crews) lastState(ctx context.Context, conversation continuo.Conversati
 }
 
 // cycleOf finds a session's conversation and its newest cycle; ErrNotFound where the crew has none there.
-func (cs *Crews) cycleOf(ctx context.Context, session CrewSession) (continuo.Conversation, *crewCycle, error) {
+func (cs *Crews) cycleOf(ctx context.Context, session Session) (continuo.Conversation, *crewCycle, error) {
 	conversation, err := cs.log.Find(ctx, session.Scope, session.session())
 	if err != nil {
 		return conversation, nil, fmt.Errorf("session %s: %w", brief.Shorten(session.session(), 60), err)
@@ -294,7 +294,7 @@ func (cs *Crews) cycleOf(ctx context.Context, session CrewSession) (continuo.Con
 }
 
 // Resume resumes a cycle that failed, was stopped, or whose process is gone; ErrNoCycle.
-func (cs *Crews) Resume(ctx context.Context, session CrewSession, detached bool) (*CrewStatus, error) {
+func (cs *Crews) Resume(ctx context.Context, session Session, detached bool) (*Status, error) {
 	conversation, c, err := cs.cycleOf(ctx, session)
 	if err != nil {
 		return nil, err
@@ -328,7 +328,7 @@ func (cs *Crews) Resume(ctx context.Context, session CrewSession, detached bool)
 
 // Stop stops a running cycle, whichever process runs it, until a person resumes it or sends a message. It does
 // nothing to a cycle that is not running.
-func (cs *Crews) Stop(ctx context.Context, session CrewSession, reason string) (*CrewStatus, error) {
+func (cs *Crews) Stop(ctx context.Context, session Session, reason string) (*Status, error) {
 	conversation, c, err := cs.cycleOf(ctx, session)
 	if err != nil {
 		return nil, err
@@ -374,14 +374,14 @@ func (cs *Crews) endTurnOf(ctx context.Context, run continuo.Run) error {
 
 // Reset resets a crew in its conversation: a running cycle is stopped, and no role sees the present entries any
 // more. Nothing is deleted; Restore takes the reset back. A key that was used before causes no second reset.
-func (cs *Crews) Reset(ctx context.Context, session CrewSession, key string) (*CrewStatus, error) {
+func (cs *Crews) Reset(ctx context.Context, session Session, key string) (*Status, error) {
 	return cs.resetOrRestore(ctx, session, key, "reset", func(s *crew.State, at int64) (continuo.Entry, error) {
 		return s.Reset(at), nil
 	})
 }
 
 // Restore takes back the newest reset that is still in effect; ErrNoCycle where there is none.
-func (cs *Crews) Restore(ctx context.Context, session CrewSession, key string) (*CrewStatus, error) {
+func (cs *Crews) Restore(ctx context.Context, session Session, key string) (*Status, error) {
 	return cs.resetOrRestore(ctx, session, key, "restore", func(s *crew.State, _ int64) (continuo.Entry, error) {
 		entry, ok := s.Restore()
 		if !ok {
@@ -392,7 +392,7 @@ func (cs *Crews) Restore(ctx context.Context, session CrewSession, key string) (
 }
 
 // resetOrRestore stops the running cycle and appends one event.
-func (cs *Crews) resetOrRestore(ctx context.Context, session CrewSession, key, what string, makes func(*crew.State, int64) (continuo.Entry, error)) (*CrewStatus, error) {
+func (cs *Crews) resetOrRestore(ctx context.Context, session Session, key, what string, makes func(*crew.State, int64) (continuo.Entry, error)) (*Status, error) {
 	conversation, c, err := cs.cycleOf(ctx, session)
 	if err != nil {
 		return nil, err
@@ -425,6 +425,6 @@ func (cs *Crews) resetOrRestore(ctx context.Context, session CrewSession, key, w
 }
 
 // OpenSession finds the conversation of a crew's session, or creates it.
-func (cs *Crews) OpenSession(ctx context.Context, session CrewSession) (continuo.Conversation, error) {
+func (cs *Crews) OpenSession(ctx context.Context, session Session) (continuo.Conversation, error) {
 	return cs.turns.Open(ctx, start.ChatRequest{Scope: session.Scope, UserID: session.UserID, SessionID: session.session(), Message: continuo.Text("Crew " + session.Crew)})
 }

@@ -10,7 +10,7 @@ import (
 const (
 	endedExited   = "exited"   // by itself
 	endedStale    = "stale"    // another process had run a turn of the role, or the crew was reset
-	endedIdle     = "idle"     // no turn had used it for CrewOptions.Idle
+	endedIdle     = "idle"     // no turn had used it for RoleDefaults.Idle
 	endedShutdown = "shutdown" // this process shuts down
 )
 

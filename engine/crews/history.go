@@ -28,7 +28,7 @@ type crewCycle struct {
 	causes   map[string]string
 }
 
-func NewCrewCycle(cs *Crews, run continuo.Run) *crewCycle {
+func newCycle(cs *Crews, run continuo.Run) *crewCycle {
 	c := &crewCycle{crews: cs, answers: map[string]*continuo.Entry{}, failures: map[string]int{}, causes: map[string]string{}}
 	c.History = durable.NewHistory(cs.driver, run, c)
 	return c

@@ -21,6 +21,11 @@ var _ durable.Machine[crew.Step] = (*crewCycle)(nil)
 
 type crewDecision = durable.Decision[crew.Step]
 
+// Execution makes the execution of a crew's cycle.
+func (cs *Crews) Execution(run continuo.Run) durable.Execution {
+	return durable.Execute(cs.driver, run, durable.Machine[crew.Step](newCycle(cs, run)))
+}
+
 // Steps returns the steps that are due: one at most, since the roles of a crew speak one after another.
 func (c *crewCycle) Steps() []crew.Step {
 	if step := c.State.Next(); step.Kind != crew.StepNone {
@@ -125,7 +130,7 @@ func (cs *Crews) checkStaff(c *crew.Crew) error {
 }
 
 // checkShowable refuses a message that no request to a role could hold.
-func (cs *Crews) checkShowable(ctx context.Context, c *crew.Crew, said CrewMessage) error {
+func (cs *Crews) checkShowable(ctx context.Context, c *crew.Crew, said Message) error {
 	conversation := continuo.Conversation{ProjectID: said.Scope.ProjectID}
 	state := crew.NewState(c, "")
 	for i := range c.Roles {

@@ -24,7 +24,7 @@ const noteChars = 2000
 // summarizeFor appends the summary that a role's view needs before the role is asked: notes, a summary, or a catch-up
 // on entries that do not fit. It returns false where the log has grown meanwhile: the caller reads it again. Limit
 // bounds the time of the model. Where no summary can be made the role is asked without it.
-func (cs *Crews) summarizeFor(ctx context.Context, c *crewCycle, role *crew.Role, chosen catalog.Resolved, limit time.Duration) (current bool, err error) {
+func (cs *Crews) summarizeFor(ctx context.Context, c *crewCycle, role *crew.Role, chosen catalog.ResolvedTurn, limit time.Duration) (current bool, err error) {
 	conversation, err := cs.log.Conversation(ctx, c.Run.ConversationID)
 	if err != nil {
 		return false, err

@@ -22,7 +22,7 @@ import (
 // sessionPool keeps the programs that answer for the roles of crews, and the failures of each role. It is safe for
 // concurrent use.
 type sessionPool struct {
-	options CrewOptions
+	options RoleDefaults
 	logger  *slog.Logger
 	metrics *metrics.Metrics
 

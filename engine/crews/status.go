@@ -13,8 +13,8 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// CrewStatus is the state of a crew in a conversation.
-type CrewStatus struct {
+// Status is the state of a crew in a conversation.
+type Status struct {
 	Crew           string `json:"crew"` // its id
 	Name           string `json:"name"` // for people
 	ProjectID      string `json:"project_id"`
@@ -40,7 +40,7 @@ type CrewStatus struct {
 }
 
 // IsIdle reports whether every role has been shown everything: no role is due before a person sends a message.
-func (s *CrewStatus) IsIdle() bool {
+func (s *Status) IsIdle() bool {
 	return !slices.ContainsFunc(s.Roles, func(role RoleStatus) bool { return role.HasNews })
 }
 
@@ -71,7 +71,7 @@ type RoleStatus struct {
 
 // Status returns the state of a crew in its session's conversation; ErrNotFound where the crew has no cycle
 // there.
-func (cs *Crews) Status(ctx context.Context, session CrewSession) (*CrewStatus, error) {
+func (cs *Crews) Status(ctx context.Context, session Session) (*Status, error) {
 	conversation, c, err := cs.cycleOf(ctx, session)
 	if errors.Is(err, durable.ErrCorrupt) {
 		return cs.status(ctx, conversation, &crew.Crew{ID: session.Crew, Name: session.Crew}, c.Run)
@@ -83,11 +83,11 @@ func (cs *Crews) Status(ctx context.Context, session CrewSession) (*CrewStatus, 
 }
 
 // status reads the state of a cycle; for one that cannot be read it returns the state in the index.
-func (cs *Crews) status(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, run continuo.Run) (*CrewStatus, error) {
-	c := NewCrewCycle(cs, run)
+func (cs *Crews) status(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, run continuo.Run) (*Status, error) {
+	c := newCycle(cs, run)
 	err := c.CatchUp(ctx)
 	if errors.Is(err, durable.ErrCorrupt) {
-		return &CrewStatus{
+		return &Status{
 			Crew: found.ID, Name: found.Name, ProjectID: run.ProjectID, ConversationID: run.ConversationID, SessionID: sessionOf(conversation),
 			RunID: run.ID, State: run.State, Reason: err.Error(), StartedAt: run.StartedAt, UpdatedAt: run.UpdatedAt, FirstSeq: run.FirstSeq, Roles: []RoleStatus{},
 		}, nil
@@ -99,7 +99,7 @@ func (cs *Crews) status(ctx context.Context, conversation continuo.Conversation,
 }
 
 // statusOfCrew returns the state of a cycle that was read to its end.
-func (cs *Crews) statusOfCrew(ctx context.Context, conversation continuo.Conversation, c *crewCycle) (*CrewStatus, error) {
+func (cs *Crews) statusOfCrew(ctx context.Context, conversation continuo.Conversation, c *crewCycle) (*Status, error) {
 	status := c.status(conversation)
 	running, err := cs.driver.RunningTurn(ctx, c.Run.ConversationID)
 	if err != nil {
@@ -117,9 +117,9 @@ func (cs *Crews) statusOfCrew(ctx context.Context, conversation continuo.Convers
 }
 
 // status returns the state of the crew by the entries that were read.
-func (c *crewCycle) status(conversation continuo.Conversation) *CrewStatus {
+func (c *crewCycle) status(conversation continuo.Conversation) *Status {
 	state := c.State
-	status := &CrewStatus{
+	status := &Status{
 		Crew: state.Crew.ID, Name: state.Crew.Name, ProjectID: c.Run.ProjectID, ConversationID: c.Run.ConversationID, SessionID: sessionOf(conversation),
 		RunID: c.Run.ID, State: state.Run, Reason: state.Reason, StartedAt: c.Run.StartedAt, UpdatedAt: c.updated, FirstSeq: c.Run.FirstSeq, LastSeq: c.Next() - 1,
 		Since: state.Now.Since, Restorable: state.Now.Before != nil, Next: state.Now.Next, Roles: []RoleStatus{},
@@ -178,13 +178,13 @@ func sessionOf(conversation continuo.Conversation) string {
 	return conversation.ID
 }
 
-// CrewProgress is an item of a cycle's stream: an entry, or an event of the turn that is running.
-type CrewProgress struct {
+// Progress is an item of a cycle's stream: an entry, or an event of the turn that is running.
+type Progress struct {
 	// Entry is an entry of the conversation since the cycle began, in the order of their seqs. Status is the crew's
 	// state after it, where it has a RunEvent.
 	Entry  *continuo.Entry
-	Status *CrewStatus
-	// Turn is a live event of a role's turn, Role the role's name. Like those of RunProgress, these events are not
+	Status *Status
+	// Turn is a live event of a role's turn, Role the role's name. Like those of runs.Progress, these events are not
 	// repeated.
 	Turn *turn.Event
 	Role string
@@ -193,26 +193,26 @@ type CrewProgress struct {
 // Follow yields the entries of a conversation since a cycle began with seqs above after, each once and in order,
 // first the recorded ones and then new ones, with the live events of the cycle's turns between them. It ends when the
 // cycle has ended, or with an error.
-func (cs *Crews) Follow(ctx context.Context, run continuo.Run, after int64) iter.Seq2[CrewProgress, error] {
-	return func(yield func(CrewProgress, error) bool) {
+func (cs *Crews) Follow(ctx context.Context, run continuo.Run, after int64) iter.Seq2[Progress, error] {
+	return func(yield func(Progress, error) bool) {
 		conversation, err := cs.log.Conversation(ctx, run.ConversationID)
 		if err != nil {
-			yield(CrewProgress{}, err)
+			yield(Progress{}, err)
 			return
 		}
-		c := NewCrewCycle(cs, run)
+		c := newCycle(cs, run)
 		err = cs.driver.Watch(ctx, run, c, after, func(entry *continuo.Entry, running *continuo.Turn, event *turn.Event) bool {
 			if event != nil {
-				return yield(CrewProgress{Turn: event, Role: running.NodeID}, nil)
+				return yield(Progress{Turn: event, Role: running.NodeID}, nil)
 			}
-			progress := CrewProgress{Entry: entry}
+			progress := Progress{Entry: entry}
 			if entry.RunEvent != nil {
 				progress.Status = c.status(conversation)
 			}
 			return yield(progress, nil)
 		})
 		if err != nil {
-			yield(CrewProgress{}, err)
+			yield(Progress{}, err)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (c *crewCycle) Begin(ctx context.Context, step crew.Step) error {
 	}
 	s := &speech{crews: cs, cycle: c, step: step, chosen: chosen, left: limit - time.Since(began)}
 	defer s.end()
-	err = cs.turns.RunStep(ctx, cs.driver, c.Run, c.Describe(step), start.StepTurn{Chosen: chosen, Prepare: s.begin, LeaseFirst: true, Observe: s.observe})
+	err = cs.turns.RunStep(ctx, cs.driver, c.Run, c.Describe(step), start.Step{Chosen: chosen, Prepare: s.begin, LeaseFirst: true, Observe: s.observe})
 	var down errRoleDown
 	switch {
 	case errors.Is(err, errNoNews):
@@ -66,7 +66,7 @@ type speech struct {
 	crews   *Crews
 	cycle   *crewCycle
 	step    crew.Step
-	chosen  catalog.Resolved
+	chosen  catalog.ResolvedTurn
 	left    time.Duration // of the role's time, counted from when the turn has the conversation's lease
 	until   time.Time     // the deadline; zero before the turn has begun
 	voice   *roleModel    // nil before it has begun
@@ -133,7 +133,7 @@ func (s *speech) end() {
 }
 
 // newsFor plans a role's request to find what is new to the role.
-func (cs *Crews) newsFor(ctx context.Context, c *crewCycle, role *crew.Role, chosen catalog.Resolved) (*window.RolePlan, error) {
+func (cs *Crews) newsFor(ctx context.Context, c *crewCycle, role *crew.Role, chosen catalog.ResolvedTurn) (*window.RolePlan, error) {
 	conversation, err := cs.log.Conversation(ctx, c.Run.ConversationID)
 	if err != nil {
 		return nil, err

@@ -20,12 +20,12 @@ import (
 )
 
 // chooseRole resolves what a role's turns use, without the role's view.
-func (cs *Crews) chooseRole(role *crew.Role) (catalog.Resolved, error) {
+func (cs *Crews) chooseRole(role *crew.Role) (catalog.ResolvedTurn, error) {
 	name := role.Connector
 	if name == crew.ConnectorModel {
 		name = role.Model
 	}
-	return cs.catalog.ResolveRole(name, contexts.RoleView+role.Name, role.Tools)
+	return cs.catalog.ResolveRole(name, contexts.RoleViewPrefix+role.Name, role.Tools)
 }
 
 // newestBehindSummary is the default number of messages that are shown whole after a summary.
@@ -39,14 +39,14 @@ type memory struct {
 
 // roleView is the present view of a role. A role that remembers is not sent its system prompt with each request: the
 // view repeats it at intervals.
-func (cs *Crews) roleView(state *crew.State, role *crew.Role, c catalog.Resolved, keeps memory) (crewview.View, error) {
+func (cs *Crews) roleView(state *crew.State, role *crew.Role, c catalog.ResolvedTurn, keeps memory) (crewview.View, error) {
 	definition, err := cs.catalog.View(window.Codex)
 	if err != nil {
 		return crewview.View{}, err
 	}
 	view := crewview.View{View: definition}
 	stood := state.Now.Role(role.Name)
-	view.Name, view.Opener, view.Marker = contexts.RoleView+role.Name, window.OpenerNone, ""
+	view.Name, view.Opener, view.Marker = contexts.RoleViewPrefix+role.Name, window.OpenerNone, ""
 	view.Limits = window.Limits{Chars: cmp.Or(role.View.Chars, view.Limits.Chars), Tokens: cmp.Or(role.View.Tokens, view.Limits.Tokens)}
 	kind := role.View.Kind
 	if kind == "" {
@@ -101,7 +101,7 @@ func member(role *crew.Role) prompt.Member {
 }
 
 // roleRunner makes the runner of a role's turn. The caller sets its time limit.
-func (cs *Crews) roleRunner(state *crew.State, role *crew.Role, c catalog.Resolved, m model.Model, keeps memory) (*turn.Runner, error) {
+func (cs *Crews) roleRunner(state *crew.State, role *crew.Role, c catalog.ResolvedTurn, m model.Model, keeps memory) (*turn.Runner, error) {
 	view, err := cs.roleView(state, role, c, keeps)
 	if err != nil {
 		return nil, err
@@ -125,22 +125,22 @@ func expected(state *crew.State, role *crew.Role, m model.Model) memory {
 
 // ChooseRoleAt resolves what a request to a role of a conversation's crew would use at a seq of the log. The crew is
 // the one of the newest cycle at that seq, or the named one; its state is that at the seq.
-func (cs *Crews) ChooseRoleAt(ctx context.Context, conversation continuo.Conversation, crewID, roleName string, at int64) (catalog.Resolved, error) {
+func (cs *Crews) ChooseRoleAt(ctx context.Context, conversation continuo.Conversation, crewID, roleName string, at int64) (catalog.ResolvedTurn, error) {
 	state, err := cs.crewAt(ctx, conversation, crewID, at)
 	if err != nil {
-		return catalog.Resolved{}, err
+		return catalog.ResolvedTurn{}, err
 	}
 	role, err := state.Crew.Find(roleName)
 	if err != nil {
-		return catalog.Resolved{}, err
+		return catalog.ResolvedTurn{}, err
 	}
 	found, err := cs.chooseRole(role)
 	if err != nil {
-		return catalog.Resolved{}, err
+		return catalog.ResolvedTurn{}, err
 	}
 	view, err := cs.roleView(state, role, found, expected(state, role, found.Upstream.Model))
 	if err != nil {
-		return catalog.Resolved{}, err
+		return catalog.ResolvedTurn{}, err
 	}
 	found.View, found.Role = view.View, &view.Role
 	found.System, err = cs.roleSystem(state.Crew, role)
@@ -175,7 +175,7 @@ func (cs *Crews) crewAt(ctx context.Context, conversation continuo.Conversation,
 		return nil, err
 	}
 	if len(newest) > 0 {
-		c := NewCrewCycle(cs, newest[0])
+		c := newCycle(cs, newest[0])
 		err := c.Read(ctx, at, nil)
 		return c.State, err
 	}

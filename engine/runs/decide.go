@@ -17,8 +17,8 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// RunDecision is a person's decision: the answer to an approval node, or whether a tool call may run.
-type RunDecision struct {
+// Decision is a person's decision: the answer to an approval node, or whether a tool call may run.
+type Decision struct {
 	Node     string // the approval node, or the step with the call; "" where only one decision is pending
 	Call     string // id of the call; "" for an approval, or where only one decision is pending
 	Approved bool
@@ -40,7 +40,7 @@ func (p pendingDecision) String() string {
 
 // Decide records a person's decision and resumes the run. ErrNotFound says that no decision of that name is
 // pending, ErrInvalid that several are; the first decision counts.
-func (rs *Runs) Decide(ctx context.Context, run continuo.Run, decision RunDecision, detached bool) (*RunStatus, error) {
+func (rs *Runs) Decide(ctx context.Context, run continuo.Run, decision Decision, detached bool) (*Status, error) {
 	if rs.life.IsClosed() {
 		return nil, start.ErrClosing // before the decision is recorded
 	}
@@ -63,9 +63,9 @@ func (rs *Runs) Decide(ctx context.Context, run continuo.Run, decision RunDecisi
 	return rs.resumeRecorded(ctx, run, detached)
 }
 
-// chooseDecision finds the pending decision that a RunDecision names. Without a call it is an approval, possibly of a
+// chooseDecision finds the pending decision that a Decision names. Without a call it is an approval, possibly of a
 // node that does not wait.
-func chooseDecision(status *RunStatus, decision RunDecision) (pendingDecision, error) {
+func chooseDecision(status *Status, decision Decision) (pendingDecision, error) {
 	var found []pendingDecision
 	for i := range status.Nodes {
 		node := &status.Nodes[i]
@@ -97,10 +97,10 @@ func chooseDecision(status *RunStatus, decision RunDecision) (pendingDecision, e
 }
 
 // decideApproval records the answer to an approval node.
-func (rs *Runs) decideApproval(ctx context.Context, run continuo.Run, decision RunDecision) error {
+func (rs *Runs) decideApproval(ctx context.Context, run continuo.Run, decision Decision) error {
 	return rs.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
 		if s.Run.IsOver() {
-			return nil, fmt.Errorf("run %s: %w: it is %s", run.ID, ErrRunOver, s.Run)
+			return nil, fmt.Errorf("run %s: %w: it is %s", run.ID, ErrOver, s.Run)
 		}
 		node, err := waiting(s, decision.Node)
 		if err != nil {
@@ -112,7 +112,7 @@ func (rs *Runs) decideApproval(ctx context.Context, run continuo.Run, decision R
 
 // decideCall signals the decision to the turn of the call. Where the turn's process is gone, the run is resumed
 // first, and the decision waits until the call is asked about again.
-func (rs *Runs) decideCall(ctx context.Context, run continuo.Run, meant pendingDecision, decision RunDecision, detached bool) error {
+func (rs *Runs) decideCall(ctx context.Context, run continuo.Run, meant pendingDecision, decision Decision, detached bool) error {
 	if meant.node.TurnID == "" {
 		if err := rs.driver.Resume(ctx, run, detached); err != nil {
 			return err
@@ -199,7 +199,7 @@ func (rs *Runs) awaitQuestion(ctx context.Context, run continuo.Run, left pendin
 
 // tellWaiting adds to a status the calls that wait for a person: those of running turns, and those that were pending
 // when a turn's process ended, which the run asks about again when it is resumed.
-func (rs *Runs) tellWaiting(ctx context.Context, status *RunStatus, turns []continuo.Turn) error {
+func (rs *Runs) tellWaiting(ctx context.Context, status *Status, turns []continuo.Turn) error {
 	waits, busy := false, false
 	for i := range status.Nodes {
 		node := &status.Nodes[i]

@@ -24,7 +24,7 @@ type workflowRun struct {
 	failures map[string]continuo.TurnError
 }
 
-func NewWorkflowRun(rs *Runs, run continuo.Run) *workflowRun {
+func newRun(rs *Runs, run continuo.Run) *workflowRun {
 	r := &workflowRun{
 		runs: rs, pieces: map[string][]string{}, answers: map[string]string{}, cuts: map[string]bool{},
 		failures: map[string]continuo.TurnError{},
@@ -35,7 +35,7 @@ func NewWorkflowRun(rs *Runs, run continuo.Run) *workflowRun {
 
 // change appends what makes returns for the state of a run; see [durable.History.Change].
 func (rs *Runs) change(ctx context.Context, run continuo.Run, makes func(*workflow.State) ([]continuo.Entry, error)) error {
-	return NewWorkflowRun(rs, run).Change(ctx, durable.Once{}, makes)
+	return newRun(rs, run).Change(ctx, durable.Once{}, makes)
 }
 
 // Branches are the conversations in which parallel steps may have a turn.
@@ -113,7 +113,7 @@ func wasCut(answer *continuo.Entry) bool {
 }
 
 // status is the present status of the run, by its log and its turns.
-func (r *workflowRun) status(ctx context.Context) (*RunStatus, error) {
+func (r *workflowRun) status(ctx context.Context) (*Status, error) {
 	status := r.statusAt(r.newest)
 	turns, err := r.runs.driver.RunningTurns(ctx, r.Run.ID, r.conversations())
 	if err != nil {
@@ -128,8 +128,8 @@ func (r *workflowRun) status(ctx context.Context) (*RunStatus, error) {
 
 // statusAt is the status of the run right after its newest event, an entry; later entries and turns are not
 // considered.
-func (r *workflowRun) statusAt(event *continuo.Entry) *RunStatus {
-	status := &RunStatus{Run: r.Run, Status: r.State.Status()}
+func (r *workflowRun) statusAt(event *continuo.Entry) *Status {
+	status := &Status{Run: r.Run, Status: r.State.Status()}
 	status.State, status.UpdatedAt, status.EndedAt = r.State.Run, event.CreatedAt, time.Time{}
 	if status.State.IsOver() {
 		status.EndedAt = event.CreatedAt

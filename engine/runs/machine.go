@@ -20,8 +20,13 @@ var _ durable.Brancher[workflow.Step] = (*workflowRun)(nil)
 
 type workflowDecision = durable.Decision[workflow.Step]
 
+// Execution makes the execution of a workflow's run.
+func (rs *Runs) Execution(run continuo.Run) durable.Execution {
+	return durable.Execute(rs.driver, run, durable.Machine[workflow.Step](newRun(rs, run)))
+}
+
 // resume gives a run a worker and returns its status.
-func (rs *Runs) resume(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
+func (rs *Runs) resume(ctx context.Context, run continuo.Run, detached bool) (*Status, error) {
 	if err := rs.driver.Resume(ctx, run, detached); err != nil {
 		return nil, err
 	}
@@ -30,7 +35,7 @@ func (rs *Runs) resume(ctx context.Context, run continuo.Run, detached bool) (*R
 
 // resumeRecorded is resume after a change was recorded: a shutdown of this process is no error then, since another
 // process resumes the run.
-func (rs *Runs) resumeRecorded(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
+func (rs *Runs) resumeRecorded(ctx context.Context, run continuo.Run, detached bool) (*Status, error) {
 	if err := rs.driver.Resume(ctx, run, detached); err != nil && !errors.Is(err, start.ErrClosing) {
 		return nil, err
 	}
@@ -41,7 +46,7 @@ func (rs *Runs) resumeRecorded(ctx context.Context, run continuo.Run, detached b
 func (rs *Runs) checkSupported(w *workflow.Workflow) error {
 	for i := range w.Nodes {
 		node := &w.Nodes[i]
-		if _, err := rs.catalog.Resolve(catalog.Choice{Mode: continuo.ModeRun, Agent: node.Agent, Model: node.Model, ViewName: node.View}); err != nil {
+		if _, err := rs.catalog.Resolve(catalog.TurnSpec{Mode: continuo.ModeRun, Agent: node.Agent, Model: node.Model, ViewName: node.View}); err != nil {
 			return fmt.Errorf("the step %s: %w; resume it on a process that has it, or add it to these settings", node.ID, orUnsupported(err))
 		}
 	}
@@ -87,11 +92,11 @@ func (r *workflowRun) Begin(ctx context.Context, step workflow.Step) error {
 	if err != nil {
 		return err
 	}
-	return r.runs.turns.RunStep(ctx, r.runs.driver, r.Run, r.Describe(step), start.StepTurn{Chosen: chosen, Prepare: r.beginStep(step, chosen)})
+	return r.runs.turns.RunStep(ctx, r.runs.driver, r.Run, r.Describe(step), start.Step{Chosen: chosen, Prepare: r.beginStep(step, chosen)})
 }
 
 // beginStep prepares the turn of an attempt: the runner, the cue, and the function that concludes its answer.
-func (r *workflowRun) beginStep(step workflow.Step, chosen catalog.Resolved) start.Prepare {
+func (r *workflowRun) beginStep(step workflow.Step, chosen catalog.ResolvedTurn) start.Prepare {
 	return func(ctx context.Context, _ continuo.Conversation) (*turn.Runner, turn.Input, error) {
 		if err := r.CatchUp(ctx); err != nil {
 			return nil, turn.Input{}, err
@@ -137,11 +142,11 @@ func (r *workflowRun) isDue(step workflow.Step) bool {
 }
 
 // chooseFor resolves the settings of a node.
-func (rs *Runs) chooseFor(node *workflow.Node) (catalog.Resolved, error) {
-	c := catalog.Choice{Mode: continuo.ModeRun, Agent: node.Agent, Model: node.Model, ViewName: node.View, UsualView: string(continuo.ModeRun), Step: true}
+func (rs *Runs) chooseFor(node *workflow.Node) (catalog.ResolvedTurn, error) {
+	c := catalog.TurnSpec{Mode: continuo.ModeRun, Agent: node.Agent, Model: node.Model, ViewName: node.View, UsualView: string(continuo.ModeRun), Step: true}
 	found, err := rs.catalog.Resolve(c)
 	if err != nil {
-		return catalog.Resolved{}, fmt.Errorf("the step %s: %w", node.ID, orUnsupported(err))
+		return catalog.ResolvedTurn{}, fmt.Errorf("the step %s: %w", node.ID, orUnsupported(err))
 	}
 	return found, nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// RepairKind is the kind of change that a RunRepair makes.
+// RepairKind is the kind of change that a Repair makes.
 type RepairKind string
 
 // The repairs of a run.
@@ -27,8 +27,8 @@ const (
 	RepairReplace RepairKind = "replace" // the run continues with a corrected workflow
 )
 
-// RunRepair changes a run that failed or was stopped.
-type RunRepair struct {
+// Repair changes a run that failed or was stopped.
+type Repair struct {
 	Kind    RepairKind
 	Node    string          // of all but RepairReplace
 	Outputs json.RawMessage // of RepairSet, a JSON object
@@ -45,9 +45,9 @@ type RunRepair struct {
 	Key string
 }
 
-// Repair changes a run that failed or was stopped, and resumes it. ErrRunUnderWay, ErrRunWaits and ErrRunOver say
+// Repair changes a run that failed or was stopped, and resumes it. ErrUnderWay, ErrWaiting and ErrOver say
 // that the run is in another state, workflow.ErrNotRepairable that the step is.
-func (rs *Runs) Repair(ctx context.Context, run continuo.Run, repair RunRepair, detached bool) (*RunStatus, error) {
+func (rs *Runs) Repair(ctx context.Context, run continuo.Run, repair Repair, detached bool) (*Status, error) {
 	if rs.life.IsClosed() {
 		return nil, start.ErrClosing
 	}
@@ -60,7 +60,7 @@ func (rs *Runs) Repair(ctx context.Context, run continuo.Run, repair RunRepair, 
 	if err := rs.prepareRepair(ctx, run, once, corrected, changes); err != nil {
 		return nil, err
 	}
-	if err := NewWorkflowRun(rs, run).Change(ctx, once, changes); err != nil {
+	if err := newRun(rs, run).Change(ctx, once, changes); err != nil {
 		return nil, repairedOtherwise(err)
 	}
 	if repair.Hold {
@@ -72,7 +72,7 @@ func (rs *Runs) Repair(ctx context.Context, run continuo.Run, repair RunRepair, 
 // prepareRepair refuses an impossible repair before anything is changed, stores the corrected workflow's text, and
 // stops turns that are still running although the run was stopped.
 func (rs *Runs) prepareRepair(ctx context.Context, run continuo.Run, once durable.Once, corrected *workflow.Workflow, changes func(*workflow.State) ([]continuo.Entry, error)) error {
-	if done, err := NewWorkflowRun(rs, run).IsDone(ctx, once); err != nil || done {
+	if done, err := newRun(rs, run).IsDone(ctx, once); err != nil || done {
 		return repairedOtherwise(err)
 	}
 	if err := rs.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) { _, err := changes(s); return nil, err }); err != nil {
@@ -95,14 +95,14 @@ func repairedOtherwise(err error) error {
 }
 
 // repairs makes the entries of a repair.
-func (rs *Runs) repairs(s *workflow.State, repair RunRepair, corrected *workflow.Workflow) ([]continuo.Entry, error) {
+func (rs *Runs) repairs(s *workflow.State, repair Repair, corrected *workflow.Workflow) ([]continuo.Entry, error) {
 	switch {
 	case s.Run.IsOver():
-		return nil, fmt.Errorf("run %s: %w: it is %s; start another one", s.RunID, ErrRunOver, s.Run)
+		return nil, fmt.Errorf("run %s: %w: it is %s; start another one", s.RunID, ErrOver, s.Run)
 	case s.Run == continuo.RunWaiting:
-		return nil, fmt.Errorf("run %s: %w in %s: decide it, or stop the run first", s.RunID, ErrRunWaits, names(s.Waiting()))
+		return nil, fmt.Errorf("run %s: %w in %s: decide it, or stop the run first", s.RunID, ErrWaiting, names(s.Waiting()))
 	case s.Run == continuo.RunRunning:
-		return nil, fmt.Errorf("run %s: %w: stop it first (continuo run stop %s)", s.RunID, ErrRunUnderWay, s.RunID)
+		return nil, fmt.Errorf("run %s: %w: stop it first (continuo run stop %s)", s.RunID, ErrUnderWay, s.RunID)
 	}
 	entries, err := repair.entries(s, corrected)
 	if err != nil || repair.Hold {
@@ -119,7 +119,7 @@ func (rs *Runs) repairs(s *workflow.State, repair RunRepair, corrected *workflow
 }
 
 // entries makes the entry of the change itself; none where the corrected workflow equals the present one.
-func (r RunRepair) entries(s *workflow.State, corrected *workflow.Workflow) ([]continuo.Entry, error) {
+func (r Repair) entries(s *workflow.State, corrected *workflow.Workflow) ([]continuo.Entry, error) {
 	var entry continuo.Entry
 	var err error
 	changed := true
@@ -143,7 +143,7 @@ func (r RunRepair) entries(s *workflow.State, corrected *workflow.Workflow) ([]c
 }
 
 // read parses the corrected workflow; nil for other repairs. A text without an id gets the run's.
-func (r RunRepair) read(run continuo.Run) (*workflow.Workflow, error) {
+func (r Repair) read(run continuo.Run) (*workflow.Workflow, error) {
 	if r.Kind != RepairReplace {
 		return nil, nil
 	}
@@ -157,7 +157,7 @@ func (r RunRepair) read(run continuo.Run) (*workflow.Workflow, error) {
 }
 
 // once is the idempotency record of a repair.
-func (r RunRepair) once(run continuo.Run) durable.Once {
+func (r Repair) once(run continuo.Run) durable.Once {
 	if r.Key == "" {
 		return durable.Once{}
 	}
@@ -167,7 +167,7 @@ func (r RunRepair) once(run continuo.Run) durable.Once {
 
 // WorkflowOf is the workflow that a run uses now.
 func (rs *Runs) WorkflowOf(ctx context.Context, run continuo.Run) (*workflow.Workflow, error) {
-	r := NewWorkflowRun(rs, run)
+	r := newRun(rs, run)
 	if err := r.CatchUp(ctx); err != nil {
 		return nil, err
 	}

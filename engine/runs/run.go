@@ -39,8 +39,8 @@ type Runs struct {
 
 // Options configures Runs.
 type Options struct {
-	Workflows WorkflowSource // nil: there are none
-	Wait      time.Duration  // for turns that end or ask
+	Workflows Source        // nil: there are none
+	Wait      time.Duration // for turns that end or ask
 	Logger    *slog.Logger
 	LogText   bool
 }
@@ -51,16 +51,16 @@ func New(
 	return &Runs{log: log, catalog: catalog, turns: turns, life: life, keeper: keeper, driver: driver, metrics: metrics, options: options}
 }
 
-// WorkflowSource is the source of workflows. It must be safe for concurrent use.
-type WorkflowSource interface {
+// Source is the source of workflows. It must be safe for concurrent use.
+type Source interface {
 	// Workflow finds one by id; continuo.ErrNotFound, or a *workflow.Problems for an invalid one.
 	Workflow(id string) (*workflow.Workflow, error)
 	// Workflows lists all valid workflows by id. The problems of invalid files are joined in the error.
 	Workflows() ([]*workflow.Workflow, error)
 }
 
-// RunRequest is a request to begin a run of a workflow.
-type RunRequest struct {
+// Request is a request to begin a run of a workflow.
+type Request struct {
 	Scope continuo.Scope
 	// UserID is the user of a conversation that the request creates, and SessionID the conversation's id or key, as in a
 	// ChatRequest.
@@ -77,8 +77,8 @@ type RunRequest struct {
 	Detached bool
 }
 
-// RunStatus is the state of a run.
-type RunStatus struct {
+// Status is the state of a run.
+type Status struct {
 	continuo.Run
 	workflow.Status
 	// TurnID is the turn of a step that is running, in any process; absent for none. Its tool calls that wait for a person
@@ -88,15 +88,15 @@ type RunStatus struct {
 
 // Errors of runs.
 var (
-	ErrRunOver  = errors.New("the run is over")
-	ErrRunWaits = errors.New("the run waits for a person's decision")
+	ErrOver    = errors.New("the run is over")
+	ErrWaiting = errors.New("the run waits for a person's decision")
 	// ErrDecided says that another person's opposite decision on a call was first, or that its turn has ended.
 	ErrDecided = errors.New("the call has been decided on")
-	// ErrRunUnderWay says that a run must be stopped before it can be repaired.
-	ErrRunUnderWay = errors.New("the run is under way")
+	// ErrUnderWay says that a run must be stopped before it can be repaired.
+	ErrUnderWay = errors.New("the run is under way")
 )
 
-// Workflows lists the workflows; see [WorkflowSource].
+// Workflows lists the workflows; see [Source].
 func (rs *Runs) Workflows() ([]*workflow.Workflow, error) {
 	if rs.options.Workflows == nil {
 		return nil, nil
@@ -104,7 +104,7 @@ func (rs *Runs) Workflows() ([]*workflow.Workflow, error) {
 	return rs.options.Workflows.Workflows()
 }
 
-// Workflow finds a workflow by id; see [WorkflowSource].
+// Workflow finds a workflow by id; see [Source].
 func (rs *Runs) Workflow(id string) (*workflow.Workflow, error) {
 	if rs.options.Workflows == nil {
 		return nil, fmt.Errorf("workflow %q: %w: there are none", id, continuo.ErrNotFound)
@@ -114,7 +114,7 @@ func (rs *Runs) Workflow(id string) (*workflow.Workflow, error) {
 
 // Start checks a request, finds or creates its conversation, records the beginning of the run, and drives the run
 // in goroutines of its own. For a key that has already begun a run, Start returns that run.
-func (rs *Runs) Start(ctx context.Context, request RunRequest) (*RunStatus, error) {
+func (rs *Runs) Start(ctx context.Context, request Request) (*Status, error) {
 	if begun, err := rs.begunRun(ctx, request); err != nil || begun != nil {
 		return begun, err
 	}
@@ -161,7 +161,7 @@ func (rs *Runs) Start(ctx context.Context, request RunRequest) (*RunStatus, erro
 }
 
 // begunRun returns the run that a request's key has already begun; nil where there is none.
-func (rs *Runs) begunRun(ctx context.Context, request RunRequest) (*RunStatus, error) {
+func (rs *Runs) begunRun(ctx context.Context, request Request) (*Status, error) {
 	if request.Key == "" {
 		return nil, nil
 	}
@@ -199,7 +199,7 @@ func keyedRunID(conversationID, key string) string {
 func beginKey(runID string) string { return "run/" + runID }
 
 // asked is the content of a request, to distinguish a retry from another request with the same key.
-func (r RunRequest) asked() string {
+func (r Request) asked() string {
 	return string(rawjson.MustMarshal([]string{r.Workflow, string(r.Inputs), r.Message}))
 }
 
@@ -220,7 +220,7 @@ func (rs *Runs) Find(ctx context.Context, scope continuo.Scope, id string) (cont
 }
 
 // Get finds a run within a scope; ErrNotFound.
-func (rs *Runs) Get(ctx context.Context, scope continuo.Scope, id string) (*RunStatus, error) {
+func (rs *Runs) Get(ctx context.Context, scope continuo.Scope, id string) (*Status, error) {
 	run, err := rs.log.FindRun(ctx, scope, id)
 	if err != nil {
 		return nil, fmt.Errorf("run %s: %w", id, err)
@@ -229,11 +229,11 @@ func (rs *Runs) Get(ctx context.Context, scope continuo.Scope, id string) (*RunS
 }
 
 // status returns the state of a run; for one that cannot be read, its row in the index.
-func (rs *Runs) status(ctx context.Context, run continuo.Run) (*RunStatus, error) {
-	r := NewWorkflowRun(rs, run)
+func (rs *Runs) status(ctx context.Context, run continuo.Run) (*Status, error) {
+	r := newRun(rs, run)
 	err := r.CatchUp(ctx)
 	if errors.Is(err, durable.ErrCorrupt) {
-		return &RunStatus{Run: run, Status: workflow.Status{Reason: err.Error(), Nodes: []workflow.NodeStatus{}}}, nil
+		return &Status{Run: run, Status: workflow.Status{Reason: err.Error(), Nodes: []workflow.NodeStatus{}}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -242,15 +242,15 @@ func (rs *Runs) status(ctx context.Context, run continuo.Run) (*RunStatus, error
 }
 
 // Resume resumes a run that failed or was stopped, from where it broke off, or whose process is gone. A step that
-// waits for a retry is retried at once; any other running run is left unchanged. ErrRunOver says that the run has
-// ended permanently, ErrRunWaits that a person must decide first. If detached, the run continues when ctx ends.
-func (rs *Runs) Resume(ctx context.Context, run continuo.Run, detached bool) (*RunStatus, error) {
+// waits for a retry is retried at once; any other running run is left unchanged. ErrOver says that the run has
+// ended permanently, ErrWaiting that a person must decide first. If detached, the run continues when ctx ends.
+func (rs *Runs) Resume(ctx context.Context, run continuo.Run, detached bool) (*Status, error) {
 	err := rs.change(ctx, run, func(s *workflow.State) ([]continuo.Entry, error) {
 		switch {
 		case s.Run.IsOver():
-			return nil, fmt.Errorf("run %s: %w: it is %s; start another one", run.ID, ErrRunOver, s.Run)
+			return nil, fmt.Errorf("run %s: %w: it is %s; start another one", run.ID, ErrOver, s.Run)
 		case s.Run == continuo.RunWaiting:
-			return nil, fmt.Errorf("run %s: %w in %s", run.ID, ErrRunWaits, names(s.Waiting()))
+			return nil, fmt.Errorf("run %s: %w in %s", run.ID, ErrWaiting, names(s.Waiting()))
 		case s.Run == continuo.RunRunning && !s.Retries():
 			return nil, rs.checkSupported(s.Workflow)
 		}
@@ -265,8 +265,8 @@ func (rs *Runs) Resume(ctx context.Context, run continuo.Run, detached bool) (*R
 	return rs.resume(ctx, run, detached)
 }
 
-// Stop stops a run, whichever process drives it, until a person resumes it; ErrRunOver.
-func (rs *Runs) Stop(ctx context.Context, run continuo.Run, reason string) (*RunStatus, error) {
+// Stop stops a run, whichever process drives it, until a person resumes it; ErrOver.
+func (rs *Runs) Stop(ctx context.Context, run continuo.Run, reason string) (*Status, error) {
 	return rs.end(ctx, run, func(s *workflow.State) []continuo.Entry {
 		if s.Run == continuo.RunStopped || s.Run == continuo.RunFailed {
 			return nil
@@ -275,14 +275,14 @@ func (rs *Runs) Stop(ctx context.Context, run continuo.Run, reason string) (*Run
 	})
 }
 
-// Cancel ends a run permanently, whichever process drives it; ErrRunOver.
-func (rs *Runs) Cancel(ctx context.Context, run continuo.Run) (*RunStatus, error) {
+// Cancel ends a run permanently, whichever process drives it; ErrOver.
+func (rs *Runs) Cancel(ctx context.Context, run continuo.Run) (*Status, error) {
 	status, err := rs.end(ctx, run, func(s *workflow.State) []continuo.Entry { return []continuo.Entry{s.Cancel()} })
 	if !errors.Is(err, durable.ErrCorrupt) {
 		return status, err
 	}
 	if run.State.IsOver() {
-		return nil, fmt.Errorf("run %s: %w: it is %s", run.ID, ErrRunOver, run.State)
+		return nil, fmt.Errorf("run %s: %w: it is %s", run.ID, ErrOver, run.State)
 	}
 	if err := rs.driver.EndCorrupt(ctx, run, continuo.RunEventCancelled, "a person cancelled it"); err != nil {
 		return nil, err
@@ -292,10 +292,10 @@ func (rs *Runs) Cancel(ctx context.Context, run continuo.Run) (*RunStatus, error
 
 // end stops a run's turns and appends what makes returns. It stops the turns first, since nothing can be appended
 // while calls are open, and again afterwards, since another turn may have begun meanwhile.
-func (rs *Runs) end(ctx context.Context, run continuo.Run, makes func(*workflow.State) []continuo.Entry) (*RunStatus, error) {
+func (rs *Runs) end(ctx context.Context, run continuo.Run, makes func(*workflow.State) []continuo.Entry) (*Status, error) {
 	changes := func(s *workflow.State) ([]continuo.Entry, error) {
 		if s.Run.IsOver() {
-			return nil, fmt.Errorf("run %s: %w: it is %s", run.ID, ErrRunOver, s.Run)
+			return nil, fmt.Errorf("run %s: %w: it is %s", run.ID, ErrOver, s.Run)
 		}
 		return makes(s), nil
 	}
@@ -316,7 +316,7 @@ func (rs *Runs) end(ctx context.Context, run continuo.Run, makes func(*workflow.
 
 // stopTurnOf stops the running turns of a run, in whichever process they run.
 func (rs *Runs) stopTurnOf(ctx context.Context, run continuo.Run) error {
-	r := NewWorkflowRun(rs, run)
+	r := newRun(rs, run)
 	if err := r.CatchUp(ctx); err != nil {
 		return err
 	}
@@ -349,12 +349,12 @@ func names(nodes []*workflow.Node) string {
 	return strings.Join(ids, ", ")
 }
 
-// RunProgress is an item of a run's stream: an entry of the run, or an event of the turn that is running.
-type RunProgress struct {
+// Progress is an item of a run's stream: an entry of the run, or an event of the turn that is running.
+type Progress struct {
 	// Entry is an entry of the run, in the order of their seqs. Status is the run's state after it, where it has a
 	// RunEvent.
 	Entry  *continuo.Entry
-	Status *RunStatus
+	Status *Status
 	// Turn is a live event of a turn of the run: text as it arrives, calls, questions. These events are not repeated: a
 	// client that reads later finds their content in the entries.
 	Turn *turn.Event
@@ -365,14 +365,14 @@ type RunProgress struct {
 // Follow yields the entries of a run with seqs above after, each once and in order, first the recorded ones and
 // then new ones, with the live events of its turns between them. It ends with an error, or after the last entry of a
 // run that is over, has failed or was stopped.
-func (rs *Runs) Follow(ctx context.Context, run continuo.Run, after int64) iter.Seq2[RunProgress, error] {
-	return func(yield func(RunProgress, error) bool) {
-		r := NewWorkflowRun(rs, run)
+func (rs *Runs) Follow(ctx context.Context, run continuo.Run, after int64) iter.Seq2[Progress, error] {
+	return func(yield func(Progress, error) bool) {
+		r := newRun(rs, run)
 		err := rs.driver.Watch(ctx, run, r, after, func(entry *continuo.Entry, running *continuo.Turn, event *turn.Event) bool {
 			if entry != nil && entry.RunID != run.ID {
 				return true
 			}
-			progress := RunProgress{Entry: entry, Turn: event}
+			progress := Progress{Entry: entry, Turn: event}
 			if running != nil {
 				progress.ConversationID = running.ConversationID
 			}
@@ -382,7 +382,7 @@ func (rs *Runs) Follow(ctx context.Context, run continuo.Run, after int64) iter.
 			return yield(progress, nil)
 		})
 		if err != nil {
-			yield(RunProgress{}, err)
+			yield(Progress{}, err)
 		}
 	}
 }

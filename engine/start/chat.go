@@ -142,7 +142,7 @@ func (ts *Turns) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 
 // requestedTurnOf is the turn that a request asks for. The id of a turn with a key is derived from the key, so that
 // the key begins one turn only.
-func (ts *Turns) requestedTurnOf(conversation continuo.Conversation, request ChatRequest, chosen catalog.Resolved) continuo.Turn {
+func (ts *Turns) requestedTurnOf(conversation continuo.Conversation, request ChatRequest, chosen catalog.ResolvedTurn) continuo.Turn {
 	wanted := continuo.Turn{ID: ts.log.NewID("turn"), ConversationID: conversation.ID}
 	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = chosen.Mode, chosen.Agent, chosen.ViewName, chosen.Model
 	if request.Key != "" {
@@ -152,9 +152,9 @@ func (ts *Turns) requestedTurnOf(conversation continuo.Conversation, request Cha
 }
 
 // choice is what a request asks for in a conversation.
-func (r ChatRequest) choice(conversation continuo.Conversation) catalog.Choice {
+func (r ChatRequest) choice(conversation continuo.Conversation) catalog.TurnSpec {
 	mode, agent := catalog.ModeAndAgent(conversation, r.Mode, r.AgentID)
-	return catalog.Choice{Mode: mode, Agent: agent, Model: r.Model, ViewName: r.View, UsualView: r.UsualView}
+	return catalog.TurnSpec{Mode: mode, Agent: agent, Model: r.Model, ViewName: r.View, UsualView: r.UsualView}
 }
 
 // identify derives a turn's id from its key, and stores the hash of the request in it. Without a key it does nothing.

@@ -28,8 +28,8 @@ type requestedTurn struct {
 }
 
 // start is a turn of the request that is to begin.
-func (r *requestedTurn) start(wanted continuo.Turn, prepare Prepare) TurnStart {
-	return TurnStart{
+func (r *requestedTurn) start(wanted continuo.Turn, prepare Prepare) Request {
+	return Request{
 		Project: r.conversation.ProjectID, Wanted: wanted, conversation: r.conversation, Policy: r.policy, Detached: r.detached, Prepare: prepare,
 	}
 }
@@ -141,7 +141,7 @@ func (ts *Turns) mayHavePassed(ctx context.Context, begun continuo.Turn) (bool, 
 }
 
 // prepareResume prepares a turn that resumes a failed one.
-func (ts *Turns) prepareResume(failed continuo.Turn, choose func(continuo.Conversation) catalog.Choice) Prepare {
+func (ts *Turns) prepareResume(failed continuo.Turn, choose func(continuo.Conversation) catalog.TurnSpec) Prepare {
 	return func(ctx context.Context, conversation continuo.Conversation) (*turn.Runner, turn.Input, error) {
 		if err := ts.checkResumable(ctx, failed, false); err != nil {
 			return nil, turn.Input{}, err

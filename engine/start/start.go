@@ -19,8 +19,8 @@ import (
 // conversation has changed meanwhile.
 type Prepare func(ctx context.Context, conversation continuo.Conversation) (*turn.Runner, turn.Input, error)
 
-// TurnStart is a turn that is to begin.
-type TurnStart struct {
+// Request is a turn that is to begin.
+type Request struct {
 	Project string
 	Wanted  continuo.Turn
 	// conversation is the turn's, as the caller has just read it. Default: it is read.
@@ -48,7 +48,7 @@ func (e errNotPrepared) Unwrap() error { return e.error }
 
 // Start waits until the conversation is free, takes its lease, and runs the turn in a goroutine of its own, so
 // that a caller that returns early does not stop it.
-func (ts *Turns) Start(ctx context.Context, start TurnStart) (*Chat, error) {
+func (ts *Turns) Start(ctx context.Context, start Request) (*Chat, error) {
 	wanted := start.Wanted
 	if err := ts.life.quota.room(ctx, start.Project); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (ts *Turns) whyStopped(ctx context.Context, err error) error {
 }
 
 // admitTurn waits for the turns of this process in the conversation's lane, and then for those of other processes.
-func (ts *Turns) admitTurn(ctx context.Context, start TurnStart, cancel context.CancelCauseFunc) (*begunTurn, func(), error) {
+func (ts *Turns) admitTurn(ctx context.Context, start Request, cancel context.CancelCauseFunc) (*begunTurn, func(), error) {
 	entered := time.Now()
 	id := start.Wanted.ConversationID
 	inLane := start.Policy
@@ -147,7 +147,7 @@ func (ts *Turns) isFinishing(ctx context.Context, conversationID string) bool {
 }
 
 // beginTurn takes the lease of a conversation. The policy decides whether it waits for a turn of another process.
-func (ts *Turns) beginTurn(ctx context.Context, start TurnStart, entered time.Time) (*begunTurn, error) {
+func (ts *Turns) beginTurn(ctx context.Context, start Request, entered time.Time) (*begunTurn, error) {
 	id := start.Wanted.ConversationID
 	patience, cancel := context.WithDeadline(ctx, entered.Add(ts.options.Wait))
 	defer cancel()
@@ -192,7 +192,7 @@ func (ts *Turns) beginTurn(ctx context.Context, start TurnStart, entered time.Ti
 
 // tryBegin takes the lease of a conversation that is free, and appends the turn's input in the same commit, unless the
 // turn must do something under the lease before.
-func (ts *Turns) tryBegin(ctx context.Context, start TurnStart) (*begunTurn, error) {
+func (ts *Turns) tryBegin(ctx context.Context, start Request) (*begunTurn, error) {
 	if !start.LeaseFirst {
 		begun, err := ts.prepared(ctx, start)
 		if err != nil {
@@ -217,7 +217,7 @@ func (ts *Turns) tryBegin(ctx context.Context, start TurnStart) (*begunTurn, err
 }
 
 // prepared prepares a turn, after it has read its conversation where the caller has not.
-func (ts *Turns) prepared(ctx context.Context, start TurnStart) (*begunTurn, error) {
+func (ts *Turns) prepared(ctx context.Context, start Request) (*begunTurn, error) {
 	begun := &begunTurn{conversation: start.conversation}
 	var err error
 	if begun.conversation.ID == "" {

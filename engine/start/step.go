@@ -12,21 +12,21 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// StepTurn is the turn of an attempt.
-type StepTurn struct {
-	Chosen     catalog.Resolved
+// Step is the turn of an attempt.
+type Step struct {
+	Chosen     catalog.ResolvedTurn
 	Prepare    Prepare
-	LeaseFirst bool // see turnStart
+	LeaseFirst bool // see Request
 	// observe receives the turn's events and may replace their errors; nil for neither.
 	Observe func(turn.Event, error) error
 }
 
 // RunStep runs the turn of an attempt, or waits for it where another process runs it.
-func (ts *Turns) RunStep(ctx context.Context, driver *durable.Driver, run continuo.Run, step durable.Step, t StepTurn) error {
+func (ts *Turns) RunStep(ctx context.Context, driver *durable.Driver, run continuo.Run, step durable.Step, t Step) error {
 	wanted := durable.TurnOf(run, step)
 	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = t.Chosen.Mode, t.Chosen.Agent, t.Chosen.ViewName, t.Chosen.Model
 	return driver.RunTurn(ctx, wanted, func() (iter.Seq2[turn.Event, error], error) {
-		chat, err := ts.Start(ctx, TurnStart{Project: run.ProjectID, Wanted: wanted, Policy: Wait, Prepare: t.Prepare, LeaseFirst: t.LeaseFirst})
+		chat, err := ts.Start(ctx, Request{Project: run.ProjectID, Wanted: wanted, Policy: Wait, Prepare: t.Prepare, LeaseFirst: t.LeaseFirst})
 		if err != nil {
 			return nil, err
 		}

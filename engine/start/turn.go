@@ -156,9 +156,9 @@ func (ts *Turns) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 }
 
 // choice is what the resuming turn runs with: the conversation's present mode, whatever that of the failed turn.
-func (r ResumeRequest) choice(conversation continuo.Conversation) catalog.Choice {
+func (r ResumeRequest) choice(conversation continuo.Conversation) catalog.TurnSpec {
 	mode, agent := catalog.ModeAndAgent(conversation, conversation.ActiveMode, r.Turn.AgentID)
-	return catalog.Choice{
+	return catalog.TurnSpec{
 		Mode: mode, Agent: agent, Model: cmp.Or(r.Model, r.Turn.Model), ViewName: cmp.Or(r.View, r.Turn.View),
 		Alone: conversation.Kind == continuo.KindAgent,
 	}

@@ -208,7 +208,7 @@ func TestASummaryIsMadeOnce(t *testing.T) {
 	s := newSumming(t, log, nil)
 	conversation := s.talk("tea", 10)
 	_, before := s.entries(conversation)
-	chosen, err := s.Catalog.Resolve(catalog.Choice{Mode: continuo.ModeChat})
+	chosen, err := s.Catalog.Resolve(catalog.TurnSpec{Mode: continuo.ModeChat})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -83,12 +83,12 @@ func TestATranscriptsModelAnswersInEvents(t *testing.T) {
 }
 
 // taskOf is a request for a task with messages of an assistant, which are to be summarized.
-func taskOf(messages ...string) tasks.TaskRequest {
+func taskOf(messages ...string) tasks.Request {
 	var history []map[string]string
 	for _, message := range messages {
 		history = append(history, map[string]string{"role": "assistant", "content": message})
 	}
-	return tasks.TaskRequest{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, Request: task.Request{Description: "Go on", Compression: task.Semantic, ConversationHistory: rawjson.MustMarshal(history)}}
+	return tasks.Request{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, Request: task.Request{Description: "Go on", Compression: task.Semantic, ConversationHistory: rawjson.MustMarshal(history)}}
 }
 
 // A model that does not answer holds nobody up for longer than one summary may take; the extract stands in.
@@ -132,7 +132,7 @@ func TestSummariesEndWithTheirRequest(t *testing.T) {
 	if n := len(small.bodies()); n > 4 {
 		t.Errorf("the model was asked %d times", n)
 	}
-	if tasks, _, err := e.Tasks.List(t.Context(), tasks.TaskQuery{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, Limit: 10}); err != nil || len(tasks) > 0 {
+	if tasks, _, err := e.Tasks.List(t.Context(), tasks.Query{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, Limit: 10}); err != nil || len(tasks) > 0 {
 		t.Errorf("there are %+v, %v", tasks, err)
 	}
 }

@@ -96,8 +96,8 @@ func (tk *Tasks) begunAgent(ctx context.Context, scope continuo.Scope, key strin
 }
 
 // chooseAgent resolves an agent's type: an agent of the settings, or a model, connectors included.
-func (tk *Tasks) chooseAgent(name string) (catalog.Resolved, error) {
-	c := catalog.Choice{Mode: continuo.ModeAgent, UsualView: string(continuo.ModeAgent), Alone: true}
+func (tk *Tasks) chooseAgent(name string) (catalog.ResolvedTurn, error) {
+	c := catalog.TurnSpec{Mode: continuo.ModeAgent, UsualView: string(continuo.ModeAgent), Alone: true}
 	if _, err := tk.catalog.Agent(name); err == nil {
 		c.Agent = name
 	} else if _, err := tk.catalog.Upstream(name); err == nil {
@@ -107,7 +107,7 @@ func (tk *Tasks) chooseAgent(name string) (catalog.Resolved, error) {
 		for _, agent := range tk.catalog.Agents() {
 			known = append(known, agent.ID)
 		}
-		return catalog.Resolved{}, &task.ValidationError{
+		return catalog.ResolvedTurn{}, &task.ValidationError{
 			Type: task.InvalidValue, Field: "agent_type", Index: -1,
 			Message: fmt.Sprintf("there is no agent_type '%s'; known are %s%s", brief.Shorten(name, 60), strings.Join(known, ", "), tk.demoNote(known)),
 		}
@@ -127,7 +127,7 @@ func (tk *Tasks) demoNote(known []string) string {
 
 // putToWork creates an agent's conversation, records the deployment, and begins the turn. A refused deployment leaves
 // no data. The agent leaves the quota when its work has ended.
-func (tk *Tasks) putToWork(ctx context.Context, request DeployRequest, c catalog.Resolved, status *TaskStatus, link agentLink) (id string, err error) {
+func (tk *Tasks) putToWork(ctx context.Context, request DeployRequest, c catalog.ResolvedTurn, status *Status, link agentLink) (id string, err error) {
 	ctx = context.WithoutCancel(ctx) // a client that disconnects must not leave it incomplete
 	working := false
 	defer func() {
@@ -156,7 +156,7 @@ func (tk *Tasks) putToWork(ctx context.Context, request DeployRequest, c catalog
 	}
 	reading, stop := context.WithCancel(start.WithSession(ctx, conversation)) // until the work ends, or this process shuts down
 	context.AfterFunc(tk.life.Closing, stop)
-	chat, err := tk.turns.Start(reading, start.TurnStart{
+	chat, err := tk.turns.Start(reading, start.Request{
 		Project: conversation.ProjectID, Wanted: wanted, Policy: start.Reject, Detached: true, Prepare: begin, LeaseFirst: true,
 	})
 	if errors.Is(err, continuo.ErrExists) || errors.Is(err, continuo.ErrBusy) { // a concurrent request with the same key was first
@@ -210,7 +210,7 @@ func reportRules(taskID, agentID string) string {
 
 // recordDeployment appends the deployment of an agent to the task's conversation, once for each agent, and counts it
 // for lists.
-func (tk *Tasks) recordDeployment(ctx context.Context, status *TaskStatus, order *order) error {
+func (tk *Tasks) recordDeployment(ctx context.Context, status *Status, order *order) error {
 	id, agentType := order.agentID, order.agentType
 	event := continuo.TaskEvent{Kind: continuo.TaskDeployed, AgentID: id, AgentType: agentType, Prompt: order.prompt}
 	stored, err := tk.log.Append(ctx, status.ConversationID, []continuo.Entry{{
@@ -251,10 +251,10 @@ func (tk *Tasks) agentOf(ctx context.Context, conversation continuo.Conversation
 	_ = json.Unmarshal(conversation.Metadata, &link) // a person may have changed the metadata: the task still names the agent
 	agent := &DeployedAgent{
 		ID: agentPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix), TaskID: link.TaskID, Type: link.AgentType,
-		ConversationID: conversation.ID, State: TaskQueued, StartedAt: conversation.CreatedAt,
+		ConversationID: conversation.ID, State: StateQueued, StartedAt: conversation.CreatedAt,
 	}
 	if !conversation.ArchivedAt.IsZero() { // its turn is in the archive
-		agent.State, agent.Reason, agent.EndedAt = TaskCompleted, "archived", conversation.ArchivedAt
+		agent.State, agent.Reason, agent.EndedAt = StateCompleted, "archived", conversation.ArchivedAt
 		return agent, nil, nil
 	}
 	work, err := tk.log.Turns().Turn(ctx, conversation.ID, workTurnID(conversation.ID))
@@ -273,11 +273,11 @@ func (tk *Tasks) agentOf(ctx context.Context, conversation continuo.Conversation
 	agent.State, err = tk.stateOfWork(ctx, work)
 	switch {
 	case err != nil:
-	case agent.State == TaskRunning && tk.keeper.Abandoned(work):
-		agent.State, agent.Reason = TaskQueued, leftReason
-	case agent.State == TaskFailed:
+	case agent.State == StateRunning && tk.keeper.Abandoned(work):
+		agent.State, agent.Reason = StateQueued, leftReason
+	case agent.State == StateFailed:
 		agent.Reason, err = tk.whyFailed(ctx, work)
-	case agent.State == TaskKilled:
+	case agent.State == StateKilled:
 		agent.Reason = link.KillReason
 	}
 	return agent, &work, err
@@ -287,22 +287,22 @@ func (tk *Tasks) agentOf(ctx context.Context, conversation continuo.Conversation
 const leftReason = "its program has ended; continuo serve or continuo mcp with the same store resumes it"
 
 // stateOfWork is the state of an agent by the turn with its work.
-func (tk *Tasks) stateOfWork(ctx context.Context, work continuo.Turn) (TaskState, error) {
+func (tk *Tasks) stateOfWork(ctx context.Context, work continuo.Turn) (State, error) {
 	switch {
 	case work.State == continuo.TurnFinished:
-		return TaskCompleted, nil
+		return StateCompleted, nil
 	case work.State == continuo.TurnFailed && work.Reason == continuo.ReasonCancelled:
-		return TaskKilled, nil
+		return StateKilled, nil
 	case work.State == continuo.TurnFailed:
-		return TaskFailed, nil
+		return StateFailed, nil
 	case work.State == continuo.TurnVoid:
-		return TaskQueued, nil
+		return StateQueued, nil
 	}
 	waiting, err := tk.turns.Waiting(ctx, work)
 	if err == nil && len(waiting) > 0 {
-		return TaskBlocked, nil
+		return StateBlocked, nil
 	}
-	return TaskRunning, err
+	return StateRunning, err
 }
 
 // whyFailed is the error message of the newest answer of a failed turn.

@@ -10,10 +10,10 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// TaskQuery selects a page of tasks, the newest change first.
-type TaskQuery struct {
+// Query selects a page of tasks, the newest change first.
+type Query struct {
 	Scope  continuo.Scope
-	State  TaskState                   // "": all
+	State  State                       // "": all
 	Limit  int                         // at least 1
 	Before continuo.ConversationCursor // by ListedAt
 }
@@ -23,8 +23,8 @@ const maxExamined = 500
 
 // List lists tasks, the newest change first, without their findings. It returns where the next page begins, nil for
 // none; a page of tasks in one state may have fewer tasks than its limit and be followed by others.
-func (tk *Tasks) List(ctx context.Context, query TaskQuery) (found []TaskStatus, next *continuo.ConversationCursor, err error) {
-	found = []TaskStatus{}
+func (tk *Tasks) List(ctx context.Context, query Query) (found []Status, next *continuo.ConversationCursor, err error) {
+	found = []Status{}
 	batch := query
 	batch.Limit++ // one more, to know whether there is a next page
 	for examined := 0; ; {
@@ -48,19 +48,19 @@ func (tk *Tasks) List(ctx context.Context, query TaskQuery) (found []TaskStatus,
 }
 
 // page lists tasks in any state: it reads the record and the agents of each task.
-func (tk *Tasks) page(ctx context.Context, query TaskQuery) ([]TaskStatus, error) {
+func (tk *Tasks) page(ctx context.Context, query Query) ([]Status, error) {
 	found, err := tk.log.Conversations(ctx, continuo.ConversationQuery{
 		ProjectID: query.Scope.ProjectID, UserID: query.Scope.UserID, Kind: continuo.KindTask, Limit: query.Limit, Before: query.Before,
 	})
 	if err != nil {
 		return nil, err
 	}
-	tasks := []TaskStatus{}
+	tasks := []Status{}
 	for _, conversation := range found {
 		status, err := tk.listedTask(ctx, conversation)
 		if errors.Is(err, errNoRecord) {
 			status, err = newStatus(conversation), nil // included, so that paging continues after it
-			status.State = TaskFailed
+			status.State = StateFailed
 		}
 		if err != nil {
 			return nil, err
@@ -74,7 +74,7 @@ func (tk *Tasks) page(ctx context.Context, query TaskQuery) ([]TaskStatus, error
 // listedTask is the state of a task by its record and its agents' conversations. The task's whole log is read only
 // where those conversations do not match the deployed agents: one was deleted, or lost the metadata that names its
 // task.
-func (tk *Tasks) listedTask(ctx context.Context, conversation continuo.Conversation) (*TaskStatus, error) {
+func (tk *Tasks) listedTask(ctx context.Context, conversation continuo.Conversation) (*Status, error) {
 	status, redacted := newStatus(conversation), false
 	for entry, err := range tk.log.Read(ctx, conversation, continuo.Range{From: 1, To: 1}) {
 		if err != nil {
@@ -108,7 +108,7 @@ func (tk *Tasks) listedTask(ctx context.Context, conversation continuo.Conversat
 
 // agentsOf finds the agents of a task by their conversations, in the order of their creation, and reports whether
 // these are all that were deployed.
-func (tk *Tasks) agentsOf(ctx context.Context, status *TaskStatus) (all bool, err error) {
+func (tk *Tasks) agentsOf(ctx context.Context, status *Status) (all bool, err error) {
 	deployed, err := tk.log.Mark(ctx, status.ConversationID, deploymentsMark)
 	if err != nil && !errors.Is(err, continuo.ErrNotFound) {
 		return false, err

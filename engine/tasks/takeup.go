@@ -28,7 +28,7 @@ type order struct {
 
 // text is the first message of an agent's work.
 func (o *order) text() (string, error) {
-	status := TaskStatus{ListedTask: ListedTask{Task: o.task}}
+	status := Status{ListItem: ListItem{Task: o.task}}
 	message, err := status.Prompt()
 	if err != nil {
 		return "", err
@@ -134,7 +134,7 @@ func (tk *Tasks) takeUpAgent(ctx context.Context, conversation continuo.Conversa
 }
 
 // worker makes the runner of an agent's work.
-func (tk *Tasks) worker(c catalog.Resolved, taskID, agentID string) *turn.Runner {
+func (tk *Tasks) worker(c catalog.ResolvedTurn, taskID, agentID string) *turn.Runner {
 	runner := tk.catalog.Runner(c)
 	runner.Limits.Turn = tk.options.AgentTimeout
 	runner.Limits.OverTime = turn.OverTime("the work", tk.options.AgentTimeout, "handoff.agent_timeout")

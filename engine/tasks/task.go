@@ -53,8 +53,8 @@ func New(
 	return &Tasks{log: log, catalog: catalog, turns: turns, life: life, keeper: keeper, metrics: metrics, options: options, agents: start.Quota{Most: options.MaxAgents}}
 }
 
-// TaskRequest is a request to create a task: work for an agent, with the conversation history that explains it.
-type TaskRequest struct {
+// Request is a request to create a task: work for an agent, with the conversation history that explains it.
+type Request struct {
 	Scope  continuo.Scope
 	UserID string // the task's user, where the scope has none; "" for none
 	task.Request
@@ -63,20 +63,20 @@ type TaskRequest struct {
 	Progress func(made, total int)
 }
 
-// TaskStatus is a task and its state. The task's record is the first entry of a conversation of its own; each agent
+// Status is a task and its state. The task's record is the first entry of a conversation of its own; each agent
 // that was deployed for it has a conversation too.
-type TaskStatus struct {
-	ListedTask
+type Status struct {
+	ListItem
 	Findings []Finding `json:"findings"`
 }
 
-// ListedTask is a task and its state, without its findings.
-type ListedTask struct {
+// ListItem is a task and its state, without its findings.
+type ListItem struct {
 	ID             string          `json:"task_id" pattern:"^task_[0-9a-f]{32}$"`
 	ConversationID string          `json:"conversation_id"`
 	Scope          continuo.Scope  `json:"-"`                 // of the task, its agents among it
 	UserID         string          `json:"user_id,omitempty"` // its owner; absent for none
-	State          TaskState       `json:"status"`
+	State          State           `json:"status"`
 	Task           task.Task       `json:"task"`
 	CreatedAt      time.Time       `json:"created_at"`
 	UpdatedAt      time.Time       `json:"updated_at"` // of its newest entry, or when an agent of it ended
@@ -84,25 +84,25 @@ type ListedTask struct {
 	Agents         []DeployedAgent `json:"agents"`     // in the order of their deployment
 }
 
-// TaskState is the state of a task or an agent. A task without a deployed agent is queued. Otherwise it has the state
+// State is the state of a task or an agent. A task without a deployed agent is queued. Otherwise it has the state
 // of a working agent, or, if none works, of the newest one. A blocked one waits for a person's decision. The conversation
 // of an agent that is gone was deleted. A task with a redacted record and no working agent is redacted.
-type TaskState string
+type State string
 
 // The states of tasks and of agents.
 const (
-	TaskQueued    TaskState = "queued"
-	TaskRunning   TaskState = "running"
-	TaskBlocked   TaskState = "blocked" // a call of the agent waits for a person
-	TaskCompleted TaskState = "completed"
-	TaskFailed    TaskState = "failed"
-	TaskKilled    TaskState = "killed"
-	TaskGone      TaskState = "gone"     // the agent's conversation was deleted
-	TaskRedacted  TaskState = "redacted" // of tasks only
+	StateQueued    State = "queued"
+	StateRunning   State = "running"
+	StateBlocked   State = "blocked" // a call of the agent waits for a person
+	StateCompleted State = "completed"
+	StateFailed    State = "failed"
+	StateKilled    State = "killed"
+	StateGone      State = "gone"     // the agent's conversation was deleted
+	StateRedacted  State = "redacted" // of tasks only
 )
 
-// TaskStates are all states.
-var TaskStates = []TaskState{TaskQueued, TaskRunning, TaskBlocked, TaskCompleted, TaskFailed, TaskKilled, TaskGone, TaskRedacted}
+// States are all states.
+var States = []State{StateQueued, StateRunning, StateBlocked, StateCompleted, StateFailed, StateKilled, StateGone, StateRedacted}
 
 // DeployedAgent is an agent that works on a task. Its work is a turn of its own conversation.
 type DeployedAgent struct {
@@ -111,7 +111,7 @@ type DeployedAgent struct {
 	Type           string    `json:"agent_type"` // a connector, an agent or a model of the settings
 	ConversationID string    `json:"conversation_id"`
 	TurnID         string    `json:"turn_id"` // empty before the work has begun
-	State          TaskState `json:"status"`
+	State          State     `json:"status"`
 	Reason         string    `json:"reason,omitempty"` // why it failed, was killed or is gone
 	StartedAt      time.Time `json:"started_at"`
 	EndedAt        time.Time `json:"ended_at,omitzero"`
@@ -180,7 +180,7 @@ const (
 
 // Create checks a request, reads the conversation that it names, if any, prepares the history, and stores the
 // task. A *task.ValidationError lists the problems of the request.
-func (tk *Tasks) Create(ctx context.Context, request TaskRequest) (*TaskStatus, []task.Warning, error) {
+func (tk *Tasks) Create(ctx context.Context, request Request) (*Status, []task.Warning, error) {
 	user, err := request.Scope.Owner(request.UserID)
 	if err != nil {
 		return nil, nil, err
@@ -268,7 +268,7 @@ func badSource(format string, args ...any) error {
 }
 
 // Get finds a task within a scope; continuo.ErrNotFound.
-func (tk *Tasks) Get(ctx context.Context, scope continuo.Scope, id string) (*TaskStatus, error) {
+func (tk *Tasks) Get(ctx context.Context, scope continuo.Scope, id string) (*Status, error) {
 	conversation, err := tk.ofKind(ctx, scope, id, taskPrefix, continuo.KindTask)
 	if err != nil {
 		return nil, err
@@ -294,7 +294,7 @@ func (tk *Tasks) ofKind(ctx context.Context, scope continuo.Scope, id, prefix st
 var errNoRecord = fmt.Errorf("%w: it has no record", continuo.ErrNotFound)
 
 // taskStatus reads a task's conversation.
-func (tk *Tasks) taskStatus(ctx context.Context, conversation continuo.Conversation) (*TaskStatus, error) {
+func (tk *Tasks) taskStatus(ctx context.Context, conversation continuo.Conversation) (*Status, error) {
 	status := newStatus(conversation)
 	recorded, redacted := false, false
 	for entry, err := range tk.log.Read(ctx, conversation, continuo.Range{}) {
@@ -333,16 +333,16 @@ func (tk *Tasks) taskStatus(ctx context.Context, conversation continuo.Conversat
 }
 
 // newStatus is the status of a task by its conversation alone.
-func newStatus(conversation continuo.Conversation) *TaskStatus {
-	return &TaskStatus{ListedTask: ListedTask{
+func newStatus(conversation continuo.Conversation) *Status {
+	return &Status{ListItem: ListItem{
 		ID: taskPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix), ConversationID: conversation.ID,
-		Scope: conversation.Scope(), UserID: conversation.UserID, State: TaskQueued, Agents: []DeployedAgent{},
+		Scope: conversation.Scope(), UserID: conversation.UserID, State: StateQueued, Agents: []DeployedAgent{},
 		CreatedAt: conversation.CreatedAt, UpdatedAt: conversation.UpdatedAt, ListedAt: conversation.UpdatedAt,
 	}, Findings: []Finding{}}
 }
 
 // readRecord decodes a task from its record; a redacted record has no content.
-func (s *TaskStatus) readRecord(entry continuo.Entry) error {
+func (s *Status) readRecord(entry continuo.Entry) error {
 	if entry.Redacted != nil {
 		return nil
 	}
@@ -350,7 +350,7 @@ func (s *TaskStatus) readRecord(entry continuo.Entry) error {
 }
 
 // settle sets the state and the time of the newest change from the agents.
-func (s *TaskStatus) settle(redacted bool) {
+func (s *Status) settle(redacted bool) {
 	for _, agent := range s.Agents {
 		if agent.EndedAt.After(s.UpdatedAt) {
 			s.UpdatedAt = agent.EndedAt
@@ -358,12 +358,12 @@ func (s *TaskStatus) settle(redacted bool) {
 	}
 	s.State = stateOf(s.Agents)
 	if redacted && !isAtWork(s.State) {
-		s.State = TaskRedacted
+		s.State = StateRedacted
 	}
 }
 
 // deployed is the agent of a deployment entry in a task's conversation.
-func (tk *Tasks) deployed(ctx context.Context, status *TaskStatus, entry continuo.Entry) (DeployedAgent, error) {
+func (tk *Tasks) deployed(ctx context.Context, status *Status, entry continuo.Entry) (DeployedAgent, error) {
 	id := entry.TaskEvent.AgentID
 	conversation, err := tk.ofKind(ctx, continuo.Scope{ProjectID: status.Scope.ProjectID}, id, agentPrefix, continuo.KindAgent)
 	var agent *DeployedAgent
@@ -373,7 +373,7 @@ func (tk *Tasks) deployed(ctx context.Context, status *TaskStatus, entry continu
 	if errors.Is(err, continuo.ErrNotFound) {
 		agent, err = &DeployedAgent{
 			ID: id, ConversationID: conversationPrefix + strings.TrimPrefix(id, agentPrefix),
-			State: TaskGone, Reason: "its conversation was deleted", StartedAt: entry.CreatedAt,
+			State: StateGone, Reason: "its conversation was deleted", StartedAt: entry.CreatedAt,
 		}, nil
 	}
 	if err != nil {
@@ -384,24 +384,24 @@ func (tk *Tasks) deployed(ctx context.Context, status *TaskStatus, entry continu
 }
 
 // Prompt is the task's text for an agent. A *task.ValidationError says that nothing of the task is left.
-func (s *TaskStatus) Prompt() (string, error) {
+func (s *Status) Prompt() (string, error) {
 	if strings.TrimSpace(s.Task.Description) == "" {
 		return "", &task.ValidationError{Type: task.InvalidValue, Field: "task_id", Index: -1, Message: "the task was redacted: there is nothing left to do"}
 	}
 	return task.Prompt(s.Task), nil
 }
 
-func isAtWork(state TaskState) bool { return state == TaskRunning || state == TaskBlocked }
+func isAtWork(state State) bool { return state == StateRunning || state == StateBlocked }
 
 // stateOf is the state of a task with these agents, the newest last.
-func stateOf(agents []DeployedAgent) TaskState {
-	for _, state := range []TaskState{TaskBlocked, TaskRunning} {
+func stateOf(agents []DeployedAgent) State {
+	for _, state := range []State{StateBlocked, StateRunning} {
 		if slices.ContainsFunc(agents, func(a DeployedAgent) bool { return a.State == state }) {
 			return state
 		}
 	}
 	if len(agents) == 0 {
-		return TaskQueued
+		return StateQueued
 	}
 	return agents[len(agents)-1].State
 }

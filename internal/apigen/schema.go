@@ -160,6 +160,9 @@ func (s *schemas) described(schema object, t reflect.Type) (object, error) {
 	}
 	name, _, _ := strings.Cut(t.Name(), "[")
 	if text := p.description(name, p.types[name]); text != "" {
+		if rest, ok := strings.CutPrefix(text, name+" "); ok && s.name(t) != "" { // clients know the component, not the Go type
+			text = s.name(t) + " " + rest
+		}
 		schema = with(schema, "description", text)
 	}
 	return schema, nil
