@@ -1,15 +1,21 @@
 package e2e
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/continuo-log/continuo/internal/pgtest"
 )
 
 // proxyOf names the upstream for a process that is a plain reverse proxy.
@@ -49,30 +55,70 @@ const overheadTokens = 200
 
 // BenchmarkOverhead streams the same answer from an upstream in this process, from a plain reverse proxy
 // before it, and from the server before it, each of the two a process of its own; in turn, so that whatever
-// else the machine does meets all three. The server begins a conversation and makes the message durable
-// before it asks. Reported are medians: until the first token, per token (the rest of the answer shared among
-// its tokens), and from the writing of a token to the reading of it.
+// else the machine does meets all of them. The server makes the message durable before it asks: in a new conversation, in
+// one that has had a few turns (same), and in one of 10 000 messages (long). Reported are medians: until the first
+// token, per token (the rest of the answer shared among its tokens), and from the writing of a token to the reading of
+// it; and how much later than through the proxy the first token comes (added).
 func BenchmarkOverhead(b *testing.B) {
-	for _, pace := range []time.Duration{0, 5 * time.Millisecond} {
-		b.Run(fmt.Sprintf("pace=%v", pace), func(b *testing.B) {
-			upstream := metronome{tokens: overheadTokens, pace: pace}.start(b)
-			s := serve(b, "model: m\nmodels:\n"+modelSettings("m", "chat", upstream.URL)+"log:\n  level: warn\n")
-			routes := []*route{
-				{name: "bare", listener: bare(upstream.URL)},
-				{name: "proxy", listener: bare(startProxy(b, upstream.URL).url)},
-				{name: "continuo", listener: through(s.url, "m")},
-			}
-			for _, route := range routes {
-				route.run(b) // connections, caches
-				route.first, route.token, route.delay = nil, nil, nil
-			}
-			for turn := 0; b.Loop(); turn++ {
-				for i := range routes {
-					routes[(turn+i)%len(routes)].run(b)
+	for _, store := range []string{"sqlite", "postgresql"} {
+		for _, pace := range []time.Duration{0, 5 * time.Millisecond} {
+			b.Run(fmt.Sprintf("%s/pace=%v", store, pace), func(b *testing.B) {
+				upstream := metronome{tokens: overheadTokens, pace: pace}.start(b)
+				s := serve(b, "model: m\nmodels:\n"+modelSettings("m", "chat", upstream.URL)+"log:\n  level: warn\n"+storeSettings(b, store))
+				routes := []*route{
+					{name: "bare", listener: bare(upstream.URL)},
+					{name: "proxy", listener: bare(startProxy(b, upstream.URL).url)},
+					{name: "new", listener: through(s.url, "m")},
 				}
-			}
-			report(b, routes, pace)
-		})
+				if pace == 0 {
+					s.importMessages(b, "long", 10_000)
+					routes = append(routes, &route{name: "same", listener: throughSession(s.url, "m", "same")},
+						&route{name: "long", listener: throughSession(s.url, "m", "long")})
+				}
+				for range 3 { // connections, caches
+					for _, route := range routes {
+						route.run(b)
+						route.first, route.token, route.delay = nil, nil, nil
+					}
+				}
+				for turn := 0; b.Loop(); turn++ {
+					for i := range routes {
+						routes[(turn+i)%len(routes)].run(b)
+					}
+				}
+				report(b, routes, pace)
+			})
+		}
+	}
+}
+
+// storeSettings are the settings of a server with a store of its own: "sqlite" or "postgresql".
+func storeSettings(b *testing.B, store string) string {
+	b.Helper()
+	if store == "sqlite" {
+		return ""
+	}
+	return "store:\n  url: " + pgtest.Start(b, pgtest.Options{Durable: true}).Database(b) + "\n"
+}
+
+// importMessages makes a conversation of count messages of some 700 characters.
+func (s server) importMessages(b *testing.B, key string, count int) {
+	b.Helper()
+	messages := make([]map[string]string, count)
+	for i := range messages {
+		messages[i] = map[string]string{"role": [...]string{"user", "assistant"}[i%2], "content": fmt.Sprintf("%d: %s", i, strings.Repeat("message ", 88))}
+	}
+	body, err := json.Marshal(map[string]any{"key": key, "messages": messages})
+	if err != nil {
+		b.Fatal(err)
+	}
+	response, err := http.Post(s.url+"/api/conversations/import", "application/json", bytes.NewReader(body)) //nolint:noctx // the benchmark's own time limit
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer response.Body.Close()
+	if text, _ := io.ReadAll(response.Body); response.StatusCode/100 != 2 {
+		b.Fatalf("import: %s: %.500s", response.Status, text)
 	}
 }
 
@@ -119,6 +165,9 @@ func report(b *testing.B, routes []*route, pace time.Duration) {
 			continue
 		}
 		b.ReportMetric(float64(first)/float64(bare[0]), "first-x/"+route.name)
+		if i > 1 {
+			b.ReportMetric(micros(first-quantile(routes[1].first, 0.5)), "added-us/"+route.name)
+		}
 		b.ReportMetric(float64(each)/float64(bare[1]), name+"-x/"+route.name)
 	}
 }

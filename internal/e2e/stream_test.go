@@ -101,8 +101,17 @@ func bare(url string) listener {
 
 // through listens to turns of the server with a model, each of a conversation of its own.
 func through(url, model string) listener {
+	return throughBody(url, fmt.Sprintf(`{"message":"go","model":%q,"stream":true}`, model))
+}
+
+// throughSession listens to turns of one conversation.
+func throughSession(url, model, session string) listener {
+	return throughBody(url, fmt.Sprintf(`{"message":"go","model":%q,"session_id":%q,"stream":true}`, model, session))
+}
+
+func throughBody(url, body string) listener {
 	return listener{
-		url: url + "/chat", body: fmt.Sprintf(`{"message":"go","model":%q,"stream":true}`, model),
+		url: url + "/chat", body: body,
 		text: func(event sse.Event) (string, error) {
 			var data struct {
 				Text string `json:"text"`
