@@ -2,22 +2,18 @@ package api
 
 import (
 	"net/http"
+	"reflect"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/window"
 )
 
-// The media of turns: their events, and the errors that have the turn's state besides.
-var (
-	eventStream = Media{Type: "text/event-stream", Component: "EventStream"}
-	chatFailure = Media{Type: JSON, Component: "ChatFailure"}
-)
-
 // turnAnswers are the answers of operations that run a turn.
 func turnAnswers(success, conflict, other string) []Answer {
+	chatFailure := Media{Type: JSON, Schema: reflect.TypeFor[ChatFailure]()}
 	return answers(
-		ok(success).as(Media{Type: JSON}, eventStream),
+		ok(success).as(Media{Type: JSON}, events[EventStream]()),
 		failing(http.StatusConflict, conflict).as(chatFailure),
 		Answer{Status: http.StatusRequestEntityTooLarge, Ref: "Overflow"},
 		Answer{Status: http.StatusTooManyRequests, Ref: "ModelFailed"},

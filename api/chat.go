@@ -136,10 +136,7 @@ func aboutChat(err error) error {
 func ModelFailed(failure *continuo.TurnError) *Problem {
 	p := &Problem{
 		Status: http.StatusBadGateway, Type: UpstreamError, Code: "llm_error", Message: failure.Message,
-		Details: Members("reason", failure.Reason, "retryable", failure.Retryable),
-	}
-	if failure.ProviderStatus != 0 {
-		p.Details = append(p.Details, Members("provider_status", failure.ProviderStatus)...)
+		Details: ErrorDetails{ModelError: &ModelError{failure.Reason, failure.Retryable, failure.ProviderStatus}},
 	}
 	if failure.Retryable {
 		p.RetryAfter = failure.RetryAfter

@@ -16,7 +16,7 @@ import (
 func (s *Service) crewOperations() []Operation {
 	const one = "/api/crews/{crew}"
 	invalid := Answer{Status: http.StatusUnprocessableEntity, Ref: "CrewInvalid"}
-	stream := Media{Type: "text/event-stream", Component: "CrewStream"}
+	stream := events[CrewStream]()
 	return []Operation{
 		define(Operation{
 			ID: "listCrews", Method: "GET", Path: "/api/crews", Tag: "crews", Summary: "list the crews",

@@ -29,7 +29,7 @@ const (
 // classes maps each class to an HTTP status, the type of the problem and the exit code of the program.
 var classes = map[ErrorClass]struct {
 	status int
-	kind   string
+	kind   ErrorType
 	exit   int
 }{
 	ClassInternal:    {http.StatusInternalServerError, ServerError, 1},

@@ -52,8 +52,6 @@ type Media struct {
 	Schema reflect.Type
 	// AnyOf are the Go types of the alternatives, in place of Schema.
 	AnyOf []reflect.Type
-	// Component names a schema of the document's hand-written part, in place of Schema.
-	Component string
 }
 
 // JSON is the media type of nearly all bodies.

@@ -9,7 +9,6 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/nearest"
-	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/secret"
 	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/workflow"
@@ -18,7 +17,7 @@ import (
 // Problem is an error as a client sees it: {"error": {"type", "code", "message", "param", …}, …}.
 type Problem struct {
 	Status  int // of HTTP
-	Type    string
+	Type    ErrorType
 	Code    string
 	Message string
 	Param   string // the field, query parameter or header at fault; empty (null in JSON) for none
@@ -26,22 +25,27 @@ type Problem struct {
 	// RetryAfter is the delay in seconds before a retry; 0 means the default of the status, and RetryNever that a retry
 	// fails in the same way.
 	RetryAfter int
-	// Details are further members of "error"; Beside are further members of the body, next to "error".
-	Details, Beside rawjson.Object
+	Details    ErrorDetails
+	// Turn is what the turn has produced that failed with this error; nil for other errors, and for a turn whose message
+	// is not in the log.
+	Turn *PartialAnswer
 	// Cause is what is logged when the message does not contain it.
 	Cause error
 }
 
-// The types of problems: they say who has to act.
+// ErrorType says who has to act.
+type ErrorType string
+
+// The types of errors.
 const (
-	InvalidRequest = "invalid_request_error" // the client's: change the request
-	Authentication = "authentication_error"  // the client's: send a valid key
-	Permission     = "permission_error"      // the client's: the resource is another owner's
-	NotFound       = "not_found_error"
-	Conflict       = "conflict_error" // the client's: read the current state, then decide
-	RateLimit      = "rate_limit_error"
-	UpstreamError  = "upstream_error" // the model's provider
-	ServerError    = "server_error"   // the operator's
+	InvalidRequest ErrorType = "invalid_request_error" // the client: change the request
+	Authentication ErrorType = "authentication_error"  // the client: send a valid key
+	Permission     ErrorType = "permission_error"      // the client: the resource is another owner's
+	NotFound       ErrorType = "not_found_error"
+	Conflict       ErrorType = "conflict_error" // the client: read the current state, then decide
+	RateLimit      ErrorType = "rate_limit_error"
+	UpstreamError  ErrorType = "upstream_error" // the model's provider
+	ServerError    ErrorType = "server_error"   // the operator
 )
 
 // RetryNever is the RetryAfter of an error that a retry does not change.
@@ -106,12 +110,12 @@ func problemWithout(err error) *Problem {
 	case errors.As(err, &lost):
 		return &Problem{
 			Status: http.StatusConflict, Type: Conflict, Code: "conflict", Message: lost.Error(),
-			Details: Members("expect_seq", lost.Want, "next_seq", lost.Have),
+			Details: ErrorDetails{SeqConflict: &SeqConflict{ExpectSeq: lost.Want, NextSeq: lost.Have}},
 		}
 	case errors.As(err, &overflow):
 		return &Problem{
 			Status: http.StatusRequestEntityTooLarge, Type: InvalidRequest, Code: "context_overflow", Message: overflow.Error(),
-			Details: overflowDetails(overflow),
+			Details: ErrorDetails{Overflow: overflowOf(overflow)},
 		}
 	}
 	if kind, ok := KindOf(err); ok {
@@ -134,12 +138,6 @@ func problemOfKind(kind ErrorKind, err error) *Problem {
 		p.Param = idempotencyHeader
 	}
 	return p
-}
-
-// overflowDetails are the sizes of an overflow, for programs.
-func overflowDetails(e *continuo.OverflowError) rawjson.Object {
-	return Members("view", e.View, "model", e.Model, "context_window", e.ModelWindow, "limits", e.Limits, "prompt", e.Prompt,
-		"answer_tokens", e.Answer, "newest_user", e.NewestUser, "open_group", e.OpenGroup, "open_cycle", e.OpenCycle)
 }
 
 // BrokenFile is a file of a workflow or a crew that is invalid, so that it cannot be used.
@@ -168,7 +166,7 @@ func ShownProblems(problems *workflow.Problems) []ShownProblem {
 // FileInvalid is the problem of an invalid file.
 func FileInvalid(code, message string, problems *workflow.Problems) *Problem {
 	shown := ShownProblems(problems)
-	p := &Problem{Status: http.StatusUnprocessableEntity, Type: InvalidRequest, Code: code, Message: message, Details: Members("problems", shown)}
+	p := &Problem{Status: http.StatusUnprocessableEntity, Type: InvalidRequest, Code: code, Message: message, Details: ErrorDetails{Problems: shown}}
 	if len(shown) > 0 {
 		first := shown[0]
 		p.Message += fmt.Sprintf(": %s:%d:%d: %s", first.File, first.Line, first.Column, first.Message)
@@ -177,34 +175,6 @@ func FileInvalid(code, message string, problems *workflow.Problems) *Problem {
 		p.Message += fmt.Sprintf("; and %d more", more)
 	}
 	return p
-}
-
-// Members makes JSON members of alternating names and values.
-func Members(pairs ...any) rawjson.Object {
-	var object rawjson.Object
-	for i := 0; i < len(pairs); i += 2 {
-		object.Set(pairs[i].(string), rawjson.MustMarshal(pairs[i+1]))
-	}
-	return object
-}
-
-// ErrorJSON is the value of the member "error".
-func (p *Problem) ErrorJSON() rawjson.Object {
-	object := Members("type", p.Type, "code", p.Code, "message", p.Message, "param", nil)
-	if p.Param != "" {
-		object.Set("param", rawjson.MustMarshal(p.Param))
-	}
-	object = append(object, p.Details...)
-	if seconds := p.Wait(); seconds > 0 { // streams have no such header
-		object.Set("retry_after", rawjson.MustMarshal(seconds))
-	}
-	return object
-}
-
-// MarshalJSON writes the whole body.
-func (p *Problem) MarshalJSON() ([]byte, error) {
-	body := Members("error", p.ErrorJSON())
-	return rawjson.Marshal(append(body, p.Beside...))
 }
 
 // Wait is the delay in seconds after which a client may retry; 0 for errors that waiting does not resolve.

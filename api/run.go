@@ -18,7 +18,7 @@ func (s *Service) runOperations() []Operation {
 	state := accepted("The state of the run.")
 	over := Answer{Status: http.StatusConflict, Ref: "RunOver"}
 	invalid := Answer{Status: http.StatusUnprocessableEntity, Ref: "WorkflowInvalid"}
-	stream := Media{Type: "text/event-stream", Component: "RunStream"}
+	stream := events[RunStream]()
 	return []Operation{
 		define(Operation{
 			ID: "listRuns", Method: "GET", Path: runs, Tag: "runs", Summary: "list runs of workflows, the newest first",

@@ -27,7 +27,7 @@ func (s *Service) turnOperations() []Operation {
 		}, s.GetTurn),
 		define(Operation{
 			ID: "followTurn", Method: "GET", Path: one + "/events", Tag: tag, Summary: "follow a turn, live or from its start",
-			Answers: answers(ok("The events.").as(eventStream), Answer{
+			Answers: answers(ok("The events.").as(events[EventStream]()), Answer{
 				Status:      http.StatusNoContent,
 				Description: "The turn has ended, and the client has received its last event. An `EventSource` stops reconnecting then.",
 			}),
@@ -75,17 +75,6 @@ var InternalTurnMembers = []string{"owner", "fence", "lease_until", "lease_expir
 func public(t continuo.Turn) Turn {
 	t.Owner, t.Fence, t.Fingerprint, t.LeaseUntil, t.LeaseExpired = "", 0, "", time.Time{}, false
 	return Turn{Turn: t}
-}
-
-// ToolCallEvent is a call of a tool.
-type ToolCallEvent struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	// As the model wrote them; they may be invalid JSON.
-	Arguments string `json:"arguments"`
-	// When the call is denied if nobody decides. Only of calls that wait for a decision, and absent where they wait
-	// without a limit, as in runs.
-	ExpiresAt time.Time `json:"expires_at,omitzero"`
 }
 
 // TurnFilter selects a page of a conversation's turns.

@@ -96,7 +96,7 @@ func TestALostAttachmentIsTheOperatorsToMend(t *testing.T) {
 		return ask(t, handler, "GET", fmt.Sprintf("/api/conversations/s/entries/1/parts/%d", n), "")
 	}
 	lost := part(1).failed(500, "object_gone", "")
-	if strings.Contains(lost.Error.Message, name) || lost.Error.Type != api.ServerError {
+	if strings.Contains(lost.Error.Message, name) || lost.Error.Type != string(api.ServerError) {
 		t.Errorf("a lost attachment is told of as %+v", lost.Error)
 	}
 	if got := part(0); got.status != 200 || string(got.body) != `{"data":{"type":"text","text":"Look"}}`+"\n" {

@@ -118,10 +118,6 @@ func (p *progress) failure(err error) error {
 	if p.last != nil {
 		response = p.last.Content.String()
 	}
-	failed.Beside = api.Members("session_id", p.ids.SessionID, "conversation_id", p.ids.ConversationID, "turn_id", p.ids.TurnID,
-		"response", response, "usage", p.usage)
-	if p.ids.Resumed != nil {
-		failed.Beside = append(failed.Beside, api.Members("resumed", p.ids.Resumed)...)
-	}
+	failed.Turn = &api.PartialAnswer{ChatIDs: p.ids, Response: response, Usage: p.usage}
 	return failed
 }

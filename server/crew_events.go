@@ -105,18 +105,6 @@ func (l *crewListener) isNext(entry *continuo.Entry) bool {
 	return entry != nil && entry.RunEvent != nil && entry.RunEvent.Kind == continuo.RunBegan && entry.WorkflowID == l.run.WorkflowID && entry.RunID != l.run.ID
 }
 
-// The data of a crew's events that turns do not have.
-type (
-	crewTurnEvent struct {
-		api.ChatIDs
-		Role string `json:"role"`
-	}
-	crewTextEvent struct {
-		Role string `json:"role"`
-		Text string `json:"text"`
-	}
-)
-
 // tell sends one step of a cycle. Only entries have ids: live events between them are not repeated after a reconnect.
 func (l *crewListener) tell(out *eventStream, progress engine.CrewProgress) {
 	if progress.Entry != nil {
@@ -137,15 +125,15 @@ func (l *crewListener) tellTurn(out *eventStream, event turn.Event, role string)
 	if event.TurnID != l.turn {
 		l.turn = event.TurnID
 		ids := api.ChatIDs{SessionID: l.sessionID(), ConversationID: l.ConversationID, TurnID: event.TurnID}
-		out.sendAs(0, "turn", crewTurnEvent{ids, role})
+		out.sendAs(0, "turn", api.CrewTurnEvent{ChatIDs: ids, Role: role})
 	}
 	switch event.Kind {
 	case turn.Started: // already sent
 	case turn.TextDelta:
-		out.sendAs(0, "delta", crewTextEvent{role, event.Text})
+		out.sendAs(0, "delta", api.CrewTextEvent{Role: role, Text: event.Text})
 	case turn.ReasoningDelta:
 		if event.Text != "" {
-			out.sendAs(0, "reasoning", crewTextEvent{role, event.Text})
+			out.sendAs(0, "reasoning", api.CrewTextEvent{Role: role, Text: event.Text})
 		}
 	default:
 		event.ID = 0

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 )
 
@@ -100,11 +101,11 @@ func TestLiveEventsOfCrews(t *testing.T) {
 	within(t, "the first role's turn", gate.reached)
 	stream := listen(t, newRequest(t, "GET", remote.URL+"/api/crews/pair/events?session_id=s", ""))
 	defer stream.Body.Close() // before the server's Close waits for it
-	var turn crewTurnEvent
+	var turn api.CrewTurnEvent
 	if err := json.Unmarshal(last(stream.until(t, "turn")).Data, &turn); err != nil || turn.Role != "one" || turn.SessionID != "s" || turn.TurnID == "" {
 		t.Errorf("the turn is %+v: %v", turn, err)
 	}
-	var said crewTextEvent
+	var said api.CrewTextEvent
 	if err := json.Unmarshal(last(stream.until(t, "delta")).Data, &said); err != nil || said.Role != "one" || said.Text == "" {
 		t.Errorf("it was heard %+v: %v", said, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/sse"
@@ -62,57 +61,6 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request, out *eventStr
 	return nil
 }
 
-// The data of events.
-type (
-	textEvent struct {
-		Text string `json:"text"`
-	}
-	// callDeltaEvent is a fragment of a call that the model is still writing. Index identifies the call; ID and Name
-	// are in the first fragment.
-	callDeltaEvent struct {
-		Index     int    `json:"index"`
-		ID        string `json:"id,omitempty"`
-		Name      string `json:"name,omitempty"`
-		Arguments string `json:"arguments"`
-	}
-	decisionEvent struct {
-		ToolCallID string `json:"tool_call_id"`
-		Allowed    bool   `json:"allowed"`
-		Reason     string `json:"reason,omitempty"`
-	}
-	fallbackEvent struct {
-		Model   string                 `json:"model"`
-		Reason  continuo.FailureReason `json:"reason"`
-		Message string                 `json:"message"`
-	}
-	toolResultEvent struct {
-		ToolCallID string `json:"tool_call_id"`
-		Name       string `json:"name"`
-		Outcome    string `json:"outcome"`
-		Failed     bool   `json:"failed"`
-		// Content is the beginning of the output; Truncated says that there is more at OutputRef.
-		Content    string `json:"content"`
-		Truncated  bool   `json:"truncated"`
-		OutputRef  string `json:"output_ref,omitempty"`
-		DurationMS int64  `json:"duration_ms"`
-	}
-)
-
-// maxShownOutput bounds how much of a tool's output an event carries, in Unicode characters.
-const maxShownOutput = 2000
-
-func toolResult(entry *continuo.Entry) toolResultEvent {
-	event := toolResultEvent{
-		ToolCallID: entry.ToolCallID, Name: entry.ToolName, Outcome: entry.Outcome, Failed: entry.ToolFailed(),
-		Content: entry.Content.String(), OutputRef: entry.OutputRef, DurationMS: entry.DurationMS,
-		Truncated: entry.Output != nil, // the entry has a preview only
-	}
-	if shown := []rune(event.Content); len(shown) > maxShownOutput {
-		event.Content, event.Truncated = string(shown[:maxShownOutput]), true
-	}
-	return event
-}
-
 // eventStream writes server-sent events, and a comment whenever it was idle for long. After the first write error,
 // which it keeps, it drops everything.
 type eventStream struct {
@@ -159,23 +107,25 @@ func (e *eventStream) tell(event turn.Event, p *progress) {
 		e.sendAs(event.ID, "context", contextOf(event.Plan))
 	case turn.ReasoningDelta:
 		if event.Text != "" {
-			e.sendAs(event.ID, "reasoning", textEvent{event.Text})
+			e.sendAs(event.ID, "reasoning", api.TextEvent{Text: event.Text})
 		}
 	case turn.TextDelta:
-		e.sendAs(event.ID, "delta", textEvent{event.Text})
+		e.sendAs(event.ID, "delta", api.TextEvent{Text: event.Text})
 	case turn.CallDelta:
 		delta := event.Delta
-		e.sendAs(event.ID, "tool_call_delta", callDeltaEvent{delta.Index, delta.ID, delta.Name, delta.Arguments})
+		e.sendAs(event.ID, "tool_call_delta", api.ToolCallDeltaEvent{Index: delta.Index, ID: delta.ID, Name: delta.Name, Arguments: delta.Arguments})
 	case turn.FellBack:
-		e.sendAs(event.ID, "fallback", fallbackEvent{event.Attempt.Round.Model, event.Attempt.Error.Reason, event.Attempt.Error.Message})
+		failed := event.Attempt.Error
+		e.sendAs(event.ID, "fallback", api.FallbackEvent{Model: event.Attempt.Round.Model, Reason: failed.Reason, Message: failed.Message})
 	case turn.Called:
 		e.sendAs(event.ID, "tool_call", api.ToolCallEvent{ID: event.Call.ID, Name: event.Call.Name, Arguments: event.Call.Arguments})
 	case turn.Asked:
 		e.sendAs(event.ID, "approval", api.ToolCallEvent{ID: event.Call.ID, Name: event.Call.Name, Arguments: event.Call.Arguments, ExpiresAt: event.Until})
 	case turn.Decided:
-		e.sendAs(event.ID, "decision", decisionEvent{event.Call.ID, event.Decision.Allowed, event.Decision.Reason})
+		decision := event.Decision
+		e.sendAs(event.ID, "decision", api.DecisionEvent{ToolCallID: event.Call.ID, Allowed: decision.Allowed, Reason: decision.Reason})
 	case turn.ToolDone:
-		e.sendAs(event.ID, "tool_result", toolResult(event.Entry))
+		e.sendAs(event.ID, "tool_result", api.ToolResult(event.Entry))
 	}
 }
 

@@ -99,11 +99,11 @@ func TestStreamBoundsToolOutput(t *testing.T) {
 	handler := New(newEngine(t, engine.Options{Tools: tool.Set{upper{}}}), Options{})
 	events := readEvents(t, ask(t, handler, "POST", "/chat", `{"message": "use the tool: much", "session_id": "s", "stream": true}`))
 	at := slices.IndexFunc(events, func(event sse.Event) bool { return event.Type == "tool_result" })
-	var result toolResultEvent
+	var result api.ToolResultEvent
 	if at < 0 || json.Unmarshal(events[at].Data, &result) != nil {
 		t.Fatalf("no tool_result among %d events", len(events))
 	}
-	if len(result.Content) != maxShownOutput || !result.Truncated || result.OutputRef == "" {
+	if len(result.Content) != 2000 || !result.Truncated || result.OutputRef == "" {
 		t.Errorf("%d characters, truncated %v, %q", len(result.Content), result.Truncated, result.OutputRef)
 	}
 	entries := entriesOf(t, handler, "s")

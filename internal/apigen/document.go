@@ -231,7 +231,7 @@ func (s *schemas) answerContent(answer api.Answer, out reflect.Type) (object, er
 	case answer.Media != nil:
 		return s.content(answer.Media, out)
 	case answer.Status >= 400 || answer.Status == 0:
-		return with(nil, api.JSON, with(nil, "schema", ref("Error"))), nil
+		return s.content([]api.Media{{Type: api.JSON, Schema: reflect.TypeFor[api.Error]()}}, nil)
 	case out == reflect.TypeFor[api.None](), answer.Status == http.StatusNoContent:
 		return nil, nil
 	}
@@ -244,8 +244,6 @@ func (s *schemas) content(media []api.Media, out reflect.Type) (object, error) {
 		schema := with(nil, "type", "string")
 		var err error
 		switch {
-		case m.Component != "":
-			schema = ref(m.Component)
 		case m.AnyOf != nil:
 			schema, err = s.anyOf(m.AnyOf)
 		case m.Schema != nil:

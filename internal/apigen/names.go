@@ -20,6 +20,7 @@ var names = map[reflect.Type]string{
 	reflect.TypeFor[api.All[api.CrewRow]]():        "CrewList",
 	reflect.TypeFor[api.All[engine.RoleRound]]():   "RoundList",
 	reflect.TypeFor[api.List[engine.ListedTask]](): "TaskList",
+	reflect.TypeFor[api.ChatIDs]():                 "TurnEvent",
 	reflect.TypeFor[api.BrokenFile]():              "BrokenWorkflow",
 	reflect.TypeFor[engine.CrewStatus]():           "CrewStatus",
 	reflect.TypeFor[engine.RunStatus]():            "RunStatus",

@@ -69,6 +69,9 @@ func (s *schemas) of(t reflect.Type) (object, error) {
 		if t.Name() == "" {
 			return s.structure(t)
 		}
+		if isStream(t) {
+			return s.component(t, s.stream)
+		}
 		return s.component(t, s.structure)
 	case reflect.Slice, reflect.Array:
 		items, err := s.of(t.Elem())
@@ -191,6 +194,34 @@ func (s *schemas) structure(t reflect.Type) (object, error) {
 	return with(schema, "properties", properties), nil
 }
 
+// isStream reports whether a struct lists the events of a stream.
+func isStream(t reflect.Type) bool {
+	return t.NumField() > 0 && t.Field(0).Tag.Get("event") != ""
+}
+
+// stream describes a stream of events, a text: each field of the struct is a kind of events, whose data is a component.
+func (s *schemas) stream(t reflect.Type) (object, error) {
+	schema, err := s.described(with(nil, "type", "string"), t)
+	if err != nil {
+		return nil, err
+	}
+	text, _ := rawjson.String(schema.Get("description"))
+	p, err := s.docs.of(t.PkgPath())
+	if err != nil {
+		return nil, err
+	}
+	lines := []string{text, "", "The server-sent events and the schemas of their data:", ""}
+	for i := range t.NumField() {
+		field := t.Field(i)
+		if _, err := s.of(field.Type); err != nil {
+			return nil, fmt.Errorf("%s: %w", field.Name, err)
+		}
+		line := fmt.Sprintf("- `%s`: `%s`. %s", field.Tag.Get("event"), s.name(field.Type), p.description(t.Name(), p.fields[t.Name()+"."+field.Name]))
+		lines = append(lines, strings.TrimSpace(line))
+	}
+	return with(schema, "description", strings.Join(lines, "\n")), nil
+}
+
 // members adds the members of a struct; those of embedded structs are its own.
 func (s *schemas) members(t reflect.Type, properties *object, required *[]string) error {
 	for i := range t.NumField() {
@@ -199,11 +230,14 @@ func (s *schemas) members(t reflect.Type, properties *object, required *[]string
 		name, options, _ := strings.Cut(tag, ",")
 		switch {
 		case field.Anonymous && name == "":
-			of := field.Type
+			of, into := field.Type, required
 			if of.Kind() == reflect.Pointer {
 				of = of.Elem()
 			}
-			if err := s.members(of, properties, required); err != nil {
+			if strings.Contains(options, "omit") { // its members are absent while it is nil
+				into = new([]string)
+			}
+			if err := s.members(of, properties, into); err != nil {
 				return err
 			}
 			continue
