@@ -1,0 +1,164 @@
+package properties
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/sqlite"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
+)
+
+// shown is the number of messages that the benchmarks of windows show.
+const shown = 80
+
+// BenchmarkWindow80 builds a window of 80 messages from SQLite, from the conversation's row to the plan. In each round
+// it does so with a log that has read nothing yet (cold), with one that has built the window before (used), and reads
+// the same rows with the driver alone (bare), so that all three see the same machine. ns/op is that of the three
+// together; the medians are the figures.
+func BenchmarkWindow80(b *testing.B) {
+	view := preset(b, window.Codex, nil).(window.View)
+	view.Limits = window.Limits{Messages: shown}
+	file := filepath.Join(b.TempDir(), "bench.db")
+	store, err := sqlite.Open(b.Context(), file, sqlite.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { store.Close() })
+	bare := openBare(b, file)
+	for _, size := range []int{1000, 10_000, 100_000} {
+		id := toolConversation(b, store, view, size)
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			used := continuo.NewLog(store, continuo.LogOptions{})
+			ways := map[string]func() error{
+				"cold": func() error { return buildWindow(b, continuo.NewLog(store, continuo.LogOptions{}), id, view) },
+				"used": func() error { return buildWindow(b, used, id, view) },
+				"bare": func() error { return bare.read(id, int64(size)) },
+			}
+			b.ReportAllocs()
+			medians(b, ways)
+		})
+	}
+}
+
+// medians runs all ways in each round and reports the median time of each.
+func medians(b *testing.B, ways map[string]func() error) {
+	spent := map[string][]time.Duration{}
+	for b.Loop() {
+		for name, way := range ways {
+			begin := time.Now()
+			if err := way(); err != nil {
+				b.Fatal(err)
+			}
+			spent[name] = append(spent[name], time.Since(begin))
+		}
+	}
+	for name, times := range spent {
+		slices.Sort(times)
+		b.ReportMetric(float64(times[len(times)/2].Nanoseconds())/1000, name+"_µs")
+	}
+}
+
+func buildWindow(b *testing.B, log *continuo.Log, id string, view window.View) error {
+	ctx := context.Background()
+	conversation, err := log.Conversation(ctx, id)
+	if err != nil {
+		return err
+	}
+	plan, err := view.Build(turn.Source{Context: ctx, Log: log, Conversation: conversation}, window.Input{At: conversation.LastSeq})
+	if err == nil && (plan.Totals.Kept < shown-1 || plan.Moved) {
+		b.Fatalf("the window shows %d messages; moved: %v", plan.Totals.Kept, plan.Moved)
+	}
+	return err
+}
+
+// toolConversation stores a conversation of about 700 bytes a message: a question, two rounds of tool calls with
+// their results, an answer. Each answer of the model records its request, as those of turns do; the newest windows
+// show 80 messages.
+func toolConversation(b *testing.B, store continuo.Store, view window.View, size int) string {
+	b.Helper()
+	text := strings.Repeat("The committee put the proposal off to its next meeting. ", 10)
+	output := strings.Repeat("internal/report.go:17:\tfigures := read(\"figures.csv\")\n", 16)
+	entries := make([]continuo.Entry, size)
+	for i := range entries {
+		seq := int64(i + 1)
+		start := max(seq-shown, 1)
+		if seq > int64(size)-40 {
+			start = int64(size) - shown + 1
+		}
+		round := &continuo.Round{
+			View: view.Name, ViewHash: view.Hash(), At: seq - 1, Window: continuo.Window{Epoch: seq, Start: start, Limit: "messages"},
+			Provider: "openai", Protocol: "openai-chat", Model: "gpt-4o", ContextWindow: 128_000,
+			Envelope: strings.Repeat("3f", 32), RequestSHA256: strings.Repeat("a0", 32), RequestBytes: 61_234, EstimatedTokens: 15_120,
+			Usage: &continuo.Usage{InputTokens: 15_011, OutputTokens: 212, CachedTokens: 14_720}, FinishReason: "stop", LatencyMS: 2120,
+		}
+		call := fmt.Sprintf("call_%d", seq-seq%6)
+		switch i % 6 {
+		case 0:
+			entries[i] = continuo.Entry{Role: continuo.User, Content: continuo.Text(text)}
+		case 1, 3:
+			call = fmt.Sprintf("call_%d", seq)
+			entries[i] = continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), Round: round,
+				ToolCalls: []continuo.ToolCall{continuo.FunctionCall(call, "fs.search", `{"pattern":"figures","path":"@project/internal"}`)}}
+		case 2, 4:
+			entries[i] = continuo.Entry{Role: continuo.Tool, Content: continuo.Text(output), ToolCallID: fmt.Sprintf("call_%d", seq-1), ToolName: "fs.search", DurationMS: 12}
+		default:
+			entries[i] = continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(text), Round: round}
+		}
+	}
+	conversation, err := continuo.NewLog(store, continuo.LogOptions{}).Import(context.Background(), continuo.Conversation{}, entries)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return conversation.ID
+}
+
+// bareDriver is database/sql over the same driver and file, with two statements and one connection.
+type bareDriver struct{ conversation, entries *sql.Stmt }
+
+func openBare(b *testing.B, file string) *bareDriver {
+	b.Helper()
+	db, err := sql.Open("sqlite", "file:"+file)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { db.Close() })
+	db.SetMaxOpenConns(1)
+	bare := &bareDriver{}
+	for text, into := range map[string]**sql.Stmt{
+		`SELECT last_seq FROM conversations WHERE id = ?`: &bare.conversation,
+		`SELECT body FROM entries WHERE conversation_id = ? AND seq <= ? ORDER BY seq DESC LIMIT 80`: &bare.entries,
+	} {
+		if *into, err = db.PrepareContext(b.Context(), text); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return bare
+}
+
+// read reads the conversation's row and its newest 80 entries.
+func (d *bareDriver) read(id string, last int64) error {
+	ctx := context.Background()
+	if err := d.conversation.QueryRowContext(ctx, id).Scan(&last); err != nil {
+		return err
+	}
+	rows, err := d.entries.QueryContext(ctx, id, last)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var body string
+		if err := rows.Scan(&body); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
