@@ -204,7 +204,10 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads the snake_case form and ignores unknown keys; package interchange, which reads foreign files,
 // keeps those in Extra.
-func (e *Entry) UnmarshalJSON(data []byte) error {
+func (e *Entry) UnmarshalJSON(data []byte) error { return e.Decode(string(data)) }
+
+// decodeAny reads an entry in any form.
+func (e *Entry) decodeAny(data []byte) error {
 	var read plainEntry
 	if err := json.Unmarshal(data, &read); err != nil {
 		return fmt.Errorf("entry: %w", err)

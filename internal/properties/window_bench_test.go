@@ -105,8 +105,10 @@ func toolConversation(b *testing.B, store continuo.Store, view window.View, size
 			entries[i] = continuo.Entry{Role: continuo.User, Content: continuo.Text(text)}
 		case 1, 3:
 			call = fmt.Sprintf("call_%d", seq)
-			entries[i] = continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), Round: round,
-				ToolCalls: []continuo.ToolCall{continuo.FunctionCall(call, "fs.search", `{"pattern":"figures","path":"@project/internal"}`)}}
+			entries[i] = continuo.Entry{
+				Role: continuo.Assistant, Content: continuo.Null(), Round: round,
+				ToolCalls: []continuo.ToolCall{continuo.FunctionCall(call, "fs.search", `{"pattern":"figures","path":"@project/internal"}`)},
+			}
 		case 2, 4:
 			entries[i] = continuo.Entry{Role: continuo.Tool, Content: continuo.Text(output), ToolCallID: fmt.Sprintf("call_%d", seq-1), ToolName: "fs.search", DurationMS: 12}
 		default:
@@ -133,7 +135,7 @@ func openBare(b *testing.B, file string) *bareDriver {
 	db.SetMaxOpenConns(1)
 	bare := &bareDriver{}
 	for text, into := range map[string]**sql.Stmt{
-		`SELECT last_seq FROM conversations WHERE id = ?`: &bare.conversation,
+		`SELECT last_seq FROM conversations WHERE id = ?`:                                            &bare.conversation,
 		`SELECT body FROM entries WHERE conversation_id = ? AND seq <= ? ORDER BY seq DESC LIMIT 80`: &bare.entries,
 	} {
 		if *into, err = db.PrepareContext(b.Context(), text); err != nil {

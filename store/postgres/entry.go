@@ -363,6 +363,9 @@ SELECT seq, size, CASE WHEN total <= ` + most + ` THEN body END, aside FROM (
 WHERE total - size <= ` + most + ` ORDER BY seq` + order
 }
 
+// maxCapacity bounds for how many entries a page has room before it is read.
+const maxCapacity = 128
+
 // readEntries returns a page, and the entry that would have made the page too large; nil for none.
 func readEntries(ctx context.Context, q querier, which string, query continuo.EntryQuery, args []any) (
 	found []continuo.Entry, large *continuo.LargeEntryError, aside bool, err error,
@@ -378,6 +381,7 @@ func readEntries(ctx context.Context, q querier, which string, query continuo.En
 	}
 	var seq, size int64
 	var body pgtype.DriverBytes // in the connection's buffer, valid until the next row
+	found = make([]continuo.Entry, 0, min(query.Limit, maxCapacity))
 	_, err = pgx.ForEachRow(rows, []any{&seq, &size, &body, &aside}, func() error {
 		if body == nil {
 			large = &continuo.LargeEntryError{Seq: seq, Bytes: size}

@@ -11,6 +11,9 @@ import (
 //
 // Statements run to their end even if the caller is cancelled: they are short, and interrupting one would
 // cost a goroutine for each.
+//
+// Statements have LIMIT +? instead of LIMIT ?: SQLite looks at a limit that is a parameter and plans the statement
+// again at each execution, which takes longer than a small query.
 type connection struct {
 	conn       *sql.Conn
 	prepared   map[string]*sql.Stmt // by SQL text, all of which are constants of this package

@@ -44,7 +44,7 @@ SELECT id, project_id, user_id, coalesce(key, ''), kind, title, active_mode, act
 	archived   = selectConversation + `INDEXED BY conversations_archived WHERE deleted = 0 AND archived_at IS NOT NULL AND project_id = ? AND kind = ? `
 
 	before = `AND (updated_at, id) < (?, ?) `
-	newest = `ORDER BY updated_at DESC, id DESC LIMIT ?`
+	newest = `ORDER BY updated_at DESC, id DESC LIMIT +?`
 
 	isOfUser = `AND user_id = ? `
 	hasLabel = `AND EXISTS (SELECT 1 FROM json_each(labels) AS label WHERE label.key = ? AND label.value = ?) `

@@ -14,7 +14,7 @@ const (
 	// For a conversation that forks keep. Otherwise all of its objects are discarded.
 	discardArchive = `INSERT INTO discards (name) SELECT ? FROM conversations WHERE id = ? ON CONFLICT DO NOTHING`
 
-	selectDiscards = `SELECT name FROM discards ORDER BY number LIMIT ?`
+	selectDiscards = `SELECT name FROM discards ORDER BY number LIMIT +?`
 
 	deleteDiscard = `DELETE FROM discards WHERE name = ?`
 

@@ -49,8 +49,8 @@ WHERE conversation_id = ?2 AND seq BETWEEN ?3 AND ?4 AND output_ref = ?6 `
 SELECT count(*), coalesce(sum(chars), 0), coalesce(sum(tokens), 0)
 FROM entries INDEXED BY sqlite_autoindex_entries_1 WHERE conversation_id = ? AND seq BETWEEN ? AND ?`
 
-	ascending  = `ORDER BY seq LIMIT ?5`
-	descending = `ORDER BY seq DESC LIMIT ?5`
+	ascending  = `ORDER BY seq LIMIT +?5`
+	descending = `ORDER BY seq DESC LIMIT +?5`
 )
 
 // entryRow is an entry, ready to be inserted.
@@ -238,15 +238,18 @@ type entryPage struct {
 	large   *continuo.LargeEntryError // the entry that would have made the page too large; nil for none
 }
 
+// maxCapacity bounds for how many entries a page has room before it is read.
+const maxCapacity = 128
+
 // errEnough stops a query whose page is full.
 var errEnough = errors.New("enough was read")
 
 func readEntries(conn *connection, conversationID string, query continuo.EntryQuery) (*entryPage, error) {
-	page, left := &entryPage{}, cmp.Or(query.MaxBytes, math.MaxInt64)
+	page, left := &entryPage{entries: make([]continuo.Entry, 0, min(query.Limit, maxCapacity))}, cmp.Or(query.MaxBytes, math.MaxInt64)
 	statement, args := entryQuery(conversationID, query, left)
+	var seq, size int64
+	var body sql.NullString // NULL where it is too large; a string of the driver's is not copied again
 	err := conn.query(statement, args, func(rows *sql.Rows) error {
-		var seq, size int64
-		var body sql.RawBytes
 		if err := rows.Scan(&seq, &size, &body); err != nil {
 			return err
 		}
@@ -255,7 +258,7 @@ func readEntries(conn *connection, conversationID string, query continuo.EntryQu
 			return errEnough
 		}
 		page.entries = append(page.entries, continuo.Entry{})
-		return page.entries[len(page.entries)-1].UnmarshalJSON(body) // json.Unmarshal would read the body twice
+		return page.entries[len(page.entries)-1].Decode(body.String)
 	})
 	if errors.Is(err, errEnough) {
 		err = nil

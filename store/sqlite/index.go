@@ -16,9 +16,9 @@ const (
 
 	isUnindexed = `deleted = 0 AND archived_at IS NULL AND (indexed_seq < last_seq OR indexed_title IS NOT title) `
 
-	unindexedOfAll     = unindexedColumns + `FROM conversations INDEXED BY conversations_unindexed WHERE ` + isUnindexed + `LIMIT ?`
-	unindexedOfProject = unindexedColumns + `FROM conversations INDEXED BY conversations_unindexed WHERE ` + isUnindexed + `AND project_id = ? LIMIT ?`
-	unindexedOne       = unindexedColumns + `FROM conversations WHERE id = ? AND ` + isUnindexed + `LIMIT ?`
+	unindexedOfAll     = unindexedColumns + `FROM conversations INDEXED BY conversations_unindexed WHERE ` + isUnindexed + `LIMIT +?`
+	unindexedOfProject = unindexedColumns + `FROM conversations INDEXED BY conversations_unindexed WHERE ` + isUnindexed + `AND project_id = ? LIMIT +?`
+	unindexedOne       = unindexedColumns + `FROM conversations WHERE id = ? AND ` + isUnindexed + `LIMIT +?`
 
 	selectIndexed = `SELECT project_id, last_seq, indexed_seq, archived_at IS NOT NULL FROM conversations WHERE id = ? AND deleted = 0`
 

@@ -18,7 +18,7 @@ WITH RECURSIVE owners (id) AS (
   SELECT min(conversation_id) FROM entries INDEXED BY sqlite_autoindex_entries_1 WHERE conversation_id > ?1
   UNION ALL
   SELECT (SELECT min(conversation_id) FROM entries INDEXED BY sqlite_autoindex_entries_1 WHERE conversation_id > id) FROM owners WHERE id IS NOT NULL)
-SELECT id FROM owners WHERE id IS NOT NULL LIMIT ?2`
+SELECT id FROM owners WHERE id IS NOT NULL LIMIT +?2`
 )
 
 // CheckIntegrity has SQLite read the whole file: pages, indexes, the full-text index, and foreign keys. It

@@ -28,18 +28,18 @@ const (
 SELECT documents.conversation_id, documents.seq, words.rowid FROM words CROSS JOIN documents ON documents.place = words.rowid
 WHERE words MATCH ? AND words.rowid >= ? AND words.rowid <= ? AND documents.conversation_id IS NOT NULL AND documents.seq BETWEEN ? AND ? `
 
-	newestHits = `ORDER BY words.rowid DESC LIMIT ?`
+	newestHits = `ORDER BY words.rowid DESC LIMIT +?`
 
 	// Narrows hits to those of some conversations: one row is looked up for each hit of the terms.
 	ofConversations = `AND EXISTS (SELECT 1 FROM conversations WHERE id = documents.conversation_id `
 
 	// Counts the documents of each term by reading them, which takes most of the time.
-	selectTerms = `SELECT term FROM terms_of_words WHERE term >= ? AND term < ? LIMIT ?`
+	selectTerms = `SELECT term FROM terms_of_words WHERE term >= ? AND term < ? LIMIT +?`
 
 	// The newest documents of all, to be compared one by one.
 	selectNewest = `
 SELECT conversation_id, seq, place, terms FROM documents WHERE place <= ? AND conversation_id IS NOT NULL
-ORDER BY place DESC LIMIT ?`
+ORDER BY place DESC LIMIT +?`
 
 	selectLast = `SELECT last_seq FROM conversations WHERE id = ?`
 
@@ -48,7 +48,7 @@ SELECT coalesce(min(place), 0), coalesce(max(place), -1) FROM documents WHERE co
 
 	anyRemoved = `SELECT EXISTS (SELECT 1 FROM documents WHERE conversation_id IS NULL)`
 
-	removedDocuments = `SELECT place, terms FROM documents WHERE conversation_id IS NULL LIMIT ?`
+	removedDocuments = `SELECT place, terms FROM documents WHERE conversation_id IS NULL LIMIT +?`
 
 	oneDocument = `SELECT place, terms FROM documents WHERE conversation_id = ? AND seq = ?`
 

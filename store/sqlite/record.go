@@ -14,19 +14,19 @@ import (
 )
 
 const (
-	conversationIDs = `SELECT id FROM conversations WHERE id > ? ORDER BY id LIMIT ?`
+	conversationIDs = `SELECT id FROM conversations WHERE id > ? ORDER BY id LIMIT +?`
 
-	blobHashes = `SELECT hash FROM blobs WHERE hash > ? ORDER BY hash LIMIT ?`
+	blobHashes = `SELECT hash FROM blobs WHERE hash > ? ORDER BY hash LIMIT +?`
 
 	conversationRecord = conversationColumns + `, deleted FROM conversations WHERE id = ?`
 
 	entriesAbove = `
-SELECT body, checksum FROM entries INDEXED BY sqlite_autoindex_entries_1 WHERE conversation_id = ? AND seq > ? ORDER BY seq LIMIT ?`
+SELECT body, checksum FROM entries INDEXED BY sqlite_autoindex_entries_1 WHERE conversation_id = ? AND seq > ? ORDER BY seq LIMIT +?`
 
 	receiptsAbove = `
-SELECT key, fingerprint, first_seq, last_seq FROM receipts WHERE conversation_id = ? AND key > ? ORDER BY key LIMIT ?`
+SELECT key, fingerprint, first_seq, last_seq FROM receipts WHERE conversation_id = ? AND key > ? ORDER BY key LIMIT +?`
 
-	turnsAbove = selectTurn + `INDEXED BY sqlite_autoindex_turns_1 WHERE conversation_id = ? AND id > ? ORDER BY id LIMIT ?`
+	turnsAbove = selectTurn + `INDEXED BY sqlite_autoindex_turns_1 WHERE conversation_id = ? AND id > ? ORDER BY id LIMIT +?`
 )
 
 // pageBytes is about how much is read at once.

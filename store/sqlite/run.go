@@ -51,12 +51,12 @@ SELECT id, conversation_id, project_id, workflow_id, state, first_seq, started_a
 	runsOfState        = ` AND state = ?`
 	runsOfUser         = ` AND EXISTS (SELECT 1 FROM conversations AS c WHERE c.id = runs.conversation_id AND c.user_id = ?)`
 	runsBefore         = ` AND (started_at, id) < (?, ?)`
-	runsBegunBy        = ` AND first_seq <= ? ORDER BY first_seq DESC LIMIT ?`
-	newestRuns         = ` ORDER BY started_at DESC, id DESC LIMIT ?`
+	runsBegunBy        = ` AND first_seq <= ? ORDER BY first_seq DESC LIMIT +?`
+	newestRuns         = ` ORDER BY started_at DESC, id DESC LIMIT +?`
 
 	runningRuns = selectRun + `INDEXED BY runs_running
 WHERE state = 'running' AND updated_at < ?
-ORDER BY updated_at, conversation_id, id LIMIT ?`
+ORDER BY updated_at, conversation_id, id LIMIT +?`
 )
 
 func checkRuns(changes []continuo.RunChange) error {
@@ -134,12 +134,12 @@ func remakeRuns(conn *connection, conversationID string) error {
 	}
 	var changes []continuo.RunChange
 	err := conn.query(entriesOfRuns, []any{conversationID}, func(rows *sql.Rows) error {
-		var body sql.RawBytes
+		var body string
 		if err := rows.Scan(&body); err != nil {
 			return err
 		}
 		var entry continuo.Entry
-		err := entry.UnmarshalJSON(body)
+		err := entry.Decode(body)
 		changes = append(changes, continuo.RunChanges([]continuo.Entry{entry})...)
 		return err
 	})

@@ -126,6 +126,17 @@ func TestTheLogIsOnlyAddedTo(t *testing.T) {
 	}
 }
 
+func TestStatementsArePlannedOnce(t *testing.T) {
+	limit := regexp.MustCompile(`LIMIT \(*[?:@$]`)
+	for file, texts := range statementsOf(t) {
+		for _, text := range texts {
+			if limit.MatchString(text) {
+				t.Errorf("%s: SQLite plans this statement again at each execution; use LIMIT +? instead of LIMIT ?:\n%s", file, text)
+			}
+		}
+	}
+}
+
 // TestQueriesReadOnlyWhatTheyReturn looks at the plans of the hot statements: each finds its rows by an
 // index that its conversation leads, in the order in which they are wanted.
 func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {

@@ -51,14 +51,14 @@ FROM turns `
 
 	newestTurns = selectTurn + `INDEXED BY turns_by_start
 WHERE conversation_id = ? AND state <> 'void'
-ORDER BY started_at DESC, id DESC LIMIT ?`
+ORDER BY started_at DESC, id DESC LIMIT +?`
 
 	turnsBefore = selectTurn + `INDEXED BY turns_by_start
 WHERE conversation_id = ? AND state <> 'void' AND (started_at, id) < (?, ?)
-ORDER BY started_at DESC, id DESC LIMIT ?`
+ORDER BY started_at DESC, id DESC LIMIT +?`
 
 	runningTurns = selectTurn + `INDEXED BY turns_by_lease WHERE state = 'running'
-ORDER BY lease_until, conversation_id, id LIMIT ?`
+ORDER BY lease_until, conversation_id, id LIMIT +?`
 )
 
 // encodeBegin is [form.EncodeBegin] for text that every database can store.

@@ -18,7 +18,7 @@ const (
 
 	selectTurnEvents = `
 SELECT body FROM turn_events WHERE conversation_id = ? AND turn_id = ? AND last_id > ?
-ORDER BY last_id LIMIT ?`
+ORDER BY last_id LIMIT +?`
 
 	countSignal = `
 UPDATE turns SET signals = signals + 1
@@ -36,7 +36,7 @@ ORDER BY number`
 	turnsToPrune = `
 SELECT conversation_id, id FROM turns INDEXED BY turns_to_prune
 WHERE ended_at < ? AND last_event + signals > 0
-ORDER BY ended_at LIMIT ?`
+ORDER BY ended_at LIMIT +?`
 
 	forgetTurnEvents = `UPDATE turns SET last_event = 0, signals = 0 WHERE conversation_id = ? AND id = ?`
 )
