@@ -19,7 +19,7 @@ export CONTINUO_NPM_DIR ?= $(CURDIR)/.npm
 .PHONY: licenses help run build install npm postgres test race bench fuzz long lint fmt check cover
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 run: ## start the server on 127.0.0.1:8787
 	$(GO) run ./cmd/continuo serve
@@ -52,6 +52,10 @@ long: ## run the long tests: every prefix of every conversation, many kills
 
 bench: ## run the benchmarks; those of many machines and of a million are in docs/scale.md
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: bench-report
+bench-report: ## run the benchmarks of docs/benchmarks.md and write its table; 20 minutes
+	$(GO) run ./internal/benchreport
 
 FUZZTIME ?= 20s
 # Where the time is up while an input is tried, the fuzzer fails without one: that is tried once more.

@@ -1,0 +1,87 @@
+package main
+
+import "fmt"
+
+// row is one line of the table.
+type row struct {
+	work  string // names the row, also when ratios are checked
+	dir   string // of the package
+	bench string // the benchmark and its case, without "Benchmark"
+	unit  string // of the figure that is shown
+	ratio string // unit of the ratio to the bare engine, "" if there is none
+	than  string // what the ratio compares with
+	time  string // -benchtime
+	goal  string // as the table shows it
+	limit limit  // the goal, in numbers; the zero value has none
+	short bool   // run in CI as well
+	env   []string
+}
+
+// limit is a goal: what a unit may be at most, or at least.
+type limit struct {
+	unit     string
+	most     float64
+	least    float64
+	compared bool
+}
+
+func atMost(unit string, value float64) limit { return limit{unit: unit, most: value, compared: true} }
+
+func atLeast(unit string, value float64) limit {
+	return limit{unit: unit, least: value, compared: true}
+}
+
+// verdict says whether the goal is met.
+func (r row) verdict(measured figures) string {
+	value, found := measured[keyOf(r.dir, r.bench, r.limit.unit)]
+	switch {
+	case !r.limit.compared || !found:
+		return ""
+	case r.limit.most > 0 && value <= r.limit.most, r.limit.least > 0 && value >= r.limit.least:
+		return "met"
+	default:
+		return "missed"
+	}
+}
+
+// shown writes a figure with its unit.
+func (r row) shown(value float64) string {
+	switch r.unit {
+	case "ns/op":
+		if value >= 1e6 {
+			return fmt.Sprintf("%.2f ms", value/1e6)
+		}
+		return fmt.Sprintf("%.1f µs", value/1e3)
+	case "MB/s":
+		return fmt.Sprintf("%.0f MB/s", value)
+	}
+	number := fmt.Sprintf("%.3g", value)
+	if value >= 100 {
+		number = fmt.Sprintf("%.0f", value)
+	}
+	return number + " " + r.unit
+}
+
+const (
+	sqliteDir   = "./store/sqlite"
+	postgresDir = "./store/postgres"
+	programDir  = "./internal/e2e"
+)
+
+var rows = []row{
+	{work: "durable appends, 1 conversation, SQLite", dir: sqliteDir, bench: "Append/log/writers=1/conversations=1", unit: "ops/s", ratio: "x_bare", than: "of bare SQLite", time: "2000x", goal: "≥ 0.85 of bare", limit: atLeast("x_bare", 0.85), short: true},
+	{work: "durable appends, 64 conversations, SQLite", dir: sqliteDir, bench: "Append/log/writers=64/conversations=64", unit: "ops/s", ratio: "x_bare", than: "of bare SQLite", time: "2000x", goal: "≥ 0.6 of bare group commit", limit: atLeast("x_bare", 0.6), short: true},
+	{work: "first token added to a proxy, new conversation, SQLite", dir: programDir, bench: "Overhead/sqlite/pace=0s", unit: "added-us/new", ratio: "first-x/new", than: "times the upstream alone", time: "100x", goal: "≤ 600 µs", limit: atMost("added-us/new", 600)},
+	{work: "the same, a conversation in use", dir: programDir, bench: "Overhead/sqlite/pace=0s", unit: "added-us/same", ratio: "first-x/same", than: "times the upstream alone", time: "100x", goal: "≤ 600 µs", limit: atMost("added-us/same", 600)},
+	{work: "the same, 10 000 messages", dir: programDir, bench: "Overhead/sqlite/pace=0s", unit: "added-us/long", ratio: "first-x/long", than: "times the upstream alone", time: "100x", goal: "≤ 600 µs", limit: atMost("added-us/long", 600)},
+	{work: "first token added to a proxy, new conversation, PostgreSQL", dir: programDir, bench: "Overhead/postgresql/pace=0s", unit: "added-us/new", ratio: "first-x/new", than: "times the upstream alone", time: "100x", goal: "≤ 1500 µs", limit: atMost("added-us/new", 1500)},
+	{work: "the same, a conversation in use, PostgreSQL", dir: programDir, bench: "Overhead/postgresql/pace=0s", unit: "added-us/same", ratio: "first-x/same", than: "times the upstream alone", time: "100x", goal: "≤ 1500 µs", limit: atMost("added-us/same", 1500)},
+	{work: "turns, 1 client, SQLite", dir: programDir, bench: "Turns/sqlite/clients=1", unit: "turns/s", ratio: "x_proxy", than: "of a bare proxy", time: "20x", goal: "≥ 900 /s", limit: atLeast("turns/s", 900), short: true},
+	{work: "turns, 64 clients, SQLite", dir: programDir, bench: "Turns/sqlite/clients=64", unit: "turns/s", ratio: "x_proxy", than: "of a bare proxy", time: "20x", goal: "≥ 3000 /s", limit: atLeast("turns/s", 3000), short: true},
+	{work: "processor time of a turn, 64 clients, SQLite", dir: programDir, bench: "Turns/sqlite/clients=64", unit: "cpu-us/turn", time: "20x", goal: "≤ 600 µs", limit: atMost("cpu-us/turn", 600)},
+	{work: "turns, 64 clients, PostgreSQL", dir: programDir, bench: "Turns/postgresql/clients=64", unit: "turns/s", ratio: "x_proxy", than: "of a bare proxy", time: "20x"},
+	{work: "memory of 1 000 open streams", dir: programDir, bench: "Streams", unit: "rss-KiB/stream", time: "1x", goal: "≤ 80 KiB", limit: atMost("rss-KiB/stream", 80), env: []string{"CONTINUO_STREAMS=1000"}},
+	{work: "processor time of a streamed token", dir: programDir, bench: "Streams", unit: "cpu-us/token", time: "1x", goal: "≤ 40 µs", limit: atMost("cpu-us/token", 40), env: []string{"CONTINUO_STREAMS=1000"}},
+	{work: "start until ready", dir: programDir, bench: "Ready", unit: "ready-ms", time: "20x", goal: "≤ 40 ms", limit: atMost("ready-ms", 40)},
+	{work: "size of the program", dir: programDir, bench: "Ready", unit: "binary-MB", time: "20x", goal: "≤ 35 MB", limit: atMost("binary-MB", 35)},
+}
