@@ -10,11 +10,11 @@ import (
 )
 
 const (
-	archiveConversation = `UPDATE conversations SET archived_at = ? WHERE id = ?`
+	archiveConversation = `UPDATE conversations SET archived_at = ?, updated_at = ` + newestTime + `, last_seq = ` + newestSeq + ` WHERE id = ?`
 
 	restoreConversation = `UPDATE conversations SET archived_at = NULL WHERE id = ?`
 
-	countOwnEntries = `SELECT count(*) FROM entries WHERE conversation_id = ? AND seq BETWEEN ? AND ?`
+	countOwnEntries = `SELECT count(*) FROM entries NOT INDEXED WHERE place BETWEEN ` + placeOf + `?1) | ?2 AND ` + placeOf + `?1) | ?3`
 )
 
 // Archive is part of upkeep.RecordStore.

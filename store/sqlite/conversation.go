@@ -19,19 +19,19 @@ import (
 
 const (
 	insertConversation = `
-INSERT INTO conversations (id, project_id, user_id, key, kind, title, active_mode, active_agent, metadata, labels, parent_id, fork_seq, lineage, created_at, updated_at, last_seq, indexed_seq)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+INSERT INTO conversations (id, project_id, user_id, key, kind, title, active_mode, active_agent, metadata, labels, parent_id, fork_seq, lineage, created_at, updated_at, last_seq, indexed_seq, number)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(number), 0) + 1 FROM conversations))`
 
 	insertLineage = `INSERT INTO lineage (ancestor_id, conversation_id, through) VALUES (?, ?, ?)`
 
 	// A deleted ancestor keeps its entries up to last_seq for its forks. For an archived one, this is the seq
 	// of its last remaining entry.
 	selectAncestor = `
-SELECT iif(archived_at IS NULL, last_seq, max(fork_seq, (SELECT coalesce(max(through), 0) FROM lineage WHERE ancestor_id = ?1)))
-FROM conversations WHERE id = ?1 AND last_seq >= ?2`
+SELECT iif(archived_at IS NULL, ` + newestSeq + `, max(fork_seq, (SELECT coalesce(max(through), 0) FROM lineage WHERE ancestor_id = ?1)))
+FROM conversations WHERE id = ?1 AND ` + newestSeq + ` >= ?2`
 
 	conversationColumns = `
-SELECT id, project_id, user_id, coalesce(key, ''), kind, title, active_mode, active_agent, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, updated_at, last_seq,
+SELECT id, project_id, user_id, coalesce(key, ''), kind, title, active_mode, active_agent, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, ` + newestTime + ` AS updated, ` + newestSeq + `,
   coalesce(archived_at, '')`
 
 	selectConversation = conversationColumns + ` FROM conversations `
@@ -43,8 +43,9 @@ SELECT id, project_id, user_id, coalesce(key, ''), kind, title, active_mode, act
 	ofUser     = selectConversation + `INDEXED BY conversations_of_user WHERE deleted = 0 AND archived_at IS NULL AND user_id <> '' AND project_id = ? AND kind = ? `
 	archived   = selectConversation + `INDEXED BY conversations_archived WHERE deleted = 0 AND archived_at IS NOT NULL AND project_id = ? AND kind = ? `
 
-	before = `AND (updated_at, id) < (?, ?) `
-	newest = `ORDER BY updated_at DESC, id DESC LIMIT +?`
+	// The rows of one second that a page needs are sorted.
+	before = `AND updated_second <= ? AND (updated, id) < (?, ?) `
+	newest = `ORDER BY updated_second DESC, updated DESC, id DESC LIMIT +?`
 
 	isOfUser = `AND user_id = ? `
 	hasLabel = `AND EXISTS (SELECT 1 FROM json_each(labels) AS label WHERE label.key = ? AND label.value = ?) `
@@ -52,7 +53,8 @@ SELECT id, project_id, user_id, coalesce(key, ''), kind, title, active_mode, act
 	updateConversation = `
 UPDATE conversations SET title = coalesce(?2, title), active_mode = coalesce(?3, active_mode), active_agent = coalesce(?4, active_agent),
   metadata = coalesce(?5, metadata), labels = iif(?5 IS NULL, labels, ?6), key = iif(?7 IS NULL, key, nullif(?7, '')),
-  user_id = coalesce(?8, iif(user_id = '', ?9, NULL), user_id), updated_at = ?10
+  user_id = coalesce(?8, iif(user_id = '', ?9, NULL), user_id), updated_at = ?10, last_seq = ` + newestSeq + `,
+  behind = behind OR indexed_title IS NOT coalesce(?2, title)
 WHERE id = ?1 AND deleted = 0`
 )
 
@@ -81,7 +83,11 @@ func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, 
 		if err != nil {
 			return err
 		}
-		return insertEntries(conn, rows)
+		number, err := readNumber(conn, conversation.ID)
+		if err != nil {
+			return err
+		}
+		return insertEntries(conn, number, rows)
 	})
 }
 
@@ -178,7 +184,7 @@ func listQuery(query continuo.ConversationQuery) (statement string, args []any) 
 	filter, more := conversationFilter(query.UserID, query.Labels)
 	statement, args = statement+filter, append(args, more...)
 	if query.Before != (continuo.ConversationCursor{}) {
-		statement, args = statement+before, append(args, stamp(query.Before.UpdatedAt), query.Before.ID)
+		statement, args = statement+before, append(args, second(query.Before.UpdatedAt), stamp(query.Before.UpdatedAt), query.Before.ID)
 	}
 	return statement + newest, append(args, query.Limit)
 }
@@ -265,6 +271,9 @@ func encodeLineage(lineage []continuo.Segment) (any, error) {
 const stampLayout = "2006-01-02T15:04:05.000000000Z"
 
 func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
+
+// second is stamp without what is less than a second.
+func second(t time.Time) string { return stamp(t)[:len("2006-01-02T15:04:05")] }
 
 // unstamp reads what stamp wrote, or returns the error of an earlier step.
 func unstamp(text string, earlier error) (time.Time, error) {

@@ -13,7 +13,8 @@ import (
 const (
 	// The rest of a conversation while forks need its entries: no text that a person wrote.
 	buryConversation = `
-UPDATE conversations SET deleted = 1, key = NULL, title = '', user_id = '', metadata = NULL, labels = NULL, lineage = NULL, archived_at = NULL
+UPDATE conversations SET deleted = 1, key = NULL, title = '', user_id = '', metadata = NULL, labels = NULL, lineage = NULL, archived_at = NULL,
+  updated_at = ` + newestTime + `, last_seq = ` + newestSeq + `
 WHERE id = ? AND deleted = 0`
 
 	deleteReceipts = `DELETE FROM receipts WHERE conversation_id = ?`
@@ -33,7 +34,9 @@ WHERE id = ? AND deleted = 0`
 
 	selectReleased = `SELECT deleted FROM conversations WHERE id = ? AND (deleted = 1 OR archived_at IS NOT NULL)`
 
-	deleteEntries = `DELETE FROM entries WHERE conversation_id = ? AND seq > ?`
+	deleteEntries = `
+DELETE FROM entries NOT INDEXED
+WHERE place > ` + placeOf + `?1) | ?2 AND place <= ` + placeOf + `?1) | 4294967295`
 
 	shortenDeleted = `UPDATE conversations SET last_seq = ? WHERE id = ? AND deleted = 1`
 

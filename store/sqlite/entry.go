@@ -7,23 +7,37 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/store/internal/form"
 )
 
+// An append adds entries and leaves the row of the conversation as it is, so that it changes few pages. The row
+// is brought up to date by every other change, and by an append where an index over conversations needs it:
+// when the second of the newest entry's time is another one, and when the index of words had everything.
 const (
-	// Moves the head of a conversation, if it still is the one that the batch was made for.
-	moveHead = `
-UPDATE conversations SET last_seq = ?, updated_at = coalesce(?, updated_at)
-WHERE id = ? AND last_seq = ? AND deleted = 0 AND archived_at IS NULL`
+	// The places of a conversation's entries after those that its row knows of.
+	placesAfter = `place > number << 32 | last_seq AND place <= number << 32 | 4294967295`
 
-	selectHead = `SELECT last_seq, archived_at IS NOT NULL FROM conversations WHERE id = ? AND deleted = 0`
+	newestSeq  = `coalesce((SELECT max(place) & 4294967295 FROM entries WHERE ` + placesAfter + `), last_seq)`
+	newestTime = `coalesce((SELECT entries.created_at FROM entries WHERE ` + placesAfter + ` ORDER BY place DESC LIMIT 1), updated_at)`
+
+	selectHead = `
+SELECT number, ` + newestSeq + `, updated_second, behind, archived_at IS NOT NULL FROM conversations WHERE id = ? AND deleted = 0`
+
+	// After other changes of entries.
+	syncHead = `UPDATE conversations SET updated_at = ` + newestTime + `, last_seq = ` + newestSeq + ` WHERE id = ?`
+
+	moveHead = `UPDATE conversations SET last_seq = ?, updated_at = ?, behind = 1 WHERE id = ?`
+
+	numberOf     = `SELECT number FROM conversations INDEXED BY conversations_by_id WHERE id = `
+	selectNumber = numberOf + `?`
 
 	insertEntry = `
-INSERT INTO entries (id, role, hidden, created_at, output_ref, chars, tokens, redacted, body, checksum, conversation_id, seq)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+INSERT INTO entries (id, role, hidden, created_at, output_ref, chars, tokens, redacted, body, checksum, place)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? << 32 | ?)`
 
 	insertObject = `INSERT INTO entry_objects (conversation_id, object_id, seq) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`
 
@@ -36,22 +50,35 @@ FROM conversations WHERE id = ?1 AND archived_at IS NOT NULL`
 // The queries name their index: without it they fail instead of reading every row. A body of more than ?1
 // bytes is not read; octet_length looks at the row's header only.
 const (
-	selectBodies = `SELECT seq, octet_length(body), CASE WHEN octet_length(body) <= ?1 THEN body END FROM entries INDEXED BY `
+	// The first place of a conversation, whose entry does not exist: seqs begin at 1. It is found by an index, so
+	// that entries can be read even if the row of their conversation cannot.
+	placeOf = `(SELECT number << 32 FROM conversations INDEXED BY conversations_by_id WHERE id = `
 
-	entriesAll   = selectBodies + `sqlite_autoindex_entries_1 WHERE conversation_id = ?2 AND seq BETWEEN ?3 AND ?4 `
-	entriesUsers = selectBodies + `entries_of_users
-WHERE conversation_id = ?2 AND seq BETWEEN ?3 AND ?4 AND role = 'user' AND hidden = 0 `
-	entriesRef = selectBodies + `entries_by_output_ref
-WHERE conversation_id = ?2 AND seq BETWEEN ?3 AND ?4 AND output_ref = ?6 `
+	selectBodies = `SELECT seq, octet_length(body), CASE WHEN octet_length(body) <= ?1 THEN body END FROM entries `
+
+	between = `WHERE place BETWEEN ` + placeOf + `?2) | ?3 AND ` + placeOf + `?2) | ?4 `
+
+	entriesAll   = selectBodies + `NOT INDEXED ` + between
+	entriesUsers = selectBodies + `INDEXED BY entries_of_users ` + between + `AND role = 'user' AND hidden = 0 `
+	entriesRef   = selectBodies + `INDEXED BY entries_by_output_ref
+` + between + `AND conversation = (` + numberOf + `?2) AND output_ref = ?6 `
 	entriesUsersRef = entriesRef + `AND role = 'user' AND hidden = 0 `
 
 	sumSizes = `
 SELECT count(*), coalesce(sum(chars), 0), coalesce(sum(tokens), 0)
-FROM entries INDEXED BY sqlite_autoindex_entries_1 WHERE conversation_id = ? AND seq BETWEEN ? AND ?`
+FROM entries NOT INDEXED WHERE place BETWEEN ` + placeOf + `?1) | ?2 AND ` + placeOf + `?1) | ?3`
 
-	ascending  = `ORDER BY seq LIMIT +?5`
-	descending = `ORDER BY seq DESC LIMIT +?5`
+	ascending  = `ORDER BY place LIMIT +?5`
+	descending = `ORDER BY place DESC LIMIT +?5`
 )
+
+// maxSeq is above the highest seq for which a place has room.
+const maxSeq = 1<<32 - 1
+
+// seqRange returns a range of seqs within those that exist.
+func seqRange(from, to int64) (first, last int64) {
+	return min(max(from, 0), maxSeq), min(max(to, 0), maxSeq)
+}
 
 // entryRow is an entry, ready to be inserted.
 type entryRow struct {
@@ -79,6 +106,9 @@ func encodeEntries(conversationID string, after int64, entries []continuo.Entry)
 
 // encodeEntry writes the stored form of an entry. The checksum of a damaged one does not match its body.
 func encodeEntry(entry *continuo.Entry, damaged bool) (entryRow, error) {
+	if entry.Seq < 1 || entry.Seq >= maxSeq {
+		return entryRow{}, fmt.Errorf("%w: seq %d is not between 1 and %d", continuo.ErrInvalid, entry.Seq, maxSeq-1)
+	}
 	if err := checkText(entry.ID, string(entry.Role), entry.OutputRef); err != nil {
 		return entryRow{}, fmt.Errorf("entry %d: %w", entry.Seq, err)
 	}
@@ -89,18 +119,24 @@ func encodeEntry(entry *continuo.Entry, damaged bool) (entryRow, error) {
 	return entryRow{entry, string(body), form.Mark(form.Checksum(body), damaged)}, nil
 }
 
-// columns returns the columns of the row from id to checksum, and then its key.
-func (r *entryRow) columns() []any {
+// columns returns the columns of the row from id to checksum, and then its place in a conversation with a number.
+func (r *entryRow) columns(number int64) []any {
 	e := r.entry
 	return []any{
 		e.ID, string(e.Role), e.Hidden, stamp(e.CreatedAt), orNull(e.OutputRef), e.Chars, e.Tokens, e.Redacted != nil, r.body,
-		r.checksum, e.ConversationID, e.Seq,
+		r.checksum, number, e.Seq,
 	}
 }
 
-func insertEntries(conn *connection, rows []entryRow) error {
+// readNumber returns the number that places a conversation's entries.
+func readNumber(conn *connection, conversationID string) (number int64, err error) {
+	err = conn.row(selectNumber, []any{conversationID}, &number)
+	return number, orNotFound(err)
+}
+
+func insertEntries(conn *connection, number int64, rows []entryRow) error {
 	for _, row := range rows {
-		if _, err := conn.exec(insertEntry, row.columns()...); err != nil {
+		if _, err := conn.exec(insertEntry, row.columns(number)...); err != nil {
 			return err
 		}
 		if err := insertObjects(conn, row.entry); err != nil {
@@ -148,30 +184,28 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 
 // appendBatch may return a verdict after it has written, but only when there are turns.
 func appendBatch(conn *connection, batch continuo.Batch, rows []entryRow, turns []*turnUpdate, begin *form.TurnBegin, now time.Time) error {
+	head, err := readHead(conn, batch.ConversationID)
+	if err != nil {
+		return err
+	}
 	replaces := false
 	if begin != nil {
-		var err error
 		if replaces, err = mayBegin(conn, begin.Turn, now); err != nil {
 			return err
 		}
 	}
-	var updated any
-	if len(rows) > 0 {
-		updated = stamp(rows[len(rows)-1].entry.CreatedAt)
-	}
-	moved, err := conn.exec(moveHead, batch.After+int64(len(rows)), updated, batch.ConversationID, batch.After)
-	if err != nil {
-		return err
-	}
-	if moved == 0 {
-		return whyNotMoved(conn, batch)
+	if head.last != batch.After {
+		return &continuo.ConflictError{Want: batch.After + 1, Have: head.last + 1}
 	}
 	for _, turn := range turns {
 		if _, err := applyUpdate(conn, turn, now); err != nil {
 			return err
 		}
 	}
-	if err := insertEntries(conn, rows); err != nil {
+	if err := head.move(conn, batch.ConversationID, rows); err != nil {
+		return err
+	}
+	if err := insertEntries(conn, head.number, rows); err != nil {
 		return err
 	}
 	if err := insertReceipts(conn, batch.ConversationID, batch.Receipts); err != nil {
@@ -183,16 +217,34 @@ func appendBatch(conn *connection, batch continuo.Batch, rows []entryRow, turns 
 	return insertBegun(conn, begin, replaces, now)
 }
 
-func whyNotMoved(conn *connection, batch continuo.Batch) error {
-	var last int64
+// head is the end of a conversation that can be appended to.
+type head struct {
+	number, last int64
+	second       string // of the row; see moveHead
+	behind       bool
+}
+
+func readHead(conn *connection, conversationID string) (h head, err error) {
 	var archived bool
-	if err := conn.row(selectHead, []any{batch.ConversationID}, &last, &archived); err != nil {
-		return orNotFound(err)
+	err = conn.row(selectHead, []any{conversationID}, &h.number, &h.last, &h.second, &h.behind, &archived)
+	if err == nil && archived {
+		return h, fmt.Errorf("conversation %s: %w", conversationID, continuo.ErrArchived)
 	}
-	if archived {
-		return fmt.Errorf("append to %s: %w", batch.ConversationID, continuo.ErrArchived)
+	return h, orNotFound(err)
+}
+
+// move brings the row of the conversation up to date where an index needs it; see moveHead.
+func (h *head) move(conn *connection, conversationID string, rows []entryRow) error {
+	if len(rows) == 0 {
+		return nil
 	}
-	return &continuo.ConflictError{Want: batch.After + 1, Have: last + 1}
+	newest := rows[len(rows)-1].entry
+	updated := stamp(newest.CreatedAt)
+	if h.behind && strings.HasPrefix(updated, h.second) {
+		return nil
+	}
+	_, err := conn.exec(moveHead, newest.Seq, updated, conversationID)
+	return err
 }
 
 // Entries is part of continuo.EntryStore.
@@ -226,8 +278,9 @@ func (s *Store) Entries(ctx context.Context, conversationID string, query contin
 
 // EntrySizes is part of continuo.EntryStore.
 func (s *Store) EntrySizes(ctx context.Context, conversationID string, from, to int64) (sum continuo.Size, err error) {
+	first, last := seqRange(from, to)
 	err = s.read(ctx, func(conn *connection) error {
-		return conn.row(sumSizes, []any{conversationID, from, to}, &sum.Messages, &sum.Chars, &sum.Tokens)
+		return conn.row(sumSizes, []any{conversationID, first, last}, &sum.Messages, &sum.Chars, &sum.Tokens)
 	})
 	return sum, err
 }
@@ -297,7 +350,8 @@ func checkKept(conn *connection, conversationID string, query continuo.EntryQuer
 
 // entryQuery chooses the statement, and thereby the index.
 func entryQuery(conversationID string, query continuo.EntryQuery, maxBytes int64) (string, []any) {
-	statement, args := entriesAll, []any{maxBytes, conversationID, query.From, query.To, query.Limit}
+	first, last := seqRange(query.From, query.To)
+	statement, args := entriesAll, []any{maxBytes, conversationID, first, last, query.Limit}
 	switch {
 	case query.OutputRef != "" && query.UsersOnly:
 		statement, args = entriesUsersRef, append(args, query.OutputRef)

@@ -14,20 +14,24 @@ import (
 const (
 	unindexedColumns = conversationColumns + `, indexed_seq, indexed_title IS title `
 
-	isUnindexed = `deleted = 0 AND archived_at IS NULL AND (indexed_seq < last_seq OR indexed_title IS NOT title) `
+	isUnindexed = `behind = 1 AND deleted = 0 AND archived_at IS NULL `
 
 	unindexedOfAll     = unindexedColumns + `FROM conversations INDEXED BY conversations_unindexed WHERE ` + isUnindexed + `LIMIT +?`
 	unindexedOfProject = unindexedColumns + `FROM conversations INDEXED BY conversations_unindexed WHERE ` + isUnindexed + `AND project_id = ? LIMIT +?`
 	unindexedOne       = unindexedColumns + `FROM conversations WHERE id = ? AND ` + isUnindexed + `LIMIT +?`
 
-	selectIndexed = `SELECT project_id, last_seq, indexed_seq, archived_at IS NOT NULL FROM conversations WHERE id = ? AND deleted = 0`
+	selectIndexed = `SELECT project_id, ` + newestSeq + `, indexed_seq, archived_at IS NOT NULL FROM conversations WHERE id = ? AND deleted = 0`
 
-	moveIndex = `UPDATE conversations SET indexed_seq = ?, indexed_title = coalesce(?, indexed_title) WHERE id = ?`
+	moveIndex = `
+UPDATE conversations SET indexed_seq = ?1, indexed_title = coalesce(?2, indexed_title),
+  behind = ?1 < ` + newestSeq + ` OR coalesce(?2, indexed_title) IS NOT title
+WHERE id = ?3`
 
-	emptyIndex = `UPDATE conversations SET indexed_seq = fork_seq, indexed_title = NULL WHERE id = ?`
+	emptyIndex = `UPDATE conversations SET indexed_seq = fork_seq, indexed_title = NULL, behind = 1 WHERE id = ?`
 
 	redactedEntries = `
-SELECT seq FROM entries INDEXED BY entries_redacted WHERE conversation_id = ? AND seq BETWEEN ? AND ? AND redacted = 1`
+SELECT seq FROM entries INDEXED BY entries_redacted
+WHERE place BETWEEN ` + placeOf + `?1) | ?2 AND ` + placeOf + `?1) | ?3 AND redacted = 1`
 
 	rowTaken = `SELECT EXISTS (SELECT 1 FROM documents WHERE place = ?)`
 

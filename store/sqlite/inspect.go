@@ -80,7 +80,7 @@ func damageOf(ctx context.Context, db *sql.DB) (damage []string, err error) {
 
 // damagedEntries reads all entries and compares them with their checksums.
 func damagedEntries(ctx context.Context, db *sql.DB) (damage []string, err error) {
-	rows, err := db.QueryContext(ctx, `SELECT conversation_id, seq, body, checksum FROM entries`)
+	rows, err := db.QueryContext(ctx, `SELECT coalesce(conversations.id, conversation), seq, body, checksum FROM entries LEFT JOIN conversations ON number = conversation`)
 	if err != nil {
 		return nil, err
 	}

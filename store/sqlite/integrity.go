@@ -12,13 +12,10 @@ const (
 
 	checkKeys = `SELECT "table", rowid, parent FROM pragma_foreign_key_check LIMIT 100`
 
-	// A skip scan: one index look-up for each conversation.
 	entryOwners = `
-WITH RECURSIVE owners (id) AS (
-  SELECT min(conversation_id) FROM entries INDEXED BY sqlite_autoindex_entries_1 WHERE conversation_id > ?1
-  UNION ALL
-  SELECT (SELECT min(conversation_id) FROM entries INDEXED BY sqlite_autoindex_entries_1 WHERE conversation_id > id) FROM owners WHERE id IS NOT NULL)
-SELECT id FROM owners WHERE id IS NOT NULL LIMIT +?2`
+SELECT id FROM conversations INDEXED BY conversations_by_id
+WHERE id > ?1 AND EXISTS (SELECT 1 FROM entries WHERE place BETWEEN number << 32 AND number << 32 | 4294967295)
+ORDER BY id LIMIT +?2`
 )
 
 // CheckIntegrity has SQLite read the whole file: pages, indexes, the full-text index, and foreign keys. It
@@ -54,7 +51,7 @@ func (s *Store) CheckIntegrity(ctx context.Context, found func(what string)) err
 	})
 }
 
-// EntryOwners lists the conversations that have entries, above after, from the index of entries alone.
+// EntryOwners lists the conversations that have entries, above after, without reading the rows of conversations.
 func (s *Store) EntryOwners(ctx context.Context, after string, limit int) ([]string, error) {
 	return s.listTexts(ctx, entryOwners, after, limit)
 }

@@ -41,7 +41,7 @@ WHERE words MATCH ? AND words.rowid >= ? AND words.rowid <= ? AND documents.conv
 SELECT conversation_id, seq, place, terms FROM documents WHERE place <= ? AND conversation_id IS NOT NULL
 ORDER BY place DESC LIMIT +?`
 
-	selectLast = `SELECT last_seq FROM conversations WHERE id = ?`
+	selectLast = `SELECT ` + newestSeq + ` FROM conversations WHERE id = ?`
 
 	selectReach = `
 SELECT coalesce(min(place), 0), coalesce(max(place), -1) FROM documents WHERE conversation_id = ? AND seq BETWEEN ? AND ?`

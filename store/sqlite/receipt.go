@@ -57,13 +57,8 @@ func (s *Store) AdvanceReceipt(ctx context.Context, conversationID string, r con
 
 // canAdd fails when nothing can be added to a conversation: it does not exist or is archived.
 func canAdd(conn *connection, conversationID string) error {
-	var last int64
-	var archived bool
-	err := conn.row(selectHead, []any{conversationID}, &last, &archived)
-	if err == nil && archived {
-		return fmt.Errorf("conversation %s: %w", conversationID, continuo.ErrArchived)
-	}
-	return orNotFound(err)
+	_, err := readHead(conn, conversationID)
+	return err
 }
 
 // Receipt is part of continuo.EntryStore.

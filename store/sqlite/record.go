@@ -21,7 +21,8 @@ const (
 	conversationRecord = conversationColumns + `, deleted FROM conversations WHERE id = ?`
 
 	entriesAbove = `
-SELECT body, checksum FROM entries INDEXED BY sqlite_autoindex_entries_1 WHERE conversation_id = ? AND seq > ? ORDER BY seq LIMIT +?`
+SELECT body, checksum FROM entries NOT INDEXED
+WHERE place > ` + placeOf + `?1) | ?2 AND place <= ` + placeOf + `?1) | 4294967295 ORDER BY place LIMIT +?3`
 
 	receiptsAbove = `
 SELECT key, fingerprint, first_seq, last_seq FROM receipts WHERE conversation_id = ? AND key > ? ORDER BY key LIMIT +?`
@@ -130,7 +131,7 @@ func (p *recordPage) readConversation() error {
 }
 
 func (p *recordPage) readEntries(after upkeep.RecordPosition) error {
-	return p.conn.query(entriesAbove, []any{p.conversationID, after.Seq, p.limit}, func(rows *sql.Rows) error {
+	return p.conn.query(entriesAbove, []any{p.conversationID, min(after.Seq, maxSeq), p.limit}, func(rows *sql.Rows) error {
 		var body sql.RawBytes
 		var checksum int64
 		if err := rows.Scan(&body, &checksum); err != nil {

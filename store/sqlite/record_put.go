@@ -91,6 +91,9 @@ func (s *Store) putRecords(ctx context.Context, conversationID string, records [
 					return err
 				}
 			}
+			if _, err := conn.exec(syncHead, conversationID); err != nil {
+				return err
+			}
 			return putRuns(conn, conversationID, records, last)
 		})
 	})
@@ -159,9 +162,13 @@ func putConversation(conn *connection, record *upkeep.ConversationRecord, row []
 }
 
 func putEntry(conn *connection, row entryRow) error {
-	replaced, err := conn.exec(replaceEntry, row.columns()...)
+	number, err := readNumber(conn, row.entry.ConversationID)
+	if err != nil {
+		return err
+	}
+	replaced, err := conn.exec(replaceEntry, row.columns(number)...)
 	if err == nil && replaced == 0 {
-		_, err = conn.exec(insertEntry, row.columns()...)
+		_, err = conn.exec(insertEntry, row.columns(number)...)
 	}
 	if err == nil {
 		_, err = conn.exec(deleteObjectsOf, row.entry.ConversationID, row.entry.Seq)

@@ -16,11 +16,11 @@ const (
 	replaceEntry = `
 UPDATE entries SET id = ?, role = ?, hidden = ?, created_at = ?, output_ref = ?, chars = ?, tokens = ?, redacted = ?, body = ?,
   checksum = ?
-WHERE conversation_id = ? AND seq = ?`
+WHERE place = ? << 32 | ?`
 
-	selectEntry = `SELECT body FROM entries WHERE conversation_id = ? AND seq = ? AND id = ?`
+	selectEntry = `SELECT body FROM entries WHERE place = ` + placeOf + `?1) | ?2 AND id = ?3`
 
-	touchConversation = `UPDATE conversations SET updated_at = ? WHERE id = ?`
+	touchConversation = `UPDATE conversations SET updated_at = ?, last_seq = ` + newestSeq + ` WHERE id = ?`
 
 	selectArchived = `SELECT archived_at IS NOT NULL FROM conversations WHERE id = ?`
 )
@@ -122,7 +122,11 @@ func mayRedact(conn *connection, conversationID string, entries []continuo.Entry
 }
 
 func redactEntry(conn *connection, row entryRow, remove func(*connection, string, int64) error) error {
-	if _, err := conn.exec(replaceEntry, row.columns()...); err != nil {
+	number, err := readNumber(conn, row.entry.ConversationID)
+	if err != nil {
+		return err
+	}
+	if _, err := conn.exec(replaceEntry, row.columns(number)...); err != nil {
 		return err
 	}
 	if err := discardOf(conn, row.entry); err != nil {

@@ -30,13 +30,15 @@ WHERE conversation_id = ? AND id = ?`
 
 	isLive = `SELECT EXISTS (SELECT 1 FROM conversations WHERE id = ? AND deleted = 0 AND archived_at IS NULL)`
 
-	lastEntry = `SELECT coalesce(max(seq), 0) FROM entries INDEXED BY sqlite_autoindex_entries_1 WHERE conversation_id = ?`
+	lastEntry = `
+SELECT coalesce(max(place) & 4294967295, 0) FROM entries NOT INDEXED
+WHERE place BETWEEN ` + placeOf + `?1) AND ` + placeOf + `?1) | 4294967295`
 
 	// The entries with a RunEvent, and perhaps some others.
 	entriesOfRuns = `
-SELECT body FROM entries INDEXED BY sqlite_autoindex_entries_1
-WHERE conversation_id = ? AND instr(body, '"run_event":') > 0
-ORDER BY seq`
+SELECT body FROM entries NOT INDEXED
+WHERE place BETWEEN ` + placeOf + `?1) AND ` + placeOf + `?1) | 4294967295 AND instr(body, '"run_event":') > 0
+ORDER BY place`
 
 	selectRun = `
 SELECT id, conversation_id, project_id, workflow_id, state, first_seq, started_at, updated_at, coalesce(ended_at, '') FROM runs `

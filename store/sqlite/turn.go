@@ -129,16 +129,8 @@ func nextTurn(conn *connection, conversationID string, now time.Time) (fence int
 	return fence + 1, now, err
 }
 
-// mayBegin checks that a turn may begin, and reports whether it replaces a void one.
+// mayBegin checks that a turn of a conversation that can be appended to may begin, and reports whether it replaces a void one.
 func mayBegin(conn *connection, turn continuo.Turn, now time.Time) (replaces bool, err error) {
-	var last int64
-	var archived bool
-	if err := conn.row(selectHead, []any{turn.ConversationID}, &last, &archived); err != nil {
-		return false, orNotFound(err)
-	}
-	if archived {
-		return false, fmt.Errorf("begin turn %s: %w", turn.ID, continuo.ErrArchived)
-	}
 	same, err := readTurns(conn, now, turnByID, turn.ConversationID, turn.ID)
 	if err != nil {
 		return false, err

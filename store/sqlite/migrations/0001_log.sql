@@ -1,6 +1,7 @@
 CREATE TABLE conversations (
   -- A conversation, and what a person deleted but a fork still begins with (deleted = 1).
   id            TEXT PRIMARY KEY,
+  number        INTEGER NOT NULL UNIQUE,   -- places its entries; used again when nothing of the conversation is left
   project_id    TEXT NOT NULL,
   user_id       TEXT NOT NULL DEFAULT '',  -- whose it is; empty: nobody's in particular
   key           TEXT,                      -- the caller's own name, unique in the project; NULL when none
@@ -14,25 +15,29 @@ CREATE TABLE conversations (
   fork_seq      INTEGER NOT NULL,
   lineage       TEXT,                      -- JSON list of {conversation_id, through}, oldest first; NULL when none
   created_at    TEXT NOT NULL,             -- RFC 3339, UTC, always nine digits of a second: sorts as text
-  updated_at    TEXT NOT NULL,
-  last_seq      INTEGER NOT NULL,          -- of a deleted conversation: up to where forks still need it
+  updated_at    TEXT NOT NULL,             -- where entries has some after last_seq, the time of the newest counts
+  updated_second TEXT GENERATED ALWAYS AS (substr(updated_at, 1, 19)) VIRTUAL, -- also of the newest entry's time
+  last_seq      INTEGER NOT NULL,          -- entries may have some after it; of a deleted conversation: up to where forks still need it
   deleted       INTEGER NOT NULL DEFAULT 0,
   archived_at   TEXT,                      -- NULL when it is not archived
   indexed_seq   INTEGER NOT NULL,          -- the newest of its own entries that documents has; not below fork_seq
-  indexed_title TEXT                       -- the title that documents has; NULL when none
+  indexed_title TEXT,                      -- the title that documents has; NULL when none
+  behind        INTEGER NOT NULL DEFAULT 1 -- 1: documents lacks the title or entries
 ) WITHOUT ROWID;
+
+CREATE INDEX conversations_by_id ON conversations (id, number); -- so that entries are found without the rows above
 
 CREATE UNIQUE INDEX conversations_by_key ON conversations (project_id, key) WHERE key IS NOT NULL;
 
-CREATE INDEX conversations_by_change ON conversations (project_id, kind, updated_at, id) WHERE deleted = 0 AND archived_at IS NULL;
+CREATE INDEX conversations_by_change ON conversations (project_id, kind, updated_second) WHERE deleted = 0 AND archived_at IS NULL;
 
-CREATE INDEX conversations_of_user ON conversations (project_id, user_id, kind, updated_at, id)
+CREATE INDEX conversations_of_user ON conversations (project_id, user_id, kind, updated_second)
   WHERE deleted = 0 AND archived_at IS NULL AND user_id <> '';
 
-CREATE INDEX conversations_archived ON conversations (project_id, kind, updated_at, id) WHERE deleted = 0 AND archived_at IS NOT NULL;
+CREATE INDEX conversations_archived ON conversations (project_id, kind, updated_second) WHERE deleted = 0 AND archived_at IS NOT NULL;
 
 CREATE INDEX conversations_unindexed ON conversations (project_id, id)
-  WHERE deleted = 0 AND archived_at IS NULL AND (indexed_seq < last_seq OR indexed_title IS NOT title);
+  WHERE behind = 1 AND deleted = 0 AND archived_at IS NULL;
 
 CREATE TABLE lineage (
   -- Which conversations begin with entries of another one: all that Delete needs to know.
@@ -43,9 +48,11 @@ CREATE TABLE lineage (
 ) WITHOUT ROWID;
 
 CREATE TABLE entries (
-  -- The log. Rows are added; only a deletion, an archiving or a redaction by a person takes or changes any.
-  conversation_id TEXT NOT NULL REFERENCES conversations (id),
-  seq             INTEGER NOT NULL,      -- from 1 without a gap; a fork's own entries begin after fork_seq
+  -- The log. Rows are added; only a deletion, an archiving or a redaction by a person takes or changes any. An append
+  -- writes to no other table but once a second, so that it changes few pages.
+  place           INTEGER PRIMARY KEY,   -- the conversation's number * 2^32 + seq
+  conversation    INTEGER GENERATED ALWAYS AS (place >> 32) VIRTUAL REFERENCES conversations (number),
+  seq             INTEGER GENERATED ALWAYS AS (place & 4294967295) VIRTUAL, -- from 1 without a gap; a fork's own entries begin after fork_seq
   id              TEXT NOT NULL,
   role            TEXT NOT NULL,
   hidden          INTEGER NOT NULL,      -- 1: an event for people only
@@ -55,15 +62,14 @@ CREATE TABLE entries (
   tokens          INTEGER NOT NULL,
   redacted        INTEGER NOT NULL,      -- 1: a person removed what it said
   body            TEXT NOT NULL,         -- the whole entry as JSON, with all of the above in it
-  checksum        INTEGER NOT NULL,      -- CRC-32C of body
-  UNIQUE (conversation_id, seq)
+  checksum        INTEGER NOT NULL       -- CRC-32C of body
 );
 
-CREATE INDEX entries_of_users ON entries (conversation_id, seq) WHERE role = 'user' AND hidden = 0;
+CREATE INDEX entries_of_users ON entries (place) WHERE role = 'user' AND hidden = 0;
 
-CREATE INDEX entries_by_output_ref ON entries (conversation_id, output_ref, seq) WHERE output_ref IS NOT NULL;
+CREATE INDEX entries_by_output_ref ON entries (conversation, output_ref, place) WHERE output_ref IS NOT NULL;
 
-CREATE INDEX entries_redacted ON entries (conversation_id, seq) WHERE redacted = 1;
+CREATE INDEX entries_redacted ON entries (place) WHERE redacted = 1;
 
 CREATE TABLE entry_objects (
   -- Which objects entries need, also those that are archived.
