@@ -1,27 +1,10 @@
 package api
 
 import (
-	"net/http"
-	"reflect"
-
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/window"
 )
-
-// turnAnswers are the answers of operations that run a turn.
-func turnAnswers(success, conflict, other string) []Answer {
-	chatFailure := Media{Type: JSON, Schema: reflect.TypeFor[ChatFailure]()}
-	return answers(
-		ok(success).as(Media{Type: JSON}, events[EventStream]()),
-		failing(http.StatusConflict, conflict).as(chatFailure),
-		Answer{Status: http.StatusRequestEntityTooLarge, Ref: "Overflow"},
-		Answer{Status: http.StatusTooManyRequests, Ref: "ModelFailed"},
-		Answer{Status: http.StatusBadGateway, Ref: "ModelFailed"},
-		Answer{Status: http.StatusGatewayTimeout, Ref: "ModelFailed"},
-		Answer{Description: other}.as(chatFailure),
-	)
-}
 
 // ChatIDs names the turn and the conversation of an answer.
 type ChatIDs struct {

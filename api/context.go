@@ -22,7 +22,7 @@ func (s *Service) contextOperations() []Operation {
 		}, s.ShowRequest),
 		define(Operation{
 			ID: "showContext", Method: "GET", Path: one + "/context", Tag: "context", Summary: "show what a model would be sent, and why",
-			Answers: answers(ok("The rendering and its plan."), Answer{Status: http.StatusRequestEntityTooLarge, Ref: "Overflow"}),
+			Answers: answers(ok("The rendering and its plan."), shared(http.StatusRequestEntityTooLarge, "Overflow")),
 		}, s.ShowContext),
 		define(Operation{
 			ID: "showTranscript", Method: "GET", Path: one + "/transcript", Tag: "context", Summary: "show it as text",

@@ -15,7 +15,7 @@ import (
 
 func (s *Service) crewOperations() []Operation {
 	const one = "/api/crews/{crew}"
-	invalid := Answer{Status: http.StatusUnprocessableEntity, Ref: "CrewInvalid"}
+	invalid := shared(http.StatusUnprocessableEntity, "CrewInvalid")
 	stream := events[CrewStream]()
 	return []Operation{
 		define(Operation{

@@ -14,7 +14,7 @@ import (
 func (s *Service) crewContextOperations() []Operation {
 	const crew = "/api/crews/{crew}"
 	shown := Media{Type: JSON, AnyOf: []reflect.Type{reflect.TypeFor[engine.Context](), reflect.TypeFor[engine.Replayed]()}}
-	overflow := Answer{Status: http.StatusRequestEntityTooLarge, Ref: "Overflow"}
+	overflow := shared(http.StatusRequestEntityTooLarge, "Overflow")
 	return []Operation{
 		define(Operation{
 			ID: "showRoleContext", Method: "GET", Path: crew + "/context", Tag: "crews", Summary: "show what a role sees, or saw",

@@ -14,7 +14,7 @@ import (
 // crewSessionOperations read and change the state of a crew in a conversation.
 func (s *Service) crewSessionOperations() []Operation {
 	const crew = "/api/crews/{crew}"
-	changed := answers(accepted("The state of the crew."), Answer{Status: http.StatusConflict, Ref: "CrewConflict"})
+	changed := answers(accepted("The state of the crew."), shared(http.StatusConflict, "CrewConflict"))
 	return []Operation{
 		define(Operation{
 			ID: "getCrewStatus", Method: "GET", Path: crew + "/status", Tag: "crews", Summary: "show the state of a crew in a session",

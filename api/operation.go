@@ -15,6 +15,7 @@ type Operation struct {
 	ID, Method, Path string
 	Tag              string // its group in the OpenAPI document
 	Summary          string // in lower case: the index page and the OpenAPI document show it
+	Description      string // of an operation that has no method
 	// Answers are the documented answers. Every operation has the answer default besides.
 	Answers []Answer
 	// Body are the media types of a body that is not read by the tags of the input. Default: what the tags say.
@@ -27,8 +28,10 @@ type Operation struct {
 	NeedsBody bool
 	// Public says that the operation needs no API key.
 	Public bool
-	// AnyQuery says that the operation ignores its query, as a probe does.
+	// AnyQuery says that the operation ignores its query.
 	AnyQuery bool
+	// Probe says that the operation is for monitors: any query, any name of the server and any key will do.
+	Probe bool
 
 	in, out reflect.Type
 	binding *binding
@@ -39,7 +42,7 @@ type Operation struct {
 type Answer struct {
 	Status      int // 0: the default
 	Description string
-	// Ref names a shared answer of the document that this one is, in place of everything else.
+	// Ref names one of SharedAnswers that this one is, in place of everything else.
 	Ref string
 	// Media are the media types. Default: application/json with the operation's output or, from status 400 on, an error.
 	Media []Media
@@ -95,11 +98,14 @@ func (o Operation) Inputs() []Input { return o.binding.inputs }
 
 // Decode reads the input of a request: a pointer to the operation's input type.
 func (o Operation) Decode(r Request) (any, error) {
-	if o.AnyQuery {
+	if o.AnyQuery || o.Probe {
 		return reflect.New(o.in).Interface(), nil
 	}
 	return o.binding.decode(r)
 }
+
+// Adapted reports whether the adapter carries out the operation: it has no function that Run could call.
+func (o Operation) Adapted() bool { return o.run == nil }
 
 // Run carries out an operation with what Decode returned.
 func (o Operation) Run(ctx context.Context, scope continuo.Scope, in any) (any, error) {

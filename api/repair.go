@@ -14,7 +14,7 @@ import (
 // repairOperations are those that repair one step of a run.
 func (s *Service) repairOperations() []Operation {
 	const run = "/api/runs/{run}"
-	answers := answers(accepted("The state of the run."), Answer{Status: http.StatusConflict, Ref: "NotRepairable"})
+	answers := answers(accepted("The state of the run."), shared(http.StatusConflict, "NotRepairable"))
 	return []Operation{
 		define(Operation{
 			ID: "setStep", Method: "POST", Path: run + "/set", Tag: "runs", Summary: "set a step's outputs by hand", Answers: answers,

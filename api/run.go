@@ -16,8 +16,8 @@ import (
 func (s *Service) runOperations() []Operation {
 	const runs, run = "/api/runs", "/api/runs/{run}"
 	state := accepted("The state of the run.")
-	over := Answer{Status: http.StatusConflict, Ref: "RunOver"}
-	invalid := Answer{Status: http.StatusUnprocessableEntity, Ref: "WorkflowInvalid"}
+	over := shared(http.StatusConflict, "RunOver")
+	invalid := shared(http.StatusUnprocessableEntity, "WorkflowInvalid")
 	stream := events[RunStream]()
 	return []Operation{
 		define(Operation{

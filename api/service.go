@@ -3,8 +3,10 @@ package api
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"time"
 
@@ -12,16 +14,51 @@ import (
 )
 
 func (s *Service) serviceOperations() []Operation {
+	text, message := Media{Type: "text/plain"}, Media{Type: JSON, Schema: reflect.TypeFor[json.RawMessage]()}
 	return []Operation{
+		adapted(Operation{
+			ID: "speakMCP", Method: "POST", Path: "/mcp", Tag: "service", Summary: "speak the Model Context Protocol",
+			Description: "One message of the Model Context Protocol (streamable HTTP, without sessions, protocol versions up to 2026-07-28), " +
+				"with the same keys as every other call. docs/mcp-server.md of the source describes the tools, resources and prompts, " +
+				"and the methods of the protocol list them. Answers and errors have the form of the protocol.",
+			Body: []Media{message},
+			Answers: answers(
+				ok("The answer, as the only event of a stream or after notifications.").as(Media{Type: "text/event-stream"}, message),
+				accepted("The message was a notification."),
+				Answer{Description: "An error of this API, or of JSON-RPC."}.as(message, text),
+			),
+		}),
 		define(Operation{
 			ID: "health", Method: "GET", Path: "/healthz", Tag: "service", Summary: "report whether the program runs",
-			Public: true, AnyQuery: true, Answers: answers(ok("It does.")),
+			Public: true, Probe: true, Answers: answers(ok("It does.")),
 		}, s.Health),
 		define(Operation{
 			ID: "ready", Method: "GET", Path: "/readyz", Tag: "service", Summary: "report whether the store answers",
-			Public: true, AnyQuery: true, Answers: answers(ok("It does."), failing(http.StatusServiceUnavailable, "It does not (`not_ready`).")),
+			Public: true, Probe: true, Answers: answers(ok("It does."), failing(http.StatusServiceUnavailable, "It does not (`not_ready`).")),
 		}, s.Ready),
+		adapted(Operation{
+			ID: "metrics", Method: "GET", Path: "/metrics", Tag: "service", Summary: "figures for Prometheus",
+			Description: "The figures are of all projects: only a key of the server's own project (its setting `project`) may read them.",
+			Answers: answers(
+				ok("The text format of Prometheus, or the one that the header `Accept` names.").as(text),
+				failing(http.StatusForbidden, "The key is another project's (`not_your_figures`), or as for any other call."),
+			),
+		}),
+		adapted(Operation{
+			ID: "openapi", Method: "GET", Path: "/openapi.json", Tag: "service", Summary: "this API as an OpenAPI document", Public: true,
+			Answers: answers(ok("This document.").as(Media{Type: JSON, Schema: reflect.TypeFor[map[string]any]()})),
+		}),
+		adapted(Operation{
+			ID: "index", Method: "GET", Path: "/{$}", Tag: "service", Summary: "this page", Public: true,
+			Answers: answers(ok("A text that lists the calls.").as(text)),
+		}),
 	}
+}
+
+// adapted makes a row of an operation that the adapter carries out alone: it reads no input, and any query is ignored.
+func adapted(row Operation) Operation {
+	row.AnyQuery = true
+	return define(row, (func(context.Context, continuo.Scope, Nothing) (None, error))(nil))
 }
 
 // Nothing is the input of an operation that has none.

@@ -2,11 +2,15 @@ package api
 
 import "slices"
 
-// Operations is the table of all operations.
+// Operations is the table of all operations, in the order in which they are documented.
 func (s *Service) Operations() []Operation {
 	return slices.Concat(
-		s.chatOperations(), s.conversationOperations(), []Operation{s.importOperation()}, s.entryOperations(), s.contextOperations(), s.turnOperations(),
-		s.searchOperations(), s.workflowOperations(), s.runOperations(), s.repairOperations(), s.crewOperations(),
-		s.crewSessionOperations(), s.crewContextOperations(), s.taskOperations(), s.agentOperations(), s.serviceOperations(),
+		s.chatOperations(),
+		s.conversationOperations(), []Operation{s.importOperation()}, s.entryOperations(), s.contextOperations(), s.searchOperations(),
+		s.turnOperations(),
+		s.workflowOperations(), s.runOperations(), s.repairOperations(),
+		s.crewOperations(), s.crewSessionOperations(), s.crewContextOperations(),
+		s.taskOperations(), s.agentOperations(),
+		s.serviceOperations(),
 	)
 }

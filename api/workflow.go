@@ -27,7 +27,7 @@ func (s *Service) workflowOperations() []Operation {
 			Answers: answers(
 				ok("The workflow, parsed and as text."),
 				failing(404, "There is no such workflow (`not_found`); the message suggests the nearest id."),
-				Answer{Status: http.StatusUnprocessableEntity, Ref: "WorkflowInvalid"},
+				shared(http.StatusUnprocessableEntity, "WorkflowInvalid"),
 			),
 		}, s.GetWorkflow),
 	}

@@ -39,23 +39,12 @@ func withCaller(r *http.Request, who caller) *http.Request {
 // scopeOf returns the scope of an authenticated request's caller. It panics for a request that was not authenticated.
 func scopeOf(r *http.Request) continuo.Scope { return r.Context().Value(callerKey{}).(caller).scope }
 
-// isOpen reports whether a call needs no key because it reveals nothing about any conversation. All others need one.
-func isOpen(pattern string) bool {
-	switch pattern {
-	case "GET /healthz", "GET /readyz", "GET /openapi.json", "GET /api/workflows/schema", "GET /api/crews/schema", "GET /{$}":
-		return true
-	}
-	return false
-}
-
-// isProbe reports whether a call is open in every case: the store is not asked whether keys are required.
-func isProbe(pattern string) bool { return pattern == "GET /healthz" || pattern == "GET /readyz" }
-
 // letIn authenticates a request: it returns its caller, or an error. The caller of a revoked or expired key is returned
 // as well.
 func (s *server) letIn(r *http.Request, pattern string) (caller, error) {
 	ctx, anybody := r.Context(), caller{scope: continuo.Scope{ProjectID: s.options.Project}}
-	if isProbe(pattern) {
+	operation := s.operations[pattern]
+	if operation.Probe { // in every case: the store is not asked whether keys are required
 		return anybody, nil
 	}
 	token, err := tokenOf(r.Header)
@@ -64,7 +53,7 @@ func (s *server) letIn(r *http.Request, pattern string) (caller, error) {
 		return anybody, refused
 	}
 	switch {
-	case isOpen(pattern):
+	case operation.Public:
 		return anybody, nil
 	case failure != nil:
 		return anybody, failure
@@ -85,7 +74,7 @@ func (s *server) letIn(r *http.Request, pattern string) (caller, error) {
 		return who, unauthenticated("invalid_api_key", err.Error())
 	case err != nil:
 		return who, err
-	case pattern == "GET /metrics" && (key.ProjectID != s.options.Project || key.UserID != ""):
+	case operation.ID == "metrics" && (key.ProjectID != s.options.Project || key.UserID != ""):
 		return who, &api.Problem{
 			Status: http.StatusForbidden, Type: api.Permission, Code: "not_your_figures",
 			Message: "the figures are of all projects: they take a key of the server's own project that no user is bound to",

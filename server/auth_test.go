@@ -83,9 +83,9 @@ func TestEveryCallNeedsAKey(t *testing.T) {
 	handler := keyed(t, keys, Options{})
 	open := map[string]bool{"GET /healthz": true, "GET /readyz": true, "GET /openapi.json": true, "GET /api/workflows/schema": true, "GET /api/crews/schema": true, "GET /": true}
 	for _, route := range (&server{}).routes() {
-		call := route.method + " " + route.shownPath()
+		call := route.Method + " " + route.shownPath()
 		target := strings.NewReplacer("{id}", "s", "{seq}", "1", "{turn}", "turn_1").Replace(route.shownPath())
-		answer := ask(t, handler, route.method, target, "")
+		answer := ask(t, handler, route.Method, target, "")
 		if open[call] {
 			if answer.status != 200 {
 				t.Errorf("%s: status %d: %s", call, answer.status, answer.body)
@@ -93,7 +93,7 @@ func TestEveryCallNeedsAKey(t *testing.T) {
 			continue
 		}
 		answer.refusedFor("missing_api_key")
-		ask(t, handler, route.method, target, "", as(stranger)...).refusedFor("invalid_api_key")
+		ask(t, handler, route.Method, target, "", as(stranger)...).refusedFor("invalid_api_key")
 	}
 	for _, target := range []string{"/nowhere", "//healthz", "/healthz/", "/api/../healthz", "/api/conversations/"} {
 		ask(t, handler, "GET", target, "").refusedFor("missing_api_key")

@@ -326,7 +326,7 @@ func TestProjectsAreApart(t *testing.T) {
 				}
 			}
 			for _, route := range (&server{}).routes() {
-				v.try(route.method, route.shownPath())
+				v.try(route.Method, route.shownPath())
 			}
 			v.triesTools()
 			v.unharmed(before)

@@ -9,7 +9,7 @@ import (
 
 // speakMCP passes a request to the server of the Model Context Protocol, whose answers have that protocol's form and
 // not that of the rest of this API.
-func (s *server) speakMCP(w http.ResponseWriter, r *http.Request) error {
+func (s *server) speakMCP(w http.ResponseWriter, r *http.Request, _ api.Nothing) error {
 	if s.options.MCP == nil {
 		return &api.Problem{
 			Status: http.StatusNotFound, Type: api.NotFound, Code: "not_found",

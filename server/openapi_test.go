@@ -200,7 +200,7 @@ func TestOpenAPIListsTheRoutes(t *testing.T) {
 	}
 	s := &server{}
 	for _, route := range s.routes() {
-		want = append(want, route.method+" "+route.shownPath())
+		want = append(want, route.Method+" "+route.shownPath())
 	}
 	slices.Sort(want)
 	slices.Sort(have)

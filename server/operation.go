@@ -33,7 +33,7 @@ func (h httpRequest) Body() ([]byte, error) {
 }
 
 // operation answers a request by an operation: it decodes, runs and encodes.
-func (s *server) operation(o api.Operation) func(w http.ResponseWriter, r *http.Request) error {
+func (s *server) operation(o api.Operation) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		in, err := o.Decode(httpRequest{s, o, w, r})
 		if err != nil {
@@ -47,16 +47,17 @@ func (s *server) operation(o api.Operation) func(w http.ResponseWriter, r *http.
 	}
 }
 
-// raw answers a request by an operation whose answer serve writes itself.
-func raw[In any](s *server, id string, serve func(w http.ResponseWriter, r *http.Request, in In) error) route {
-	o := s.find(id)
-	return route{o.Method, o.Path, o.Summary, func(w http.ResponseWriter, r *http.Request) error {
-		in, err := o.Decode(httpRequest{s, o, w, r})
-		if err != nil {
-			return err
+// raw makes the handler of an operation whose input is decoded, and whose answer serve writes itself.
+func raw[In any](s *server, serve func(w http.ResponseWriter, r *http.Request, in In) error) func(api.Operation) handler {
+	return func(o api.Operation) handler {
+		return func(w http.ResponseWriter, r *http.Request) error {
+			in, err := o.Decode(httpRequest{s, o, w, r})
+			if err != nil {
+				return err
+			}
+			return serve(w, r, *in.(*In))
 		}
-		return serve(w, r, *in.(*In))
-	}}
+	}
 }
 
 // encode writes an operation's output in the form that its type implements.

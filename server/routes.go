@@ -4,177 +4,89 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/continuo-log/continuo/api"
 )
 
-// route is one call of the API.
+// route is an operation and its handler.
 type route struct {
-	method, path string
-	summary      string // for the page at /
-	serve        func(w http.ResponseWriter, r *http.Request) error
+	api.Operation
+	serve handler
 }
 
-// routes lists every call that the server answers, in the order of the index page.
+// handler answers a request, or returns an error without having written anything.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+// routes lists every call that the server answers, in the order of the table of operations.
 func (s *server) routes() []route {
-	s.operations = map[string]api.Operation{}
+	own := s.handlers()
+	var routes []route
 	for _, o := range s.api.Operations() {
-		s.operations[o.ID] = o
+		make := own[o.ID]
+		switch {
+		case make != nil:
+			routes = append(routes, route{o, make(o)})
+			delete(own, o.ID)
+		case o.Adapted():
+			panic("server: the operation " + o.ID + " has no handler")
+		default:
+			routes = append(routes, route{o, s.operation(o)})
+		}
 	}
-	return slices.Concat(s.chatRoutes(), s.conversationRoutes(), s.turnRoutes(), s.runRoutes(), s.crewRoutes(), s.taskRoutes(), s.serviceRoutes())
-}
-
-func (s *server) chatRoutes() []route {
-	return []route{
-		raw(s, "chat", s.chat),
-		s.route("listModels"),
-		s.route("listAgents"),
-	}
-}
-
-func (s *server) conversationRoutes() []route {
-	return []route{
-		s.route("listConversations"),
-		s.route("createConversation"),
-		s.route("importConversation"),
-		s.route("getConversation"),
-		s.route("changeConversation"),
-		s.route("deleteConversation"),
-		s.route("forkConversation"),
-		s.route("archiveConversation"),
-		s.route("restoreConversation"),
-		s.route("redactEntries"),
-		raw(s, "exportConversation", s.exportConversation),
-		s.route("listEntries"),
-		s.route("appendEntries"),
-		s.route("showRequest"),
-		s.route("showPart"),
-		s.route("showContext"),
-		s.route("showTranscript"),
-	}
-}
-
-func (s *server) turnRoutes() []route {
-	return []route{
-		s.route("listTurns"),
-		s.route("getTurn"),
-		raw(s, "followTurn", s.turnEvents),
-		raw(s, "resumeTurn", s.resumeTurn),
-		s.route("cancelTurn"),
-		s.route("decide"),
-	}
-}
-
-func (s *server) runRoutes() []route {
-	return []route{
-		s.route("listWorkflows"),
-		s.route("showWorkflowSchema"),
-		s.route("getWorkflow"),
-		s.route("listRuns"),
-		raw(s, "startRun", s.startRun),
-		s.route("getRun"),
-		raw(s, "followRun", s.runEvents),
-		s.route("resumeRun"),
-		s.route("setStep"),
-		s.route("retryStep"),
-		s.route("skipStep"),
-		s.route("stopRun"),
-		s.route("cancelRun"),
-		s.route("decideRun"),
-	}
-}
-
-func (s *server) crewRoutes() []route {
-	return []route{
-		s.route("listCrews"),
-		s.route("showCrewSchema"),
-		s.route("getCrew"),
-		raw(s, "sayToCrew", s.sayToCrew),
-		s.route("getCrewStatus"),
-		raw(s, "followCrew", s.crewEvents),
-		s.route("stopCrew"),
-		s.route("resumeCrew"),
-		s.route("resetCrew"),
-		s.route("restoreCrew"),
-		s.route("showRoleContext"),
-		s.route("listRounds"),
-		s.route("compareRoles"),
-	}
-}
-
-func (s *server) taskRoutes() []route {
-	return []route{
-		s.route("listTasks"),
-		s.route("createTask"),
-		s.route("getTask"),
-		s.route("showTaskPrompt"),
-		s.route("deployAgent"),
-		s.route("getDeployedAgent"),
-		s.route("showAgentOutput"),
-		s.route("killAgent"),
-		s.route("reportFinding"),
-	}
-}
-
-func (s *server) serviceRoutes() []route {
-	return []route{
-		s.route("search"),
-		{"POST", "/mcp", "speak the Model Context Protocol", s.speakMCP},
-		s.route("health"),
-		s.route("ready"),
-		{"GET", "/metrics", "figures for Prometheus", s.showMetrics},
-		{"GET", "/openapi.json", "this API as an OpenAPI document", s.showOpenAPI},
-		{"GET", "/{$}", "this page", s.showIndex},
-	}
-}
-
-// route is the route of an operation of the table.
-func (s *server) route(id string) route {
-	o := s.find(id)
-	return route{o.Method, o.Path, o.Summary, s.operation(o)}
-}
-
-// find returns the operation with an id.
-func (s *server) find(id string) api.Operation {
-	o, ok := s.operations[id]
-	if !ok {
+	for id := range own {
 		panic("server: there is no operation " + id)
 	}
-	return o
+	return routes
 }
 
-// shownPath is a route's path as documentation writes it.
-func (r route) shownPath() string {
-	if r.path == "/{$}" {
-		return "/"
+// handlers are those of the operations whose answers are not values, or that only the server can carry out, by id.
+func (s *server) handlers() map[string]func(api.Operation) handler {
+	return map[string]func(api.Operation) handler{
+		"chat":               raw(s, s.chat),
+		"exportConversation": raw(s, s.exportConversation),
+		"followTurn":         raw(s, s.turnEvents),
+		"resumeTurn":         raw(s, s.resumeTurn),
+		"startRun":           raw(s, s.startRun),
+		"followRun":          raw(s, s.runEvents),
+		"sayToCrew":          raw(s, s.sayToCrew),
+		"followCrew":         raw(s, s.crewEvents),
+		"speakMCP":           raw(s, s.speakMCP),
+		"metrics":            raw(s, s.showMetrics),
+		"openapi":            raw(s, s.showOpenAPI),
+		"index":              raw(s, s.showIndex),
 	}
-	return r.path
 }
+
+// pattern is the route's pattern for http.ServeMux.
+func (r route) pattern() string { return r.Method + " " + r.Path }
+
+// shownPath is a route's path as documentation writes it.
+func (r route) shownPath() string { return strings.TrimSuffix(r.Path, "{$}") }
 
 // indexPage writes the page at /.
 func indexPage(version string, routes []route) []byte {
 	var page bytes.Buffer
 	fmt.Fprintf(&page, "Continuo %s\n\nA conversation log and context engine for LLM agents. This is its HTTP API:\n\n", version)
 	for _, route := range routes {
-		fmt.Fprintf(&page, "  %-6s %-47s %s\n", route.method, route.shownPath(), route.summary)
+		fmt.Fprintf(&page, "  %-6s %-47s %s\n", route.Method, route.shownPath(), route.Summary)
 	}
 	return page.Bytes()
 }
 
-func (s *server) showIndex(w http.ResponseWriter, r *http.Request) error {
+func (s *server) showIndex(w http.ResponseWriter, r *http.Request, _ api.Nothing) error {
 	example := fmt.Sprintf("\nTry it:\n\n  curl -s http://%s/chat -d '{\"message\": \"hello\"}'\n", r.Host)
 	return writeText(w, append(bytes.Clone(s.index), example...))
 }
 
-func (s *server) showMetrics(w http.ResponseWriter, r *http.Request) error {
+func (s *server) showMetrics(w http.ResponseWriter, r *http.Request, _ api.Nothing) error {
 	promhttp.HandlerFor(s.options.Registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 	return nil
 }
 
-func (s *server) showOpenAPI(w http.ResponseWriter, _ *http.Request) error {
+func (s *server) showOpenAPI(w http.ResponseWriter, _ *http.Request, _ api.Nothing) error {
 	document, err := s.openAPI()
 	if err != nil {
 		return err

@@ -142,7 +142,7 @@ func (s *server) logRequest(r *http.Request, pattern string, who caller, answer 
 	switch {
 	case status >= http.StatusInternalServerError:
 		level = slog.LevelWarn
-	case pattern == "GET /healthz" || pattern == "GET /readyz" || pattern == "GET /metrics":
+	case s.operations[pattern].Probe || s.operations[pattern].ID == "metrics":
 		level = slog.LevelDebug
 	}
 	attributes := []any{"method", r.Method, "route", pattern, "status", status, "duration_ms", took.Milliseconds(), "request_id", requestID(answer)}

@@ -99,7 +99,7 @@ func (o Options) orDefaults() Options {
 type server struct {
 	api        *api.Service
 	engine     *engine.Engine
-	operations map[string]api.Operation // by id
+	operations map[string]api.Operation // by the pattern of their routes
 	options    Options
 	metrics    *metrics
 	guard      *guard
@@ -124,8 +124,10 @@ func New(engine *engine.Engine, options Options) http.Handler {
 	s.openAPI = sync.OnceValues(func() ([]byte, error) { return openAPIDocument(options.Version) })
 	routes := s.routes()
 	s.index = indexPage(options.Version, routes)
+	s.operations = map[string]api.Operation{}
 	for _, route := range routes {
-		s.mux.HandleFunc(route.method+" "+route.path, func(w http.ResponseWriter, r *http.Request) {
+		s.operations[route.pattern()] = route.Operation
+		s.mux.HandleFunc(route.pattern(), func(w http.ResponseWriter, r *http.Request) {
 			if err := route.serve(w, r); err != nil {
 				s.fail(w, r, err)
 			}

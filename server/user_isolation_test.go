@@ -44,8 +44,8 @@ func TestUsersAreApart(t *testing.T) {
 	v.thiefs, v.thiefSession, v.sharesProject = own.ConversationID, "mallorys", true
 	before := v.all()
 	for _, route := range (&server{}).routes() {
-		if call := route.method + " " + route.shownPath(); !slices.Contains(projectWide, call) {
-			v.try(route.method, route.shownPath())
+		if call := route.Method + " " + route.shownPath(); !slices.Contains(projectWide, call) {
+			v.try(route.Method, route.shownPath())
 		}
 	}
 	for _, id := range v.conversations {

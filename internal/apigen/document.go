@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,37 +21,88 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// document makes the OpenAPI document: the hand-written part, with the paths of all operations and the schemas of their
-// types. An operation or a schema that the hand-written part has as well is an error.
-func document(root string, written []byte, operations []api.Operation) (object, error) {
+// document makes the OpenAPI document: the hand-written head and schemas, the paths of all operations, the answers that
+// they share, and the schemas of their types. A schema that is both hand-written and generated is an error.
+func document(root string, written []byte, operations []api.Operation, shared map[string]api.Answer) (object, error) {
 	text, err := yaml.YAMLToJSON(written)
 	if err != nil {
 		return nil, err
 	}
-	var head, components, paths, parts object
-	for _, part := range []struct {
-		into *object
-		of   func() json.RawMessage
-	}{
-		{&head, func() json.RawMessage { return text }},
-		{&paths, func() json.RawMessage { return head.Get("paths") }},
-		{&components, func() json.RawMessage { return head.Get("components") }},
-		{&parts, func() json.RawMessage { return components.Get("schemas") }},
-	} {
-		if *part.into, err = rawjson.ParseObject(part.of()); err != nil {
-			return nil, err
-		}
-	}
-	s := newSchemas(root)
-	for _, o := range operations {
-		if err := s.addOperation(&paths, o); err != nil {
-			return nil, fmt.Errorf("%s: %w", o.ID, err)
-		}
-	}
-	if parts, err = s.merge(parts); err != nil {
+	head, err := rawjson.ParseObject(text)
+	if err != nil {
 		return nil, err
 	}
-	return with(with(head, "paths", paths), "components", with(components, "schemas", parts)), nil
+	components, err := rawjson.ParseObject(head.Get("components"))
+	if err != nil {
+		return nil, err
+	}
+	handwritten, err := rawjson.ParseObject(components.Get("schemas"))
+	if err != nil {
+		return nil, err
+	}
+	s := newSchemas(root)
+	paths, err := s.paths(operations, head.Get("tags"))
+	if err != nil {
+		return nil, err
+	}
+	answers, err := s.shared(operations, shared)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.merge(handwritten)
+	if err != nil {
+		return nil, err
+	}
+	components = with(with(components, "responses", answers), "schemas", all)
+	return with(with(head, "paths", paths), "components", components), nil
+}
+
+// paths describes all operations. Tags are those that the head of the document describes.
+func (s *schemas) paths(operations []api.Operation, tags json.RawMessage) (paths object, err error) {
+	var known []struct{ Name string }
+	if err := json.Unmarshal(tags, &known); err != nil {
+		return nil, fmt.Errorf("tags: %w", err)
+	}
+	for _, o := range operations {
+		if !slices.Contains(known, struct{ Name string }{o.Tag}) {
+			return nil, fmt.Errorf("%s: the tag %q is not described", o.ID, o.Tag)
+		}
+		path, method := strings.TrimSuffix(o.Path, "{$}"), strings.ToLower(o.Method)
+		var item object
+		if paths.Get(path) != nil {
+			if item, err = rawjson.ParseObject(paths.Get(path)); err != nil {
+				return nil, err
+			}
+		}
+		if item.Get(method) != nil {
+			return nil, fmt.Errorf("%s: %s %s is in the table twice", o.ID, o.Method, path)
+		}
+		shown, err := s.operation(o)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", o.ID, err)
+		}
+		paths = with(paths, path, with(item, method, shown))
+	}
+	return paths, nil
+}
+
+// shared describes the answers that operations refer to by name.
+func (s *schemas) shared(operations []api.Operation, all map[string]api.Answer) (answers object, err error) {
+	for _, o := range operations {
+		for _, answer := range o.Answers {
+			if _, ok := all[answer.Ref]; !ok && answer.Ref != "" {
+				return nil, fmt.Errorf("%s: there is no shared answer %s", o.ID, answer.Ref)
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		response, err := s.response(all[name], nil)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		answers = with(answers, name, response)
+	}
+	return answers, nil
 }
 
 // merge adds the components to the hand-written ones, in the order of their names.
@@ -65,40 +118,21 @@ func (s *schemas) merge(written object) (object, error) {
 	return all, nil
 }
 
-// addOperation adds an operation to the paths.
-func (s *schemas) addOperation(paths *object, o api.Operation) error {
-	path := strings.TrimSuffix(o.Path, "{$}")
-	item, err := rawjson.ParseObject(paths.Get(path))
-	if err != nil && paths.Get(path) != nil {
-		return err
-	}
-	method := strings.ToLower(o.Method)
-	if item.Get(method) != nil {
-		return fmt.Errorf("%s %s is hand-written and in the table", o.Method, path)
-	}
-	shown, err := s.operation(o, item.Get("parameters") != nil)
-	if err != nil {
-		return err
-	}
-	paths.Set(path, with(item, method, shown).Raw())
-	return nil
-}
-
-// operation describes an operation. Without path, its path's parameters are described elsewhere.
-func (s *schemas) operation(o api.Operation, pathElsewhere bool) (object, error) {
+// operation describes an operation.
+func (s *schemas) operation(o api.Operation) (object, error) {
 	p, err := s.docs.of(reflect.TypeFor[api.Service]().PkgPath())
 	if err != nil {
 		return nil, err
 	}
 	first, size := utf8.DecodeRuneInString(o.Summary)
 	shown := with(with(with(nil, "tags", []string{o.Tag}), "operationId", o.ID), "summary", string(unicode.ToUpper(first))+o.Summary[size:])
-	if text := p.description("", afterFirst(p.fields["Service."+methodName(o.ID)])); text != "" {
+	if text := cmp.Or(o.Description, p.description("", afterFirst(p.fields["Service."+methodName(o.ID)]))); text != "" {
 		shown = with(shown, "description", text)
 	}
 	if o.Public {
 		shown = with(shown, "security", []object{})
 	}
-	parameters, err := s.parameters(o, pathElsewhere)
+	parameters, err := s.parameters(o)
 	if err != nil {
 		return nil, err
 	}
@@ -114,10 +148,10 @@ func (s *schemas) operation(o api.Operation, pathElsewhere bool) (object, error)
 
 func methodName(id string) string { return strings.ToUpper(id[:1]) + id[1:] }
 
-func (s *schemas) parameters(o api.Operation, pathElsewhere bool) ([]object, error) {
+func (s *schemas) parameters(o api.Operation) ([]object, error) {
 	var list []object
 	for _, input := range o.Inputs() {
-		if input.In == api.InBody || input.In == api.InPath && pathElsewhere || input.Field.Tag.Get("hidden") != "" {
+		if input.In == api.InBody || input.Field.Tag.Get("hidden") != "" {
 			continue
 		}
 		schema, err := s.field(input.Owner, input.Field, false)
@@ -210,13 +244,9 @@ func (s *schemas) responses(o api.Operation) (object, error) {
 			all = with(all, status, with(nil, "$ref", "#/components/responses/"+answer.Ref))
 			continue
 		}
-		response := with(nil, "description", answer.Description)
-		content, err := s.answerContent(answer, out)
+		response, err := s.response(answer, out)
 		if err != nil {
 			return nil, err
-		}
-		if content != nil {
-			response = with(response, "content", content)
 		}
 		all = with(all, status, response)
 	}
@@ -224,6 +254,15 @@ func (s *schemas) responses(o api.Operation) (object, error) {
 		all = with(all, "default", with(nil, "$ref", "#/components/responses/Error"))
 	}
 	return all, nil
+}
+
+func (s *schemas) response(answer api.Answer, out reflect.Type) (object, error) {
+	response := with(nil, "description", answer.Description)
+	content, err := s.answerContent(answer, out)
+	if err == nil && content != nil {
+		response = with(response, "content", content)
+	}
+	return response, err
 }
 
 func (s *schemas) answerContent(answer api.Answer, out reflect.Type) (object, error) {
@@ -276,7 +315,7 @@ func generate(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := document(root, written, (&api.Service{}).Operations())
+	made, err := document(root, written, (&api.Service{}).Operations(), api.SharedAnswers())
 	if err != nil {
 		return nil, err
 	}

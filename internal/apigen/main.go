@@ -3,7 +3,7 @@
 //
 // The types and limits come from the Go types by reflection, the descriptions from the doc comments in the sources, and
 // the known values of a named string type from its constants. server/openapi.yaml has what no type says: the head of the
-// document, the answers that operations share, and the schemas of types whose JSON is not that of their fields.
+// document, and the schemas of types whose JSON is not that of their fields.
 package main
 
 import (
