@@ -12,6 +12,9 @@ import (
 type Range struct {
 	From, To int64
 	Backward bool
+	// Expect is how many entries the reader will probably take: the first page has as many. It changes nothing that is
+	// yielded. Default: a few; further pages become larger.
+	Expect int
 	// Keeps says that the reader keeps the entries in memory until the end of its request; see [WithMemory].
 	Keeps bool
 	// Snapshot has entries that the caller has read already: they are taken from there. Default none.
@@ -19,10 +22,14 @@ type Range struct {
 }
 
 const (
-	// pageSize is the number of rows per read, and pageBytes the bytes of their stored form: the most that is read in
-	// vain when a reader stops early. Larger entries are read one by one, and only a few at once in this process:
-	// decoding takes several times their size for a moment.
+	// firstPage is the number of rows of a reader's first page. The second page has twice as many and each further one
+	// twice as many as the one before, up to pageSize: a reader that stops early has caused few reads in vain. A reader
+	// that says how many entries it expects gets up to maxExpect of them as its first page.
+	firstPage = 4
 	pageSize  = 64
+	maxExpect = 512
+	// pageBytes bounds the stored form of a page's entries. Larger entries are read one by one, and only a few at once
+	// in this process: decoding takes several times their size for a moment.
 	pageBytes = 1 << 20
 )
 
@@ -51,13 +58,18 @@ func (l *Log) Read(ctx context.Context, conversation Conversation, r Range) iter
 		if r.Backward {
 			next, end, step = end, next, -1
 		}
+		size, following := firstPage, 2*firstPage
+		if r.Expect > 0 {
+			size = min(r.Expect, maxExpect)
+		}
 		memory, held := memoryOf(ctx), int64(0)
 		defer func() { memory.give(held) }()
 		for (end-next)*step >= 0 {
 			memory.give(held)
 			page, taken, err := r.Snapshot.page(conversation.ID, next, end, r.Backward), int64(0), error(nil)
 			if page == nil {
-				page, taken, err = l.page(ctx, conversation, next, end, r.Backward, pageSize)
+				page, taken, err = l.page(ctx, conversation, next, end, r.Backward, size)
+				size, following = following, min(2*following, pageSize)
 			}
 			if held = taken; r.Keeps {
 				held = 0

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/window"
 )
 
 // Source gives a view access to a conversation. Log and Conversation are required. The conversation value may be older
@@ -18,6 +19,14 @@ type Source struct {
 	Conversation continuo.Conversation
 	// Snapshot has entries that were read already: they are not read again. Default none.
 	Snapshot *continuo.Snapshot
+	// Expect is how many entries a reader of Backward will probably take; see [continuo.Range]. Default: a few.
+	Expect int
+}
+
+// Expecting returns the source for a reader that will probably take so many entries of Backward.
+func (s Source) Expecting(entries int) window.Source {
+	s.Expect = entries
+	return s
 }
 
 // Backward yields the entries at or before seq, the newest first.
@@ -31,7 +40,7 @@ func (s Source) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
 			yield(continuo.Entry{}, err)
 			return
 		}
-		s.Log.Read(s.context(), now, continuo.Range{To: seq, Backward: true, Keeps: true, Snapshot: s.Snapshot})(yield)
+		s.Log.Read(s.context(), now, continuo.Range{To: seq, Backward: true, Expect: s.Expect, Keeps: true, Snapshot: s.Snapshot})(yield)
 	}
 }
 

@@ -19,7 +19,7 @@ func (v View) Build(source Source, in Input) (*Plan, error) {
 	if err != nil {
 		return nil, fmt.Errorf("build view %s: %w", v.title(), err)
 	}
-	b := newBuild(source, v, in)
+	b := newBuild(expecting(source, v.Limits.Messages), v, in)
 	if err := b.scan(); err != nil {
 		return nil, fmt.Errorf("build view %s: %w", v.title(), err)
 	}

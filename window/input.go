@@ -18,6 +18,21 @@ type Source interface {
 	LatestUser(seq int64) (continuo.Entry, error)
 }
 
+// Paged is a Source that fetches entries in pages. Expecting returns it for a reader that will probably take so many
+// entries of Backward, so that the first page has neither too few nor too many.
+type Paged interface {
+	Source
+	Expecting(entries int) Source
+}
+
+// expecting tells a paged source how many entries a reader will probably take; 0 for unknown.
+func expecting(source Source, entries int) Source {
+	if paged, ok := source.(Paged); ok && entries > 0 {
+		return paged.Expecting(entries)
+	}
+	return source
+}
+
 // Input is what a build needs besides the log and the view. The zero value plans a request at the current end
 // of the log, for an unknown model.
 type Input struct {
@@ -81,6 +96,11 @@ func newestSeq(source Source) (int64, error) {
 type boundSource struct {
 	Source
 	at int64
+}
+
+// Expecting is part of Paged.
+func (b *boundSource) Expecting(entries int) Source {
+	return &boundSource{expecting(b.Source, entries), b.at}
 }
 
 // Backward is part of Source.
