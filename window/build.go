@@ -37,6 +37,7 @@ type build struct {
 	*Request
 	source Source
 
+	copies     []continuo.Entry // not used yet; see keep
 	rowsRead   int64
 	excluded   []Exclusion
 	units      []*Unit       // the scanned units, oldest first
@@ -46,13 +47,37 @@ type build struct {
 
 	newestUser *Unit // nil when the log has no user message
 	opener     *Unit // nil when the view has none
-	pinned     map[int64]*Unit
+	pinned     pins
 
 	summaries []*continuo.Entry // that the view may show
 
 	bounds Limits // the limits of the request, at least the size of what it must hold
 	window continuo.Window
 	moved  bool
+	pieces []piece // of the last layout; its memory is used again
+
+	markerSize, leadInSize, summarySize continuo.Size   // of these messages; zero before they were measured
+	measured                            *continuo.Entry // the summary that summarySize is for
+}
+
+// pins are units by the seqs of their first entries: a few.
+type pins []*Unit
+
+// at returns the unit that begins at a seq, nil for none.
+func (p pins) at(seq int64) *Unit {
+	for _, u := range p {
+		if u.First() == seq {
+			return u
+		}
+	}
+	return nil
+}
+
+// add adds a unit, unless one that begins at its seq is there.
+func (p *pins) add(u *Unit) {
+	if p.at(u.First()) == nil {
+		*p = append(*p, u)
+	}
 }
 
 func newBuild(source Source, view View, in Input) *build {
@@ -62,30 +87,30 @@ func newBuild(source Source, view View, in Input) *build {
 // scan reads units, newest first, until no window could hold more.
 func (b *build) scan() error {
 	assemble := Assembler{view: b.view, attempts: true}
-	var floor continuo.Size // size of the scanned units, everything cut down as far as possible
-	history := 0            // messages that View.History bounds
+	floor := lineSum{shaper: b.shaper} // size of the scanned units, everything cut down as far as possible
+	history := 0                       // messages that View.History bounds
 	b.reachedTop = true
-	for entry, err := range b.source.Backward(b.in.At) {
+	for read, err := range b.source.Backward(b.in.At) {
 		if err != nil {
 			return err
 		}
+		entry := b.keep(&read)
 		b.rowsRead++
-		if w := b.Learn(&entry); b.previous == nil {
+		if w := b.Learn(entry); b.previous == nil {
 			b.previous = w
 		}
-		b.learnSummary(&entry)
-		u := assemble.Add(&entry)
+		b.learnSummary(entry)
+		u := assemble.Add(entry)
 		if u == nil {
 			continue
 		}
 		b.units = append(b.units, u)
-		size := b.Shape(u, Line).Size
-		floor = floor.Add(size)
+		floor.add(u)
 		if b.countsAsHistory(u) {
-			history += size.Messages
+			history += len(u.Entries) + len(u.missing)
 		}
 		b.learnRequired(u)
-		if b.scannedEnough(u, floor, history) {
+		if b.scannedEnough(u, &floor, history) {
 			b.reachedTop = u.First() == 1
 			break
 		}
@@ -93,6 +118,17 @@ func (b *build) scan() error {
 	b.excluded = assemble.Finish()
 	slices.Reverse(b.units)
 	return nil
+}
+
+// keep returns a copy of an entry. Copies are allocated many at once.
+func (b *build) keep(e *continuo.Entry) *continuo.Entry {
+	const copies = 16
+	if len(b.copies) == 0 {
+		b.copies = make([]continuo.Entry, copies)
+	}
+	entry := &b.copies[0]
+	*entry, b.copies = *e, b.copies[1:]
+	return entry
 }
 
 // countsAsHistory reports whether a unit, read backward, is before the current cycle. Until the newest user
@@ -106,17 +142,17 @@ func (b *build) countsAsHistory(u *Unit) bool {
 }
 
 // scannedEnough reports whether older units are irrelevant, because no window holds them.
-func (b *build) scannedEnough(u *Unit, floor continuo.Size, history int) bool {
+func (b *build) scannedEnough(u *Unit, floor *lineSum, history int) bool {
 	if b.view.History > 0 && history > b.view.History {
 		return true
 	}
 	if b.previous != nil && u.First() <= b.previous.Start {
 		return true
 	}
-	if b.view.History > 0 && b.newestUser == nil && b.units[0].Unfinished() && !b.OverWindow(floor) {
+	if b.view.History > 0 && b.newestUser == nil && b.units[0].Unfinished() && !b.OverWindow(floor.exact()) {
 		return false // the open cycle is shown whole
 	}
-	return b.Around(b.needed).Exceeded(floor) != ""
+	return floor.exceeds(b.Around(b.needed)) != ""
 }
 
 // learnRequired adds a unit, read backward, to what the request must hold.
@@ -128,14 +164,13 @@ func (b *build) learnRequired(u *Unit) {
 		b.newestUser = u
 	}
 	if isUser || inCycle || u == newest && u.Group {
-		b.needed = b.needed.Add(b.Shape(u, Whole).Size)
+		b.needed = b.needed.Add(b.Size(u, Whole))
 	}
 }
 
 // findFixed finds what may be shown from before the scanned range: the newest user message, the opener, and
 // the pins of the last window.
 func (b *build) findFixed() error {
-	b.pinned = map[int64]*Unit{}
 	if b.newestUser == nil && !b.reachedTop {
 		entry, err := b.source.LatestUser(b.in.At)
 		if err != nil && !errors.Is(err, continuo.ErrNotFound) {
@@ -147,7 +182,7 @@ func (b *build) findFixed() error {
 		}
 	}
 	if b.newestUser != nil {
-		b.pinned[b.newestUser.First()] = b.newestUser
+		b.pinned.add(b.newestUser)
 	}
 	if b.view.Opener != OpenerNone && len(b.units) > 0 {
 		opener, err := b.unitFrom(1)
@@ -156,7 +191,7 @@ func (b *build) findFixed() error {
 		}
 		if opener != nil && (b.view.Opener == OpenerFirst || opener.Entries[0].Role == continuo.System) {
 			b.opener = opener
-			b.pinned[opener.First()] = opener
+			b.pinned.add(opener)
 		}
 	}
 	if b.previous == nil {
@@ -166,7 +201,7 @@ func (b *build) findFixed() error {
 		return err
 	}
 	for _, seq := range b.previous.Pins {
-		if b.pinned[seq] != nil {
+		if b.pinned.at(seq) != nil {
 			continue
 		}
 		u, err := b.unitFrom(seq)
@@ -174,7 +209,7 @@ func (b *build) findFixed() error {
 			return err
 		}
 		if u != nil && u.First() == seq {
-			b.pinned[seq] = u
+			b.pinned.add(u)
 		}
 	}
 	return nil
@@ -191,19 +226,20 @@ func (b *build) unitFrom(seq int64) (*Unit, error) {
 		}
 	}
 	var entries []*continuo.Entry
-	head := opening{view: b.view}
+	head := opening{view: &b.view}
 	rows := 0
-	for entry, err := range b.source.Forward(seq) {
+	for read, err := range b.source.Forward(seq) {
 		if err != nil {
 			return nil, err
 		}
+		entry := b.keep(&read)
 		rows++
 		b.rowsRead++
-		if entry.Seq > b.in.At || head.ends(&entry) {
+		if entry.Seq > b.in.At || head.ends(entry) {
 			break
 		}
-		if exclude(b.view, &entry) == "" {
-			entries = append(entries, &entry)
+		if exclude(&b.view, entry) == "" {
+			entries = append(entries, entry)
 		}
 		if rows == maxOpenerRows {
 			return nil, nil
@@ -224,7 +260,7 @@ func (b *build) unitFrom(seq int64) (*Unit, error) {
 
 // opening reads a log forward as long as entries may belong to its first unit.
 type opening struct {
-	view View
+	view *View
 	head *continuo.Entry // nil before one was found
 }
 
@@ -250,7 +286,7 @@ func (b *build) known(u *Unit) *Unit {
 	if slices.ContainsFunc(b.excluded, func(e Exclusion) bool { return e.Entry.Seq == u.First() }) {
 		return nil
 	}
-	if pinned := b.pinned[u.First()]; pinned != nil {
+	if pinned := b.pinned.at(u.First()); pinned != nil {
 		return pinned
 	}
 	for _, scanned := range b.units {

@@ -84,7 +84,7 @@ func (b *build) fittingOpener(need required) *Unit {
 	if opener == nil || opener == b.newestUser || opener == need.openGroup {
 		return nil
 	}
-	if b.bounds.Exceeded(b.Shape(opener, Line).Size.Add(need.size)) != "" {
+	if b.bounds.Exceeded(b.Size(opener, Line).Add(need.size)) != "" {
 		return nil
 	}
 	return opener
@@ -121,19 +121,19 @@ func (b *build) fill(need required, put filling) (w continuo.Window, target Limi
 func (b *build) fixedSize(put filling, markers int) (fixed continuo.Size) {
 	first := put.opener
 	if first != nil {
-		fixed = b.Shape(first, Line).Size
+		fixed = b.Size(first, Line)
 	}
 	if put.summary != nil {
-		fixed = fixed.Add(b.summaryMessage(put.summary).Size)
+		fixed = fixed.Add(b.sizeOfSummary(put.summary))
 	}
 	for range markers {
 		if put.markers && b.view.Marker != "" {
-			fixed = fixed.Add(b.marker().Size)
+			fixed = fixed.Add(b.sizeOfMarker())
 		}
 	}
 	begins := first != nil && first.Entries[0].Role == continuo.Assistant
 	if b.in.LeadIn != "" && (begins || put.leadIn) {
-		fixed = fixed.Add(b.leadIn().Size)
+		fixed = fixed.Add(b.sizeOfLeadIn())
 	}
 	return fixed
 }
@@ -174,22 +174,21 @@ func (b *build) reach(target Limits, need required, opener *Unit, total continuo
 	if b.newestUser != nil && b.isHistory(b.newestUser) {
 		history = 1 // it is shown at any position
 	}
+	sum := lineSum{shaper: b.shaper, known: total}
 	for start = len(b.units); start > 0; start-- {
 		u := b.units[start-1]
-		size := b.Shape(u, Line).Size
-		if start-1 >= need.from || u == b.newestUser || u == opener {
-			size = continuo.Size{} // already counted
+		if start-1 < need.from && u != b.newestUser && u != opener { // else already counted
+			sum.add(u)
 		}
-		if ended := target.Exceeded(total.Add(size)); ended != "" {
+		if ended := sum.exceeds(target); ended != "" {
 			return start, ended
 		}
 		if b.view.History > 0 && b.isHistory(u) && u != b.newestUser {
-			history += len(b.Shape(u, Line).Messages)
+			history += len(u.Entries) + len(u.missing)
 			if history > b.view.History {
 				return start, LimitMessages
 			}
 		}
-		total = total.Add(size)
 	}
 	return 0, ""
 }
@@ -223,10 +222,15 @@ func (b *build) shortest(w *continuo.Window, threshold *int64, target Limits, ne
 			starts = append(starts, u.Last()+1)
 		}
 	}
-	at := sort.Search(len(starts), func(i int) bool {
+	pieces, ok := b.layout(*w)
+	allowed := func(i int) bool {
 		*threshold = starts[i]
-		return b.allowed(*w, target)
-	})
+		return ok && b.fits(pieces, *w, target)
+	}
+	if allowed(0) {
+		return true // without a shorter form of any output
+	}
+	at := sort.Search(len(starts), allowed)
 	*threshold = starts[min(at, len(starts)-1)]
 	return at < len(starts)
 }
@@ -239,9 +243,7 @@ func (b *build) cutLimit(w continuo.Window, target Limits) string {
 	var size continuo.Size
 	pieces, _ := b.layout(w)
 	for _, p := range pieces {
-		for _, message := range p.messages {
-			size = size.Add(message.Size)
-		}
+		size = size.Add(b.size(p, w))
 	}
 	return target.Exceeded(size)
 }

@@ -32,31 +32,32 @@ func (b *build) position() error {
 	return nil
 }
 
-// piece is one unit of a layout at its level, or, without a unit, a summary, a marker or the lead-in.
+// piece is one unit of a layout or, without a unit, a summary, a marker or the lead-in.
 type piece struct {
-	unit     *Unit
-	summary  *continuo.Entry
-	leadIn   bool
-	level    Level
-	messages []Message
+	unit    *Unit
+	summary *continuo.Entry
+	leadIn  bool
 }
 
-// layout lists what a window shows, in order. It returns false when a pin cannot be found.
+// layout lists what a window shows, in order, up to the next layout. It returns false when a pin cannot be found.
 func (b *build) layout(w continuo.Window) (pieces []piece, ok bool) {
+	pieces = b.pieces[:0]
+	if cap(pieces) == 0 {
+		pieces = make([]piece, 0, len(b.units)+4)
+	}
 	shown := int64(0) // the last seq that is shown or is before a marked gap
 	gaps := gaps{build: b, markers: w.Markers, summary: b.summaryAt(w.Summary)}
 	add := func(u *Unit, from int64) {
 		if from > shown+1 {
-			pieces = append(pieces, gaps.between(shown+1, from-1)...)
+			pieces = gaps.between(pieces, shown+1, from-1)
 		}
 		if u != nil {
-			l := levelIn(w, u)
-			pieces = append(pieces, piece{unit: u, level: l, messages: b.Shape(u, l).Messages})
+			pieces = append(pieces, piece{unit: u})
 			shown = u.Last()
 		}
 	}
 	for _, seq := range w.Pins {
-		pin := b.pinned[seq]
+		pin := b.pinned.at(seq)
 		if pin == nil {
 			return nil, false
 		}
@@ -73,7 +74,8 @@ func (b *build) layout(w continuo.Window) (pieces []piece, ok bool) {
 		add(u, from)
 		from = shown + 1 // no gaps from here on
 	}
-	return b.withLeadIn(pieces), true
+	b.pieces = b.withLeadIn(pieces)
+	return b.pieces, true
 }
 
 // withLeadIn puts the user message in front of pieces that begin with the assistant, if the renderer needs
@@ -82,14 +84,49 @@ func (b *build) withLeadIn(pieces []piece) []piece {
 	if b.in.LeadIn == "" {
 		return pieces
 	}
-	first := slices.IndexFunc(pieces, func(p piece) bool { return p.messages[0].Role != continuo.System })
-	if first < 0 || pieces[first].messages[0].Role != continuo.Assistant {
+	first := slices.IndexFunc(pieces, func(p piece) bool { return p.role() != continuo.System })
+	if first < 0 || pieces[first].role() != continuo.Assistant {
 		return pieces
 	}
-	return slices.Insert(pieces, first, piece{leadIn: true, messages: []Message{b.leadIn()}})
+	return slices.Insert(pieces, first, piece{leadIn: true})
+}
+
+// role is the role of the first message.
+func (p piece) role() continuo.Role {
+	if p.unit == nil || p.unit.Entries[0].IsCue() {
+		return continuo.User
+	}
+	return p.unit.Entries[0].Role
+}
+
+// size is the size of a piece of a window's layout.
+func (b *build) size(p piece, w continuo.Window) continuo.Size {
+	switch {
+	case p.unit != nil:
+		return b.Size(p.unit, levelIn(w, p.unit))
+	case p.summary != nil:
+		return b.sizeOfSummary(p.summary)
+	case p.leadIn:
+		return b.sizeOfLeadIn()
+	}
+	return b.sizeOfMarker()
 }
 
 func (b *build) leadIn() Message { return b.synthetic(b.in.LeadIn) }
+
+func (b *build) sizeOfLeadIn() continuo.Size {
+	if b.leadInSize.Messages == 0 {
+		b.leadInSize = b.leadIn().Size
+	}
+	return b.leadInSize
+}
+
+func (b *build) sizeOfMarker() continuo.Size {
+	if b.markerSize.Messages == 0 {
+		b.markerSize = b.marker().Size
+	}
+	return b.markerSize
+}
 
 func levelIn(w continuo.Window, u *Unit) Level {
 	switch {
@@ -114,18 +151,19 @@ func (b *build) synthetic(text string) Message {
 // allowed reports whether a window shows the newest user message and is within the limits.
 func (b *build) allowed(w continuo.Window, limits Limits) bool {
 	pieces, ok := b.layout(w)
-	if !ok {
-		return false
-	}
+	return ok && b.fits(pieces, w, limits)
+}
+
+// fits is allowed for the layout of a window, or of one that differs in how far outputs are cut.
+func (b *build) fits(pieces []piece, w continuo.Window, limits Limits) bool {
 	var size continuo.Size
 	history, sawUser := 0, b.newestUser == nil
 	for _, p := range pieces {
 		sawUser = sawUser || p.unit == b.newestUser
-		for _, message := range p.messages {
-			size = size.Add(message.Size)
-			if p.unit != nil && b.isHistory(p.unit) {
-				history++
-			}
+		one := b.size(p, w)
+		size = size.Add(one)
+		if b.view.History > 0 && p.unit != nil && b.isHistory(p.unit) {
+			history += one.Messages
 		}
 	}
 	return sawUser && limits.Exceeded(size) == "" && (b.view.History == 0 || history <= b.view.History)

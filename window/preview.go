@@ -2,19 +2,18 @@ package window
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/plaintext"
 )
 
-// previewOf shows the head and the tail of a text, two thirds and one third of about limit characters, cut
-// between lines if possible, and says where the whole text is.
-func previewOf(text string, limit int, ref string) string {
+// previewOf shows the head and the tail of a text of so many characters, two thirds and one third of about limit
+// characters, cut between lines if possible, and says where the whole text is.
+func previewOf(text string, chars, limit int, ref string) string {
 	head := plaintext.Head(text, limit*2/3)
 	return continuo.Preview{
 		Head: head, Tail: plaintext.Tail(text[len(head):], limit/3), Full: ref,
-		Chars: utf8.RuneCountInString(text), Bytes: int64(len(text)), Lines: strings.Count(text, "\n") + 1,
+		Chars: chars, Bytes: int64(len(text)), Lines: strings.Count(text, "\n") + 1,
 	}.String()
 }
 

@@ -14,11 +14,8 @@ func (b *build) plan() *Plan {
 		Window: b.window, Moved: b.moved, Cycle: b.openCycle(),
 	}
 	pieces, _ := b.layout(b.window)
-	verdicts := b.verdicts(pieces)
-	for _, piece := range pieces {
-		p.Messages = append(p.Messages, piece.messages...)
-	}
-	p.Items = summarized(Fold(verdicts, b.in.At, DropReason(b.window.Limit)), shownSummary(pieces))
+	v := b.show(p, pieces)
+	p.Items = summarized(Fold(v.items, b.in.At, DropReason(b.window.Limit)), shownSummary(pieces))
 	p.Totals = Totals(p)
 	limits := b.Limits()
 	p.Limits = continuo.Size{Messages: limits.Messages, Chars: limits.Chars, Tokens: limits.Tokens}
@@ -27,45 +24,95 @@ func (b *build) plan() *Plan {
 	return p
 }
 
-// verdicts returns an item for every entry that was read, by seq.
-func (b *build) verdicts(pieces []piece) []PlanItem {
-	var items []PlanItem
-	shown := map[*Unit]bool{}
-	for _, piece := range pieces {
-		if piece.unit != nil {
-			shown[piece.unit] = true
-			items = append(items, b.shownItems(piece)...)
-		}
-	}
-	for _, u := range b.units {
-		if shown[u] {
-			continue
-		}
-		for _, entry := range u.Entries {
-			items = append(items, NewItem(entry, Dropped, DropReason(b.window.Limit), nil))
-		}
-	}
-	for _, e := range b.excluded {
-		items = append(items, NewItem(e.Entry, Excluded, e.Reason, nil))
-	}
-	slices.SortFunc(items, func(x, y PlanItem) int { return cmp.Compare(x.Seq, y.Seq) })
-	return items
+// verdicts are an item for every entry that was read, by seq.
+type verdicts struct {
+	items []PlanItem
+	sizes itemSizes
 }
 
-func (b *build) shownItems(p piece) []PlanItem {
-	return b.Items(p.unit, p.level, b.shownReason(p), cmp.Or(b.window.CutLimit, b.window.Limit))
+// show writes the messages of a layout to a plan, and returns the verdicts.
+func (b *build) show(p *Plan, pieces []piece) verdicts {
+	entries, messages := len(b.excluded), len(pieces)
+	for _, u := range b.units {
+		entries += len(u.Entries)
+	}
+	for _, piece := range pieces {
+		if piece.unit != nil {
+			entries++ // a pin that is no unit of the scan
+			messages += len(piece.unit.Entries) + len(piece.unit.missing) - 1
+		}
+	}
+	v := verdicts{items: make([]PlanItem, 0, entries), sizes: itemSizes{make([]continuo.Size, 2*entries)}}
+	if messages > 0 {
+		p.Messages = make([]Message, 0, messages)
+	}
+	next := 0 // the scanned unit after those that have items
+	for _, piece := range pieces {
+		if piece.unit == nil {
+			p.Messages = append(p.Messages, b.placeholder(piece))
+			continue
+		}
+		for ; next < len(b.units) && b.units[next].First() < piece.unit.First(); next++ {
+			b.drop(&v, b.units[next])
+		}
+		if next < len(b.units) && b.units[next] == piece.unit {
+			next++
+		}
+		b.showUnit(p, &v, piece.unit)
+	}
+	for ; next < len(b.units); next++ {
+		b.drop(&v, b.units[next])
+	}
+	for _, e := range b.excluded {
+		v.items = append(v.items, v.sizes.item(e.Entry, Excluded, e.Reason, nil))
+	}
+	bySeq := func(x, y PlanItem) int { return cmp.Compare(x.Seq, y.Seq) }
+	if !slices.IsSortedFunc(v.items, bySeq) {
+		slices.SortFunc(v.items, bySeq)
+	}
+	return v
+}
+
+// placeholder is the message of a piece without a unit.
+func (b *build) placeholder(p piece) Message {
+	switch {
+	case p.summary != nil:
+		return b.summaryMessage(p.summary)
+	case p.leadIn:
+		return b.leadIn()
+	}
+	return b.marker()
+}
+
+// showUnit writes the messages and the verdicts of a unit.
+func (b *build) showUnit(p *Plan, v *verdicts, u *Unit) {
+	level, first := levelIn(b.window, u), len(p.Messages)
+	var few [16]Verdict
+	var found []Verdict
+	p.Messages, found = u.appendTo(b.shaper, level, p.Messages, few[:0])
+	kept, limit := b.shownReason(u), cmp.Or(b.window.CutLimit, b.window.Limit)
+	for i := range u.Entries {
+		v.items = append(v.items, b.item(u, i, level, found[i], &p.Messages[first+i], kept, limit, &v.sizes))
+	}
+}
+
+// drop writes the verdicts of a unit that was read and is not shown.
+func (b *build) drop(v *verdicts, u *Unit) {
+	for _, entry := range u.Entries {
+		v.items = append(v.items, v.sizes.item(entry, Dropped, DropReason(b.window.Limit), nil))
+	}
 }
 
 // shownReason returns the reason for which a unit is shown.
-func (b *build) shownReason(p piece) string {
+func (b *build) shownReason(u *Unit) string {
 	switch {
-	case p.unit == b.newestUser:
+	case u == b.newestUser:
 		return ReasonLatestUser
-	case p.unit.Group && p.unit == b.units[len(b.units)-1]:
+	case u.Group && u == b.units[len(b.units)-1]:
 		return ReasonOpenGroup
-	case p.unit.First() >= b.window.Start:
+	case u.First() >= b.window.Start:
 		return ReasonInWindow
-	case p.unit == b.opener:
+	case u == b.opener:
 		return ReasonOpener
 	default:
 		return ReasonPinned
@@ -78,50 +125,94 @@ func NewItem(e *continuo.Entry, verdict Verdict, reason string, after *continuo.
 	return PlanItem{Seq: e.Seq, Role: e.Role, Verdict: verdict, Reason: reason, Before: &before, After: after}
 }
 
+// itemSizes are the sizes that items point to, allocated many at once.
+type itemSizes struct{ unused []continuo.Size }
+
+// add returns a pointer to a copy of a size.
+func (s *itemSizes) add(size continuo.Size) *continuo.Size {
+	if len(s.unused) == 0 {
+		return &size
+	}
+	added := &s.unused[0]
+	*added, s.unused = size, s.unused[1:]
+	return added
+}
+
+// item is [NewItem], with a copy of after.
+func (s *itemSizes) item(e *continuo.Entry, verdict Verdict, reason string, after *continuo.Size) PlanItem {
+	item := PlanItem{Seq: e.Seq, Role: e.Role, Verdict: verdict, Reason: reason}
+	item.Before = s.add(continuo.Size{Messages: 1, Chars: e.Chars, Tokens: e.Tokens})
+	if after != nil {
+		item.After = s.add(*after)
+	}
+	return item
+}
+
 // Fold fills the gaps between items, up to a seq, with ranges that were dropped unread, for a reason, and
 // joins neighbours that have the same verdict and the same reason for not being shown.
 func Fold(items []PlanItem, at int64, unread string) []PlanItem {
-	folded := []PlanItem{}
-	add := func(item PlanItem) {
-		if n := len(folded); n > 0 && joins(folded[n-1], item) {
-			last := &folded[n-1]
-			*last = PlanItem{
-				Seq: last.Seq, Through: max(item.Through, item.Seq), Verdict: item.Verdict, Reason: item.Reason,
-				Before: sum(last.Before, item.Before), After: sum(last.After, item.After),
-			}
-			return
-		}
-		folded = append(folded, item)
-	}
-	gap := func(from, to int64) {
-		item := PlanItem{Seq: from, Through: to, Verdict: Dropped, Reason: unread}
-		if from == to {
-			item.Through = 0
-		}
-		if from <= to {
-			add(item)
-		}
-	}
+	f := folder{folded: make([]PlanItem, 0, len(items)+1)}
 	next := int64(1)
-	for _, item := range items {
-		gap(next, item.Seq-1)
-		add(item)
-		next = item.Seq + 1
+	for i := range items {
+		f.gap(next, items[i].Seq-1, unread)
+		f.add(&items[i])
+		next = items[i].Seq + 1
 	}
-	gap(next, at)
-	return folded
+	f.gap(next, at, unread)
+	return f.folded
 }
 
-// sum adds sizes; nil if one of them is unknown because its entries were not read.
-func sum(a, b *continuo.Size) *continuo.Size {
-	if a == nil || b == nil {
+// folder joins items.
+type folder struct {
+	folded []PlanItem
+	owned  bool // the last item's sizes are the folder's own
+}
+
+func (f *folder) add(item *PlanItem) {
+	n := len(f.folded)
+	if n == 0 || !joins(&f.folded[n-1], item) {
+		f.folded, f.owned = append(f.folded, *item), false
+		return
+	}
+	last := &f.folded[n-1]
+	if !f.owned {
+		last.Before, last.After = clone(last.Before), clone(last.After)
+		last.Role, f.owned = "", true
+	}
+	last.Through = max(item.Through, item.Seq)
+	last.Before, last.After = sum(last.Before, item.Before), sum(last.After, item.After)
+}
+
+// gap adds a range of entries that were not read, if it is not empty.
+func (f *folder) gap(from, to int64, reason string) {
+	if from > to {
+		return
+	}
+	item := PlanItem{Seq: from, Through: to, Verdict: Dropped, Reason: reason}
+	if from == to {
+		item.Through = 0
+	}
+	f.add(&item)
+}
+
+func clone(size *continuo.Size) *continuo.Size {
+	if size == nil {
 		return nil
 	}
-	total := a.Add(*b)
-	return &total
+	own := *size
+	return &own
 }
 
-func joins(before, item PlanItem) bool {
+// sum adds to a size; nil if one of them is unknown because its entries were not read.
+func sum(total, more *continuo.Size) *continuo.Size {
+	if total == nil || more == nil {
+		return nil
+	}
+	*total = total.Add(*more)
+	return total
+}
+
+func joins(before, item *PlanItem) bool {
 	unshown := item.Verdict == Dropped || item.Verdict == Excluded
 	return unshown && before.Verdict == item.Verdict && before.Reason == item.Reason &&
 		max(before.Through, before.Seq)+1 == item.Seq
@@ -130,7 +221,8 @@ func joins(before, item PlanItem) bool {
 // Totals sums a plan's items and messages up.
 func Totals(p *Plan) PlanTotals {
 	totals := PlanTotals{Entries: p.At, SharedBytes: -1}
-	for _, item := range p.Items {
+	for i := range p.Items {
+		item := &p.Items[i]
 		count := int64(1)
 		if item.Through > 0 {
 			count = item.Through - item.Seq + 1
@@ -152,10 +244,11 @@ func Totals(p *Plan) PlanTotals {
 		}
 		totals.Kept += count
 	}
-	for _, message := range p.Messages {
-		totals.Messages += message.Size.Messages
-		totals.Chars += message.Size.Chars
-		totals.Tokens += message.Size.Tokens
+	for i := range p.Messages {
+		size := &p.Messages[i].Size
+		totals.Messages += size.Messages
+		totals.Chars += size.Chars
+		totals.Tokens += size.Tokens
 	}
 	return totals
 }

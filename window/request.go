@@ -11,7 +11,7 @@ type Request struct {
 	view   View
 	in     Input
 	hash   string
-	shaper shaper
+	shaper *shaper
 
 	correction float64 // of estimated tokens, at least 1
 	corrected  bool    // a report of the provider was found
@@ -21,7 +21,7 @@ type Request struct {
 // which entries are shaped. The definition must pass [View.Check].
 func NewRequest(view View, hash string, in Input) *Request {
 	in = in.WithDefaults()
-	return &Request{view: view, in: in, hash: hash, correction: 1, shaper: shaper{view: view, counter: in.Counter, provider: in.Provider}}
+	return &Request{view: view, in: in, hash: hash, correction: 1, shaper: &shaper{view: view, counter: in.Counter, provider: in.Provider}}
 }
 
 // Learn reads from an entry what an earlier request recorded on it, and returns the window of that request if
@@ -124,6 +124,10 @@ func (r *Request) Around(needed continuo.Size) Limits {
 // Shape returns a unit in the shape of a level. The caller must not change it.
 func (r *Request) Shape(u *Unit, at Level) *Shape { return u.at(r.shaper, at) }
 
+// Size returns the size of a unit in the shape of a level. It costs less than Shape where the unit is shown as it is in
+// the log.
+func (r *Request) Size(u *Unit, at Level) continuo.Size { return u.size(r.shaper, at) }
+
 // Measure measures a message. Unchanged says that the message has the content of its entry: the count made at
 // append is then used again.
 func (r *Request) Measure(m *Message, unchanged bool) continuo.Size {
@@ -135,22 +139,26 @@ func (r *Request) Measure(m *Message, unchanged bool) continuo.Size {
 func (r *Request) Items(u *Unit, at Level, kept, limit string) []PlanItem {
 	shape := r.Shape(u, at)
 	items := make([]PlanItem, len(u.Entries))
-	for i, entry := range u.Entries {
-		verdict, reason := shape.verdicts[i], kept
-		switch {
-		case i == 0 && len(u.missing) > 0:
-			reason = ReasonUnanswered
-		case verdict == Truncated && r.view.OmitToolResults:
-			reason = ReasonResultsOff
-		case verdict == Previewed && !r.shaper.cutByLevel(entry, &shape.Messages[i], at):
-			reason = ReasonOutputLimit
-		case verdict != Kept:
-			reason = DropReason(limit)
-		}
-		after := shape.Messages[i].Size
-		items[i] = NewItem(entry, verdict, reason, &after)
+	for i := range items {
+		items[i] = r.item(u, i, at, shape.verdicts[i], &shape.Messages[i], kept, limit, &itemSizes{})
 	}
 	return items
+}
+
+// item is the verdict on one entry of a unit that is shown at a level, as a message. See Items.
+func (r *Request) item(u *Unit, i int, at Level, verdict Verdict, shown *Message, kept, limit string, sizes *itemSizes) PlanItem {
+	entry, reason := u.Entries[i], kept
+	switch {
+	case i == 0 && len(u.missing) > 0:
+		reason = ReasonUnanswered
+	case verdict == Truncated && r.view.OmitToolResults:
+		reason = ReasonResultsOff
+	case verdict == Previewed && !r.shaper.cutByLevel(entry, shown, at):
+		reason = ReasonOutputLimit
+	case verdict != Kept:
+		reason = DropReason(limit)
+	}
+	return sizes.item(entry, verdict, reason, &shown.Size)
 }
 
 // Overflow is the error of a request that must hold parts that do not fit into the limits.

@@ -28,10 +28,10 @@ func (b *build) require() (required, error) {
 	need.size = user
 	if newest := b.units[len(b.units)-1]; newest.Group {
 		need.openGroup, need.from = newest, len(b.units)-1
-		for need.level < Line && b.OverWindow(user.Add(b.Shape(newest, need.level).Size)) {
+		for need.level < Line && b.OverWindow(user.Add(b.Size(newest, need.level))) {
 			need.level++
 		}
-		need.size = user.Add(b.Shape(newest, need.level).Size)
+		need.size = user.Add(b.Size(newest, need.level))
 	}
 	if b.OverWindow(need.size) {
 		return need, b.Overflow(b.Limits(), b.parts(user, need.openGroup))
@@ -43,7 +43,7 @@ func (b *build) require() (required, error) {
 func (b *build) parts(user continuo.Size, open *Unit) continuo.OverflowError {
 	parts := continuo.OverflowError{NewestUser: user}
 	if open != nil {
-		parts.OpenGroup = b.Shape(open, Line).Size
+		parts.OpenGroup = b.Size(open, Line)
 	}
 	return parts
 }
@@ -53,7 +53,7 @@ func (b *build) newestUserSize() continuo.Size {
 	if b.newestUser == nil {
 		return continuo.Size{}
 	}
-	return b.Shape(b.newestUser, Whole).Size
+	return b.Size(b.newestUser, Whole)
 }
 
 // requireCycle requires the open cycle, whole.
@@ -64,7 +64,7 @@ func (b *build) requireCycle() (required, error) {
 		need.size = b.newestUserSize()
 	}
 	for _, u := range b.units[need.from:] {
-		need.size = need.size.Add(b.Shape(u, Whole).Size)
+		need.size = need.size.Add(b.Size(u, Whole))
 	}
 	if b.OverWindow(need.size) {
 		user := b.newestUserSize()

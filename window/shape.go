@@ -30,7 +30,7 @@ type shaper struct {
 }
 
 // message shapes one entry. The verdict is Kept when nothing was cut.
-func (s shaper) message(entry *continuo.Entry, at Level) (Message, Verdict) {
+func (s *shaper) message(entry *continuo.Entry, at Level) (Message, Verdict) {
 	message := Message{
 		Seq: entry.Seq, Role: entry.Role, Content: entry.Content, ToolCalls: entry.ToolCalls,
 		ToolCallID: entry.ToolCallID, Name: entry.Name, Entry: entry,
@@ -74,7 +74,7 @@ func asStored(entry *continuo.Entry) Verdict {
 // saves reports whether a shortened form is worth using: it is not larger than the whole, neither in
 // characters (not compared if the whole has parts other than text) nor in tokens, the protocol's overhead
 // included.
-func (s shaper) saves(short continuo.Size, whole *Message) bool {
+func (s *shaper) saves(short continuo.Size, whole *Message) bool {
 	full := s.size(whole, true)
 	return short.Tokens <= full.Tokens-MessageOverhead && (short.Chars <= full.Chars || hasMedia(whole.Content))
 }
@@ -87,7 +87,7 @@ const (
 )
 
 // size measures a message. It reuses the count made at append if nothing was changed.
-func (s shaper) size(m *Message, unchanged bool) continuo.Size {
+func (s *shaper) size(m *Message, unchanged bool) continuo.Size {
 	size := continuo.Size{Messages: 1, Tokens: MessageOverhead + callOverhead*len(m.ToolCalls)}
 	if unchanged && m.Entry.Tokenizer == s.counter.Name() {
 		size.Chars += m.Entry.Chars
@@ -106,19 +106,27 @@ func (s shaper) size(m *Message, unchanged bool) continuo.Size {
 	return size
 }
 
-func (s shaper) cutResult(m *Message, at Level) Verdict {
+// charsOf is the number of characters of a result's text: the count made at append, where there is one.
+func charsOf(e *continuo.Entry) int {
+	if e.Tokenizer != "" && e.Content.IsText() && len(e.ToolCalls) == 0 {
+		return e.Chars
+	}
+	return utf8.RuneCountInString(e.Content.String())
+}
+
+func (s *shaper) cutResult(m *Message, at Level) Verdict {
 	if kept, ok := m.Entry.Preview(); ok {
 		return s.cutPreview(m, kept, at)
 	}
 	text := m.Content.String()
-	chars := utf8.RuneCountInString(text)
+	chars := charsOf(m.Entry)
 	fits := s.view.ToolOutputChars == 0 || chars <= s.view.ToolOutputChars
 	switch {
 	case at == Line || s.view.OmitToolResults:
 		m.Content = continuo.Text(leftOut(chars, m.Entry.OutputRef))
 		return Truncated
 	case (at == Preview || !fits) && chars > s.view.PreviewChars+previewSlack:
-		m.Content = continuo.Text(previewOf(text, s.view.PreviewChars, m.Entry.OutputRef))
+		m.Content = continuo.Text(previewOf(text, chars, s.view.PreviewChars, m.Entry.OutputRef))
 		return Previewed
 	}
 	return Kept
@@ -126,7 +134,7 @@ func (s shaper) cutResult(m *Message, at Level) Verdict {
 
 // cutPreview is cutResult for an output that is stored beside the log: at most the preview in its entry is
 // shown.
-func (s shaper) cutPreview(m *Message, kept continuo.Preview, at Level) Verdict {
+func (s *shaper) cutPreview(m *Message, kept continuo.Preview, at Level) Verdict {
 	switch {
 	case at == Line || s.view.OmitToolResults:
 		m.Content = continuo.Text(leftOut(kept.Chars, kept.Full))
@@ -138,7 +146,7 @@ func (s shaper) cutPreview(m *Message, kept continuo.Preview, at Level) Verdict 
 }
 
 // cutByLevel reports whether an entry that is shown as a preview would be shown longer at the level [Whole].
-func (s shaper) cutByLevel(entry *continuo.Entry, shown *Message, at Level) bool {
+func (s *shaper) cutByLevel(entry *continuo.Entry, shown *Message, at Level) bool {
 	if at == Whole || entry.Role != continuo.Tool {
 		return false // arguments of calls are cut alike at every level
 	}
@@ -146,13 +154,13 @@ func (s shaper) cutByLevel(entry *continuo.Entry, shown *Message, at Level) bool
 	if kept, ok := entry.Preview(); ok {
 		return (limit == 0 || kept.Chars <= limit) && shown.Content.String() != entry.Content.String()
 	}
-	return limit == 0 || utf8.RuneCountInString(entry.Content.String()) <= limit
+	return limit == 0 || charsOf(entry) <= limit
 }
 
 // leftOut is the one line that replaces a result.
-func leftOut(chars int, ref string) string {
-	return fmt.Sprintf("[Tool result left out: %d characters. Full output: %s]", chars, ref)
-}
+func leftOut(chars int, ref string) string { return fmt.Sprintf(leftOutText, chars, ref) }
+
+const leftOutText = "[Tool result left out: %d characters. Full output: %s]"
 
 // previewSlack is the length of a preview's own text in characters: shorter texts are not worth cutting.
 const previewSlack = 300
@@ -167,7 +175,7 @@ func hasMedia(content continuo.Content) bool {
 }
 
 // cutCalls replaces arguments above the limit by a JSON object with their head.
-func (s shaper) cutCalls(m *Message) Verdict {
+func (s *shaper) cutCalls(m *Message) Verdict {
 	verdict := Kept
 	limit := s.view.ToolOutputChars
 	for i, call := range m.ToolCalls {

@@ -85,6 +85,14 @@ func (b *build) summaryMessage(summary *continuo.Entry) Message {
 	return message
 }
 
+// sizeOfSummary is the size of a summary's message.
+func (b *build) sizeOfSummary(summary *continuo.Entry) continuo.Size {
+	if b.summarySize.Messages == 0 || b.measured != summary {
+		b.summarySize, b.measured = b.summaryMessage(summary).Size, summary
+	}
+	return b.summarySize
+}
+
 // gaps fills the gaps of a layout: with the summary in the first gap that it covers part of, and with a
 // marker where left-out entries are not covered.
 type gaps struct {
@@ -94,22 +102,22 @@ type gaps struct {
 	summaryShown bool
 }
 
-// between returns the pieces for the gap from one seq to another.
-func (g *gaps) between(from, to int64) []piece {
+// between appends the pieces for the gap from one seq to another.
+func (g *gaps) between(pieces []piece, from, to int64) []piece {
 	if g.summary == nil {
-		return g.marked(true)
+		return g.marked(pieces, true)
 	}
 	first, last := covered(g.summary)
 	if first > to || last < from {
-		return g.marked(true)
+		return g.marked(pieces, true)
 	}
 	before, behind := first > from, last < to
 	if g.summaryShown {
-		return g.marked(before || behind)
+		return g.marked(pieces, before || behind)
 	}
 	g.summaryShown = true
-	pieces := append(g.marked(before), piece{summary: g.summary, messages: []Message{g.summaryMessage(g.summary)}})
-	return append(pieces, g.marked(behind && !before)...)
+	pieces = append(g.marked(pieces, before), piece{summary: g.summary})
+	return g.marked(pieces, behind && !before)
 }
 
 // covered returns the range that needs no marker: the summary's own, and the summary's entry if it directly
@@ -122,12 +130,12 @@ func covered(summary *continuo.Entry) (from, through int64) {
 	return from, through
 }
 
-// marked returns a marker if one is due and the view has one.
-func (g *gaps) marked(due bool) []piece {
+// marked appends a marker if one is due and the view has one.
+func (g *gaps) marked(pieces []piece, due bool) []piece {
 	if !due || !g.markers || g.view.Marker == "" {
-		return nil
+		return pieces
 	}
-	return []piece{{messages: []Message{g.marker()}}}
+	return append(pieces, piece{})
 }
 
 // markersIn counts the markers that a window shows.

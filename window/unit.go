@@ -12,7 +12,8 @@ type Unit struct {
 	Entries []*continuo.Entry // in log order
 	Group   bool              // it has calls
 	missing []string          // calls without a result
-	shapes  [levels]Shape     // by level; made at first use
+	shapes  [levels]*Shape    // by level; made at first use
+	sizes   [levels]continuo.Size
 }
 
 // Shape is a unit at one level: its messages, of which the first are those of its entries, in order.
@@ -20,7 +21,6 @@ type Shape struct {
 	Messages []Message
 	Size     continuo.Size
 	verdicts []Verdict // of entries
-	made     bool
 }
 
 // MessageUnit is a user message that is not in the log yet.
@@ -50,29 +50,78 @@ func (u *Unit) Open() bool { return len(u.missing) > 0 }
 const noResult = "[No result: the call was still open when this request was built.]"
 
 // at returns the unit in the shape of a level.
-func (u *Unit) at(s shaper, l Level) *Shape {
+func (u *Unit) at(s *shaper, l Level) *Shape {
+	l = u.effective(l)
+	if u.shapes[l] != nil {
+		return u.shapes[l]
+	}
+	result := &Shape{
+		Messages: make([]Message, 0, len(u.Entries)+len(u.missing)),
+		verdicts: make([]Verdict, 0, len(u.Entries)),
+	}
+	result.Messages, result.verdicts = u.appendTo(s, l, result.Messages, result.verdicts)
+	for i := range result.Messages {
+		result.Size = result.Size.Add(result.Messages[i].Size)
+	}
+	u.shapes[l], u.sizes[l] = result, result.Size
+	return result
+}
+
+// effective is a level, or Whole for a unit in which nothing can be cut.
+func (u *Unit) effective(l Level) Level {
 	if !u.Group {
-		l = Whole // nothing in it can be cut
+		return Whole
 	}
-	result := &u.shapes[l]
-	if result.made {
-		return result
+	return l
+}
+
+// size returns the size of the unit at a level. It shapes the unit only where the stored counts do not give the size.
+func (u *Unit) size(s *shaper, l Level) continuo.Size {
+	l = u.effective(l)
+	if u.sizes[l].Messages > 0 {
+		return u.sizes[l]
 	}
-	result.made = true
+	size, known := u.storedSize(s, l)
+	if !known {
+		return u.at(s, l).Size
+	}
+	u.sizes[l] = size
+	return size
+}
+
+// storedSize is the size of the unit at a level by the counts made at append; not known where an entry is shown in
+// another form.
+func (u *Unit) storedSize(s *shaper, l Level) (size continuo.Size, known bool) {
+	if len(u.missing) > 0 {
+		return continuo.Size{}, false
+	}
+	for _, entry := range u.Entries {
+		one, ok := s.storedSize(entry, l)
+		if !ok {
+			return continuo.Size{}, false
+		}
+		size = size.Add(one)
+	}
+	return size, true
+}
+
+// appendTo appends the unit's messages at a level, of which the first are those of its entries, and the entries'
+// verdicts.
+func (u *Unit) appendTo(s *shaper, l Level, messages []Message, verdicts []Verdict) ([]Message, []Verdict) {
+	l = u.effective(l)
+	if shape := u.shapes[l]; shape != nil {
+		return append(messages, shape.Messages...), append(verdicts, shape.verdicts...)
+	}
 	for _, entry := range u.Entries {
 		message, verdict := s.message(entry, l)
-		result.Messages = append(result.Messages, message)
-		result.verdicts = append(result.verdicts, verdict)
+		messages, verdicts = append(messages, message), append(verdicts, verdict)
 	}
 	for _, id := range u.missing {
 		message := Message{Seq: u.First(), Role: continuo.Tool, Content: continuo.Text(noResult), ToolCallID: id}
 		message.Size = s.size(&message, false)
-		result.Messages = append(result.Messages, message)
+		messages = append(messages, message)
 	}
-	for _, message := range result.Messages {
-		result.Size = result.Size.Add(message.Size)
-	}
-	return result
+	return messages, verdicts
 }
 
 // Exclusion is an entry that belongs to no unit, with the reason.
@@ -82,7 +131,7 @@ type Exclusion struct {
 }
 
 // exclude returns why a view never shows an entry, or "".
-func exclude(view View, e *continuo.Entry) string {
+func exclude(view *View, e *continuo.Entry) string {
 	switch {
 	case e.Hidden && e.Role == continuo.Tool && len(e.Repairs) > 0:
 		return ReasonOrphan
@@ -109,6 +158,8 @@ type Assembler struct {
 	// attempts leaves out failed attempts after which the conversation continued.
 	attempts bool
 	attempt  attempt
+	units    []Unit            // not used yet
+	entries  []*continuo.Entry // the same, of the units' Entries
 }
 
 // NewAssembler returns an assembler of the entries that a view does not exclude. Failed attempts are units
@@ -117,7 +168,7 @@ func NewAssembler(view View) *Assembler { return &Assembler{view: view} }
 
 // Add reads the next older entry and returns the unit that it completes, if any.
 func (a *Assembler) Add(entry *continuo.Entry) *Unit {
-	reason := exclude(a.view, entry)
+	reason := exclude(&a.view, entry)
 	if reason == "" && a.attempts && a.attempt.leavesOut(entry) {
 		reason = ReasonAttempt
 	}
@@ -129,24 +180,52 @@ func (a *Assembler) Add(entry *continuo.Entry) *Unit {
 		a.results = append(a.results, entry)
 		return nil
 	}
-	results := a.results
-	a.results = nil
-	slices.Reverse(results)
-	u := &Unit{Entries: []*continuo.Entry{entry}, Group: entry.HasCalls()}
-	for _, call := range entry.ToolCalls {
-		u.missing = append(u.missing, call.ID)
-	}
-	for _, result := range results {
-		open := slices.Index(u.missing, result.ToolCallID)
+	u := a.unit(1 + len(a.results))
+	u.Entries, u.Group = append(u.Entries, entry), entry.HasCalls()
+	var few [8]bool
+	answered := append(few[:0], make([]bool, len(entry.ToolCalls))...)
+	for _, result := range slices.Backward(a.results) {
+		open := openCall(entry, answered, result.ToolCallID)
 		if open < 0 {
 			a.excluded = append(a.excluded, Exclusion{result, ReasonOrphan})
 			continue
 		}
-		u.missing = slices.Delete(u.missing, open, open+1)
+		answered[open] = true
 		u.Entries = append(u.Entries, result)
 	}
+	for i, call := range entry.ToolCalls {
+		if !answered[i] {
+			u.missing = append(u.missing, call.ID)
+		}
+	}
+	a.results = a.results[:0]
 	a.attempt = attempt{newer: entry}
 	return u
+}
+
+// unit returns a new unit with room for entries. Units and their entries are allocated many at once.
+func (a *Assembler) unit(entries int) *Unit {
+	const units, pointers = 16, 64
+	if len(a.units) == 0 {
+		a.units = make([]Unit, units)
+	}
+	if len(a.entries) < entries {
+		a.entries = make([]*continuo.Entry, max(entries, pointers))
+	}
+	u := &a.units[0]
+	u.Entries = a.entries[:0:entries]
+	a.units, a.entries = a.units[1:], a.entries[entries:]
+	return u
+}
+
+// openCall returns the index of an entry's first unanswered call with an id, -1 for none.
+func openCall(entry *continuo.Entry, answered []bool, id string) int {
+	for i := range entry.ToolCalls {
+		if !answered[i] && entry.ToolCalls[i].ID == id {
+			return i
+		}
+	}
+	return -1
 }
 
 // Waiting reports whether results were read whose calls have not been read yet.
