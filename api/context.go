@@ -160,7 +160,7 @@ func (s *Service) checkView(in *ContextQuery) error {
 		return OneOf("view", in.View, catalog.ViewNames()...)
 	case role == "":
 		return Refuse("view", "role: is followed by the name of a role, such as role:reviewer")
-	case in.Crew != nil && !engine.IDPattern.MatchString(*in.Crew):
+	case in.Crew != nil && !engine.DefinitionIDPattern.MatchString(*in.Crew):
 		return At("crew", s.NoCrew(*in.Crew))
 	}
 	for _, param := range in.readers(false) {

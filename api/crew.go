@@ -99,7 +99,7 @@ func (s *Service) GetCrew(_ context.Context, _ continuo.Scope, in CrewPath) (sho
 
 // crew finds a crew, or suggests the nearest id.
 func (s *Service) crew(id string) (*crew.Crew, error) {
-	if !engine.IDPattern.MatchString(id) { // it is not looked up
+	if !engine.DefinitionIDPattern.MatchString(id) { // it is not looked up
 		return nil, s.NoCrew(id)
 	}
 	found, err := s.Engine.Crews.Get(id)

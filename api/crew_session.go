@@ -129,7 +129,7 @@ func (s *Service) inSession(ctx context.Context, scope continuo.Scope, crew, ses
 	if err := checkSession(sessionID); err != nil {
 		return session, continuo.Conversation{}, err
 	}
-	if !engine.IDPattern.MatchString(crew) {
+	if !engine.DefinitionIDPattern.MatchString(crew) {
 		return session, continuo.Conversation{}, s.NoCrew(crew)
 	}
 	name := cmp.Or(sessionID, continuo.CrewWorkflow(crew))

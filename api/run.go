@@ -94,7 +94,7 @@ func (in *RunFilter) Check() error {
 			return err
 		}
 	}
-	if in.WorkflowID != nil && !engine.IDPattern.MatchString(*in.WorkflowID) {
+	if in.WorkflowID != nil && !engine.DefinitionIDPattern.MatchString(*in.WorkflowID) {
 		return Refuse("workflow_id", "workflow_id must be a workflow's id: a small letter, then small letters, digits, _ and -")
 	}
 	return nil
@@ -195,7 +195,7 @@ func (s *Service) StartRun(ctx context.Context, scope continuo.Scope, in RunRequ
 	if _, err := scope.Owner(string(in.UserID)); err != nil {
 		return nil, At("user_id", err)
 	}
-	if !engine.IDPattern.MatchString(in.WorkflowID) {
+	if !engine.DefinitionIDPattern.MatchString(in.WorkflowID) {
 		return nil, At("workflow_id", s.noWorkflow(in.WorkflowID))
 	}
 	status, err := s.Engine.Runs.Start(ctx, engine.RunRequest{

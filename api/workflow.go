@@ -116,7 +116,7 @@ func (s *Service) GetWorkflow(_ context.Context, _ continuo.Scope, in WorkflowPa
 
 // workflow finds a workflow, or suggests the nearest id.
 func (s *Service) workflow(id string) (*workflow.Workflow, error) {
-	if !engine.IDPattern.MatchString(id) { // it is not looked up
+	if !engine.DefinitionIDPattern.MatchString(id) { // it is not looked up
 		return nil, s.noWorkflow(id)
 	}
 	found, err := s.Engine.Runs.Workflow(id)

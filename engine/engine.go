@@ -148,7 +148,7 @@ func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, e
 	}
 	e := &Engine{log: log, Catalog: catalog, logger: options.Logger, life: start.NewLifecycle(options.MaxTurns)}
 	e.Summaries = summary.New(log, catalog, m, summary.Options{Summarizer: options.Summarizer, Logger: options.Logger, LogText: options.LogText})
-	takeUp := func(ctx context.Context, seen continuo.Turn) (turn.Fate, error) { return e.Tasks.TakeUp(ctx, seen) }
+	takeUp := func(ctx context.Context, seen continuo.Turn) (turn.Recovery, error) { return e.Tasks.TakeUp(ctx, seen) }
 	e.Turns, e.keeper = start.New(log, catalog, e.life, m, start.Options{
 		Keeper: options.Turns, TakeUp: takeUp, Before: e.Summaries.BeforeTurn, NeedsLease: summary.ShowsSummaries, Wait: options.Wait,
 		Logger: options.Logger, LogText: options.LogText, Tracer: options.Tracer,

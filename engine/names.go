@@ -51,8 +51,8 @@ type (
 
 // Of package conversations.
 var (
-	IDPattern  = conversations.IDPattern
-	KeyPattern = conversations.KeyPattern
+	DefinitionIDPattern = conversations.DefinitionIDPattern
+	KeyPattern          = conversations.KeyPattern
 )
 
 // Of package crews.

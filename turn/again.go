@@ -10,7 +10,7 @@ import (
 // askAgain repeats calls that were interrupted in an earlier turn of the run's step: calls of tools that are safe to
 // repeat, and undecided calls, which have not run and for which a person is asked again. The repeated calls and their
 // results are appended to the log as new entries.
-func (c *cycle) askAgain() error {
+func (c *toolLoop) askAgain() error {
 	calls, err := c.interrupted()
 	if err != nil || len(calls) == 0 {
 		return err
@@ -26,7 +26,7 @@ func (c *cycle) askAgain() error {
 
 // interrupted returns, under new ids, the calls of the step's newest group that were in progress when its program ended
 // and that can be repeated. There are none when another answer, or an entry of another step, came later.
-func (c *cycle) interrupted() ([]continuo.ToolCall, error) {
+func (c *toolLoop) interrupted() ([]continuo.ToolCall, error) {
 	conversation, err := c.Log.Conversation(c.ctx, c.conversationID)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func SaysNothing(answer *continuo.Entry) bool {
 
 // repeatable returns, under new ids, the undecided calls of an answer and those of ids whose tools are safe to repeat.
 // The calls of a failed answer never began.
-func (c *cycle) repeatable(answer *continuo.Entry, ids, undecided []string) []continuo.ToolCall {
+func (c *toolLoop) repeatable(answer *continuo.Entry, ids, undecided []string) []continuo.ToolCall {
 	var calls []continuo.ToolCall
 	for _, call := range answer.ToolCalls {
 		found, ok := c.find(call.Name)

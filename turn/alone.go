@@ -31,7 +31,7 @@ func (k *Keeper) RunExclusive(ctx context.Context, name string, onTaken func(own
 			}
 			reportedFence = 0
 			continue
-		case err == nil && (k.gone(held.Owner) || k.sightings.unchanged("lease "+name, leaseState{held.Fence, held.Renewals}, false)):
+		case err == nil && (k.gone(held.Owner) || k.leaseObservations.unchanged("lease "+name, leaseState{held.Fence, held.Renewals}, false)):
 			expiredFence = held.Fence
 			continue
 		case err == nil && held.Fence != reportedFence && onTaken != nil:

@@ -68,13 +68,13 @@ func hasPlaceholder(m *window.Message, at int) bool {
 	return at >= 0 && at < len(parts) && at < len(stored) && bytes.Equal(parts[at].Raw, stored[at].Raw)
 }
 
-// loadsAtOnce bounds concurrent reads of objects: a bucket has a high latency.
-const loadsAtOnce = 4
+// maxConcurrentLoads bounds concurrent reads of objects: a bucket has a high latency.
+const maxConcurrentLoads = 4
 
 // load reads the parts, except those that the original request left out.
 func load(ctx context.Context, log *continuo.Log, shown []*attached, without []continuo.MissingPart) {
 	var loads sync.WaitGroup
-	room := make(chan struct{}, loadsAtOnce)
+	room := make(chan struct{}, maxConcurrentLoads)
 	for _, a := range shown {
 		at := slices.IndexFunc(without, func(m continuo.MissingPart) bool { return m.Object == a.ID })
 		if at >= 0 {

@@ -22,7 +22,7 @@ func (r *Runner) Begin(ctx context.Context, keeper *Keeper, turn continuo.Turn, 
 	}
 	begin := time.Now()
 	for {
-		journal, err := keeper.begin(ctx, turn, func(turn *continuo.Turn) (*opening, error) { return r.opening(ctx, turn, in) })
+		journal, err := keeper.begin(ctx, turn, func(turn *continuo.Turn) (*firstEntries, error) { return r.firstEntries(ctx, turn, in) })
 		conflict := new(continuo.ConflictError)
 		if errors.As(err, &conflict) && in.Conversation.ID == "" && in.At == 0 {
 			continue // another append came first
@@ -44,8 +44,8 @@ func (r *Runner) withLog(log *continuo.Log) *Runner {
 	return &own
 }
 
-// opening is what a turn appends first: the results of open calls, and its input.
-type opening struct {
+// firstEntries is what a turn appends first: the results of open calls, and its input.
+type firstEntries struct {
 	snapshot *continuo.Snapshot // of the conversation before
 	entries  []continuo.Entry   // empty for a resumed turn that needs no new entry
 	newest   *continuo.Entry    // then the newest entry of the conversation
@@ -55,16 +55,16 @@ type opening struct {
 }
 
 // started returns the turn's first event.
-func (o *opening) started(stored []continuo.Entry) []Event {
+func (o *firstEntries) started(stored []continuo.Entry) []Event {
 	if len(stored) == 0 {
 		return []Event{{Kind: Started, Entry: o.newest}}
 	}
 	return []Event{{Kind: Started, Entry: &stored[len(stored)-1]}}
 }
 
-// opening decides what a turn appends first, by the newest entries of its conversation. It may append them only if the
+// firstEntries decides what a turn appends first, by the newest entries of its conversation. It may append them only if the
 // log has not grown since, or under the turn's lease.
-func (r *Runner) opening(ctx context.Context, turn *continuo.Turn, in Input) (*opening, error) {
+func (r *Runner) firstEntries(ctx context.Context, turn *continuo.Turn, in Input) (*firstEntries, error) {
 	conversation, err := in.Conversation, error(nil)
 	if conversation.ID == "" {
 		conversation, err = r.Log.Conversation(ctx, turn.ConversationID)
@@ -75,7 +75,7 @@ func (r *Runner) opening(ctx context.Context, turn *continuo.Turn, in Input) (*o
 	if !conversation.ArchivedAt.IsZero() {
 		return nil, continuo.ErrArchived
 	}
-	o := &opening{at: in.At}
+	o := &firstEntries{at: in.At}
 	if o.at == 0 {
 		o.at = conversation.LastSeq + 1
 	}
@@ -92,12 +92,12 @@ func (r *Runner) opening(ctx context.Context, turn *continuo.Turn, in Input) (*o
 	if err := r.openWith(ctx, o, in); err != nil {
 		return nil, err
 	}
-	o.entries = tagged(o.entries, turn, in)
+	o.entries = withTurnFields(o.entries, turn, in)
 	return o, nil
 }
 
 // openWith adds the turn's input, or what a resumed turn needs, after the results of open calls.
-func (r *Runner) openWith(ctx context.Context, o *opening, in Input) (err error) {
+func (r *Runner) openWith(ctx context.Context, o *firstEntries, in Input) (err error) {
 	switch {
 	case in.Cue != nil:
 		o.entries = append(o.entries, *in.Cue)
@@ -143,8 +143,8 @@ func (r *Runner) entriesPerRead() int {
 	return mostEntries / 2
 }
 
-// tagged sets the turn's fields on its entries.
-func tagged(entries []continuo.Entry, turn *continuo.Turn, in Input) []continuo.Entry {
+// withTurnFields sets the turn's fields on its entries.
+func withTurnFields(entries []continuo.Entry, turn *continuo.Turn, in Input) []continuo.Entry {
 	for i := range entries {
 		entries[i].Mode, entries[i].AgentID = in.Mode, in.AgentID
 		tag(&entries[i], turn, in.Author)
@@ -154,7 +154,7 @@ func tagged(entries []continuo.Entry, turn *continuo.Turn, in Input) []continuo.
 
 // begin takes the conversation's lease for a new turn. Open returns what the turn appends in the same commit, nil for
 // nothing. It is called again when a turn whose process is gone was closed first.
-func (k *Keeper) begin(ctx context.Context, turn continuo.Turn, open func(*continuo.Turn) (*opening, error)) (*Journal, error) {
+func (k *Keeper) begin(ctx context.Context, turn continuo.Turn, open func(*continuo.Turn) (*firstEntries, error)) (*Journal, error) {
 	if turn.ConversationID == "" {
 		return nil, fmt.Errorf("begin a turn: %w: it names no conversation", continuo.ErrInvalid)
 	}
@@ -187,7 +187,7 @@ func (k *Keeper) begin(ctx context.Context, turn continuo.Turn, open func(*conti
 }
 
 // commitBegin begins a turn in the store and creates its journal.
-func (k *Keeper) commitBegin(ctx context.Context, turn continuo.Turn, open func(*continuo.Turn) (*opening, error)) (*Journal, error) {
+func (k *Keeper) commitBegin(ctx context.Context, turn continuo.Turn, open func(*continuo.Turn) (*firstEntries, error)) (*Journal, error) {
 	o, err := open(&turn)
 	if err != nil {
 		return nil, err

@@ -19,8 +19,8 @@ const maxSideBySide = 16
 // MiB).
 const largestOutputs = 4
 
-// ran is the result of a call and how it was obtained.
-type ran struct {
+// callResult is the result of a call and how it was obtained.
+type callResult struct {
 	tool.Result
 	outcome   string        // for the meter
 	undecided bool          // it did not run: the turn ended before a person approved or denied it
@@ -29,7 +29,7 @@ type ran struct {
 
 // answerCalls runs an answer's calls concurrently, unless the turn has reached its limit, and appends their results in
 // call order, each as soon as the results before it are complete.
-func (c *cycle) answerCalls(answer *continuo.Entry, overLimit bool) error {
+func (c *toolLoop) answerCalls(answer *continuo.Entry, overLimit bool) error {
 	conversation := c.now()
 	for _, call := range answer.ToolCalls {
 		c.journal.emit(Event{Kind: Called, Call: c.shown(call)})
@@ -49,7 +49,7 @@ func (c *cycle) answerCalls(answer *continuo.Entry, overLimit bool) error {
 	}
 	var failed error
 	for next := 0; next < len(results); {
-		ready := ready(results[next:])
+		ready := completedResults(results[next:])
 		next += len(ready)
 		if failed == nil {
 			failed = c.journal.retry(c.journal.ctx, func() error {
@@ -62,15 +62,15 @@ func (c *cycle) answerCalls(answer *continuo.Entry, overLimit bool) error {
 }
 
 // shown returns a call as people see it: under the tool's own name, which policies use too.
-func (c *cycle) shown(call continuo.ToolCall) *continuo.ToolCall {
+func (c *toolLoop) shown(call continuo.ToolCall) *continuo.ToolCall {
 	if found, ok := c.find(call.Name); ok {
 		call.Name = found.Spec().Name
 	}
 	return &call
 }
 
-// ready waits for the first result and returns it with the completed results that directly follow it.
-func ready(results []chan continuo.Entry) []continuo.Entry {
+// completedResults waits for the first result and returns it with the completed results that directly follow it.
+func completedResults(results []chan continuo.Entry) []continuo.Entry {
 	ready := []continuo.Entry{<-results[0]}
 	for _, result := range results[1:] {
 		select {
@@ -114,7 +114,7 @@ func toolEvents(stored []continuo.Entry) []Event {
 }
 
 // resultOf returns the entry that answers a call.
-func (c *cycle) resultOf(call continuo.ToolCall, done ran) continuo.Entry {
+func (c *toolLoop) resultOf(call continuo.ToolCall, done callResult) continuo.Entry {
 	result := done.Result
 	result.Content = strings.ToValidUTF8(result.Content, "\uFFFD")
 	entry := continuo.Entry{
@@ -139,7 +139,7 @@ func (c *cycle) resultOf(call continuo.ToolCall, done ran) continuo.Entry {
 }
 
 // runTool runs the tool that a call names, if the policy or a person allows it.
-func (c *cycle) runTool(call continuo.ToolCall, conversation continuo.Conversation) ran {
+func (c *toolLoop) runTool(call continuo.ToolCall, conversation continuo.Conversation) callResult {
 	found, ok := c.find(call.Name)
 	if problem, malformed := render.ExplainMalformed(call); malformed {
 		return refused(ToolNotRun, "%s", problem)
@@ -161,13 +161,13 @@ func (c *cycle) runTool(call continuo.ToolCall, conversation continuo.Conversati
 }
 
 // refused returns the result of a call that did not run.
-func refused(outcome, format string, args ...any) ran {
-	return ran{Result: tool.Failure(format, args...), outcome: outcome}
+func refused(outcome, format string, args ...any) callResult {
+	return callResult{Result: tool.Failure(format, args...), outcome: outcome}
 }
 
 // askPerson waits for a person's decision on a call. It returns nil for an approved call, else the result for the
 // model.
-func (c *cycle) askPerson(call continuo.ToolCall) *ran {
+func (c *toolLoop) askPerson(call continuo.ToolCall) *callResult {
 	defer c.clock.hold()()
 	question := Event{Kind: Asked, Call: c.shown(call)}
 	ctx := c.ctx
@@ -209,7 +209,7 @@ func (c *cycle) askPerson(call continuo.ToolCall) *ran {
 }
 
 // runAllowed runs a tool. A panic of the tool, or its failure to stop in time, becomes a failed result.
-func (c *cycle) runAllowed(found tool.Tool, call continuo.ToolCall, conversation continuo.Conversation) (done ran) {
+func (c *toolLoop) runAllowed(found tool.Tool, call continuo.ToolCall, conversation continuo.Conversation) (done callResult) {
 	select {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
@@ -225,7 +225,7 @@ func (c *cycle) runAllowed(found tool.Tool, call continuo.ToolCall, conversation
 	ctx, cancel := context.WithTimeout(c.ctx, limit)
 	defer cancel()
 	begin := time.Now()
-	done.Result = runOrLeave(ctx, call.Name, func() tool.Result {
+	done.Result = runOrAbandon(ctx, call.Name, func() tool.Result {
 		return found.Run(ctx, tool.Call{Conversation: conversation, ID: call.ID, Arguments: call.Arguments, Since: c.Since})
 	})
 	done.took = time.Since(begin)
@@ -245,10 +245,10 @@ func (c *cycle) runAllowed(found tool.Tool, call continuo.ToolCall, conversation
 // toolGrace is how long a tool may continue after its context ended.
 const toolGrace = 5 * time.Second
 
-// runOrLeave runs a tool until it ends. A tool that continues after its context ended is abandoned: its goroutine is
+// runOrAbandon runs a tool until it ends. A tool that continues after its context ended is abandoned: its goroutine is
 // the only one that is not waited for. Otherwise its turn, the conversation and the shutdown of the program would block
 // permanently.
-func runOrLeave(ctx context.Context, name string, run func() tool.Result) tool.Result {
+func runOrAbandon(ctx context.Context, name string, run func() tool.Result) tool.Result {
 	ended := make(chan tool.Result, 1)
 	go func() {
 		defer func() {
@@ -275,7 +275,7 @@ func runOrLeave(ctx context.Context, name string, run func() tool.Result) tool.R
 
 // find returns the tool of a call, by its name in requests (fs_read) or its own name (fs.read), which people, policies
 // and briefs use.
-func (c *cycle) find(name string) (tool.Tool, bool) {
+func (c *toolLoop) find(name string) (tool.Tool, bool) {
 	for _, candidate := range c.tools {
 		if render.ToolName(candidate.Spec().Name) == name {
 			return candidate, true
@@ -293,7 +293,7 @@ func names(tools tool.Set) []string {
 }
 
 // notRun is the result of a call whose answer was cut off.
-func notRun() ran {
+func notRun() callResult {
 	return refused(ToolNotRun, "not run: the answer that asked for it broke off")
 }
 

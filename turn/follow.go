@@ -29,7 +29,7 @@ func (k *Keeper) Follow(ctx context.Context, conversationID, turnID string, afte
 func (j *Journal) Follow(ctx context.Context, after int64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		f := &follower{keeper: j.keeper, ctx: ctx, conversationID: j.turn.ConversationID, turnID: j.turn.ID, after: after, yield: yield}
-		if err := f.along(j); err != nil {
+		if err := f.followJournal(j); err != nil {
 			yield(Event{TurnID: j.turn.ID}, err)
 		}
 	}
@@ -42,7 +42,7 @@ type follower struct {
 	conversationID, turnID string
 	after                  int64
 	yield                  func(Event, error) bool
-	ran                    bool // the turn was running when the reader first saw it
+	wasRunning             bool // the turn was running when the reader first saw it
 	over                   bool // the last event was yielded, or the reader has stopped
 }
 
@@ -52,11 +52,11 @@ func (f *follower) run() error {
 	if j == nil {
 		return f.fromStore()
 	}
-	return f.along(j)
+	return f.followJournal(j)
 }
 
-// along follows a journal, and then the store if another process has taken the turn over.
-func (f *follower) along(j *Journal) error {
+// followJournal follows a journal, and then the store if another process has taken the turn over.
+func (f *follower) followJournal(j *Journal) error {
 	err := f.fromJournal(j)
 	if errors.Is(err, continuo.ErrLeaseLost) {
 		return f.fromStore() // the process that took the turn over closes it
@@ -64,19 +64,19 @@ func (f *follower) along(j *Journal) error {
 	return err
 }
 
-// give yields an event.
-func (f *follower) give(e Event) {
+// emit yields an event.
+func (f *follower) emit(e Event) {
 	f.after = e.ID
 	f.over = !f.yield(e, nil) || e.IsEnd()
 }
 
 // fromJournal follows a turn of this process.
 func (f *follower) fromJournal(j *Journal) error {
-	f.ran = true
+	f.wasRunning = true
 	for !f.over {
 		events, missing, ended, changed, lost := j.after(f.after)
 		for _, e := range events {
-			if f.give(e); f.over {
+			if f.emit(e); f.over {
 				return nil
 			}
 		}
@@ -117,24 +117,24 @@ func (f *follower) page() (int, error) {
 		return 0, err
 	}
 	defer f.keeper.pages.release(shared)
-	return f.giveAll(shared.events), nil
+	return f.emitAll(shared.events), nil
 }
 
 // ownPage is page without the cache that the readers of this process share: a redaction may have removed its events.
 func (f *follower) ownPage() (int, error) {
 	events, free, err := f.load()
 	defer free()
-	return f.giveAll(events), err
+	return f.emitAll(events), err
 }
 
-// giveAll yields the events that the reader has not received, until it stops, and returns how many there were.
-func (f *follower) giveAll(events []Event) (given int) {
+// emitAll yields the events that the reader has not received, until it stops, and returns how many there were.
+func (f *follower) emitAll(events []Event) (given int) {
 	for _, e := range events {
 		if e.ID <= f.after {
 			continue
 		}
 		given++
-		if f.give(e); f.over {
+		if f.emit(e); f.over {
 			break
 		}
 	}
@@ -192,13 +192,13 @@ func (f *follower) fromStore() error {
 		if err != nil || f.over {
 			return err
 		}
-		f.ran = f.ran || turn.State == continuo.TurnRunning
+		f.wasRunning = f.wasRunning || turn.State == continuo.TurnRunning
 		switch {
 		case given > 0:
 			continue
 		case turn.State == continuo.TurnVoid:
 			return fmt.Errorf("turn %s: %w", f.turnID, continuo.ErrNotFound)
-		case turn.State != continuo.TurnRunning && f.after > turn.LastEvent && turn.LastEvent > 0 && f.ran:
+		case turn.State != continuo.TurnRunning && f.after > turn.LastEvent && turn.LastEvent > 0 && f.wasRunning:
 			f.after = turn.LastEvent - 1 // the reader asked from an id above the turn's last: it receives the last event
 			continue
 		case turn.State != continuo.TurnRunning && f.after >= turn.LastEvent && turn.LastEvent > 0:
@@ -259,10 +259,10 @@ func (f *follower) fromLog(turn continuo.Turn) error {
 		kind = Failed
 	}
 	if f.after == 0 {
-		f.give(Event{ID: 1, Kind: Started, TurnID: f.turnID, Entry: first})
+		f.emit(Event{ID: 1, Kind: Started, TurnID: f.turnID, Entry: first})
 	}
 	if !f.over {
-		f.give(Event{ID: prunedEnd, Kind: kind, TurnID: f.turnID, Entry: last, Usage: turn.Usage})
+		f.emit(Event{ID: prunedEnd, Kind: kind, TurnID: f.turnID, Entry: last, Usage: turn.Usage})
 	}
 	return nil
 }

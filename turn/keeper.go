@@ -15,10 +15,10 @@ import (
 // Keeper makes turns crash-safe: it takes the leases of the turns that run in this process, lets readers follow a turn
 // in whichever process it runs, and closes turns whose process is gone. It is safe for concurrent use.
 type Keeper struct {
-	options   KeeperOptions
-	store     continuo.TurnStore
-	pages     pages
-	sightings sightings
+	options           KeeperOptions
+	store             continuo.TurnStore
+	pages             pages
+	leaseObservations leaseObservations
 
 	mu         sync.Mutex
 	journals   map[string]*Journal      // of the turns that run here; nil while the lease is being taken
@@ -52,7 +52,7 @@ type KeeperOptions struct {
 	MaxBehind time.Duration
 	// TakeUp decides about a running turn whose process is gone; see [Keeper.TakeUp]. For each turn it is called by one
 	// goroutine of this process at a time. Default: the turn is closed.
-	TakeUp func(ctx context.Context, seen continuo.Turn) (Fate, error)
+	TakeUp func(ctx context.Context, seen continuo.Turn) (Recovery, error)
 	// Observe is called with each event of the turns that run here, in order. The turn waits for it, so it must be
 	// quick. Took is how long the turn has run. Default none.
 	Observe func(ctx context.Context, turn continuo.Turn, event Event, took time.Duration)
@@ -79,7 +79,7 @@ func NewKeeper(options KeeperOptions) *Keeper {
 		options.Gone = func(string) bool { return false }
 	}
 	if options.TakeUp == nil {
-		options.TakeUp = func(context.Context, continuo.Turn) (Fate, error) { return FateClose, nil }
+		options.TakeUp = func(context.Context, continuo.Turn) (Recovery, error) { return RecoveryClose, nil }
 	}
 	if options.Meter == nil {
 		options.Meter = noMeter{}
@@ -94,7 +94,7 @@ func NewKeeper(options KeeperOptions) *Keeper {
 		options.FlushBytes = 1 << 10
 	}
 	return &Keeper{
-		options: options, store: options.Log.Turns(), sightings: sightings{length: options.Lease, leases: map[string]*sighting{}},
+		options: options, store: options.Log.Turns(), leaseObservations: leaseObservations{length: options.Lease, leases: map[string]*leaseObservation{}},
 		journals: map[string]*Journal{}, recovering: map[string]chan struct{}{},
 	}
 }
@@ -120,7 +120,7 @@ func setDefault(d *time.Duration, value time.Duration) {
 // Begin fails with a *continuo.BusyError while another turn runs, and with continuo.ErrExists when a turn of that id
 // exists.
 func (k *Keeper) Begin(ctx context.Context, turn continuo.Turn) (*Journal, error) {
-	return k.begin(ctx, turn, func(*continuo.Turn) (*opening, error) { return nil, nil })
+	return k.begin(ctx, turn, func(*continuo.Turn) (*firstEntries, error) { return nil, nil })
 }
 
 // Abandon ends a turn that was begun and has not run: as if it had never begun or, if its input is in the log already,

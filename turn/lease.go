@@ -30,21 +30,21 @@ import (
 //   - While the store cannot be reached all leases expire, also those of live owners. A process that was disconnected
 //     itself, or has only just started, does not take turns of others until it has been connected for a whole lease: by
 //     then each live owner has renewed its own (Log.RecentlyReconnected).
-//   - An owner that cannot reach the store continues for outageLeases: the model's output waits in memory (maxHeld),
+//   - An owner that cannot reach the store continues for outageInLeases: the model's output waits in memory (maxHeld),
 //     and readers receive it when it is durable. The results of tools and the next request wait too. Where only the
 //     owner is disconnected, another process closes the turn after a lease, and the owner learns of it with its first
 //     write.
 
-// outageLeases is how long a turn waits for its store, in lengths of a lease.
-const outageLeases = 20
+// outageInLeases is how long a turn waits for its store, in lengths of a lease.
+const outageInLeases = 20
 
 // outage returns how long a turn waits for its store.
-func (k *Keeper) outage() time.Duration { return outageLeases * k.options.Lease }
+func (k *Keeper) outage() time.Duration { return outageInLeases * k.options.Lease }
 
 // abandoned reports whether no process runs a running turn any more.
 func (k *Keeper) abandoned(turn continuo.Turn) bool {
 	if turn.Owner != k.options.Owner {
-		silent := k.sightings.unchanged(turn.ConversationID+"/"+turn.ID, leaseState{turn.Fence, turn.LeaseUntil.UnixNano()}, turn.LeaseExpired)
+		silent := k.leaseObservations.unchanged(turn.ConversationID+"/"+turn.ID, leaseState{turn.Fence, turn.LeaseUntil.UnixNano()}, turn.LeaseExpired)
 		return turn.LeaseUntil.IsZero() || k.gone(turn.Owner) || silent && !k.options.Log.RecentlyReconnected(k.options.Lease)
 	}
 	k.mu.Lock()
@@ -56,30 +56,30 @@ func (k *Keeper) abandoned(turn continuo.Turn) bool {
 // leaseState identifies one state of a lease: a renewal or a new owner changes it.
 type leaseState struct{ fence, renewal int64 }
 
-// sightings records when this process has seen the leases of other processes. It is safe for concurrent use.
-type sightings struct {
+// leaseObservations records when this process has seen the leases of other processes. It is safe for concurrent use.
+type leaseObservations struct {
 	length time.Duration // of a lease
 
 	mu     sync.Mutex
-	leases map[string]*sighting
+	leases map[string]*leaseObservation
 }
 
-type sighting struct {
+type leaseObservation struct {
 	state         leaseState
 	since, newest time.Time // when the state was first seen, and when last
 }
 
 // unchanged reports whether a lease has been seen in one state for the length of a lease. Expired says that the lease
 // has expired by the store's clock, which counts only for a lease that was not seen lately.
-func (s *sightings) unchanged(name string, state leaseState, expired bool) bool {
+func (s *leaseObservations) unchanged(name string, state leaseState, expired bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
 	seen := s.leases[name]
 	switch {
 	case seen == nil:
-		maps.DeleteFunc(s.leases, func(_ string, other *sighting) bool { return now.Sub(other.newest) > outageLeases*s.length })
-		seen = &sighting{state: state, since: now}
+		maps.DeleteFunc(s.leases, func(_ string, other *leaseObservation) bool { return now.Sub(other.newest) > outageInLeases*s.length })
+		seen = &leaseObservation{state: state, since: now}
 		if expired {
 			seen.since = now.Add(-s.length)
 		}

@@ -9,15 +9,15 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// offer decides which tools a request offers.
-type offer struct {
+// toolOffer decides which tools a request offers.
+type toolOffer struct {
 	set tool.Set
 	all bool // offer every tool, not only those that are useful for the request
 }
 
 // plan decides which messages of a source at seq at a model is shown, and which tools the request offers, which depends
 // on whether the plan shows the whole conversation. The returned envelope has the tools.
-func (o offer) plan(conversation continuo.Conversation, source window.Source, at int64, view View, envelope continuo.Envelope, info model.Info) (*window.Plan, continuo.Envelope, error) {
+func (o toolOffer) plan(conversation continuo.Conversation, source window.Source, at int64, view View, envelope continuo.Envelope, info model.Info) (*window.Plan, continuo.Envelope, error) {
 	if err := noView(view); err != nil {
 		return nil, continuo.Envelope{}, err
 	}
@@ -35,7 +35,7 @@ func (o offer) plan(conversation continuo.Conversation, source window.Source, at
 // decide plans with the tools for one situation, whole or partial, and again with the other tools where the plan turns
 // out to be for the other situation. A conversation with more entries than the view's MaxMessages is planned as partial
 // first.
-func (o offer) decide(conversation continuo.Conversation, view View, plan func(tool.Set) (*window.Plan, continuo.Envelope, error)) (*window.Plan, continuo.Envelope, error) {
+func (o toolOffer) decide(conversation continuo.Conversation, view View, plan func(tool.Set) (*window.Plan, continuo.Envelope, error)) (*window.Plan, continuo.Envelope, error) {
 	partial := view.MaxMessages() > 0 && conversation.LastSeq > int64(view.MaxMessages())
 	expected, other := o.tools(conversation, partial), o.tools(conversation, !partial)
 	planned, envelope, err := plan(expected)
@@ -49,7 +49,7 @@ func (o offer) decide(conversation continuo.Conversation, view View, plan func(t
 }
 
 // tools returns the tools for a situation.
-func (o offer) tools(conversation continuo.Conversation, partial bool) tool.Set {
+func (o toolOffer) tools(conversation continuo.Conversation, partial bool) tool.Set {
 	if o.all {
 		return o.set
 	}
@@ -65,7 +65,7 @@ func with(envelope continuo.Envelope, tools tool.Set) continuo.Envelope {
 	return envelope
 }
 
-// offer returns the offer for the runner's requests.
-func (r *Runner) offer(ctx context.Context) offer {
-	return offer{set: r.offered(ctx), all: r.AllTools}
+// toolOffer returns the offer for the runner's requests.
+func (r *Runner) toolOffer(ctx context.Context) toolOffer {
+	return toolOffer{set: r.offered(ctx), all: r.AllTools}
 }

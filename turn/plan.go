@@ -14,5 +14,5 @@ func (r *Runner) Plan(ctx context.Context, conversation continuo.Conversation, s
 	if err := r.check(); err != nil {
 		return nil, continuo.Envelope{}, err
 	}
-	return r.offer(ctx).plan(conversation, source, at, r.View, r.envelope(r.own(), r.Speaker.Dialect()), r.Model.Info())
+	return r.toolOffer(ctx).plan(conversation, source, at, r.View, r.envelope(r.own(), r.Speaker.Dialect()), r.Model.Info())
 }

@@ -56,7 +56,7 @@ func build(source Source, at int64, view View, envelope continuo.Envelope, info 
 
 // request renders a plan.
 func request(source Source, plan *window.Plan, view View, envelope continuo.Envelope, info model.Info, without []continuo.MissingPart) (*Request, error) {
-	envelope, err := instructed(envelope, info)
+	envelope, err := withInstruction(envelope, info)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func windowInput(at int64, envelope continuo.Envelope, info model.Info) (window.
 	if err != nil {
 		return window.Input{}, err
 	}
-	if complete, err := instructed(envelope, info); err == nil { // on an error the build fails later
+	if complete, err := withInstruction(envelope, info); err == nil { // on an error the build fails later
 		envelope = complete
 	}
 	encoding, exact := token.ForModel(info.Name)
@@ -115,9 +115,9 @@ func windowInput(at int64, envelope continuo.Envelope, info model.Info) (window.
 	}, nil
 }
 
-// instructed returns an envelope with the instruction that a model without tool calls needs. An existing instruction is
+// withInstruction returns an envelope with the instruction that a model without tool calls needs. An existing instruction is
 // kept, so that a replayed request is unchanged.
-func instructed(envelope continuo.Envelope, info model.Info) (continuo.Envelope, error) {
+func withInstruction(envelope continuo.Envelope, info model.Info) (continuo.Envelope, error) {
 	if _, ok := info.Transcript(); !ok || envelope.Instruction != "" {
 		return envelope, nil
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // round sends one request to the model, or to the fallback if the model fails, and appends the answer.
-func (c *cycle) round(last bool) (*continuo.Entry, error) {
+func (c *toolLoop) round(last bool) (*continuo.Entry, error) {
 	answer, err := c.answerOf(c.own(), last)
 	if err != nil {
 		return nil, err
@@ -29,7 +29,7 @@ func (c *cycle) round(last bool) (*continuo.Entry, error) {
 
 // answerOf sends a request to a model, and again in each dialect that its refusals point to. The error says why no
 // request could be built.
-func (c *cycle) answerOf(upstream Upstream, last bool) (continuo.Entry, error) {
+func (c *toolLoop) answerOf(upstream Upstream, last bool) (continuo.Entry, error) {
 	for {
 		begin := time.Now()
 		var asked *readyRequest
@@ -52,7 +52,7 @@ func (c *cycle) answerOf(upstream Upstream, last bool) (continuo.Entry, error) {
 // keep appends an answer. An answer that breaks a rule of the log is appended as a failed one with its text, because
 // text that was shown must not be lost. While the store cannot be reached, keep retries. After two other failures the
 // turn is left to recovery, which rebuilds the answer from the events.
-func (c *cycle) keep(answer continuo.Entry) (*continuo.Entry, error) {
+func (c *toolLoop) keep(answer continuo.Entry) (*continuo.Entry, error) {
 	kept, err := c.answered(answer)
 	var rule *continuo.RuleError
 	switch {
@@ -90,7 +90,7 @@ type readyRequest struct {
 }
 
 // plan builds a round's request in the upstream's protocol.
-func (c *cycle) plan(upstream Upstream, last bool) (*readyRequest, error) {
+func (c *toolLoop) plan(upstream Upstream, last bool) (*readyRequest, error) {
 	conversation := c.now()
 	info := upstream.Model.Info()
 	dialect := upstream.Speaker.Dialect()
@@ -120,8 +120,8 @@ func (c *cycle) plan(upstream Upstream, last bool) (*readyRequest, error) {
 }
 
 // build builds a round's request. The turn's last request offers no tools.
-func (c *cycle) build(conversation continuo.Conversation, upstream Upstream, dialect model.Dialect, last bool) (*Request, error) {
-	offer := offer{set: c.tools, all: c.AllTools}
+func (c *toolLoop) build(conversation continuo.Conversation, upstream Upstream, dialect model.Dialect, last bool) (*Request, error) {
+	offer := toolOffer{set: c.tools, all: c.AllTools}
 	if last {
 		offer.set = nil
 	}
@@ -150,7 +150,7 @@ func (a *AnswerSchema) format(dialect model.Dialect, info model.Info, tools bool
 }
 
 // ask sends a request and streams its answer.
-func (c *cycle) ask(asked *readyRequest) continuo.Entry {
+func (c *toolLoop) ask(asked *readyRequest) continuo.Entry {
 	round := *asked.round // a copy for the event: results are added to asked.round
 	c.newestPlan = summary(asked.Plan)
 	c.journal.emit(Event{Kind: Planned, Plan: c.newestPlan, Round: &round})
@@ -173,7 +173,7 @@ func overflowHelp(round *continuo.Round) string {
 
 // mayFallBack reports whether an answer failed without visible output, for a reason that may not apply to another
 // model. A content refusal is not sent to another model.
-func (c *cycle) mayFallBack(answer *continuo.Entry) bool {
+func (c *toolLoop) mayFallBack(answer *continuo.Entry) bool {
 	if c.Fallback == nil || answer.Error == nil || c.ctx.Err() != nil {
 		return false
 	}
@@ -191,7 +191,7 @@ func isSilent(answer *continuo.Entry) bool {
 }
 
 // askFallback sends the request to the fallback. If that fails too, the error describes both failures.
-func (c *cycle) askFallback(failed continuo.Entry, last bool) continuo.Entry {
+func (c *toolLoop) askFallback(failed continuo.Entry, last bool) continuo.Entry {
 	answer, err := c.answerOf(*c.Fallback, last)
 	if err != nil {
 		failed.Error.Message += fmt.Sprintf("; the fallback %s could not be asked: %s", c.Fallback.Model.Info().Name, err)

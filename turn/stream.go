@@ -15,7 +15,7 @@ import (
 )
 
 // stream sends a request and returns its answer as an entry, complete or not.
-func (c *cycle) stream(from model.Model, body []byte, round *continuo.Round) continuo.Entry {
+func (c *toolLoop) stream(from model.Model, body []byte, round *continuo.Round) continuo.Entry {
 	ctx := c.ctx
 	begin := time.Now()
 	answer := model.Answer{Provider: from.Info().Provider}
@@ -67,7 +67,7 @@ func sizeOfCall(call *model.ToolCallDelta) int {
 }
 
 // show emits a delta as events: for readers, and for recovery to rebuild the answer if the program is killed.
-func (c *cycle) show(delta model.Delta) {
+func (c *toolLoop) show(delta model.Delta) {
 	if delta.Reasoning != "" || delta.Signature != "" {
 		c.journal.emit(Event{Kind: ReasoningDelta, Text: strings.ToValidUTF8(delta.Reasoning, "\uFFFD"), Signature: strings.ToValidUTF8(delta.Signature, "\uFFFD")})
 	}

@@ -8,18 +8,18 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Fate is the decision about a running turn whose process is gone.
-type Fate string
+// Recovery is the decision about a running turn whose process is gone.
+type Recovery string
 
 // The fates.
 const (
-	FateClose Fate = ""      // the turn ends as interrupted
-	FateTaken Fate = "taken" // this process continues it
-	FateLeft  Fate = "left"  // another process will continue it
+	RecoveryClose Recovery = ""      // the turn ends as interrupted
+	RecoveryTaken Recovery = "taken" // this process continues it
+	RecoveryLeave Recovery = "left"  // another process will continue it
 )
 
-// TakenUp is a turn that continues in this process.
-type TakenUp struct {
+// Takeover is a turn that continues in this process.
+type Takeover struct {
 	Journal *Journal
 	// Started says that the turn's input is in the log: run the turn with Input.Resume.
 	Started bool
@@ -29,7 +29,7 @@ type TakenUp struct {
 // unfinished answer becomes an entry with the reason interrupted, as when a turn is closed. A turn that was started in
 // starts processes already is closed instead. TakeUp returns nil when another process was first, or the turn was
 // closed.
-func (k *Keeper) TakeUp(ctx context.Context, seen continuo.Turn, starts int) (*TakenUp, error) {
+func (k *Keeper) TakeUp(ctx context.Context, seen continuo.Turn, starts int) (*Takeover, error) {
 	turn, err := k.store.TakeTurn(ctx, seen, k.options.Owner, k.options.Lease)
 	if errors.Is(err, continuo.ErrLeaseLost) || errors.Is(err, continuo.ErrNotFound) {
 		return nil, nil
@@ -54,7 +54,7 @@ func (k *Keeper) TakeUp(ctx context.Context, seen continuo.Turn, starts int) (*T
 		return nil, fmt.Errorf("take up turn %s: %w", seen.ID, err)
 	}
 	k.options.Meter.TurnRecovered()
-	return &TakenUp{Journal: j, Started: partial.started}, nil
+	return &Takeover{Journal: j, Started: partial.started}, nil
 }
 
 // resumeJournal creates the journal of a turn that this process took over.
@@ -97,7 +97,7 @@ func (j *Journal) interrupted(partial *partialTurn) error {
 // keepRunning makes an update release the lease and leave the turn running, for another process to take over.
 func keepRunning(update *continuo.TurnUpdate) { update.Lease = -1 }
 
-// isLeftToAnother reports whether the turn is left to another process because this one ends.
-func (c *cycle) isLeftToAnother(answer *continuo.Entry) bool {
+// isLeftToOtherProcess reports whether the turn is left to another process because this one ends.
+func (c *toolLoop) isLeftToOtherProcess(answer *continuo.Entry) bool {
 	return c.in.Leave && answer.Error != nil && answer.Error.Reason == continuo.ReasonInterrupted && errors.Is(context.Cause(c.ctx), ErrInterrupted)
 }

@@ -167,7 +167,7 @@ func (r *Runner) Run(j *Journal, in Input) (err error) {
 	ctx, clock, cancel := withClock(j.Context(), limits.Turn, &timeoutError{limits.OverTime})
 	defer cancel()
 	defer func() { j.keeper.end(j, err) }()
-	c := &cycle{Runner: r, journal: j, limits: limits, in: in, conversationID: j.turn.ConversationID, ctx: ctx, clock: clock, usage: j.used, tools: r.offered(ctx), slots: make(chan struct{}, maxSideBySide)}
+	c := &toolLoop{Runner: r, journal: j, limits: limits, in: in, conversationID: j.turn.ConversationID, ctx: ctx, clock: clock, usage: j.used, tools: r.offered(ctx), slots: make(chan struct{}, maxSideBySide)}
 	return c.run()
 }
 
@@ -197,8 +197,8 @@ func OverTime(what string, limit time.Duration, setting string) string {
 	return fmt.Sprintf("%s took longer than %s; raise %s", what, limit, setting)
 }
 
-// cycle is one turn in progress.
-type cycle struct {
+// toolLoop is one turn in progress.
+type toolLoop struct {
 	*Runner
 	journal        *Journal
 	limits         Limits
@@ -214,7 +214,7 @@ type cycle struct {
 	clock          *clock // ends ctx
 }
 
-func (c *cycle) run() error {
+func (c *toolLoop) run() error {
 	begin := time.Now()
 	if err := c.begin(); err != nil {
 		if errors.Is(err, continuo.ErrUnavailable) {
@@ -252,7 +252,7 @@ func (c *cycle) run() error {
 
 // ends records why there is no answer: the turn was stopped, or its request cannot be built. It returns an error only
 // when that cannot be recorded.
-func (c *cycle) ends(err error) error {
+func (c *toolLoop) ends(err error) error {
 	var notKept *notKeptError
 	switch cause := context.Cause(c.ctx); {
 	case errors.Is(err, continuo.ErrLeaseLost), errors.As(err, &notKept):
@@ -276,12 +276,12 @@ func (c *cycle) ends(err error) error {
 }
 
 // fail ends a turn with a failed answer: its calls get results, and the turn ends.
-func (c *cycle) fail(answer *continuo.Entry) error {
+func (c *toolLoop) fail(answer *continuo.Entry) error {
 	var results []continuo.Entry
 	for _, call := range answer.ToolCalls {
 		results = append(results, c.resultOf(call, notRun()))
 	}
-	if c.isLeftToAnother(answer) {
+	if c.isLeftToOtherProcess(answer) {
 		_, err := c.append(results, toolEvents, keepRunning)
 		return err
 	}
@@ -292,7 +292,7 @@ func (c *cycle) fail(answer *continuo.Entry) error {
 }
 
 // begin appends the user's entry, or what a resumed turn needs, unless that was appended when the turn began.
-func (c *cycle) begin() error {
+func (c *toolLoop) begin() error {
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -301,7 +301,7 @@ func (c *cycle) begin() error {
 		c.journal.snapshot = nil
 		return nil
 	}
-	o, err := c.opening(c.ctx, &c.journal.turn, c.in)
+	o, err := c.firstEntries(c.ctx, &c.journal.turn, c.in)
 	if err != nil {
 		return err
 	}
@@ -344,7 +344,7 @@ func (r *Runner) CheckFits(ctx context.Context, conversation continuo.Conversati
 	if err := r.check(); err != nil {
 		return err
 	}
-	fewest := r.offer(ctx).tools(conversation, false)
+	fewest := r.toolOffer(ctx).tools(conversation, false)
 	in, err := windowInput(0, with(r.envelope(r.own(), r.Speaker.Dialect()), fewest), r.Model.Info())
 	if err != nil {
 		return err
@@ -353,7 +353,7 @@ func (r *Runner) CheckFits(ctx context.Context, conversation continuo.Conversati
 }
 
 // now returns the conversation up to the turn's own newest entry.
-func (c *cycle) now() continuo.Conversation {
+func (c *toolLoop) now() continuo.Conversation {
 	conversation := c.conversation
 	conversation.LastSeq = max(conversation.LastSeq, c.journal.lastSeq())
 	return conversation
@@ -361,14 +361,14 @@ func (c *cycle) now() continuo.Conversation {
 
 // append adds entries of the turn to the log together with the events returned by eventsOf. It also works after the turn
 // was cancelled.
-func (c *cycle) append(entries []continuo.Entry, eventsOf func([]continuo.Entry) []Event, more func(*continuo.TurnUpdate)) ([]continuo.Entry, error) {
+func (c *toolLoop) append(entries []continuo.Entry, eventsOf func([]continuo.Entry) []Event, more func(*continuo.TurnUpdate)) ([]continuo.Entry, error) {
 	return c.appendAt(entries, eventsOf, more, 0)
 }
 
 // appendAt is append at a seq, 0 for any.
-func (c *cycle) appendAt(entries []continuo.Entry, eventsOf func([]continuo.Entry) []Event, more func(*continuo.TurnUpdate), at int64) ([]continuo.Entry, error) {
+func (c *toolLoop) appendAt(entries []continuo.Entry, eventsOf func([]continuo.Entry) []Event, more func(*continuo.TurnUpdate), at int64) ([]continuo.Entry, error) {
 	c.snapshot = nil // it lacks the new entries
-	return c.journal.append(tagged(entries, &c.journal.turn, c.in), eventsOf, more, at)
+	return c.journal.append(withTurnFields(entries, &c.journal.turn, c.in), eventsOf, more, at)
 }
 
 // tag sets an entry's turn, the run's step, and the author of an answer. An entry with a RunEvent has its own run
@@ -384,13 +384,13 @@ func tag(entry *continuo.Entry, turn *continuo.Turn, author *continuo.Author) {
 }
 
 // answered appends an answer. An answer without calls ends the turn in the same commit.
-func (c *cycle) answered(answer continuo.Entry) (*continuo.Entry, error) {
+func (c *toolLoop) answered(answer continuo.Entry) (*continuo.Entry, error) {
 	var last func(*continuo.TurnUpdate)
 	kind, state, reason := Finished, continuo.TurnFinished, continuo.FailureReason("")
 	if answer.Error != nil {
 		kind, state, reason = Failed, continuo.TurnFailed, answer.Error.Reason
 	}
-	left := c.isLeftToAnother(&answer)
+	left := c.isLeftToOtherProcess(&answer)
 	switch {
 	case len(answer.ToolCalls) > 0:
 	case left:
@@ -418,12 +418,12 @@ func (c *cycle) answered(answer continuo.Entry) (*continuo.Entry, error) {
 	return &stored[0], nil
 }
 
-// concludeTries bounds how often Conclude is called again because of another append.
-const concludeTries = 64
+// maxConcludeAttempts bounds how often Conclude is called again because of another append.
+const maxConcludeAttempts = 64
 
 // concluded appends a turn's final answer with the entries of Conclude.
-func (c *cycle) concluded(answer continuo.Entry, eventsOf func([]continuo.Entry) []Event, last func(*continuo.TurnUpdate)) (stored []continuo.Entry, err error) {
-	for range concludeTries {
+func (c *toolLoop) concluded(answer continuo.Entry, eventsOf func([]continuo.Entry) []Event, last func(*continuo.TurnUpdate)) (stored []continuo.Entry, err error) {
+	for range maxConcludeAttempts {
 		behind, at := c.in.Conclude(&answer)
 		stored, err = c.appendAt(append([]continuo.Entry{answer}, behind...), eventsOf, last, at)
 		if moved := new(continuo.ConflictError); !errors.As(err, &moved) {
@@ -434,7 +434,7 @@ func (c *cycle) concluded(answer continuo.Entry, eventsOf func([]continuo.Entry)
 }
 
 // giveUp ends a turn whose model requested tools although its last request offered none.
-func (c *cycle) giveUp() error {
+func (c *toolLoop) giveUp() error {
 	return c.end(&model.Error{
 		Reason:  continuo.ReasonTurnLimit,
 		Message: fmt.Sprintf("the model still asked for tools after %d rounds, the limit of a turn (turn.max_rounds)", c.limits.Rounds),
@@ -442,7 +442,7 @@ func (c *cycle) giveUp() error {
 }
 
 // end closes a turn with an entry that says why there is no answer.
-func (c *cycle) end(failure *model.Error) error {
+func (c *toolLoop) end(failure *model.Error) error {
 	_, err := c.answered((&model.Answer{}).Entry(failure))
 	return err
 }

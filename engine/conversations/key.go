@@ -11,8 +11,8 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// IDPattern is the form of the ids of workflows and crews.
-var IDPattern = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
+// DefinitionIDPattern is the form of the ids of workflows and crews.
+var DefinitionIDPattern = regexp.MustCompile(`^[a-z][a-z0-9_-]*$`)
 
 // KeyPattern is the form of a conversation's key.
 var KeyPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$`)

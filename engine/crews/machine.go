@@ -66,7 +66,7 @@ func (c *crewCycle) Ended(_ context.Context, step crew.Step, ended continuo.Turn
 		decision.Next, decision.Yield, decision.Attempts = &next, true, c.State.FailedAttempts()+1
 	case ended.Reason == continuo.ReasonCancelled:
 		decision.Entries = []continuo.Entry{c.State.Halt(step.Role.DisplayName + " was stopped")}
-	case c.failures[role] < maxRoleAttempts && mayHelp(ended.Reason):
+	case c.failures[role] < maxRoleAttempts && mayRetry(ended.Reason):
 		decision.Next = &next
 	default:
 		reason := string(ended.Reason)
@@ -81,8 +81,8 @@ func (c *crewCycle) Ended(_ context.Context, step crew.Step, ended continuo.Turn
 	return decision, nil
 }
 
-// mayHelp reports whether a retry may succeed after a failure.
-func mayHelp(reason continuo.FailureReason) bool {
+// mayRetry reports whether a retry may succeed after a failure.
+func mayRetry(reason continuo.FailureReason) bool {
 	switch reason {
 	case continuo.ReasonTimeout, continuo.ReasonContentFilter, continuo.ReasonContextOverflow, continuo.ReasonTurnLimit:
 		return false
@@ -138,7 +138,7 @@ func (cs *Crews) checkShowable(ctx context.Context, c *crew.Crew, said Message) 
 		if err != nil {
 			return err
 		}
-		runner, err := cs.roleRunner(state, &c.Roles[i], chosen, chosen.Upstream.Model, memory{})
+		runner, err := cs.roleRunner(state, &c.Roles[i], chosen, chosen.Upstream.Model, sessionMemory{})
 		if err != nil {
 			return err
 		}

@@ -33,11 +33,11 @@ func (cs *Crews) summarizeFor(ctx context.Context, c *crewCycle, role *crew.Role
 	if err != nil {
 		return false, err
 	}
-	lack, most, err := cs.roleLack(ctx, conversation, runner)
-	if err != nil || lack == nil {
+	missing, most, err := cs.missingSummary(ctx, conversation, runner)
+	if err != nil || missing == nil {
 		return err == nil, err
 	}
-	entry, err := cs.standIn(ctx, conversation, c.State.Crew, role, *lack, most, limit)
+	entry, err := cs.makeSummary(ctx, conversation, c.State.Crew, role, *missing, most, limit)
 	switch {
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
@@ -48,9 +48,9 @@ func (cs *Crews) summarizeFor(ctx context.Context, c *crewCycle, role *crew.Role
 	return c.Append(ctx, c.State.Noted(entry))
 }
 
-// roleLack returns the summary that a role's next request needs, and how long it may be; nil for none. The summary
+// missingSummary returns the summary that a role's next request needs, and how long it may be; nil for none. The summary
 // replaces the entries that a plan leaves out when it shows a summary of that length.
-func (cs *Crews) roleLack(ctx context.Context, conversation continuo.Conversation, runner *turn.Runner) (*window.RoleLack, summary.Size, error) {
+func (cs *Crews) missingSummary(ctx context.Context, conversation continuo.Conversation, runner *turn.Runner) (*window.RoleLack, summary.Size, error) {
 	source := turn.Source{Context: ctx, Log: cs.log, Conversation: conversation}
 	plan, _, err := runner.Plan(ctx, conversation, source, conversation.LastSeq)
 	var overflow *continuo.OverflowError
@@ -60,41 +60,41 @@ func (cs *Crews) roleLack(ctx context.Context, conversation continuo.Conversatio
 	if err != nil || plan.Role.Lacks == nil {
 		return nil, summary.Size{}, err
 	}
-	lack := *plan.Role.Lacks
+	missing := *plan.Role.Lacks
 	most := summary.SizeFor(plan.Limits, runner.Model.Info().Name)
 	most.Chars = min(most.Chars, noteChars)
-	tried := continuo.Entry{
+	probe := continuo.Entry{
 		Seq: conversation.LastSeq + 1, Role: continuo.System, Hidden: true, Content: continuo.Text(most.Filler()),
-		Summary: &continuo.Summary{From: lack.From, Through: conversation.LastSeq, By: metrics.Extractive},
+		Summary: &continuo.Summary{From: missing.From, Through: conversation.LastSeq, By: metrics.Extractive},
 	}
 	view, ok := runner.View.(crewview.View)
 	if !ok {
 		return nil, summary.Size{}, fmt.Errorf("plan for a role: %w: its runner has another view", continuo.ErrInvalid)
 	}
-	tried.PartType, tried.Summary.Role = kindOfStandIn(view.Role.Kind, view.Role.Name)
+	probe.PartType, probe.Summary.Role = summaryPart(view.Role.Kind, view.Role.Name)
 	if view.Role.Kind == crewview.Memory {
-		view.Role.Notes = tried.Seq
+		view.Role.Notes = probe.Seq
 		for range summary.MaxDecisions {
-			tried.Summary.Decisions = append(tried.Summary.Decisions, strings.Repeat("x", summary.MaxDecisionChars))
+			probe.Summary.Decisions = append(probe.Summary.Decisions, strings.Repeat("x", summary.MaxDecisionChars))
 		}
 	}
 	with := *runner
 	with.View = view
-	if plan, _, err = with.Plan(ctx, conversation, summary.Ahead{Source: source, More: []continuo.Entry{tried}}, tried.Seq); err != nil {
+	if plan, _, err = with.Plan(ctx, conversation, summary.Ahead{Source: source, More: []continuo.Entry{probe}}, probe.Seq); err != nil {
 		return nil, summary.Size{}, err
 	}
-	if plan.Window.Summary == tried.Seq {
-		lack.Through = max(lack.Through, min(plan.Window.Start-1, conversation.LastSeq))
-		if lack.Messages > 0 {
-			lack.Messages = plan.Role.Summarized
+	if plan.Window.Summary == probe.Seq {
+		missing.Through = max(missing.Through, min(plan.Window.Start-1, conversation.LastSeq))
+		if missing.Messages > 0 {
+			missing.Messages = plan.Role.Summarized
 		}
 	}
-	return &lack, most, nil
+	return &missing, most, nil
 }
 
-// kindOfStandIn is the PartType of the entry that replaces left out messages in a kind of view, and the role that it
+// summaryPart is the PartType of the entry that replaces left out messages in a kind of view, and the role that it
 // belongs to.
-func kindOfStandIn(kind crewview.Kind, role string) (part, whose string) {
+func summaryPart(kind crewview.Kind, role string) (part, whose string) {
 	switch kind {
 	case crewview.Memory:
 		return continuo.PartNotes, role
@@ -104,27 +104,27 @@ func kindOfStandIn(kind crewview.Kind, role string) (part, whose string) {
 	return continuo.PartCatchUp, role
 }
 
-// nothingToTell is the text of a catch-up on messages without text.
-const nothingToTell = "They have no text to summarize."
+// emptyCatchUp is the text of a catch-up on messages without text.
+const emptyCatchUp = "They have no text to summarize."
 
-// standIn makes the summary, notes or catch-up that a role's view needs. Where the model fails or is late the
+// makeSummary makes the summary, notes or catch-up that a role's view needs. Where the model fails or is late the
 // built-in summarizer makes it.
-func (cs *Crews) standIn(ctx context.Context, conversation continuo.Conversation, c *crew.Crew, role *crew.Role, lack window.RoleLack, most summary.Size, limit time.Duration) (continuo.Entry, error) {
-	part, whose := kindOfStandIn(role.View.Kind, role.Name)
+func (cs *Crews) makeSummary(ctx context.Context, conversation continuo.Conversation, c *crew.Crew, role *crew.Role, missing window.RoleLack, most summary.Size, limit time.Duration) (continuo.Entry, error) {
+	part, whose := summaryPart(role.View.Kind, role.Name)
 	of := whose
 	if part == continuo.PartCatchUp {
 		of = "" // it is made like a summary
 	}
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	entry, err := cs.summaries.Make(within, conversation, lack.From, lack.Through, lack.Known, of, c.Summarizer, most.Chars)
+	entry, err := cs.summaries.Make(within, conversation, missing.From, missing.Through, missing.Known, of, c.Summarizer, most.Chars)
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
 		cs.options.Logger.WarnContext(ctx, "summary_fell_back", "conversation_id", conversation.ID, "role", role.Name, "model", c.Summarizer, "error", "the role's turn needs the remaining time")
-		entry, err = cs.summaries.Make(ctx, conversation, lack.From, lack.Through, lack.Known, of, "", most.Chars)
+		entry, err = cs.summaries.Make(ctx, conversation, missing.From, missing.Through, missing.Known, of, "", most.Chars)
 	}
 	if errors.Is(err, continuo.ErrNotFound) {
 		entry = continuo.Entry{
-			Role: continuo.System, Hidden: true, Content: continuo.Text(nothingToTell), Summary: &continuo.Summary{By: metrics.Extractive},
+			Role: continuo.System, Hidden: true, Content: continuo.Text(emptyCatchUp), Summary: &continuo.Summary{By: metrics.Extractive},
 		}
 		err = nil
 	}
@@ -132,7 +132,7 @@ func (cs *Crews) standIn(ctx context.Context, conversation continuo.Conversation
 		return continuo.Entry{}, err
 	}
 	entry.PartType, entry.Summary.Role = part, whose
-	entry.Summary.From, entry.Summary.Through, entry.Summary.Messages = lack.From, lack.Through, lack.Messages
+	entry.Summary.From, entry.Summary.Through, entry.Summary.Messages = missing.From, missing.Through, missing.Messages
 	entry.Content = continuo.Text(most.Cut(entry.Content.String()))
 	return entry, nil
 }

@@ -126,11 +126,11 @@ func (c *crewCycle) status(conversation continuo.Conversation) *Status {
 	}
 	for i := range state.Crew.Roles {
 		role := &state.Crew.Roles[i]
-		stood := state.Now.Role(role.Name)
+		roleState := state.Now.Role(role.Name)
 		running, until := c.crews.sessions.status(c.speaker(role))
 		status.Roles = append(status.Roles, RoleStatus{
 			Name: role.Name, DisplayName: role.DisplayName, AgentType: role.AgentType, Connector: role.Connector, IsModerator: role.IsModerator,
-			View: c.crews.kindOf(role), Cursor: stood.Cursor, Answers: stood.Answers, HasNews: state.HasUnread(role.Name), Session: stood.Session, Notes: stood.Notes,
+			View: c.crews.kindOf(role), Cursor: roleState.Cursor, Answers: roleState.Answers, HasNews: state.HasUnread(role.Name), Session: roleState.Session, Notes: roleState.Notes,
 			Running: running, RestsUntil: until, Failed: state.Failed(role.Name), FinishReason: cutReason(c.answers[role.Name]),
 		})
 	}

@@ -31,31 +31,31 @@ func (cs *Crews) chooseRole(role *crew.Role) (catalog.ResolvedTurn, error) {
 // newestBehindSummary is the default number of messages that are shown whole after a summary.
 const newestBehindSummary = 20
 
-// memory says what a role's model or agent remembers of what the role was shown.
-type memory struct {
+// sessionMemory says what a role's model or agent remembers of what the role was shown.
+type sessionMemory struct {
 	remembers bool // it has a session
 	whole     bool // but its session has lost everything, or is new
 }
 
 // roleView is the present view of a role. A role that remembers is not sent its system prompt with each request: the
 // view repeats it at intervals.
-func (cs *Crews) roleView(state *crew.State, role *crew.Role, c catalog.ResolvedTurn, keeps memory) (crewview.View, error) {
+func (cs *Crews) roleView(state *crew.State, role *crew.Role, c catalog.ResolvedTurn, memory sessionMemory) (crewview.View, error) {
 	definition, err := cs.catalog.View(window.Codex)
 	if err != nil {
 		return crewview.View{}, err
 	}
 	view := crewview.View{View: definition}
-	stood := state.Now.Role(role.Name)
+	roleState := state.Now.Role(role.Name)
 	view.Name, view.Opener, view.Marker = contexts.RoleViewPrefix+role.Name, window.OpenerNone, ""
 	view.Limits = window.Limits{Chars: cmp.Or(role.View.Chars, view.Limits.Chars), Tokens: cmp.Or(role.View.Tokens, view.Limits.Tokens)}
 	kind := role.View.Kind
 	if kind == "" {
-		kind = usualKind(keeps.remembers)
+		kind = usualKind(memory.remembers)
 	}
-	whole := keeps.remembers && keeps.whole
+	whole := memory.remembers && memory.whole
 	view.Role = crewview.Role{
-		Name: role.Name, Crew: state.Crew.ID, Kind: kind, Since: state.Now.Since, Cursor: stood.Cursor, Notes: stood.Notes,
-		Remembers: keeps.remembers, Whole: whole, Messages: cs.catalog.TakesMessages(c),
+		Name: role.Name, Crew: state.Crew.ID, Kind: kind, Since: state.Now.Since, Cursor: roleState.Cursor, Notes: roleState.Notes,
+		Remembers: memory.remembers, Whole: whole, Messages: cs.catalog.TakesMessages(c),
 	}
 	switch kind {
 	case crewview.Window:
@@ -64,7 +64,7 @@ func (cs *Crews) roleView(state *crew.State, role *crew.Role, c catalog.Resolved
 		view.Role.Newest = cmp.Or(role.View.Newest, newestBehindSummary)
 	}
 	every := cmp.Or(state.Crew.ReminderInterval, cs.options.Defaults.ReminderInterval)
-	if keeps.remembers && !whole && stood.Answers > 0 && stood.Answers%every == 0 {
+	if memory.remembers && !whole && roleState.Answers > 0 && roleState.Answers%every == 0 {
 		view.Role.Reminder = role.SystemPrompt
 	}
 	return view, nil
@@ -101,13 +101,13 @@ func member(role *crew.Role) prompt.Member {
 }
 
 // roleRunner makes the runner of a role's turn. The caller sets its time limit.
-func (cs *Crews) roleRunner(state *crew.State, role *crew.Role, c catalog.ResolvedTurn, m model.Model, keeps memory) (*turn.Runner, error) {
-	view, err := cs.roleView(state, role, c, keeps)
+func (cs *Crews) roleRunner(state *crew.State, role *crew.Role, c catalog.ResolvedTurn, m model.Model, memory sessionMemory) (*turn.Runner, error) {
+	view, err := cs.roleView(state, role, c, memory)
 	if err != nil {
 		return nil, err
 	}
 	c.View, c.Role = view.View, &view.Role
-	if !keeps.remembers || keeps.whole || state.Now.Role(role.Name).Session == "" { // else its session has them
+	if !memory.remembers || memory.whole || state.Now.Role(role.Name).Session == "" { // else its session has them
 		if c.System, err = cs.roleSystem(state.Crew, role); err != nil {
 			return nil, err
 		}
@@ -118,9 +118,9 @@ func (cs *Crews) roleRunner(state *crew.State, role *crew.Role, c catalog.Resolv
 }
 
 // expected is what a role's model or agent will remember, according to the log.
-func expected(state *crew.State, role *crew.Role, m model.Model) memory {
+func expected(state *crew.State, role *crew.Role, m model.Model) sessionMemory {
 	_, remembers := m.(model.Sessions)
-	return memory{remembers: remembers, whole: remembers && state.Now.Role(role.Name).Session == ""}
+	return sessionMemory{remembers: remembers, whole: remembers && state.Now.Role(role.Name).Session == ""}
 }
 
 // ChooseRoleAt resolves what a request to a role of a conversation's crew would use at a seq of the log. The crew is

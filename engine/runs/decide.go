@@ -197,9 +197,9 @@ func (rs *Runs) awaitQuestion(ctx context.Context, run continuo.Run, left pendin
 	}
 }
 
-// tellWaiting adds to a status the calls that wait for a person: those of running turns, and those that were pending
+// addPendingCalls adds to a status the calls that wait for a person: those of running turns, and those that were pending
 // when a turn's process ended, which the run asks about again when it is resumed.
-func (rs *Runs) tellWaiting(ctx context.Context, status *Status, turns []continuo.Turn) error {
+func (rs *Runs) addPendingCalls(ctx context.Context, status *Status, turns []continuo.Turn) error {
 	waits, busy := false, false
 	for i := range status.Nodes {
 		node := &status.Nodes[i]
@@ -211,9 +211,9 @@ func (rs *Runs) tellWaiting(ctx context.Context, status *Status, turns []continu
 		at := slices.IndexFunc(turns, func(t continuo.Turn) bool { return t.NodeID == node.ID })
 		if at >= 0 {
 			node.TurnID = turns[at].ID
-			node.WaitingFor, err = rs.askedBy(ctx, turns[at])
+			node.WaitingFor, err = rs.pendingCallsOf(ctx, turns[at])
 		} else {
-			node.WaitingFor, err = rs.leftAsked(ctx, cmp.Or(node.Branch, status.ConversationID), status.ID, node.ID)
+			node.WaitingFor, err = rs.undecidedCalls(ctx, cmp.Or(node.Branch, status.ConversationID), status.ID, node.ID)
 		}
 		if err != nil {
 			return err
@@ -230,7 +230,7 @@ func (rs *Runs) tellWaiting(ctx context.Context, status *Status, turns []continu
 	return nil
 }
 
-func (rs *Runs) askedBy(ctx context.Context, running continuo.Turn) (asked []workflow.WaitingCall, err error) {
+func (rs *Runs) pendingCallsOf(ctx context.Context, running continuo.Turn) (asked []workflow.WaitingCall, err error) {
 	waiting, err := rs.turns.Waiting(ctx, running)
 	for _, call := range waiting {
 		asked = append(asked, workflow.WaitingCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments})
@@ -238,8 +238,8 @@ func (rs *Runs) askedBy(ctx context.Context, running continuo.Turn) (asked []wor
 	return asked, err
 }
 
-// leftAsked reads the calls that were undecided when the newest turn of a step ended.
-func (rs *Runs) leftAsked(ctx context.Context, conversationID, runID, nodeID string) ([]workflow.WaitingCall, error) {
+// undecidedCalls reads the calls that were undecided when the newest turn of a step ended.
+func (rs *Runs) undecidedCalls(ctx context.Context, conversationID, runID, nodeID string) ([]workflow.WaitingCall, error) {
 	conversation, err := rs.log.Conversation(ctx, conversationID)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return nil, nil
@@ -281,7 +281,7 @@ func (rs *Runs) List(ctx context.Context, query continuo.RunQuery) ([]continuo.R
 		if err != nil {
 			return nil, err
 		}
-		return found, rs.tellWaitingRuns(ctx, found)
+		return found, rs.correctWaitingStates(ctx, found)
 	}
 	found, err := rs.runsInState(ctx, query, continuo.RunRunning)
 	if err == nil && query.State == continuo.RunWaiting {
@@ -305,7 +305,7 @@ func (rs *Runs) runsInState(ctx context.Context, query continuo.RunQuery, indexe
 	for {
 		page, err := rs.log.Runs().Runs(ctx, query)
 		if err == nil {
-			err = rs.tellWaitingRuns(ctx, page)
+			err = rs.correctWaitingStates(ctx, page)
 		}
 		if err != nil {
 			return nil, err
@@ -321,8 +321,8 @@ func (rs *Runs) runsInState(ctx context.Context, query continuo.RunQuery, indexe
 	}
 }
 
-// tellWaitingRuns corrects the states of those runs that wait for a decision on a call.
-func (rs *Runs) tellWaitingRuns(ctx context.Context, runs []continuo.Run) error {
+// correctWaitingStates corrects the states of those runs that wait for a decision on a call.
+func (rs *Runs) correctWaitingStates(ctx context.Context, runs []continuo.Run) error {
 	for i := range runs {
 		if _, cycle := continuo.CrewOf(runs[i].WorkflowID); cycle || runs[i].State != continuo.RunRunning {
 			continue

@@ -123,7 +123,7 @@ func (r *workflowRun) status(ctx context.Context) (*Status, error) {
 	for _, running := range turns {
 		status.TurnID = cmp.Or(status.TurnID, running.ID)
 	}
-	return status, r.runs.tellWaiting(ctx, status, turns)
+	return status, r.runs.addPendingCalls(ctx, status, turns)
 }
 
 // statusAt is the status of the run right after its newest event, an entry; later entries and turns are not

@@ -31,14 +31,14 @@ type Turns struct {
 	keeper  *turn.Keeper
 	life    *Lifecycle
 	lanes   lanes
-	asked   askedTurns
+	active  activeTurns
 }
 
 // Options configures Turns.
 type Options struct {
 	Keeper turn.KeeperOptions
 	// TakeUp decides on a turn whose process is gone.
-	TakeUp func(ctx context.Context, seen continuo.Turn) (turn.Fate, error)
+	TakeUp func(ctx context.Context, seen continuo.Turn) (turn.Recovery, error)
 	// Before is called when a turn has its conversation's lease, before its input is appended.
 	Before func(journal *turn.Journal, runner *turn.Runner, input turn.Input)
 	// NeedsLease says that Before may append entries for a runner.
@@ -132,7 +132,7 @@ func (ts *Turns) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 	}
 	wanted, same := ts.requestedTurnOf(conversation, request, chosen), request.Key != ""
 	if !same {
-		wanted, same = ts.madeBefore(ctx, conversation, wanted, request)
+		wanted, same = ts.findRetried(ctx, conversation, wanted, request)
 	}
 	return ts.once(ctx, requestedTurn{
 		conversation: conversation, wanted: wanted, same: same, policy: policy, detached: request.Detached,

@@ -51,7 +51,7 @@ func (ts *Turns) once(ctx context.Context, r requestedTurn) (*Chat, error) {
 	if begun.Fingerprint != r.wanted.Fingerprint {
 		return nil, fmt.Errorf("%w: it began turn %s with something else", continuo.ErrKeyReused, begun.ID)
 	}
-	passed, err := ts.mayHavePassed(ctx, begun)
+	passed, err := ts.isResumable(ctx, begun)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (ts *Turns) once(ctx context.Context, r requestedTurn) (*Chat, error) {
 	if begun, _, err = ts.newestTry(ctx, r.conversation.ID, r.wanted.ID); err != nil { // the same request may have been resumed meanwhile
 		return nil, err
 	}
-	return ts.following(ctx, r.conversation, begun.ID), nil
+	return ts.followTurn(ctx, r.conversation, begun.ID), nil
 }
 
 // startOnce runs a turn, or follows the turn with its id that the same request has begun meanwhile.
@@ -82,11 +82,11 @@ func (ts *Turns) startOnce(ctx context.Context, r requestedTurn, wanted continuo
 	if err != nil {
 		return nil, err
 	}
-	return ts.following(ctx, r.conversation, begun.ID), nil
+	return ts.followTurn(ctx, r.conversation, begun.ID), nil
 }
 
-// following is the stream of a turn that runs, or has run, for another request.
-func (ts *Turns) following(ctx context.Context, conversation continuo.Conversation, id string) *Chat {
+// followTurn is the stream of a turn that runs, or has run, for another request.
+func (ts *Turns) followTurn(ctx context.Context, conversation continuo.Conversation, id string) *Chat {
 	return &Chat{Conversation: conversation, TurnID: id, Events: ts.counted(ts.keeper.Follow(ctx, conversation.ID, id, 0))}
 }
 
@@ -124,8 +124,8 @@ func (ts *Turns) turnNow(ctx context.Context, conversationID, id string) (contin
 	return found, err
 }
 
-// mayHavePassed reports whether a turn failed for a reason that may have passed, and can be resumed.
-func (ts *Turns) mayHavePassed(ctx context.Context, begun continuo.Turn) (bool, error) {
+// isResumable reports whether a turn failed for a reason that may have passed, and can be resumed.
+func (ts *Turns) isResumable(ctx context.Context, begun continuo.Turn) (bool, error) {
 	if begun.State != continuo.TurnFailed || begun.Reason == continuo.ReasonCancelled {
 		return false, nil
 	}
@@ -158,10 +158,10 @@ func (ts *Turns) prepareResume(failed continuo.Turn, choose func(continuo.Conver
 // minutes.
 const retryWindow = 15 * time.Minute
 
-// madeBefore finds the turn that an earlier try of a request without a key has begun. It applies where the client's
+// findRetried finds the turn that an earlier try of a request without a key has begun. It applies where the client's
 // library marks the request as a retry, the requests are identical, and the conversation has no later entries. The
 // turn may still wait for its conversation in this process; one that waits in another process is not found.
-func (ts *Turns) madeBefore(ctx context.Context, conversation continuo.Conversation, wanted continuo.Turn, request ChatRequest) (continuo.Turn, bool) {
+func (ts *Turns) findRetried(ctx context.Context, conversation continuo.Conversation, wanted continuo.Turn, request ChatRequest) (continuo.Turn, bool) {
 	if request.Retry == nil {
 		return wanted, false
 	}
@@ -169,7 +169,7 @@ func (ts *Turns) madeBefore(ctx context.Context, conversation continuo.Conversat
 	if *request.Retry == 0 {
 		return wanted, false
 	}
-	if id, ok := ts.asked.find(wanted); ok {
+	if id, ok := ts.active.find(wanted); ok {
 		wanted.ID = id
 		return wanted, true
 	}

@@ -58,11 +58,11 @@ func (ts *Turns) Start(ctx context.Context, start Request) (*Chat, error) {
 	}
 	turnCtx, cancel := ts.TurnContext(ctx, start.Detached)
 	turnCtx, traced := span.StartTurn(turnCtx, ts.options.Tracer, wanted.ConversationID, wanted.ID)
-	ts.asked.add(wanted)
+	ts.active.add(wanted)
 	end := func() {
 		traced.End()
 		cancel(nil)
-		ts.asked.remove(wanted.ID)
+		ts.active.remove(wanted.ID)
 		ts.life.Dismiss(start.Project)
 	}
 	waits := ts.metrics.TurnWaits()

@@ -76,7 +76,7 @@ func (s *Summaries) Ahead(ctx context.Context, conversationID string, runner *tu
 	if err != nil {
 		return err
 	}
-	lacks, err := s.lacking(ctx, conversation, runner, input)
+	lacks, err := s.findMissingSummary(ctx, conversation, runner, input)
 	if err != nil || lacks == nil {
 		return err
 	}
@@ -135,15 +135,15 @@ func (s *Summaries) keepSummary(ctx context.Context, conversationID string, entr
 	return nil
 }
 
-// lack is a summary that a turn's first request needs and the log does not have.
-type lack struct {
+// missingSummary is a summary that a turn's first request needs and the log does not have.
+type missingSummary struct {
 	through int64 // the last seq that it is to cover
 	known   int64 // the seq of the summary that is shown without it; 0 for none
 	most    Size
 }
 
-// lacking returns the summary that a turn's first request needs; nil for none.
-func (s *Summaries) lacking(ctx context.Context, conversation continuo.Conversation, runner *turn.Runner, input turn.Input) (*lack, error) {
+// findMissingSummary returns the summary that a turn's first request needs; nil for none.
+func (s *Summaries) findMissingSummary(ctx context.Context, conversation continuo.Conversation, runner *turn.Runner, input turn.Input) (*missingSummary, error) {
 	plan, err := planAhead(ctx, s.log, conversation, runner, input)
 	var overflow *continuo.OverflowError
 	if errors.As(err, &overflow) { // the turn reports it
@@ -166,7 +166,7 @@ func (s *Summaries) lacking(ctx context.Context, conversation continuo.Conversat
 	if through < 1 {
 		return nil, nil
 	}
-	return &lack{through: through, known: known, most: most}, nil
+	return &missingSummary{through: through, known: known, most: most}, nil
 }
 
 // Size is the maximum size of a summary.

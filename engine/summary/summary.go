@@ -151,7 +151,7 @@ func (h *summaryInput) decisions() []string {
 	if h.before != nil {
 		decided = h.before.Summary.Decisions
 	}
-	return decisionsOf(append(slices.Clone(decided), task.Decisions(said(h.entries, false), MaxDecisions)...))
+	return decisionsOf(append(slices.Clone(decided), task.Decisions(conversationText(h.entries, false), MaxDecisions)...))
 }
 
 // firstRequest is the prefix of the conversation's first request, which every extracted summary repeats.
@@ -184,8 +184,8 @@ func (h *summaryInput) extracted(most int) *madeSummary {
 		since = since[1:]
 	}
 	asked, answered := apart(since)
-	add("", said(asked, false), left/2)
-	add("", said(answered, false), left)
+	add("", conversationText(asked, false), left/2)
+	add("", conversationText(answered, false), left)
 	made.text = strings.Join(parts, "\n")
 	if h.role != "" {
 		made.decisions = h.decisions()

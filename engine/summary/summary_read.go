@@ -61,7 +61,7 @@ func (s *Summaries) readSummaryInput(ctx context.Context, conversation continuo.
 		if left -= min(max(entry.Chars, minSummarized), maxUserChars); left < 0 && oldest <= through {
 			break
 		}
-		if oldest = entry.Seq; tells(&entry) {
+		if oldest = entry.Seq; isSummarizable(&entry) {
 			if entry.Chars > maxUserChars { // the rest need not stay in memory
 				entry.Content = continuo.Text(strings.Clone(headOf(entry.Content, maxUserChars)))
 			}
@@ -136,7 +136,7 @@ func (h *summaryInput) findFirst(ctx context.Context, log *continuo.Log, convers
 		if rows++; rows > maxFirstRows {
 			break
 		}
-		if entry.Role == continuo.User && tells(&entry) {
+		if entry.Role == continuo.User && isSummarizable(&entry) {
 			h.first = &entry
 			break
 		}
@@ -144,8 +144,8 @@ func (h *summaryInput) findFirst(ctx context.Context, log *continuo.Log, convers
 	return nil
 }
 
-// tells reports whether an entry has text that a summary may repeat.
-func tells(e *continuo.Entry) bool {
+// isSummarizable reports whether an entry has text that a summary may repeat.
+func isSummarizable(e *continuo.Entry) bool {
 	return !e.Hidden && e.Redacted == nil && !e.IsCue() && !e.IsPlaceholder()
 }
 
@@ -167,7 +167,7 @@ func (h *summaryInput) text(tools bool) string {
 	if h.skipped > 0 {
 		part("Not shown here", fmt.Sprintf("%d entries that stand between", h.skipped))
 	}
-	part("What was said since", said(h.entries, tools))
+	part("What was said since", conversationText(h.entries, tools))
 	return strings.TrimSpace(b.String())
 }
 
@@ -179,16 +179,16 @@ const (
 	maxResultChars = 300
 )
 
-// speaks matches text that looks like the beginning of a message, with its speaker's name.
-var speaks = regexp.MustCompile(`(?i)\b(user|system|assistant(?: ?\([^()\n]{1,80}\))?)(\s*[:：])`)
+// speakerPattern matches text that looks like the beginning of a message, with its speaker's name.
+var speakerPattern = regexp.MustCompile(`(?i)\b(user|system|assistant(?: ?\([^()\n]{1,80}\))?)(\s*[:：])`)
 
-// said writes messages as text, each with its speaker's name. Further lines are indented, and speaker names within a
+// conversationText writes messages as text, each with its speaker's name. Further lines are indented, and speaker names within a
 // message are quoted, so that no part of a message can look like another's, wherever the text is cut.
-func said(entries []continuo.Entry, tools bool) string {
+func conversationText(entries []continuo.Entry, tools bool) string {
 	var b strings.Builder
 	line := func(who, text string) {
 		if text = strings.TrimSpace(text); text != "" {
-			fmt.Fprintf(&b, "%s: %s\n", who, strings.TrimLeft(indented(speaks.ReplaceAllString(text, `"$1"$2`)), " "))
+			fmt.Fprintf(&b, "%s: %s\n", who, strings.TrimLeft(indented(speakerPattern.ReplaceAllString(text, `"$1"$2`)), " "))
 		}
 	}
 	for i := range entries {
@@ -199,7 +199,7 @@ func said(entries []continuo.Entry, tools bool) string {
 		case continuo.System:
 			line("System", headOf(entry.Content, maxAnswerChars))
 		case continuo.Assistant:
-			line(saidBy(entry), headOf(entry.Content, maxAnswerChars))
+			line(speakerOf(entry), headOf(entry.Content, maxAnswerChars))
 			for _, call := range entry.ToolCalls {
 				if tools {
 					line("  Call", brief.Shorten(call.Name+" "+call.Arguments, maxCallChars))
@@ -214,8 +214,8 @@ func said(entries []continuo.Entry, tools bool) string {
 	return strings.TrimSpace(b.String())
 }
 
-// saidBy is the name of an answer's speaker.
-func saidBy(e *continuo.Entry) string {
+// speakerOf is the name of an answer's speaker.
+func speakerOf(e *continuo.Entry) string {
 	if e.Author == nil || e.Author.DisplayName == "" {
 		return "Assistant"
 	}

@@ -59,21 +59,21 @@ func (tk *Tasks) Deploy(ctx context.Context, request DeployRequest) (*DeployedAg
 	if request.Key != "" {
 		link.Asked = brief.Hash(status.ID + "\n" + request.Type + "\n" + request.Prompt)
 	}
-	if begun, err := tk.begunAgent(ctx, status.Scope, request.Key, link); begun != nil || err != nil {
+	if begun, err := tk.existingAgent(ctx, status.Scope, request.Key, link); begun != nil || err != nil {
 		return begun, err
 	}
 	if err := tk.agents.Enter(request.Scope.ProjectID); err != nil {
 		return nil, fmt.Errorf("%w: the project may have %d at once; wait until one has ended, or end one", ErrTooManyAgents, tk.agents.Most)
 	}
-	id, err := tk.putToWork(ctx, request, chosen, status, link)
+	id, err := tk.startWork(ctx, request, chosen, status, link)
 	if err != nil {
 		return nil, err
 	}
 	return tk.Agent(ctx, request.Scope, id)
 }
 
-// begunAgent returns the agent that a request's key has already deployed; nil where there is none.
-func (tk *Tasks) begunAgent(ctx context.Context, scope continuo.Scope, key string, link agentLink) (*DeployedAgent, error) {
+// existingAgent returns the agent that a request's key has already deployed; nil where there is none.
+func (tk *Tasks) existingAgent(ctx context.Context, scope continuo.Scope, key string, link agentLink) (*DeployedAgent, error) {
 	if key == "" {
 		return nil, nil
 	}
@@ -125,9 +125,9 @@ func (tk *Tasks) demoNote(known []string) string {
 	return ", the built-in model, which does no real work; agents, connectors and models are defined in continuo.yaml"
 }
 
-// putToWork creates an agent's conversation, records the deployment, and begins the turn. A refused deployment leaves
+// startWork creates an agent's conversation, records the deployment, and begins the turn. A refused deployment leaves
 // no data. The agent leaves the quota when its work has ended.
-func (tk *Tasks) putToWork(ctx context.Context, request DeployRequest, c catalog.ResolvedTurn, status *Status, link agentLink) (id string, err error) {
+func (tk *Tasks) startWork(ctx context.Context, request DeployRequest, c catalog.ResolvedTurn, status *Status, link agentLink) (id string, err error) {
 	ctx = context.WithoutCancel(ctx) // a client that disconnects must not leave it incomplete
 	working := false
 	defer func() {
@@ -135,7 +135,7 @@ func (tk *Tasks) putToWork(ctx context.Context, request DeployRequest, c catalog
 			tk.agents.Leave(request.Scope.ProjectID)
 		}
 	}()
-	conversation, err := tk.begunOnce(ctx, continuo.Conversation{
+	conversation, err := tk.createOnce(ctx, continuo.Conversation{
 		ProjectID: status.Scope.ProjectID, UserID: status.Scope.UserID, Kind: continuo.KindAgent, ActiveMode: continuo.ModeAgent, ActiveAgent: c.Agent,
 		Title: brief.Shorten(link.AgentType, 40) + " on " + status.ID, Metadata: rawjson.MustMarshal(link),
 	}, request.Key)
@@ -145,14 +145,14 @@ func (tk *Tasks) putToWork(ctx context.Context, request DeployRequest, c catalog
 	id = agentPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix)
 	wanted := continuo.Turn{ID: workTurnID(conversation.ID), ConversationID: conversation.ID}
 	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = c.Mode, c.Agent, c.ViewName, c.Model
-	order := &order{taskID: status.ID, agentID: id, agentType: link.AgentType, task: status.Task, prompt: request.Prompt}
-	message, err := order.text()
+	deployment := &deployment{taskID: status.ID, agentID: id, agentType: link.AgentType, task: status.Task, prompt: request.Prompt}
+	message, err := deployment.text()
 	if err != nil {
 		return "", err
 	}
 	begin := func(context.Context, continuo.Conversation) (*turn.Runner, turn.Input, error) { // after the last check that can refuse the work
 		input := turn.Input{Message: continuo.Text(message), Mode: c.Mode, AgentID: c.Agent, Leave: true}
-		return tk.worker(c, status.ID, id), input, tk.recordDeployment(ctx, status, order)
+		return tk.worker(c, status.ID, id), input, tk.recordDeployment(ctx, status, deployment)
 	}
 	reading, stop := context.WithCancel(start.WithSession(ctx, conversation)) // until the work ends, or this process shuts down
 	context.AfterFunc(tk.life.Closing, stop)
@@ -166,15 +166,15 @@ func (tk *Tasks) putToWork(ctx context.Context, request DeployRequest, c catalog
 		return "", errors.Join(err, tk.log.Delete(ctx, conversation.ID))
 	}
 	working = true
-	if err := tk.hasStarted(conversation.ProjectID, chat); err != nil {
+	if err := tk.awaitStart(conversation.ProjectID, chat); err != nil {
 		return "", errors.Join(err, tk.log.Delete(ctx, conversation.ID))
 	}
 	return id, nil
 }
 
-// hasStarted returns nil when the agent's first message is in the log, so that another process can resume the work if
+// awaitStart returns nil when the agent's first message is in the log, so that another process can resume the work if
 // this one ends, or else the error. The agent leaves the quota when its work has ended.
-func (tk *Tasks) hasStarted(project string, chat *start.Chat) error {
+func (tk *Tasks) awaitStart(project string, chat *start.Chat) error {
 	works := tk.metrics.AgentWorks()
 	started := make(chan error, 1)
 	go func() {
@@ -210,9 +210,9 @@ func reportRules(taskID, agentID string) string {
 
 // recordDeployment appends the deployment of an agent to the task's conversation, once for each agent, and counts it
 // for lists.
-func (tk *Tasks) recordDeployment(ctx context.Context, status *Status, order *order) error {
-	id, agentType := order.agentID, order.agentType
-	event := continuo.TaskEvent{Kind: continuo.TaskDeployed, AgentID: id, AgentType: agentType, Prompt: order.prompt}
+func (tk *Tasks) recordDeployment(ctx context.Context, status *Status, deployment *deployment) error {
+	id, agentType := deployment.agentID, deployment.agentType
+	event := continuo.TaskEvent{Kind: continuo.TaskDeployed, AgentID: id, AgentType: agentType, Prompt: deployment.prompt}
 	stored, err := tk.log.Append(ctx, status.ConversationID, []continuo.Entry{{
 		Role: continuo.System, Hidden: true, PartType: taskEventPart, Content: continuo.Text(fmt.Sprintf("The agent %s (%s) was set to work.", id, agentType)), TaskEvent: &event,
 	}}, continuo.AppendOptions{Key: "deployed/" + id, Identity: id})
@@ -274,17 +274,17 @@ func (tk *Tasks) agentOf(ctx context.Context, conversation continuo.Conversation
 	switch {
 	case err != nil:
 	case agent.State == StateRunning && tk.keeper.Abandoned(work):
-		agent.State, agent.Reason = StateQueued, leftReason
+		agent.State, agent.Reason = StateQueued, abandonedReason
 	case agent.State == StateFailed:
-		agent.Reason, err = tk.whyFailed(ctx, work)
+		agent.Reason, err = tk.failureMessage(ctx, work)
 	case agent.State == StateKilled:
 		agent.Reason = link.KillReason
 	}
 	return agent, &work, err
 }
 
-// leftReason says that an agent's process is gone, and that this process does not resume its work.
-const leftReason = "its program has ended; continuo serve or continuo mcp with the same store resumes it"
+// abandonedReason says that an agent's process is gone, and that this process does not resume its work.
+const abandonedReason = "its program has ended; continuo serve or continuo mcp with the same store resumes it"
 
 // stateOfWork is the state of an agent by the turn with its work.
 func (tk *Tasks) stateOfWork(ctx context.Context, work continuo.Turn) (State, error) {
@@ -305,8 +305,8 @@ func (tk *Tasks) stateOfWork(ctx context.Context, work continuo.Turn) (State, er
 	return StateRunning, err
 }
 
-// whyFailed is the error message of the newest answer of a failed turn.
-func (tk *Tasks) whyFailed(ctx context.Context, work continuo.Turn) (string, error) {
+// failureMessage is the error message of the newest answer of a failed turn.
+func (tk *Tasks) failureMessage(ctx context.Context, work continuo.Turn) (string, error) {
 	failure, err := tk.turns.FailureOf(ctx, work)
 	if err != nil || failure == nil {
 		return string(work.Reason), err
@@ -356,16 +356,16 @@ func (tk *Tasks) outputSoFar(ctx context.Context, conversation continuo.Conversa
 			return nil, "", err
 		}
 		if now.LastSeq == conversation.LastSeq {
-			said, err := tk.saidIn(ctx, now, partial)
+			said, err := tk.outputText(ctx, now, partial)
 			return agent, said, err
 		}
 		conversation = now
 	}
 }
 
-// saidIn is the text of the answers in an agent's conversation, with a line for each call, followed by the part of
+// outputText is the text of the answers in an agent's conversation, with a line for each call, followed by the part of
 // the current answer that has arrived.
-func (tk *Tasks) saidIn(ctx context.Context, conversation continuo.Conversation, partial string) (string, error) {
+func (tk *Tasks) outputText(ctx context.Context, conversation continuo.Conversation, partial string) (string, error) {
 	var pieces []string
 	say := func(text string, calls []continuo.ToolCall) {
 		if text != "" {
@@ -402,7 +402,7 @@ func (tk *Tasks) Kill(ctx context.Context, scope continuo.Scope, id, reason stri
 		return nil, fmt.Errorf("agent %s: %w: it is %s", id, continuo.ErrNotRunning, agent.State)
 	}
 	reason = brief.Shorten(strings.ToValidUTF8(reason, "\uFFFD"), maxKillReason)
-	if err := tk.keepKillReason(ctx, conversation, reason); err != nil {
+	if err := tk.storeKillReason(ctx, conversation, reason); err != nil {
 		return nil, err
 	}
 	if err := tk.endWork(ctx, *work); err != nil {
@@ -413,7 +413,7 @@ func (tk *Tasks) Kill(ctx context.Context, scope continuo.Scope, id, reason stri
 		attributes = append(attributes, "reason", reason)
 	}
 	tk.options.Logger.InfoContext(ctx, "agent_killed", attributes...)
-	waiting, cancel := context.WithTimeout(ctx, killPatience)
+	waiting, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
 	for range tk.keeper.Follow(waiting, work.ConversationID, work.ID, 0) { // until the work has ended
 	}
@@ -432,8 +432,8 @@ func (tk *Tasks) endWork(ctx context.Context, work continuo.Turn) error {
 // maxKillReason bounds the reason of a kill, in characters.
 const maxKillReason = 500
 
-// keepKillReason stores the reason of a kill in the conversation's metadata, beside its other values.
-func (tk *Tasks) keepKillReason(ctx context.Context, conversation continuo.Conversation, reason string) error {
+// storeKillReason stores the reason of a kill in the conversation's metadata, beside its other values.
+func (tk *Tasks) storeKillReason(ctx context.Context, conversation continuo.Conversation, reason string) error {
 	if reason == "" {
 		return nil
 	}
@@ -443,8 +443,8 @@ func (tk *Tasks) keepKillReason(ctx context.Context, conversation continuo.Conve
 	return err
 }
 
-// killPatience is how long Kill waits for the end of the work.
-const killPatience = 10 * time.Second
+// killTimeout is how long Kill waits for the end of the work.
+const killTimeout = 10 * time.Second
 
 // summarizer returns the summarizer for histories: the default model, or nil where that is the built-in one.
 func (tk *Tasks) summarizer() task.Summarizer {

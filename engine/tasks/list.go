@@ -58,7 +58,7 @@ func (tk *Tasks) page(ctx context.Context, query Query) ([]Status, error) {
 	tasks := []Status{}
 	for _, conversation := range found {
 		status, err := tk.listedTask(ctx, conversation)
-		if errors.Is(err, errNoRecord) {
+		if errors.Is(err, errMissingRecord) {
 			status, err = newStatus(conversation), nil // included, so that paging continues after it
 			status.State = StateFailed
 		}
@@ -89,10 +89,10 @@ func (tk *Tasks) listedTask(ctx context.Context, conversation continuo.Conversat
 		}
 	}
 	if conversation.LastSeq == 0 {
-		return nil, fmt.Errorf("task %s: %w", status.ID, errNoRecord)
+		return nil, fmt.Errorf("task %s: %w", status.ID, errMissingRecord)
 	}
 	if conversation.LastSeq == 1 {
-		status.settle(redacted)
+		status.deriveState(redacted)
 		return status, nil
 	}
 	all, err := tk.agentsOf(ctx, status)
@@ -102,7 +102,7 @@ func (tk *Tasks) listedTask(ctx context.Context, conversation continuo.Conversat
 	if !all {
 		return tk.taskStatus(ctx, conversation)
 	}
-	status.settle(redacted)
+	status.deriveState(redacted)
 	return status, nil
 }
 

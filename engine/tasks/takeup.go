@@ -19,15 +19,15 @@ import (
 // maxStarts bounds how many processes begin or resume one agent's work, one after another.
 const maxStarts = 5
 
-// order is the deployment of an agent, as recorded in the task's log.
-type order struct {
+// deployment is the deployment of an agent, as recorded in the task's log.
+type deployment struct {
 	taskID, agentID, agentType string
 	task                       task.Task
 	prompt                     string
 }
 
 // text is the first message of an agent's work.
-func (o *order) text() (string, error) {
+func (o *deployment) text() (string, error) {
 	status := Status{ListItem: ListItem{Task: o.task}}
 	message, err := status.Prompt()
 	if err != nil {
@@ -39,8 +39,8 @@ func (o *order) text() (string, error) {
 	return message + "\n" + reportRules(o.taskID, o.agentID), nil
 }
 
-// orderOf reads the deployment of an agent; nil where it was not recorded.
-func (tk *Tasks) orderOf(ctx context.Context, agent continuo.Conversation) (*order, error) {
+// deploymentOf reads the deployment of an agent; nil where it was not recorded.
+func (tk *Tasks) deploymentOf(ctx context.Context, agent continuo.Conversation) (*deployment, error) {
 	var link agentLink
 	_ = json.Unmarshal(agent.Metadata, &link) // metadata that a person has changed names no task
 	id := agentPrefix + strings.TrimPrefix(agent.ID, conversationPrefix)
@@ -51,7 +51,7 @@ func (tk *Tasks) orderOf(ctx context.Context, agent continuo.Conversation) (*ord
 	if err != nil {
 		return nil, err
 	}
-	found := &order{taskID: link.TaskID, agentID: id}
+	found := &deployment{taskID: link.TaskID, agentID: id}
 	for entry, err := range tk.log.Read(ctx, conversation, continuo.Range{}) {
 		if err != nil {
 			return nil, err
@@ -72,44 +72,44 @@ func (tk *Tasks) orderOf(ctx context.Context, agent continuo.Conversation) (*ord
 
 // TakeUp decides on a running turn whose process is gone: an agent's work is resumed, in this process or in another
 // one with Options.TakeUp. Other turns are closed.
-func (tk *Tasks) TakeUp(ctx context.Context, seen continuo.Turn) (turn.Fate, error) {
+func (tk *Tasks) TakeUp(ctx context.Context, seen continuo.Turn) (turn.Recovery, error) {
 	if seen.ID != workTurnID(seen.ConversationID) {
-		return turn.FateClose, nil
+		return turn.RecoveryClose, nil
 	}
 	conversation, err := tk.log.Conversation(ctx, seen.ConversationID)
 	if errors.Is(err, continuo.ErrNotFound) {
-		return turn.FateClose, nil
+		return turn.RecoveryClose, nil
 	}
 	if err != nil {
-		return turn.FateLeft, err
+		return turn.RecoveryLeave, err
 	}
-	order, err := tk.orderOf(ctx, conversation)
+	deployment, err := tk.deploymentOf(ctx, conversation)
 	if err != nil {
-		return turn.FateLeft, err
+		return turn.RecoveryLeave, err
 	}
-	if order == nil { // the deployment was not recorded, or its task was deleted
-		return turn.FateClose, nil
+	if deployment == nil { // the deployment was not recorded, or its task was deleted
+		return turn.RecoveryClose, nil
 	}
 	if !tk.options.TakeUp {
-		return turn.FateLeft, nil
+		return turn.RecoveryLeave, nil
 	}
-	return tk.takeUpAgent(ctx, conversation, seen, order)
+	return tk.takeUpAgent(ctx, conversation, seen, deployment)
 }
 
 // takeUpAgent resumes an agent's work in this process, unless the project has as many agents or turns as it may.
-func (tk *Tasks) takeUpAgent(ctx context.Context, conversation continuo.Conversation, seen continuo.Turn, order *order) (turn.Fate, error) {
-	c, err := tk.chooseAgent(order.agentType)
-	message, unsaid := order.text()
+func (tk *Tasks) takeUpAgent(ctx context.Context, conversation continuo.Conversation, seen continuo.Turn, deployment *deployment) (turn.Recovery, error) {
+	c, err := tk.chooseAgent(deployment.agentType)
+	message, unsaid := deployment.text()
 	if err != nil || unsaid != nil { // the type is no longer in the settings, or the task was redacted
-		return turn.FateClose, nil //nolint:nilerr // the turn's end says that it broke off
+		return turn.RecoveryClose, nil //nolint:nilerr // the turn's end says that it broke off
 	}
 	project := conversation.ProjectID
 	if tk.agents.Enter(project) != nil {
-		return turn.FateLeft, nil
+		return turn.RecoveryLeave, nil
 	}
 	if tk.life.Admit(project) != nil {
 		tk.agents.Leave(project)
-		return turn.FateLeft, nil
+		return turn.RecoveryLeave, nil
 	}
 	turnCtx, cancel := tk.turns.TurnContext(ctx, true)
 	turnCtx, traced := span.StartTurn(start.WithSession(turnCtx, conversation), tk.options.Tracer, seen.ConversationID, seen.ID)
@@ -124,13 +124,13 @@ func (tk *Tasks) takeUpAgent(ctx context.Context, conversation continuo.Conversa
 	taken, err := tk.keeper.TakeUp(turnCtx, seen, maxStarts)
 	if taken == nil {
 		done()
-		return turn.FateTaken, err
+		return turn.RecoveryTaken, err
 	}
-	tk.options.Logger.WarnContext(ctx, "agent_resumed", "agent_id", order.agentID, "task_id", order.taskID)
+	tk.options.Logger.WarnContext(ctx, "agent_resumed", "agent_id", deployment.agentID, "task_id", deployment.taskID)
 	input := turn.Input{Message: continuo.Text(message), Resume: taken.Started, Mode: c.Mode, AgentID: c.Agent, Leave: true}
 	runs := tk.metrics.TurnRuns()
-	go tk.turns.Run(tk.worker(c, order.taskID, order.agentID), taken.Journal, input, func() { runs(); done() })
-	return turn.FateTaken, nil
+	go tk.turns.Run(tk.worker(c, deployment.taskID, deployment.agentID), taken.Journal, input, func() { runs(); done() })
+	return turn.RecoveryTaken, nil
 }
 
 // worker makes the runner of an agent's work.

@@ -198,7 +198,7 @@ func (tk *Tasks) Create(ctx context.Context, request Request) (*Status, []task.W
 	if err != nil {
 		return nil, nil, err
 	}
-	conversation, err := tk.begunOnce(ctx, continuo.Conversation{
+	conversation, err := tk.createOnce(ctx, continuo.Conversation{
 		ProjectID: source.ProjectID, UserID: user, Kind: continuo.KindTask, ActiveMode: continuo.ModeAgent, Title: brief.Shorten(firstLine(made.Description), 60),
 	}, request.Key)
 	if err != nil {
@@ -222,8 +222,8 @@ func (tk *Tasks) Create(ctx context.Context, request Request) (*Status, []task.W
 // taskEventPart is the part type of entries with a TaskEvent.
 const taskEventPart = "task_event"
 
-// begunOnce creates a conversation; with an idempotency key it returns the one that the key created.
-func (tk *Tasks) begunOnce(ctx context.Context, begin continuo.Conversation, key string) (continuo.Conversation, error) {
+// createOnce creates a conversation; with an idempotency key it returns the one that the key created.
+func (tk *Tasks) createOnce(ctx context.Context, begin continuo.Conversation, key string) (continuo.Conversation, error) {
 	if key != "" {
 		begin.Key = keyOfKind(begin.Scope(), begin.Kind, key)
 	}
@@ -247,13 +247,13 @@ func (tk *Tasks) readSource(ctx context.Context, scope continuo.Scope, draft *ta
 	}
 	conversation, err := tk.log.Find(ctx, scope, source.ConversationID)
 	if errors.Is(err, continuo.ErrNotFound) {
-		return badSource("conversation_history names the conversation '%s', which there is not", source.ConversationID)
+		return sourceError("conversation_history names the conversation '%s', which there is not", source.ConversationID)
 	}
 	if err != nil {
 		return err
 	}
 	if source.From > conversation.LastSeq || source.To > conversation.LastSeq {
-		return badSource("conversation_history asks for entries %d to %d, and the conversation has entries 1 to %d", max(source.From, 1), cmp.Or(source.To, conversation.LastSeq), conversation.LastSeq)
+		return sourceError("conversation_history asks for entries %d to %d, and the conversation has entries 1 to %d", max(source.From, 1), cmp.Or(source.To, conversation.LastSeq), conversation.LastSeq)
 	}
 	source.ConversationID = conversation.ID
 	if conversation.LastSeq == 0 {
@@ -263,7 +263,7 @@ func (tk *Tasks) readSource(ctx context.Context, scope continuo.Scope, draft *ta
 	return draft.Read(tk.log.Read(ctx, conversation, continuo.Range{From: source.From, To: source.To, Backward: true}))
 }
 
-func badSource(format string, args ...any) error {
+func sourceError(format string, args ...any) error {
 	return &task.ValidationError{Type: task.InvalidValue, Field: "conversation_history", Index: -1, Message: fmt.Sprintf(format, args...)}
 }
 
@@ -290,8 +290,8 @@ func (tk *Tasks) ofKind(ctx context.Context, scope continuo.Scope, id, prefix st
 	return conversation, err
 }
 
-// errNoRecord says that a task's conversation has no record: its process ended before it was written.
-var errNoRecord = fmt.Errorf("%w: it has no record", continuo.ErrNotFound)
+// errMissingRecord says that a task's conversation has no record: its process ended before it was written.
+var errMissingRecord = fmt.Errorf("%w: it has no record", continuo.ErrNotFound)
 
 // taskStatus reads a task's conversation.
 func (tk *Tasks) taskStatus(ctx context.Context, conversation continuo.Conversation) (*Status, error) {
@@ -326,9 +326,9 @@ func (tk *Tasks) taskStatus(ctx context.Context, conversation continuo.Conversat
 		}
 	}
 	if !recorded {
-		return nil, fmt.Errorf("task %s: %w", status.ID, errNoRecord)
+		return nil, fmt.Errorf("task %s: %w", status.ID, errMissingRecord)
 	}
-	status.settle(redacted)
+	status.deriveState(redacted)
 	return status, nil
 }
 
@@ -349,8 +349,8 @@ func (s *Status) readRecord(entry continuo.Entry) error {
 	return json.Unmarshal(entry.TaskEvent.Task, &s.Task)
 }
 
-// settle sets the state and the time of the newest change from the agents.
-func (s *Status) settle(redacted bool) {
+// deriveState sets the state and the time of the newest change from the agents.
+func (s *Status) deriveState(redacted bool) {
 	for _, agent := range s.Agents {
 		if agent.EndedAt.After(s.UpdatedAt) {
 			s.UpdatedAt = agent.EndedAt

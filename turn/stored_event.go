@@ -12,12 +12,12 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// kept is the stored form of an event. Entries are in the log, so only their seq is stored.
-type kept struct {
+// storedEvent is the stored form of an event. Entries are in the log, so only their seq is stored.
+type storedEvent struct {
 	Kind      Kind               `json:"kind"`
 	Text      string             `json:"text,omitempty"`
 	Signature string             `json:"signature,omitempty"`
-	Delta     *keptDelta         `json:"delta,omitempty"`
+	Delta     *storedDelta       `json:"delta,omitempty"`
 	Call      *continuo.ToolCall `json:"call,omitempty"`
 	Until     time.Time          `json:"until,omitzero"`
 	Decision  *Decision          `json:"decision,omitempty"`
@@ -28,8 +28,8 @@ type kept struct {
 	Usage     *continuo.Usage    `json:"usage,omitempty"`
 }
 
-// keptDelta is the stored form of a delta of a call.
-type keptDelta struct {
+// storedDelta is the stored form of a delta of a call.
+type storedDelta struct {
 	Index     int             `json:"index"`
 	ID        string          `json:"id,omitempty"`
 	Type      string          `json:"type,omitempty"`
@@ -41,8 +41,8 @@ type keptDelta struct {
 
 // encode returns an event's stored form.
 func encode(e *Event) continuo.TurnEvent {
-	stored := kept{
-		Kind: e.Kind, Text: e.Text, Signature: e.Signature, Delta: (*keptDelta)(e.Delta), Call: e.Call, Until: e.Until, Decision: e.Decision,
+	stored := storedEvent{
+		Kind: e.Kind, Text: e.Text, Signature: e.Signature, Delta: (*storedDelta)(e.Delta), Call: e.Call, Until: e.Until, Decision: e.Decision,
 		Plan: e.Plan, Round: e.Round, Attempt: e.Attempt,
 	}
 	if e.Entry != nil {
@@ -56,7 +56,7 @@ func encode(e *Event) continuo.TurnEvent {
 
 // decode reads a stored event. Its entry has only a seq until withEntry reads the rest.
 func decode(turnID string, stored continuo.TurnEvent) (Event, error) {
-	var k kept
+	var k storedEvent
 	if err := json.Unmarshal(stored.Data, &k); err != nil {
 		return Event{}, fmt.Errorf("event %d of turn %s: %w", stored.ID, turnID, err)
 	}

@@ -6,13 +6,13 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// askedTurns are the turns that this process runs, or that wait for their conversation in it.
-type askedTurns struct {
+// activeTurns are the turns that this process runs, or that wait for their conversation in it.
+type activeTurns struct {
 	mu    sync.Mutex
 	turns map[string]continuo.Turn
 }
 
-func (a *askedTurns) add(t continuo.Turn) {
+func (a *activeTurns) add(t continuo.Turn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.turns == nil {
@@ -21,14 +21,14 @@ func (a *askedTurns) add(t continuo.Turn) {
 	a.turns[t.ID] = t
 }
 
-func (a *askedTurns) remove(id string) {
+func (a *activeTurns) remove(id string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.turns, id)
 }
 
 // find returns the id of a turn with the same request.
-func (a *askedTurns) find(wanted continuo.Turn) (id string, ok bool) {
+func (a *activeTurns) find(wanted continuo.Turn) (id string, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, t := range a.turns {
