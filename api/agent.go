@@ -42,7 +42,7 @@ func (s *Service) agentOperations() []Operation {
 // TaskPath names a task.
 type TaskPath struct {
 	// A task's id.
-	Task string `path:"task"`
+	Task string `path:"task" arg:"task_id" pattern:"^task_"`
 }
 
 // AgentPath names an agent that works on a task.
@@ -55,11 +55,11 @@ type AgentPath struct {
 // DeployRequest is a request to start an agent on a task.
 type DeployRequest struct {
 	TaskPath
-	Once
 	// The agent: a connector, an agent or a model of the settings. The default is the default model.
 	Type string `json:"agent_type,omitempty"`
 	// A prompt for the agent besides the task.
-	Prompt string `json:"prompt,omitempty"`
+	Prompt string `json:"prompt,omitempty" maxLength:"100000"`
+	Once
 }
 
 // DeployAgent starts an agent on a task. The agent continues when the client disconnects.

@@ -27,6 +27,7 @@ type Request interface {
 //	maxLength         of a string, in Unicode characters
 //	enum              the known values, with commas between them
 //	default           the value where the request has none
+//	arg               its name among the arguments of a call ([Arguments]), where that is another one
 //	doc               more keywords of the schema, such as doc:"minLength=1", which the type or a method Check holds
 //
 // A query parameter whose name ends in a dot is a prefix: a map[string]string of all parameters that begin with it. A
@@ -70,7 +71,9 @@ type binding struct {
 type checker interface{ Check() error }
 
 // headerValue is implemented by inputs that are read from all values of a header.
-type headerValue interface{ fromHeader(values []string) error }
+type headerValue interface {
+	fromHeader(name string, values []string) error
+}
 
 var checkerType = reflect.TypeFor[checker]()
 
@@ -92,7 +95,7 @@ func (b *binding) add(t reflect.Type, index []int) {
 			b.add(field.Type, at)
 			continue
 		}
-		if field.IsExported() {
+		if field.IsExported() && field.Tag.Get(InBody) != "-" {
 			b.addField(t, field, at)
 		}
 	}
@@ -177,12 +180,17 @@ func (b *binding) decode(r Request) (any, error) {
 	if err := b.decodeBody(r, into.Elem()); err != nil {
 		return nil, err
 	}
+	return into.Interface(), b.check(into.Elem())
+}
+
+// check checks what tags cannot say.
+func (b *binding) check(into reflect.Value) error {
 	for _, index := range b.checks {
-		if err := into.Elem().FieldByIndex(index).Addr().Interface().(checker).Check(); err != nil {
-			return nil, err
+		if err := into.FieldByIndex(index).Addr().Interface().(checker).Check(); err != nil {
+			return err
 		}
 	}
-	return into.Interface(), nil
+	return nil
 }
 
 // parseQuery reads a query and refuses parameters that are not among the known ones.
@@ -213,7 +221,7 @@ func (i *Input) read(r Request, query url.Values, field reflect.Value) error {
 	case InHeader:
 		values := r.Header(i.Name)
 		if h, ok := field.Addr().Interface().(headerValue); ok {
-			return h.fromHeader(values)
+			return h.fromHeader(i.Name, values)
 		}
 		if len(values) > 0 && values[0] != "" {
 			return i.set(field, values[0])
@@ -338,14 +346,14 @@ const idempotencyHeader = "Idempotency-Key"
 // IdempotencyKey identifies a request that may be sent more than once; "" for none.
 type IdempotencyKey string
 
-func (k *IdempotencyKey) fromHeader(values []string) error {
+func (k *IdempotencyKey) fromHeader(name string, values []string) error {
 	if len(values) == 0 {
 		return nil
 	}
 	key := values[0]
 	visible := !slices.ContainsFunc([]byte(key), func(b byte) bool { return b < '!' || b > '~' })
 	if len(values) > 1 || key == "" || len(key) > 255 || !visible {
-		return Refuse(idempotencyHeader, "%s must be 1 to 255 visible ASCII characters, once", idempotencyHeader)
+		return Refuse(name, "%s must be 1 to 255 visible ASCII characters, once", name)
 	}
 	*k = IdempotencyKey(key)
 	return nil
@@ -361,5 +369,5 @@ type UserID string
 type Once struct {
 	// 1 to 255 visible ASCII characters. The same key with the same content in the same conversation has its effect
 	// once; with other content it is refused.
-	Key IdempotencyKey `header:"Idempotency-Key" doc:"minLength=1" maxLength:"255"`
+	Key IdempotencyKey `header:"Idempotency-Key" arg:"idempotency_key" doc:"minLength=1" maxLength:"255"`
 }

@@ -68,8 +68,10 @@ func atRange(err error) error {
 // ContextQuery selects what a reader of a conversation sees.
 type ContextQuery struct {
 	ConversationPath
-	// How the log is shown. The default is the agent's, else `continuity` in the mode chat and `codex` in the others.
-	// `role:NAME` is the view of a role of a crew that has spoken in the conversation.
+	// How the log is shown. `codex` is what coding agents are sent, `continuity` the first message and the newest ones,
+	// `replay` a transcript to continue from, `handoff` what an agent gets that takes over the work; `chat`, `agent` and `run`
+	// are the views of these modes. `role:NAME` is what a role of a crew that has spoken in the conversation sees. The default
+	// is the agent's view, else `continuity` in the mode chat and `codex` in the others.
 	View string `query:"view" pattern:"^(chat|agent|run|codex|continuity|replay|handoff|role:.+)$"`
 	// The crew of the role that `view` names. The default is the one that spoke last at that place.
 	Crew *string `query:"crew"`
@@ -88,8 +90,8 @@ type ContextQuery struct {
 	// Who would answer, in the mode `agent`. The default is the conversation's agent, where its mode has one.
 	AgentID *string `query:"agent_id"`
 	// A run of the conversation: what its next step would be sent, or the step that is under way; of a run that failed or
-	// was stopped, the step that it would go on with. The step says who answers, and by which view unless `view` does. The
-	// message that begins the step is not in the log before. A run that has no such step is refused (400).
+	// was stopped, the step that it would continue with. The step defines the agent, and the view unless `view` does. The
+	// message that begins the step is not in the log before. A run that has no such step is refused.
 	RunID *string `query:"run_id"`
 	// Whether to show the system messages of the conversation's mode, of the role, or of the run's step, too.
 	System bool `query:"system" default:"false"`
@@ -108,16 +110,22 @@ func (in *ContextQuery) readers(withCrew bool) (names []string) {
 	return names
 }
 
+// ConversationContext is what a reader of a conversation sees.
+type ConversationContext struct {
+	ConversationID string `json:"conversation_id"`
+	*engine.Context
+}
+
 // ShowContext builds what a model would be sent.
 //
 // Asks no model and changes nothing.
-func (s *Service) ShowContext(ctx context.Context, scope continuo.Scope, in ContextQuery) (*engine.Context, error) {
+func (s *Service) ShowContext(ctx context.Context, scope continuo.Scope, in ContextQuery) (shown ConversationContext, err error) {
 	if err := s.checkContext(&in); err != nil {
-		return nil, err
+		return shown, err
 	}
 	conversation, err := s.open(ctx, scope, in.Conversation)
 	if err != nil {
-		return nil, err
+		return shown, err
 	}
 	result, err := s.Engine.Contexts.Build(ctx, conversation, engine.ContextRequest{
 		View: in.View, Format: in.Format, Model: valueOf(in.Model), AgentID: valueOf(in.AgentID), Crew: valueOf(in.Crew), RunID: valueOf(in.RunID),
@@ -126,15 +134,15 @@ func (s *Service) ShowContext(ctx context.Context, scope continuo.Scope, in Cont
 	switch {
 	case err == nil:
 	case valueOf(in.Crew) != "" && errors.Is(err, continuo.ErrNotFound):
-		return nil, At("crew", err)
+		return shown, At("crew", err)
 	case valueOf(in.RunID) != "" && (errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrInvalid)):
-		return nil, At("run_id", err)
+		return shown, At("run_id", err)
 	case strings.HasPrefix(in.View, engine.RoleViewPrefix):
-		return nil, RoleContextError(err, "view", "at", "")
+		return shown, RoleContextError(err, "view", "at", "")
 	default:
-		return nil, atRange(err)
+		return shown, atRange(err)
 	}
-	return result, nil
+	return ConversationContext{conversation.ID, result}, nil
 }
 
 // checkContext refuses unknown names, and parameters that cannot be combined.

@@ -10,6 +10,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine/conversations"
+	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
 func (s *Service) conversationOperations() []Operation {
@@ -60,7 +61,7 @@ func (s *Service) conversationOperations() []Operation {
 // ConversationPath names a conversation in a path.
 type ConversationPath struct {
 	// A conversation's id or key.
-	Conversation string `path:"id"`
+	Conversation string `path:"id" arg:"conversation"`
 }
 
 // open finds a conversation by its id or key. An archived one is refused.
@@ -101,7 +102,22 @@ type MetadataFilter struct {
 	// `metadata.NAME=VALUE`, up to 8 of them: only conversations whose metadata have a member NAME that is a string, a
 	// number or a boolean with this text, such as `metadata.plan=pro&metadata.seats=3`. Values of over 512 bytes are not
 	// found.
-	Labels map[string]string `query:"metadata."`
+	Labels Labels `query:"metadata." arg:"metadata"`
+}
+
+// Labels are values of metadata as text, by the names of the members.
+type Labels map[string]string
+
+// UnmarshalJSON reads them from an object whose values are strings, numbers and booleans.
+func (l *Labels) UnmarshalJSON(data []byte) error {
+	object, err := rawjson.ParseObject(data)
+	if err != nil {
+		return wrongType("metadata", "metadata must be an object")
+	}
+	if *l = continuo.LabelsOf(object.Raw()); len(*l) != len(object) {
+		return Refuse("metadata", "the values of metadata must be strings of at most %d bytes, numbers or booleans", continuo.MaxLabelBytes)
+	}
+	return nil
 }
 
 // Check refuses names and values that no metadata can have.

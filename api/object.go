@@ -95,7 +95,7 @@ func WrongValue(name string, err error) error {
 	if wrong.Field != "" {
 		name += "." + wrong.Field
 	}
-	return Refuse(name, "%s must be %s, not %s", name, Expected(wrong.Type), wrong.Value)
+	return wrongType(name, "%s must be %s, not %s", name, Expected(wrong.Type), wrong.Value)
 }
 
 // Expected names the JSON value that a Go type is read from.

@@ -29,6 +29,8 @@ type Problem struct {
 	// Turn is what the turn has produced that failed with this error; nil for other errors, and for a turn whose message
 	// is not in the log.
 	Turn *PartialAnswer
+	// Fault classifies an invalid argument, for protocols whose errors do so. Default: it has a value that is not allowed.
+	Fault task.ErrorType
 	// Cause is what is logged when the message does not contain it.
 	Cause error
 }

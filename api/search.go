@@ -20,8 +20,9 @@ func (s *Service) searchOperations() []Operation {
 
 // SearchQuery says what to search for, and where.
 type SearchQuery struct {
-	// What to look for.
-	Query *string `query:"q" required:"true" doc:"minLength=1,maxLength=1000"`
+	// The words to look for, all of which must occur. `"in quotes"` they must follow each other; `-word` must not occur; `word*`
+	// also finds longer words.
+	Query *string `query:"q" arg:"query" required:"true" doc:"minLength=1,maxLength=1000"`
 	// The id or key of the one conversation to search; without it those of the project are.
 	Conversation *string `query:"conversation"`
 	UserFilter

@@ -97,11 +97,13 @@ func (s *Service) ListTasks(ctx context.Context, scope continuo.Scope, in TaskFi
 
 // TaskRequest is a request to create a task.
 type TaskRequest struct {
-	Once
 	task.Request
 	UserID UserID `json:"user_id,omitempty"`
+	Once
 	// Body is the whole body: package task reads it, so that its errors name the part of a list or of a message.
 	Body []byte `body:"raw"`
+	// Progress is called after each summary of the history with the number made and the total. Default: none.
+	Progress func(made, total int) `json:"-"`
 }
 
 // taskFields are the members of a TaskRequest.
@@ -145,7 +147,7 @@ func (s *Service) CreateTask(ctx context.Context, scope continuo.Scope, in TaskR
 	if _, err := scope.Owner(string(in.UserID)); err != nil {
 		return made, At("user_id", err)
 	}
-	request := engine.TaskRequest{Scope: scope, UserID: string(in.UserID), Request: in.Request, Key: string(in.Key)}
+	request := engine.TaskRequest{Scope: scope, UserID: string(in.UserID), Request: in.Request, Key: string(in.Key), Progress: in.Progress}
 	made.TaskStatus, made.Warnings, err = s.Engine.Tasks.Create(ctx, request)
 	if errors.Is(err, continuo.ErrArchived) {
 		return made, At("conversation_history", err)
@@ -173,11 +175,12 @@ func (s *Service) ShowTaskPrompt(ctx context.Context, scope continuo.Scope, in T
 type FindingRequest struct {
 	TaskPath
 	// The agent, one of those that work on the task.
-	AgentID  string                 `json:"agent_id,omitempty"`
-	Type     engine.FindingType     `json:"finding_type,omitempty" default:"insight"`
+	AgentID string             `json:"agent_id,omitempty"`
+	Type    engine.FindingType `json:"finding_type,omitempty" default:"insight"`
+	// How serious the finding is.
 	Severity engine.FindingSeverity `json:"severity,omitempty" default:"medium"`
 	// The finding; up to 64 KiB.
-	Message string `json:"message,omitempty" required:"true"`
+	Message string `json:"message,omitempty" required:"true" doc:"minLength=1"`
 	// Data for programs; up to 64 KiB of JSON.
 	Data json.RawMessage `json:"data,omitempty" type:"object"`
 }

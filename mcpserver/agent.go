@@ -1,91 +1,108 @@
 package mcpserver
 
 import (
-	"encoding/json"
 	"fmt"
 	"time"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
-	"github.com/continuo-log/continuo/task"
 )
 
-// maxPrompt bounds what a deployment adds to the prompt of a task, in characters.
-const maxPrompt = 100_000
-
-func (f *projectServer) deployAgent(c *call) (answer, error) {
-	request := engine.DeployRequest{Scope: f.scope, TaskID: c.required("task_id"), Type: c.text("agent_type"), Prompt: c.text("prompt"), Key: c.key()}
-	wait := c.wait()
-	if utf8.RuneCountInString(request.Prompt) > maxPrompt {
-		c.refuse(task.InvalidValue, "prompt", "prompt must have at most %d characters", maxPrompt)
-	}
-	if c.err != nil {
-		return answer{}, c.err
-	}
-	agent, err := f.engine.Tasks.Deploy(c.ctx, request)
-	if err != nil {
-		return answer{}, err
-	}
-	// From here on the agent works: the caller receives its id, even if the wait fails.
-	output := &engine.AgentOutput{DeployedAgent: *agent}
-	if wait > 0 {
-		output = f.awaitOutput(c, output, 0, maxOutput, wait, untilEnded)
-	}
-	return answer{value: showOutput(output, wait > 0)}, nil
+// deployment is a request to start an agent on a task.
+type deployment struct {
+	api.DeployRequest
+	// The number of seconds to wait for the end of the work. Default: the call returns at once, and get_agent_output follows
+	// the agent.
+	WaitSeconds int `json:"wait_seconds,omitempty" minimum:"0" maximum:"300" default:"0"`
 }
 
-// shownOutput is an agent with its output.
-type shownOutput struct {
+// shownAgent is an agent that works on a task.
+type shownAgent struct {
 	engine.DeployedAgent
-	ConversationURI string  `json:"conversation_uri"`
-	Output          *string `json:"output,omitempty"`
-	From            *int    `json:"from,omitempty"`
-	NextFrom        *int    `json:"next_from,omitempty"` // where the next read begins
-	Total           *int    `json:"total,omitempty"`
+	ConversationURI string `json:"conversation_uri"` // the resource with the agent's work
 }
 
-func showOutput(output *engine.AgentOutput, whole bool) shownOutput {
-	shown := shownOutput{DeployedAgent: output.DeployedAgent, ConversationURI: conversationURI(output.ConversationID)}
-	if whole {
-		next := output.From + utf8.RuneCountInString(output.Output)
-		shown.Output, shown.From, shown.NextFrom, shown.Total = &output.Output, &output.From, &next, &output.Total
+// shownOutput is a part of an agent's output.
+type shownOutput struct {
+	Output   string `json:"output"`    // the output from the character From on
+	From     int    `json:"from"`      // the first character of the output, counted from 0
+	NextFrom int    `json:"next_from"` // where the next read begins
+	Total    int    `json:"total"`     // the length of the whole output in characters
+}
+
+// deployedAgent is an agent with its output, if the call waited for it.
+type deployedAgent struct {
+	shownAgent
+	*shownOutput `json:",omitempty"`
+}
+
+// agentWithOutput is an agent with a part of its output.
+type agentWithOutput struct {
+	shownAgent
+	shownOutput
+}
+
+func showAgent(agent *engine.DeployedAgent) shownAgent {
+	return shownAgent{*agent, conversationURI(agent.ConversationID)}
+}
+
+func showOutput(output *engine.AgentOutput) shownOutput {
+	return shownOutput{output.Output, output.From, output.From + utf8.RuneCountInString(output.Output), output.Total}
+}
+
+func (f *projectServer) deployAgent(c *call, in deployment) (deployedAgent, error) {
+	agent, err := f.api.DeployAgent(c.ctx, f.scope, in.DeployRequest)
+	if err != nil {
+		return deployedAgent{}, err
 	}
-	return shown
+	if in.WaitSeconds == 0 {
+		return deployedAgent{shownAgent: showAgent(agent)}, nil
+	}
+	// The agent works from here on: the caller receives its id, even if the wait fails.
+	output := f.awaitOutput(c, &engine.AgentOutput{DeployedAgent: *agent}, outputRequest{Limit: maxOutput, WaitSeconds: in.WaitSeconds}, untilEnded)
+	shown := showOutput(output)
+	return deployedAgent{showAgent(&output.DeployedAgent), &shown}, nil
 }
 
-// maxOutput is how many characters of an agent's output a call reads at most; the default is half of it.
+// agentArgument names an agent that works on a task.
+type agentArgument struct {
+	// The id of an agent, as deploy_headless_agent returns it.
+	AgentID string `json:"agent_id" pattern:"^agent_"`
+}
+
+// outputRequest selects a part of an agent's output.
+type outputRequest struct {
+	agentArgument
+	// The first character, counted from 0; a negative number counts from the end. The `next_from` of a call continues after
+	// its output.
+	From int `json:"from,omitempty" minimum:"-2147483647" default:"0"`
+	// The maximum number of characters.
+	Limit int `json:"limit,omitempty" minimum:"1" maximum:"100000" default:"50000"`
+	// The number of seconds to wait for more output than there is at `from`, or for the end of the work. Default: no wait.
+	WaitSeconds int `json:"wait_seconds,omitempty" minimum:"0" maximum:"300" default:"0"`
+}
+
+// maxOutput is how many characters of an agent's output a call reads at most.
 const maxOutput = 100_000
 
-func (f *projectServer) agentOutput(c *call) (answer, error) {
-	id := c.required("agent_id")
-	from, limit, wait := int(c.whole("from", -maxCount, maxCount, 0)), int(c.whole("limit", 1, maxOutput, maxOutput/2)), c.wait()
-	if c.err != nil {
-		return answer{}, c.err
-	}
-	output, err := f.engine.Tasks.Output(c.ctx, f.scope, id, from, limit)
+func (f *projectServer) agentOutput(c *call, in outputRequest) (agentWithOutput, error) {
+	output, err := f.engine.Tasks.Output(c.ctx, f.scope, in.AgentID, in.From, in.Limit)
 	if err != nil {
-		return answer{}, err
+		return agentWithOutput{}, err
 	}
-	if wait > 0 {
-		if from < 0 { // counted from the output's end at the time of the call
-			from = output.From
+	if in.WaitSeconds > 0 {
+		if in.From < 0 { // counted from the output's end at the time of the call
+			in.From = output.From
 		}
-		output = f.awaitOutput(c, output, from, limit, wait, untilMore)
+		output = f.awaitOutput(c, output, in, untilMore)
 		if err := c.ctx.Err(); err != nil {
-			return answer{}, err // there is no client left to answer
+			return agentWithOutput{}, err // there is no client left to answer
 		}
 	}
-	return answer{value: showOutput(output, true)}, nil
-}
-
-// maxWait is how long a tool waits at most, in seconds.
-const maxWait = 300
-
-// wait returns how long a call may wait.
-func (c *call) wait() time.Duration {
-	return time.Duration(c.whole("wait_seconds", 0, maxWait, 0)) * time.Second
+	return agentWithOutput{showAgent(&output.DeployedAgent), showOutput(output)}, nil
 }
 
 // The conditions that a wait can have.
@@ -102,7 +119,8 @@ func isOver(state engine.TaskState) bool {
 
 // awaitOutput reads an agent's output until enough returns true, the time is up, the client disconnects, or the program
 // shuts down, and reports progress whenever there is more. The result is what it read last.
-func (f *projectServer) awaitOutput(c *call, last *engine.AgentOutput, from, limit int, wait time.Duration, enough func(*engine.AgentOutput) bool) *engine.AgentOutput {
+func (f *projectServer) awaitOutput(c *call, last *engine.AgentOutput, in outputRequest, enough func(*engine.AgentOutput) bool) *engine.AgentOutput {
+	wait := time.Duration(in.WaitSeconds) * time.Second
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
 	look := time.NewTicker(f.options.Poll)
@@ -112,7 +130,7 @@ func (f *projectServer) awaitOutput(c *call, last *engine.AgentOutput, from, lim
 	began, told, said := f.engine.Conversations.Now(), time.Duration(-1), -1
 	for {
 		changed := listener.Changed()
-		output, err := f.engine.Tasks.Output(c.ctx, f.scope, last.ID, from, limit)
+		output, err := f.engine.Tasks.Output(c.ctx, f.scope, last.ID, in.From, in.Limit)
 		if err != nil {
 			return last
 		}
@@ -149,40 +167,27 @@ func (c *call) progress(done, total float64, message string) {
 	}
 }
 
-func (f *projectServer) reportFinding(c *call) (answer, error) {
-	id := c.required("task_id")
-	finding := engine.Finding{
-		AgentID: c.text("agent_id"), Message: c.required("message"),
-		Type:     engine.FindingType(c.choice("finding_type", "", names(engine.FindingTypes...)...)),
-		Severity: engine.FindingSeverity(c.choice("severity", "", names(engine.Severities...)...)),
-	}
-	if c.has("data") {
-		finding.Data = json.RawMessage(c.object.Get("data"))
-		if finding.Data[0] != '{' {
-			c.refuse(task.TypeError, "data", "data must be an object")
-		}
-	}
-	if c.err != nil {
-		return answer{}, c.err
-	}
-	kept, err := f.engine.Tasks.Report(c.ctx, f.scope, id, finding)
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{value: struct {
-		TaskID string `json:"task_id"`
-		*engine.Finding
-	}{id, kept}}, nil
+// reportedFinding is a finding of a task.
+type reportedFinding struct {
+	TaskID string `json:"task_id"`
+	*engine.Finding
 }
 
-func (f *projectServer) killAgent(c *call) (answer, error) {
-	id, reason := c.required("agent_id"), cut(c.text("reason"), 500)
-	if c.err != nil {
-		return answer{}, c.err
-	}
-	agent, err := f.engine.Tasks.Kill(c.ctx, f.scope, id, reason)
+func (f *projectServer) reportFinding(c *call, in api.FindingRequest) (reportedFinding, error) {
+	finding, err := f.api.ReportFinding(c.ctx, f.scope, in)
+	return reportedFinding{in.Task, finding}, err
+}
+
+// killRequest is a request to end an agent's work.
+type killRequest struct {
+	agentArgument
+	api.StopRequest
+}
+
+func (f *projectServer) killAgent(c *call, in killRequest) (shownAgent, error) {
+	agent, err := f.engine.Tasks.Kill(c.ctx, f.scope, in.AgentID, in.Reason)
 	if err != nil {
-		return answer{}, err
+		return shownAgent{}, err
 	}
-	return answer{value: showOutput(&engine.AgentOutput{DeployedAgent: *agent}, false)}, nil
+	return showAgent(agent), nil
 }

@@ -89,15 +89,15 @@ func TestWhatARoleSees(t *testing.T) {
 		{`{"conversation": "s", "view": "role:"}`, "invalid_value", "view"},
 		{`{"conversation": "s", "view": "role:nobody"}`, "invalid_value", "view"},
 		{`{"conversation": "s", "view": "ROLE:judge"}`, "invalid_value", "view"},
-		{`{"conversation": "s", "view": "role:judge", "crew": "others"}`, "not_found", ""},
-		{`{"conversation": "s", "view": "role:judge", "crew": "../team"}`, "invalid_value", "crew"},
+		{`{"conversation": "s", "view": "role:judge", "crew": "others"}`, "not_found", "crew"},
+		{`{"conversation": "s", "view": "role:judge", "crew": "../team"}`, "not_found", "crew"},
 		{`{"conversation": "s", "view": "role:judge", "crew": ["team"]}`, "type_error", "crew"},
 		{`{"conversation": "s", "view": "codex", "crew": "team"}`, "invalid_value", "crew"},
 		{`{"conversation": "s", "crew": "team"}`, "invalid_value", "crew"},
 		{`{"conversation": "s", "view": "role:judge", "model": "quick"}`, "invalid_value", "model"},
 		{`{"conversation": "s", "view": "role:judge", "agent_id": "reviewer"}`, "invalid_value", "agent_id"},
-		{`{"conversation": "s", "view": "role:judge", "at": 99}`, "invalid_value", "at"},
-		{`{"conversation": "plain", "view": "role:judge"}`, "not_found", ""},
+		{`{"conversation": "s", "view": "role:judge", "at": 99}`, "bad_range", "at"},
+		{`{"conversation": "plain", "view": "role:judge"}`, "not_found", "view"},
 	} {
 		c.fails("get_context", row.arguments, row.kind, row.field)
 	}

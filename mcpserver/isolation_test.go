@@ -149,13 +149,13 @@ func TestListsAndSearchesOfUsers(t *testing.T) {
 			t.Errorf("%s: %+v, want %d; %+v", user, tasks, want, made)
 		}
 	}
-	bob.fails("list_real_tasks", `{"user_id": "ada"}`, "other_user", "")
-	bob.fails("search_conversations", `{"query": "pelican", "user_id": "ada"}`, "other_user", "")
-	bob.fails("create_real_task", `{"description": "x", "user_id": "ada"}`, "other_user", "")
+	bob.fails("list_real_tasks", `{"user_id": "ada"}`, "other_user", "user_id")
+	bob.fails("search_conversations", `{"query": "pelican", "user_id": "ada"}`, "other_user", "user_id")
+	bob.fails("create_real_task", `{"description": "x", "user_id": "ada"}`, "other_user", "user_id")
 	all.fails("create_real_task", `{"description": "x", "user_id": "bob", "conversation_history": "of-adax"}`, "invalid_value", "conversation_history")
 	all.fails("list_real_tasks", `{"user_id": "a\u0001"}`, "invalid_value", "user_id")
 	all.fails("search_conversations", `{"query": "x", "user_id": ""}`, "invalid_value", "user_id")
 	all.fails("search_conversations", `{"query": "x", "metadata": ["plan"]}`, "type_error", "metadata")
 	all.fails("search_conversations", `{"query": "x", "metadata": {"plan": {}}}`, "invalid_value", "metadata")
-	all.fails("search_conversations", `{"query": "x", "conversation": "of-adax", "metadata": {"plan": "pro"}}`, "invalid_value", "metadata")
+	all.fails("search_conversations", `{"query": "x", "conversation": "of-adax", "metadata": {"plan": "pro"}}`, "invalid_value", "conversation")
 }

@@ -3,8 +3,9 @@
 //
 // Each project has a server of its own, so that no state that the SDK keeps for one (subscriptions, lists) can reach
 // another. Over HTTP no session is kept: any replica answers any request, and a call's arguments contain all that it
-// needs. Tools are tables of a description (NAME.md), two schemas (schema/NAME.*.json) and a function; arguments are
-// checked here, not by the SDK, so that errors in them are returned as data that a program can read.
+// needs. A tool is a row of a table: an input type, an output type and a function, mostly those of an operation of package
+// api. Its schemas (schemas.json) are generated from the types; its description is NAME.md. Package api decodes and checks
+// the arguments, not the SDK, so that errors in them are returned as data that a program can read.
 //
 // Pitfalls: the SDK runs each request in a goroutine of its own, where a panic would end the program: the middleware
 // guarded wraps all of them. Results may be cached publicly by default: private marks everything that is read from the
@@ -28,6 +29,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 )
 
@@ -47,6 +49,7 @@ type Options struct {
 type Server struct {
 	engine  *engine.Engine
 	options Options
+	tools   []offered
 
 	mu    sync.Mutex
 	faces map[continuo.Scope]*projectServer // of projects, and of maxUsers users
@@ -66,7 +69,11 @@ func New(engine *engine.Engine, options Options) *Server {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Server{engine: engine, options: options, faces: map[continuo.Scope]*projectServer{}}
+	tools, err := offeredTools()
+	if err != nil {
+		panic(err) // the embedded schemas are damaged
+	}
+	return &Server{engine: engine, options: options, tools: tools, faces: map[continuo.Scope]*projectServer{}}
 }
 
 // Handler answers MCP over HTTP for callers that are authenticated for a scope. It checks neither keys nor origins nor
@@ -100,9 +107,9 @@ func (s *Server) face(scope continuo.Scope) *projectServer {
 	defer s.mu.Unlock()
 	if s.faces[scope] == nil {
 		if scope.UserID != "" && len(s.faces) >= maxUsers {
-			return newFace(s.engine, scope, s.options)
+			return s.newFace(scope)
 		}
-		s.faces[scope] = newFace(s.engine, scope, s.options)
+		s.faces[scope] = s.newFace(scope)
 	}
 	return s.faces[scope]
 }
@@ -110,6 +117,7 @@ func (s *Server) face(scope continuo.Scope) *projectServer {
 // projectServer is the server of one scope.
 type projectServer struct {
 	engine  *engine.Engine
+	api     *api.Service
 	scope   continuo.Scope
 	options Options
 	mcp     *mcp.Server
@@ -120,8 +128,9 @@ type projectServer struct {
 //go:embed instructions.md
 var instructions string
 
-func newFace(engine *engine.Engine, scope continuo.Scope, options Options) *projectServer {
-	f := &projectServer{engine: engine, scope: scope, options: options}
+func (s *Server) newFace(scope continuo.Scope) *projectServer {
+	engine, options := s.engine, s.options
+	f := &projectServer{engine: engine, api: &api.Service{Engine: engine, Version: options.Version}, scope: scope, options: options}
 	f.mcp = mcp.NewServer(&mcp.Implementation{Name: "continuo", Title: "Continuo", Version: options.Version}, &mcp.ServerOptions{
 		Instructions: instructions, PageSize: 100, SetCacheable: private,
 		CompletionHandler: f.complete, SubscribeHandler: f.checkSubscription,
@@ -129,7 +138,7 @@ func newFace(engine *engine.Engine, scope continuo.Scope, options Options) *proj
 		Capabilities:       capabilities(),
 	})
 	f.watches = newWatches(f)
-	f.addTools()
+	f.addTools(s.tools)
 	f.addResources()
 	f.addPrompts()
 	f.mcp.AddReceivingMiddleware(f.guarded, f.listed, f.subscribed)

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -10,22 +11,22 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
-	"github.com/continuo-log/continuo/fulltext"
-	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/task"
 )
 
 // problem is an error of a tool in the form for callers, in structuredContent.error.
 type problem struct {
-	Type    string `json:"type"`
-	Message string `json:"message"`
-	Field   string `json:"field,omitempty"` // the argument, or the path of a part of one
-	Index   *int   `json:"index,omitempty"` // of the message or item at fault, from 0
-	Rule    string `json:"rule,omitempty"`  // of the log; of the type rule_broken
-	// ExpectSeq and NextSeq are the expected and the actual next seq; of the type conflict.
-	ExpectSeq int64 `json:"expect_seq,omitempty"`
-	NextSeq   int64 `json:"next_seq,omitempty"`
+	// For programs: type_error, missing_field and invalid_value are about an argument; others are not_found, not_running,
+	// conversation_busy, conflict, rule_broken, archived, context_overflow, too_many_agents, idempotency_conflict, timeout,
+	// closing, store_unavailable, internal.
+	Type      string `json:"type"`
+	Message   string `json:"message"`              // what is wrong and what to do
+	Field     string `json:"field,omitempty"`      // the argument, or the path of a part of it, such as conversation_history[2].role
+	Index     *int   `json:"index,omitempty"`      // the message or the item of a list that is at fault, from 0
+	Rule      string `json:"rule,omitempty"`       // the rule of the log that an entry would break; of the type rule_broken
+	ExpectSeq int64  `json:"expect_seq,omitempty"` // the expected next seq; of the type conflict
+	NextSeq   int64  `json:"next_seq,omitempty"`   // the actual next seq; of the type conflict
 
 	cause error // logged, when the message does not contain it
 }
@@ -53,16 +54,12 @@ func problemOf(err error) *problem {
 		p.Type, p.Message, p.Rule = "rule_broken", rule.Message, string(rule.Rule)
 	case errors.As(err, &lost):
 		p.Field, p.ExpectSeq, p.NextSeq = "expect_seq", lost.Want, lost.Have
-	case errors.Is(err, fulltext.ErrQuery):
-		p.Field = "query"
-	case errors.Is(err, index.ErrCursor):
-		p.Field = "cursor"
 	case errors.Is(err, continuo.ErrKeyReused):
 		p.Field = "idempotency_key"
 	}
 	switch p.Type {
 	case "invalid_request": // the hand-off format defines the types of invalid arguments
-		p.Type = string(task.InvalidValue)
+		p.Type = string(cmp.Or(known.Fault, task.InvalidValue))
 	case "internal":
 		p.Message = internalMessage
 	}
@@ -77,11 +74,6 @@ func cut(text string, most int) string {
 		return text
 	}
 	return string([]rune(text)[:most-1]) + "…"
-}
-
-// refused is the error of an argument.
-func refused(kind task.ErrorType, field, message string) error {
-	return &task.ValidationError{Type: kind, Field: field, Index: -1, Message: message}
 }
 
 // protocolError is the response to a failed method other than tools/call. A not-found error is about the resource.

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -117,4 +118,11 @@ func promptResource(conversation continuo.Conversation) *mcp.Resource {
 		URI: promptURI(id), Name: id + "/prompt", Title: titleOf(conversation) + " (prompt)", MIMEType: textType,
 		Annotations: &mcp.Annotations{LastModified: conversation.UpdatedAt.UTC().Format(timeFormat)}, Description: "The prompt of an agent for the task",
 	}
+}
+
+// place is the position where a page of the list ends.
+type place struct {
+	Kind      continuo.Kind `json:"kind,omitempty"`
+	UpdatedAt time.Time     `json:"updated_at"`
+	ID        string        `json:"id"`
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 )
 
 // maxSubscriptions bounds the resources of one request, and the resources that a project's sessions watch at the same
@@ -151,7 +152,7 @@ func (w *watches) join(ctx context.Context, uri string) error {
 		w.byURI[uri].users++
 		return nil
 	case len(w.byURI) >= maxWatches:
-		return refused("too_many_subscriptions", "", "too many resources are watched: unsubscribe from some")
+		return &api.Problem{Code: "too_many_subscriptions", Message: "too many resources are watched: unsubscribe from some"}
 	}
 	watching, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	one := &watch{users: 1, cancel: cancel, ended: make(chan struct{})}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/task"
@@ -15,32 +14,34 @@ import (
 
 // shownTask is what every tool shows of a task. Its history is in its prompt.
 type shownTask struct {
-	ID             string           `json:"task_id"`
-	ConversationID string           `json:"conversation_id"`
-	UserID         string           `json:"user_id,omitempty"`
-	State          engine.TaskState `json:"status"`
-	Description    string           `json:"description"`
-	Priority       task.Priority    `json:"priority"`
-	CreatedAt      time.Time        `json:"created_at"`
-	UpdatedAt      time.Time        `json:"updated_at"`
-	PromptURI      string           `json:"prompt_uri"`
+	ID             string `json:"task_id"`
+	ConversationID string `json:"conversation_id"`   // the task's record
+	UserID         string `json:"user_id,omitempty"` // the task's owner; absent for none
+	// Queued: no agent works on the task. Blocked: a call of the agent waits for a person. Gone: the agent's conversation was
+	// deleted. Redacted: the texts of the task were removed.
+	State       engine.TaskState `json:"status"`
+	Description string           `json:"description"`                     // the work to be done
+	Priority    task.Priority    `json:"priority" enum:"P0,P1,P2,P3,P4,"` // empty, as the description, where the task was redacted
+	CreatedAt   time.Time        `json:"created_at"`
+	UpdatedAt   time.Time        `json:"updated_at"`
+	PromptURI   string           `json:"prompt_uri"` // the resource with the prompt that agents get
 }
 
-func showTask(status *engine.TaskStatus, descriptionChars int) shownTask {
+func showTask(found *engine.ListedTask, descriptionChars int) shownTask {
 	return shownTask{
-		ID: status.ID, ConversationID: status.ConversationID, UserID: status.UserID, State: status.State,
-		Description: cut(status.Task.Description, descriptionChars), Priority: status.Task.Priority,
-		CreatedAt: status.CreatedAt, UpdatedAt: status.UpdatedAt, PromptURI: promptURI(status.ID),
+		ID: found.ID, ConversationID: found.ConversationID, UserID: found.UserID, State: found.State,
+		Description: cut(found.Task.Description, descriptionChars), Priority: found.Task.Priority,
+		CreatedAt: found.CreatedAt, UpdatedAt: found.UpdatedAt, PromptURI: promptURI(found.ID),
 	}
 }
 
 // shownHistory says what a task keeps of the conversation that led to it.
 type shownHistory struct {
-	Messages   int          `json:"total_messages"`
-	Truncated  int          `json:"truncated_count"`
-	Summarized int          `json:"summarized_count"`
-	LeftOut    int          `json:"left_out"` // because of low relevance
-	Source     *task.Source `json:"source,omitempty"`
+	Messages   int          `json:"total_messages"`   // messages that were kept
+	Truncated  int          `json:"truncated_count"`  // how many of them were truncated
+	Summarized int          `json:"summarized_count"` // how many of them were summarized
+	LeftOut    int          `json:"left_out"`         // messages that were left out because of low relevance
+	Source     *task.Source `json:"source,omitempty"` // the entries of the log that the history was made of
 }
 
 func showHistory(made *task.Task) *shownHistory {
@@ -58,33 +59,30 @@ func showHistory(made *task.Task) *shownHistory {
 // maxChars is more than the length of any text of a task.
 const maxChars = 1 << 20
 
-func (f *projectServer) createTask(c *call) (answer, error) {
-	request, err := task.Parse(c.raw, task.Limits{})
-	if err != nil {
-		return answer{}, err
-	}
-	key, user := c.key(), c.user(f.scope)
-	if c.err != nil {
-		return answer{}, c.err
-	}
-	progress := func(made, total int) {
+// createdTask is a new task.
+type createdTask struct {
+	shownTask
+	// What the task keeps of the conversation that led to it.
+	History *shownHistory `json:"conversation_history,omitempty"`
+	// How the request was changed in ways that the caller may not expect.
+	Warnings []task.Warning `json:"warnings"`
+}
+
+func (f *projectServer) createTask(c *call, in api.TaskRequest) (createdTask, error) {
+	in.Progress = func(made, total int) {
 		c.progress(float64(made), float64(total), fmt.Sprintf("%d of %d summaries are made", made, total))
 	}
-	status, warnings, err := f.engine.Tasks.Create(c.ctx, engine.TaskRequest{Scope: f.scope, UserID: user, Request: request, Key: key, Progress: progress})
+	made, err := f.api.CreateTask(c.ctx, f.scope, in)
 	if err != nil {
-		return answer{}, err
+		return createdTask{}, err
 	}
-	for _, name := range c.unknown(c.known) {
-		warnings = append(warnings, task.Warning{
-			Severity: task.Low, Message: fmt.Sprintf("there is no argument %q; it was passed over", cut(name, 60)), Suggestion: "Check the names of the arguments",
+	for _, name := range c.unknown {
+		made.Warnings = append(made.Warnings, task.Warning{
+			Severity: task.Low, Message: fmt.Sprintf("there is no argument %q; it was ignored", cut(name, 60)), Suggestion: "Check the names of the arguments",
 		})
 	}
-	f.warn(c, warnings)
-	return answer{value: struct {
-		shownTask
-		History  *shownHistory  `json:"conversation_history,omitempty"`
-		Warnings []task.Warning `json:"warnings"`
-	}{showTask(status, maxChars), showHistory(&status.Task), append([]task.Warning{}, warnings...)}}, nil
+	f.warn(c, made.Warnings)
+	return createdTask{showTask(&made.ListItem, maxChars), showHistory(&made.Task), made.Warnings}, nil
 }
 
 // warn sends warnings to the client's log, for people to see.
@@ -95,101 +93,80 @@ func (f *projectServer) warn(c *call, warnings []task.Warning) {
 	}
 }
 
+// taskStatus is the status of a task.
+type taskStatus struct {
+	shownTask
+	// What the task keeps of the conversation that led to it.
+	History *shownHistory `json:"conversation_history,omitempty"`
+	// The agents that were deployed for it, the oldest first.
+	Agents []engine.DeployedAgent `json:"agents"`
+	// The newest 50 findings, the oldest of them first.
+	Findings      []engine.Finding `json:"findings"`
+	FindingsTotal int              `json:"findings_total"` // how many findings there are
+}
+
 // maxFindings is how many findings of a task are shown, the newest.
 const maxFindings = 50
 
-func (f *projectServer) taskStatus(c *call) (answer, error) {
-	status, err := f.findTask(c)
+func (f *projectServer) taskStatus(c *call, in api.TaskPath) (taskStatus, error) {
+	found, err := f.api.GetTask(c.ctx, f.scope, in)
 	if err != nil {
-		return answer{}, err
+		return taskStatus{}, err
 	}
-	total := len(status.Findings)
-	findings := append([]engine.Finding{}, status.Findings[max(0, total-maxFindings):]...)
-	return answer{value: struct {
-		shownTask
-		History       *shownHistory          `json:"conversation_history,omitempty"`
-		Agents        []engine.DeployedAgent `json:"agents"`
-		Findings      []engine.Finding       `json:"findings"`
-		FindingsTotal int                    `json:"findings_total"`
-	}{showTask(status, maxChars), showHistory(&status.Task), append([]engine.DeployedAgent{}, status.Agents...), findings, total}}, nil
+	total := len(found.Findings)
+	return taskStatus{
+		shownTask: showTask(&found.ListItem, maxChars), History: showHistory(&found.Task), Agents: append([]engine.DeployedAgent{}, found.Agents...),
+		Findings: append([]engine.Finding{}, found.Findings[max(0, total-maxFindings):]...), FindingsTotal: total,
+	}, nil
 }
 
-// findTask finds the task that a call names.
-func (f *projectServer) findTask(c *call) (*engine.TaskStatus, error) {
-	id := c.required("task_id")
-	if c.err != nil {
-		return nil, c.err
-	}
-	return f.engine.Tasks.Get(c.ctx, f.scope, id)
+// taskPrompt is the prompt of a task.
+type taskPrompt struct {
+	ID     string `json:"task_id"`
+	Prompt string `json:"prompt"`     // the prompt that an agent gets
+	Chars  int    `json:"characters"` // its length in Unicode characters
 }
 
-func (f *projectServer) taskPrompt(c *call) (answer, error) {
-	status, err := f.findTask(c)
-	if err != nil {
-		return answer{}, err
-	}
-	prompt, err := status.Prompt()
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{text: prompt, value: struct {
-		ID     string `json:"task_id"`
-		Prompt string `json:"prompt"`
-		Chars  int    `json:"characters"`
-	}{status.ID, prompt, utf8.RuneCountInString(prompt)}}, nil
+// WriteText is the prompt alone.
+func (p taskPrompt) WriteText() []byte { return []byte(p.Prompt) }
+
+func (f *projectServer) taskPrompt(c *call, in api.TaskPath) (taskPrompt, error) {
+	prompt, err := f.api.ShowTaskPrompt(c.ctx, f.scope, in)
+	return taskPrompt{in.Task, string(prompt), utf8.RuneCount(prompt)}, err
 }
 
-// listedTask is a task in a list.
+// taskList is a page of tasks.
+type taskList struct {
+	Tasks []listedTask `json:"tasks"`
+	// The cursor of the next page; absent on the last one.
+	NextCursor string `json:"next_cursor,omitempty"`
+}
+
+// listedTask is a task in a list, with at most 300 characters of its description.
 type listedTask struct {
 	shownTask
-	Agents int `json:"agents"`
+	Agents int `json:"agents"` // how many agents were deployed for it
 }
 
-// The limits of a list of tasks: how many it shows, and how many characters of each description.
-const (
-	maxTasks         = 100
-	descriptionChars = 300
-)
+// descriptionChars is how many characters of a description a list shows.
+const descriptionChars = 300
 
-func (f *projectServer) listTasks(c *call) (answer, error) {
-	state := engine.TaskState(c.choice("status", "", names(engine.TaskStates...)...))
-	query := engine.TaskQuery{State: state, Limit: int(c.whole("limit", 1, maxTasks, 20)), Scope: continuo.Scope{ProjectID: f.scope.ProjectID, UserID: c.user(f.scope)}}
-	if c.has("cursor") {
-		var place place
-		if err := api.ReadCursor(c.text("cursor"), &place); err != nil {
-			c.refuse(task.InvalidValue, "cursor", "the cursor is none that this list gave out")
-		}
-		query.Before = continuo.ConversationCursor{UpdatedAt: place.UpdatedAt, ID: place.ID}
-	}
-	if c.err != nil {
-		return answer{}, c.err
-	}
-	page, next, err := f.engine.Tasks.List(c.ctx, query)
+func (f *projectServer) listTasks(c *call, in api.TaskFilter) (taskList, error) {
+	page, err := f.api.ListTasks(c.ctx, f.scope, in)
 	if err != nil {
-		return answer{}, err
+		return taskList{}, err
 	}
-	found := []listedTask{}
-	for i := range page {
-		found = append(found, listedTask{showTask(&page[i], descriptionChars), len(page[i].Agents)})
+	list := taskList{Tasks: []listedTask{}, NextCursor: cursorOf(page.NextCursor)}
+	for i := range page.Data {
+		list.Tasks = append(list.Tasks, listedTask{showTask(&page.Data[i], descriptionChars), len(page.Data[i].Agents)})
 	}
-	return listOf(found, next), nil
+	return list, nil
 }
 
-// listOf is a page of tasks; last is the position of the last one that was read, nil on the last page.
-func listOf(found []listedTask, last *continuo.ConversationCursor) answer {
-	page := struct {
-		Tasks      []listedTask `json:"tasks"`
-		NextCursor string       `json:"next_cursor,omitempty"`
-	}{Tasks: found}
-	if last != nil {
-		page.NextCursor = *api.WriteCursor(place{UpdatedAt: last.UpdatedAt, ID: last.ID})
+// cursorOf is the cursor of a list's next page; "" on the last one.
+func cursorOf(next *string) string {
+	if next == nil {
+		return ""
 	}
-	return answer{value: page}
-}
-
-// place is the position where a page of a list ends.
-type place struct {
-	Kind      continuo.Kind `json:"kind,omitempty"`
-	UpdatedAt time.Time     `json:"updated_at"`
-	ID        string        `json:"id"`
+	return *next
 }

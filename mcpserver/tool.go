@@ -4,22 +4,75 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
-	"slices"
+	"reflect"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// toolRow is a tool. Its description is NAME.md, its schemas are schema/NAME.input.json and .output.json.
-type toolRow struct {
-	name, title string
-	effect      effect
-	run         func(*call) (answer, error)
-	// anyName ignores unknown arguments with a warning, instead of refusing them.
-	anyName bool
+// Tool is one tool: what clients are offered, the types of its arguments and its result, and its function. Its description
+// is NAME.md. Its schemas are generated from the types and their doc comments.
+type Tool struct {
+	Name, Title string
+	// Arguments reads the input type.
+	Arguments *api.Arguments
+	// Output is the type of the result's structured content. One that implements api.TextWriter has another text than its JSON.
+	Output reflect.Type
+	// AnyName ignores unknown arguments with a warning, instead of refusing them.
+	AnyName bool
+
+	effect effect
+	run    func(f *projectServer, c *call, in any) (any, error)
 }
+
+// define makes a tool of a function with an input and an output type.
+func define[In, Out any](name, title string, effect effect, run func(*projectServer, *call, In) (Out, error)) Tool {
+	arguments := api.ArgumentsOf(reflect.TypeFor[In]())
+	return Tool{
+		Name: name, Title: title, effect: effect, Arguments: arguments, Output: reflect.TypeFor[Out](),
+		run: func(f *projectServer, c *call, in any) (any, error) {
+			if err := arguments.Check(in); err != nil {
+				return nil, err
+			}
+			return run(f, c, *in.(*In))
+		},
+	}
+}
+
+// ignoringUnknown is the tool with any further arguments.
+func (t Tool) ignoringUnknown() Tool {
+	t.AnyName = true
+	return t
+}
+
+// Tools lists the tools in the order of their typical use.
+func Tools() []Tool {
+	return []Tool{
+		define("create_real_task", "Create a task with its history", adds, (*projectServer).createTask).ignoringUnknown(),
+		define("get_real_task_status", "Show the status of a task", reads, (*projectServer).taskStatus),
+		define("list_real_tasks", "List tasks", reads, (*projectServer).listTasks),
+		define("get_task_prompt", "Show the prompt of a task", reads, (*projectServer).taskPrompt),
+		define("deploy_headless_agent", "Set an agent to work on a task", commits, (*projectServer).deployAgent),
+		define("get_agent_output", "Read the output of an agent", reads, (*projectServer).agentOutput),
+		define("report_agent_finding", "Report a finding", adds, (*projectServer).reportFinding),
+		define("kill_real_agent", "End an agent's work", ends, (*projectServer).killAgent),
+		define("search_conversations", "Search the conversations", reads, (*projectServer).searchConversations),
+		define("get_context", "Show what a model would be sent", reads, (*projectServer).getContext),
+		define("append_message", "Append a message", adds, (*projectServer).appendMessage),
+	}
+}
+
+// failed is the structured content of a call that failed.
+type failed struct {
+	// Why the call failed; no other member is present then.
+	Error *problem `json:"error"`
+}
+
+// FailureType is the type of the structured content of a call that failed.
+func FailureType() reflect.Type { return reflect.TypeFor[failed]() }
 
 // effect classifies the side effects of a call.
 type effect int
@@ -39,25 +92,13 @@ func (e effect) annotations(title string) *mcp.ToolAnnotations {
 	}
 }
 
-// tools lists the tools in the order of their typical use.
-func (f *projectServer) tools() []toolRow {
-	return []toolRow{
-		{"create_real_task", "Create a task with its history", adds, f.createTask, true},
-		{"get_real_task_status", "Show the status of a task", reads, f.taskStatus, false},
-		{"list_real_tasks", "List tasks", reads, f.listTasks, false},
-		{"get_task_prompt", "Show the prompt of a task", reads, f.taskPrompt, false},
-		{"deploy_headless_agent", "Set an agent to work on a task", commits, f.deployAgent, false},
-		{"get_agent_output", "Read the output of an agent", reads, f.agentOutput, false},
-		{"report_agent_finding", "Report a finding", adds, f.reportFinding, false},
-		{"kill_real_agent", "End an agent's work", ends, f.killAgent, false},
-		{"search_conversations", "Search the conversations", reads, f.searchConversations, false},
-		{"get_context", "Show what a model would be sent", reads, f.getContext, false},
-		{"append_message", "Append a message", adds, f.appendMessage, false},
-	}
-}
-
-//go:embed *.md schema/*.json
+//go:embed *.md
 var texts embed.FS
+
+// schemas has the schemas of the tools and of errors, which internal/apigen generates.
+//
+//go:embed schemas.json
+var schemas []byte
 
 // text reads an embedded file; a test checks that it exists.
 func text(name string) string {
@@ -68,82 +109,94 @@ func text(name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-func (f *projectServer) addTools() {
-	for _, row := range f.tools() {
-		input := json.RawMessage(text("schema/" + row.name + ".input.json"))
-		known := propertiesOf(input)
-		f.mcp.AddTool(&mcp.Tool{
-			Name: row.name, Title: row.title, Description: text(row.name + ".md"), Annotations: row.effect.annotations(row.title),
-			InputSchema: input, OutputSchema: orError(text("schema/" + row.name + ".output.json")),
-		}, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return f.call(ctx, request, row, known), nil
+// offered is a tool as clients are offered it.
+type offered struct {
+	Tool
+	shown mcp.Tool
+}
+
+// offeredTools lists the tools with their schemas. It fails for a tool that was not generated.
+func offeredTools() (all []offered, err error) {
+	var generated struct {
+		Failure struct{ Properties json.RawMessage }
+		Tools   map[string]struct{ Input, Output json.RawMessage }
+	}
+	if err := json.Unmarshal(schemas, &generated); err != nil {
+		return nil, err
+	}
+	for _, tool := range Tools() {
+		schema := generated.Tools[tool.Name]
+		output, err := orError(schema.Output, generated.Failure.Properties)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, offered{tool, mcp.Tool{
+			Name: tool.Name, Title: tool.Title, Description: text(tool.Name + ".md"), Annotations: tool.effect.annotations(tool.Title),
+			InputSchema: schema.Input, OutputSchema: output,
+		}})
+	}
+	return all, nil
+}
+
+// orError makes a schema of results that may be errors instead, with the properties of a failure: clients check errors
+// against it too.
+func orError(schema, failure json.RawMessage) (json.RawMessage, error) {
+	object, err := rawjson.ParseObject(schema)
+	if err != nil {
+		return nil, err
+	}
+	properties, err := rawjson.ParseObject(object.Get("properties"))
+	if err != nil {
+		return nil, err
+	}
+	also, err := rawjson.ParseObject(failure)
+	if err != nil {
+		return nil, err
+	}
+	properties = append(properties, also...)
+	object.Set("properties", rawjson.MustMarshal(properties))
+	object.Set("anyOf", rawjson.MustMarshal([]map[string]json.RawMessage{{"required": object.Get("required")}, {"required": json.RawMessage(`["error"]`)}}))
+	return object.Without("required").Raw(), nil
+}
+
+func (f *projectServer) addTools(tools []offered) {
+	for _, tool := range tools {
+		f.mcp.AddTool(&tool.shown, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return f.call(&call{ctx: ctx, request: request}, tool.Tool), nil
 		})
 	}
 }
 
-// propertiesOf lists the names of a schema's properties in order.
-func propertiesOf(schema json.RawMessage) (names []string) {
-	object, _ := rawjson.ParseObject(schema)
-	properties, _ := rawjson.ParseObject(object.Get("properties"))
-	for _, property := range properties {
-		names = append(names, property.Key)
-	}
-	return names
-}
-
-// orError makes a schema of results that may be errors instead: clients check errors against it too.
-func orError(schema string) json.RawMessage {
-	object, err := rawjson.ParseObject([]byte(schema))
-	if err != nil {
-		panic(err)
-	}
-	properties, err := rawjson.ParseObject(object.Get("properties"))
-	if err != nil {
-		panic(err)
-	}
-	properties.Set("error", json.RawMessage(text("schema/error.json")))
-	object.Set("properties", rawjson.MustMarshal(properties))
-	object.Set("anyOf", rawjson.MustMarshal([]map[string]json.RawMessage{{"required": object.Get("required")}, {"required": json.RawMessage(`["error"]`)}}))
-	return object.Without("required").Raw()
-}
-
 // call is one call of a tool.
 type call struct {
-	*arguments
 	ctx     context.Context //nolint:containedctx // lives as long as the call
 	request *mcp.CallToolRequest
-	known   []string
-}
-
-// answer is a tool's result: value for programs, and text for a model; the default of text is value's JSON.
-type answer struct {
-	value any
-	text  string
+	unknown []string // names of arguments that were ignored
 }
 
 // call runs a tool. Every error is reported in the result, for the calling model to see.
-func (f *projectServer) call(ctx context.Context, request *mcp.CallToolRequest, row toolRow, known []string) *mcp.CallToolResult {
-	c := &call{arguments: readArguments(request.Params.Arguments), ctx: ctx, request: request, known: known}
-	if !row.anyName {
-		c.onlyKnown(known)
-	}
-	found, err := answer{}, c.err
-	if err == nil {
-		found, err = row.run(c)
-	}
+func (f *projectServer) call(c *call, tool Tool) *mcp.CallToolResult {
+	in, unknown, err := tool.Arguments.Decode(c.request.Params.Arguments, tool.AnyName)
 	if err != nil {
-		return f.failure(ctx, err)
+		return f.failure(c.ctx, problemOf(err))
 	}
-	structured := json.RawMessage(rawjson.MustMarshal(found.value))
-	if found.text == "" {
-		found.text = string(structured)
+	c.unknown = unknown
+	out, err := tool.run(f, c, in)
+	if err != nil {
+		p := problemOf(err)
+		p.Field = tool.Arguments.NameOf(p.Field)
+		return f.failure(c.ctx, p)
 	}
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: found.text}}, StructuredContent: structured}
+	structured := json.RawMessage(rawjson.MustMarshal(out))
+	said := string(structured)
+	if t, ok := out.(api.TextWriter); ok {
+		said = string(t.WriteText())
+	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: said}}, StructuredContent: structured}
 }
 
 // failure is the result of a call that failed.
-func (f *projectServer) failure(ctx context.Context, err error) *mcp.CallToolResult {
-	p := problemOf(err)
+func (f *projectServer) failure(ctx context.Context, p *problem) *mcp.CallToolResult {
 	f.logCause(ctx, p)
 	said := p.Type + ": " + p.Message
 	if p.Field != "" && !strings.Contains(p.Message, p.Field) {
@@ -151,16 +204,6 @@ func (f *projectServer) failure(ctx context.Context, err error) *mcp.CallToolRes
 	}
 	return &mcp.CallToolResult{
 		IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: said}},
-		StructuredContent: json.RawMessage(rawjson.MustMarshal(map[string]*problem{"error": p})),
+		StructuredContent: json.RawMessage(rawjson.MustMarshal(failed{p})),
 	}
-}
-
-// names lists names of a type, without the empty one.
-func names[T ~string](all ...T) (list []string) {
-	for _, name := range all {
-		if name != "" && !slices.Contains(list, string(name)) {
-			list = append(list, string(name))
-		}
-	}
-	return list
 }

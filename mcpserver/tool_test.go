@@ -157,12 +157,12 @@ func TestRefused(t *testing.T) {
 		{"search_conversations", `{"query": "..."}`, "invalid_value", "query"},
 		{"search_conversations", `{"query": "x", "cursor": "x"}`, "invalid_value", "cursor"},
 		{"search_conversations", `{"query": "x", "kind": "people"}`, "invalid_value", "kind"},
-		{"search_conversations", `{"query": "x", "from": 2}`, "missing_field", "conversation"},
-		{"search_conversations", `{"query": "x", "conversation": "nowhere"}`, "not_found", ""},
+		{"search_conversations", `{"query": "x", "from": 2}`, "invalid_value", "from"},
+		{"search_conversations", `{"query": "x", "conversation": "nowhere"}`, "not_found", "conversation"},
 		{"get_context", `{"conversation": "nowhere"}`, "not_found", ""},
 		{"get_context", `{"conversation": "../s1"}`, "not_found", ""},
 		{"get_context", `{"conversation": "s1", "view": "all"}`, "invalid_value", "view"},
-		{"get_context", `{"conversation": "s1", "at": 99}`, "invalid_value", "at"},
+		{"get_context", `{"conversation": "s1", "at": 99}`, "bad_range", "at"},
 		{"get_context", `{"conversation": "s1", "max_chars": -1}`, "invalid_value", "max_chars"},
 		{"get_context", `{"conversation": "s1", "system": "yes"}`, "type_error", "system"},
 		{"append_message", `{"conversation": "s1", "role": "tool", "content": "x"}`, "invalid_value", "role"},
@@ -185,23 +185,27 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// The status of a task whose findings were redacted is as its schema says.
-func TestRedactedFindings(t *testing.T) {
+// The status of a task that was redacted with its findings conforms to its schema.
+func TestRedactedTask(t *testing.T) {
 	w := newWorld(t)
 	c := w.client("default", nil)
 	id := c.given("Look")
 	c.call("report_agent_finding", fmt.Sprintf(`{"task_id": %q, "message": "a secret"}`, id), nil)
 	conversation, err := w.log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, strings.Replace(id, "task_", "conv_", 1))
 	if err == nil {
-		_, err = w.log.Redact(t.Context(), conversation, 2, 2, "")
+		_, err = w.log.Redact(t.Context(), conversation, 1, 2, "")
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	var status struct{ Findings []struct{ Message string } }
-	if c.call("get_real_task_status", fmt.Sprintf(`{"task_id": %q}`, id), &status); len(status.Findings) != 1 || status.Findings[0].Message != "" {
+	var status struct {
+		Status   string
+		Findings []struct{ Message string }
+	}
+	if c.call("get_real_task_status", fmt.Sprintf(`{"task_id": %q}`, id), &status); status.Status != "redacted" || len(status.Findings) != 1 || status.Findings[0].Message != "" {
 		t.Errorf("the status is %+v", status)
 	}
+	c.call("list_real_tasks", `{}`, nil)
 }
 
 func TestListOfTasks(t *testing.T) {

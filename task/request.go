@@ -34,23 +34,33 @@ const (
 
 // Request is a request for a task, before validation.
 type Request struct {
-	// The work to be done.
-	Description string   `json:"description" maxLength:"32000"`
-	Priority    Priority `json:"priority,omitempty" default:"P2"`
-	// The folder of the work. It is part of the prompt; connectors.NAME.dir is where an agent's process runs.
-	ClientCwd            string   `json:"client_cwd,omitempty"`
-	BackgroundContext    string   `json:"background_context,omitempty"`
-	ExpectedDeliverables []string `json:"expected_deliverables,omitempty"`
-	SuccessCriteria      []string `json:"success_criteria,omitempty"`
-	Constraints          []string `json:"constraints,omitempty"`
-	RelevantFiles        []string `json:"relevant_files,omitempty"`
-	RelatedDocumentation []string `json:"related_documentation,omitempty"`
-	// The conversation that led to the task: its messages, or the id or key of a conversation of the log, alone or with
-	// the `seq` of its first and of its last entry.
+	// The work to be done, for a reader who does not know the conversation that led to it.
+	Description string `json:"description" maxLength:"32000" doc:"minLength=1"`
+	// How urgent the task is; P0 is the most urgent.
+	Priority Priority `json:"priority,omitempty" default:"P2"`
+	// The absolute path of the folder that the work is about. It is only text of the prompt: the setting connectors.NAME.dir
+	// defines where an agent's process runs.
+	ClientCwd string `json:"client_cwd,omitempty" maxLength:"32000"`
+	// What an agent has to know in order to understand the task.
+	BackgroundContext string `json:"background_context,omitempty" maxLength:"32000"`
+	// The results that the task must have.
+	ExpectedDeliverables []string `json:"expected_deliverables,omitempty" doc:"maxItems=200"`
+	// How to decide that the work is done.
+	SuccessCriteria []string `json:"success_criteria,omitempty" doc:"maxItems=200"`
+	// What an agent must not do, or must do only in a certain way.
+	Constraints []string `json:"constraints,omitempty" doc:"maxItems=200"`
+	// The paths of files that matter.
+	RelevantFiles []string `json:"relevant_files,omitempty" doc:"maxItems=200"`
+	// Documents and addresses that are worth reading.
+	RelatedDocumentation []string `json:"related_documentation,omitempty" doc:"maxItems=200"`
+	// The conversation that led to the task: its messages, the oldest first; or the id or key of a conversation of the log,
+	// alone or with the `seq` of its first and of its last entry. By default the newest 50 messages are kept; user messages of
+	// up to 8000 characters and others of up to 150 are kept whole.
 	ConversationHistory json.RawMessage `json:"conversation_history,omitempty" component:"TaskConversation"`
 	// How messages that are too long are shortened: only the beginning is kept, or they are summarized.
 	Compression Compression `json:"compression,omitempty" default:"truncate"`
-	// Messages that are less relevant to the description are left out. The default is that all are kept.
+	// Messages that are less relevant to the description are left out. If too many remain, the most relevant of them are kept,
+	// not the newest. The default is that relevance does not matter.
 	Relevance *float64 `json:"relevance,omitempty" minimum:"0" maximum:"1"`
 }
 

@@ -82,9 +82,9 @@ type Request struct {
 type Context struct {
 	View     string            `json:"view"`
 	Format   Format            `json:"format"`
-	Messages []json.RawMessage `json:"messages,omitzero"`
-	Text     string            `json:"text,omitempty"`
-	Plan     *window.Plan      `json:"plan"`
+	Messages []json.RawMessage `json:"messages,omitzero"` // in the formats of models
+	Text     string            `json:"text,omitempty"`    // in the formats of text
+	Plan     *window.Plan      `json:"plan"`              // for each entry whether it is kept, shortened or left out, and why; and totals
 }
 
 // Build builds what a reader sees. It calls no model and changes nothing.

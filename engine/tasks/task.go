@@ -108,10 +108,10 @@ var States = []State{StateQueued, StateRunning, StateBlocked, StateCompleted, St
 type DeployedAgent struct {
 	ID             string    `json:"agent_id" pattern:"^agent_[0-9a-f]{32}$"`
 	TaskID         string    `json:"task_id"`
-	Type           string    `json:"agent_type"` // a connector, an agent or a model of the settings
-	ConversationID string    `json:"conversation_id"`
-	TurnID         string    `json:"turn_id"` // empty before the work has begun
-	State          State     `json:"status"`
+	Type           string    `json:"agent_type"`       // a connector, an agent or a model of the settings
+	ConversationID string    `json:"conversation_id"`  // the conversation of its work
+	TurnID         string    `json:"turn_id"`          // empty before the work has begun
+	State          State     `json:"status"`           // blocked: a call waits for a person; gone: its conversation was deleted
 	Reason         string    `json:"reason,omitempty"` // why it failed, was killed or is gone
 	StartedAt      time.Time `json:"started_at"`
 	EndedAt        time.Time `json:"ended_at,omitzero"`

@@ -72,7 +72,7 @@ type Item struct {
 	Seq            int64            `json:"seq"` // 0: the title
 	Role           continuo.Role    `json:"role,omitempty"`
 	CreatedAt      time.Time        `json:"created_at"` // of the entry, or of the conversation
-	Score          int64            `json:"score"`
+	Score          int64            `json:"score"`      // more is better
 	Snippet        fulltext.Snippet `json:"snippet"`
 }
 

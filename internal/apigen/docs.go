@@ -108,7 +108,7 @@ func (p *packageDocs) readFields(name string, of ast.Expr) {
 	}
 }
 
-var namePattern = regexp.MustCompile(`(?:json|query|path|header):"([^",]+)`)
+var namePattern = regexp.MustCompile(`\b(?:json|query|path|header):"([^",]+)`)
 
 func tagName(tag string) string {
 	if found := namePattern.FindStringSubmatch(tag); found != nil {

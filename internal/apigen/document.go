@@ -19,11 +19,12 @@ import (
 
 	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/mcpserver"
 )
 
 // document makes the OpenAPI document: the hand-written head and schemas, the paths of all operations, the answers that
 // they share, and the schemas of their types. A schema that is both hand-written and generated is an error.
-func document(root string, written []byte, operations []api.Operation, shared map[string]api.Answer) (object, error) {
+func (s *schemas) document(written []byte, operations []api.Operation, shared map[string]api.Answer) (object, error) {
 	text, err := yaml.YAMLToJSON(written)
 	if err != nil {
 		return nil, err
@@ -40,7 +41,7 @@ func document(root string, written []byte, operations []api.Operation, shared ma
 	if err != nil {
 		return nil, err
 	}
-	s := newSchemas(root)
+	s.parts = handwritten
 	paths, err := s.paths(operations, head.Get("tags"))
 	if err != nil {
 		return nil, err
@@ -309,15 +310,23 @@ func (s *schemas) anyOf(types []reflect.Type) (object, error) {
 	return with(nil, "anyOf", all), nil
 }
 
-// generate writes the document below the root folder, or returns what it would write.
+// generate returns the generated files, by their paths below the root folder.
 func generate(root string) (map[string][]byte, error) {
 	written, err := os.ReadFile(filepath.Join(root, "server", "openapi.yaml"))
 	if err != nil {
 		return nil, err
 	}
-	made, err := document(root, written, (&api.Service{}).Operations(), api.SharedAnswers())
+	s := newSchemas(root)
+	document, err := s.document(written, (&api.Service{}).Operations(), api.SharedAnswers())
 	if err != nil {
 		return nil, err
 	}
-	return map[string][]byte{"server/openapi.json": append(pretty(made.Raw(), ""), '\n')}, nil
+	tools, err := s.tools(mcpserver.Tools())
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{
+		"server/openapi.json":    append(pretty(document.Raw(), ""), '\n'),
+		"mcpserver/schemas.json": append(pretty(tools.Raw(), ""), '\n'),
+	}, nil
 }

@@ -1,5 +1,6 @@
-// Command apigen writes what is generated from the table of operations in package api: server/openapi.json. Run it with
-// go generate ./api; its test fails while a file is out of date.
+// Command apigen writes what is generated from the types of operations: server/openapi.json from the table in package api,
+// and mcpserver/schemas.json from the tools of package mcpserver. Run it with go generate ./api; its test fails while a
+// file is out of date.
 //
 // The types and limits come from the Go types by reflection, the descriptions from the doc comments in the sources, and
 // the known values of a named string type from its constants. server/openapi.yaml has what no type says: the head of the

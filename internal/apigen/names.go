@@ -68,6 +68,16 @@ var names = map[reflect.Type]string{
 	reflect.TypeFor[engine.Replayed]():             "ReplayedRequest",
 }
 
+// opaque are the components that the schemas of tools do not describe, so that clients do not send them to models.
+var opaque = []string{"Plan"}
+
+// arguments are the schemas of fields that have another form among the arguments of a call.
+var arguments = map[string]object{
+	"MetadataFilter.Labels": with(with(with(with(nil, "type", "object"), "maxProperties", 8), "additionalProperties",
+		with(nil, "type", []string{"string", "number", "boolean"})),
+		"description", "Only conversations whose metadata have all of these values."),
+}
+
 // written are the types whose schemas are hand-written in server/openapi.yaml: no Go type says what they are.
 var written = map[reflect.Type]string{
 	reflect.TypeFor[continuo.Content]():  "Content",

@@ -26,6 +26,7 @@ type schemas struct {
 	written    map[reflect.Type]string
 	components map[string]object
 	types      map[string]reflect.Type // of the components
+	parts      object                  // the hand-written components
 }
 
 // newSchemas makes an empty set of schemas.

@@ -55,7 +55,7 @@ var layers = map[string]int{
 	"engine/tasks":         7,
 	"engine":               8,
 	"api":                  9,
-	"internal/apigen":      10,
+	"internal/apigen":      11,
 	"server":               10,
 	"mcpserver":            10,
 	"telegram":             10,
