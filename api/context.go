@@ -89,7 +89,7 @@ type ContextQuery struct {
 	Model *string `query:"model"`
 	// Who would answer, in the mode `agent`. The default is the conversation's agent, where its mode has one.
 	AgentID *string `query:"agent_id"`
-	// A run of the conversation: what its next step would be sent, or the step that is under way; of a run that failed or
+	// A run of the conversation: what its next step would be sent, or the step in progress; of a run that failed or
 	// was stopped, the step that it would continue with. The step defines the agent, and the view unless `view` does. The
 	// message that begins the step is not in the log before. A run that has no such step is refused.
 	RunID *string `query:"run_id"`

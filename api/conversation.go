@@ -318,7 +318,7 @@ type ForkRequest struct {
 
 // ForkConversation begins a conversation with the entries of another.
 //
-// Copies nothing, however long the conversation is. A fork may not stand between a call and its result.
+// Copies nothing, however long the conversation is. A fork cannot be between a call and its result.
 func (s *Service) ForkConversation(ctx context.Context, scope continuo.Scope, in ForkRequest) (continuo.Conversation, error) {
 	parent, err := s.open(ctx, scope, in.Conversation)
 	if err != nil {
@@ -403,9 +403,9 @@ type Redacted struct {
 
 // RedactEntries removes the content of entries permanently.
 //
-// Words, author, agent, name, arguments of calls, thinking, large outputs, attachments, the events of their turns and what
-// a search finds go; the entries stay in their places with role, time and calls. Summaries that stand for one of them go
-// too. Entries that the conversation inherited are redacted where they were written, so that all forks show it; summaries
+// Removed are text, author, agent, name, arguments of calls, thinking, large outputs, attachments, the events of their turns
+// and the entries of the search index; each entry keeps its position, role, time and calls. Summaries that replace one of
+// the entries are removed too. Entries that the conversation inherited are redacted where they were written, so that all forks show it; summaries
 // that were made in other forks are not reached, nor are exports, backups and what providers keep.
 func (s *Service) RedactEntries(ctx context.Context, scope continuo.Scope, in RedactRequest) (Redacted, error) {
 	from, to, err := in.seqs()

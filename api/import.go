@@ -91,11 +91,11 @@ func (i Imported) HTTPStatus() int {
 // ImportConversation makes a conversation from a list of messages or an export. Whatever the log does not accept unchanged
 // is repaired; that includes text with lone surrogates, which is therefore accepted here.
 //
-// Whole or not at all. What no log could show (a tool result without its call, a call without its result) is repaired, and
+// Imports all messages or none. What no log could show (a tool result without its call, a call without its result) is repaired, and
 // every repair is reported. A list under a key that was imported before is found again, and only the messages that it has
 // gained are added. An export (`format=continuo`) is sent as it is, one conversation as application/jsonl; it has the key
 // that it had, and brings along what its recorded requests need to be shown again. Where neither the body nor the export
-// names a key, an `Idempotency-Key` stands for one.
+// names a key, an `Idempotency-Key` takes its place.
 func (s *Service) ImportConversation(ctx context.Context, scope continuo.Scope, in ImportInput) (Imported, error) {
 	if err := in.read(scope); err != nil {
 		return Imported{}, err

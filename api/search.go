@@ -81,7 +81,7 @@ type SearchPage struct {
 // returned (of outputs that are kept beside the log, the preview). What hidden entries and the models' thinking say is not
 // found.
 //
-// All words must occur in an entry, in any order. `"in quotes"` they must stand side by side; `-word` leaves out entries
+// All words must occur in an entry, in any order. `"in quotes"` they must be adjacent; `-word` leaves out entries
 // with it; `word*` also finds longer ones, and so does every word of four letters or more that is not in quotes. Case and
 // accents make no difference. Chinese, Japanese, Thai and other scripts without spaces are searched by their characters.
 //

@@ -23,29 +23,29 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// recording is a model that keeps the bytes of its requests.
-type recording struct {
+// recordingModel is a model that keeps the bytes of its requests.
+type recordingModel struct {
 	*fakeModel
 	mu     sync.Mutex
 	bodies [][]byte
 }
 
-func (r *recording) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
+func (r *recordingModel) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
 	r.mu.Lock()
 	r.bodies = append(r.bodies, bytes.Clone(body))
 	r.mu.Unlock()
 	return r.fakeModel.Stream(ctx, body)
 }
 
-// sent is a request, cut into its system messages, its other messages, and everything else.
-type sent struct {
+// sentRequest is a request, cut into its system messages, its other messages, and everything else.
+type sentRequest struct {
 	System   []string
 	Messages []string // as they stand there
 	Rest     string
 	Tools    []string
 }
 
-func parseSent(t *testing.T, body []byte) sent {
+func parseSent(t *testing.T, body []byte) sentRequest {
 	t.Helper()
 	var fields struct {
 		Messages json.RawMessage
@@ -58,7 +58,7 @@ func parseSent(t *testing.T, body []byte) sent {
 	if err := json.Unmarshal(fields.Messages, &messages); err != nil {
 		t.Fatal(err)
 	}
-	s := sent{Rest: strings.Replace(string(body), string(fields.Messages), "", 1)}
+	s := sentRequest{Rest: strings.Replace(string(body), string(fields.Messages), "", 1)}
 	for _, tool := range fields.Tools {
 		s.Tools = append(s.Tools, tool.Function.Name)
 	}
@@ -77,7 +77,7 @@ func parseSent(t *testing.T, body []byte) sent {
 }
 
 // newest is the request that was sent last.
-func (r *recording) newest(t *testing.T) sent {
+func (r *recordingModel) newest(t *testing.T) sentRequest {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -87,7 +87,9 @@ func (r *recording) newest(t *testing.T) sent {
 	return parseSent(t, r.bodies[len(r.bodies)-1])
 }
 
-func newRecording() *recording { return &recording{fakeModel: &fakeModel{"gpt-4o", obedient}} }
+func newRecordingModel() *recordingModel {
+	return &recordingModel{fakeModel: &fakeModel{"gpt-4o", obedient}}
+}
 
 const adasPersona = "You are Ada, a reviewer."
 
@@ -106,12 +108,12 @@ func withAgents(first, second model.Model) engine.Options {
 // Whatever switches the mode, the request that comes next has other system messages, and everything else of
 // it is byte for byte what the request before had, with what was said since at the end.
 func TestAModeChangesTheSystemMessagesAndNothingElse(t *testing.T) {
-	upstream := newRecording()
-	e := newEngine(t, withAgents(upstream, newRecording()))
+	upstream := newRecordingModel()
+	e := newEngine(t, withAgents(upstream, newRecordingModel()))
 	handler := New(e, Options{})
 	prompts := prompt.Prompts{Dir: "testdata/prompts"}
-	say(t, handler, "s", "hello")
-	say(t, handler, "s", "use the tool: abc and much")
+	sendMessage(t, handler, "s", "hello")
+	sendMessage(t, handler, "s", "use the tool: abc and much")
 	ask(t, handler, "POST", "/chat", `{"session_id": "s", "message": "fail: upstream"}`).failed(502, "llm_error", "")
 	before := upstream.newest(t)
 	for _, step := range []struct {
@@ -151,11 +153,11 @@ func TestAModeChangesTheSystemMessagesAndNothingElse(t *testing.T) {
 		}
 		before = now
 	}
-	noSystemPrompt(t, handler)
+	checkNoSystemPrompt(t, handler)
 }
 
-// noSystemPrompt checks that none of the texts that stand before the history is in the log of s.
-func noSystemPrompt(t *testing.T, handler http.Handler) {
+// checkNoSystemPrompt checks that none of the system messages of a request is in the log of s.
+func checkNoSystemPrompt(t *testing.T, handler http.Handler) {
 	t.Helper()
 	entries := entriesOf(t, handler, "s")
 	checkLog(t, entries)
@@ -172,9 +174,9 @@ func noSystemPrompt(t *testing.T, handler http.Handler) {
 	}
 }
 
-// The conversation remembers its mode and its agent, whoever set them.
+// The conversation remembers its mode and its agent, whichever call set them.
 func TestAConversationKeepsItsModeAndAgent(t *testing.T) {
-	handler := New(newEngine(t, withAgents(newRecording(), newRecording())), Options{})
+	handler := New(newEngine(t, withAgents(newRecordingModel(), newRecordingModel())), Options{})
 	var made continuo.Conversation
 	ask(t, handler, "POST", "/api/conversations", `{"key": "s", "active_mode": "run", "active_agent": "ada"}`).into(201, &made)
 	if made.ActiveMode != continuo.ModeRun || made.ActiveAgent != "ada" {
@@ -215,10 +217,10 @@ func TestAConversationKeepsItsModeAndAgent(t *testing.T) {
 
 // An agent that is named with the mode chat lends its model, tools, view and budget, but not its persona.
 func TestAnAgentLendsWhatItHas(t *testing.T) {
-	first, second := newRecording(), newRecording()
+	first, second := newRecordingModel(), newRecordingModel()
 	handler := New(newEngine(t, withAgents(first, second)), Options{})
 	for range 3 {
-		say(t, handler, "s", "hello")
+		sendMessage(t, handler, "s", "hello")
 	}
 	for _, mode := range []string{"chat", "agent", "run"} {
 		asked := len(second.bodies)
@@ -244,8 +246,8 @@ func TestAnAgentLendsWhatItHas(t *testing.T) {
 
 // The context shows what an agent's request would hold.
 func TestTheContextOfAnAgent(t *testing.T) {
-	handler := New(newEngine(t, withAgents(newRecording(), newRecording())), Options{})
-	say(t, handler, "s", "hello")
+	handler := New(newEngine(t, withAgents(newRecordingModel(), newRecordingModel())), Options{})
+	sendMessage(t, handler, "s", "hello")
 	for target, want := range map[string]bool{"?system=true": false, "?system=true&agent_id=ada": true} {
 		answer := ask(t, handler, "GET", "/api/conversations/s/context"+target, "")
 		if answer.status != 200 || strings.Contains(string(answer.body), adasPersona) != want {
@@ -260,8 +262,8 @@ func TestTheContextOfAnAgent(t *testing.T) {
 }
 
 func TestUnknownAgentsAreRefused(t *testing.T) {
-	handler := New(newEngine(t, withAgents(newRecording(), newRecording())), Options{})
-	say(t, handler, "s", "hello")
+	handler := New(newEngine(t, withAgents(newRecordingModel(), newRecordingModel())), Options{})
+	sendMessage(t, handler, "s", "hello")
 	for _, test := range []struct{ method, target, body, param, says string }{
 		{"POST", "/chat", `{"session_id": "s", "message": "a", "agent_id": "adda"}`, "agent_id", "did you mean ada?"},
 		{"POST", "/chat", `{"session_id": "s", "message": "a", "agent_id": "somebody"}`, "agent_id", "known are ada, lender"},
@@ -284,9 +286,9 @@ func TestUnknownAgentsAreRefused(t *testing.T) {
 	}
 }
 
-// An agent that was taken out of the settings is told of, and can be left.
+// An agent that was removed from the settings is an error that names it, and another agent can be chosen.
 func TestAnAgentThatIsGone(t *testing.T) {
-	e := newEngine(t, withAgents(newRecording(), newRecording()))
+	e := newEngine(t, withAgents(newRecordingModel(), newRecordingModel()))
 	handler := New(e, Options{})
 	if _, err := e.Conversations.Create(t.Context(), continuo.Scope{ProjectID: "default"}, continuo.Conversation{ProjectID: "default", Key: "s", ActiveMode: continuo.ModeAgent, ActiveAgent: "gone"}); err != nil {
 		t.Fatal(err)
@@ -304,8 +306,8 @@ func TestAnAgentThatIsGone(t *testing.T) {
 
 // A running server sees a prompt that has changed, or come or gone, with the next request.
 func TestPromptsAreReadAnew(t *testing.T) {
-	dir, upstream := t.TempDir(), newRecording()
-	options := withAgents(upstream, newRecording())
+	dir, upstream := t.TempDir(), newRecordingModel()
+	options := withAgents(upstream, newRecordingModel())
 	options.Prompts = prompt.Prompts{Dir: dir}
 	handler := New(newEngine(t, options), Options{})
 	builtIn, err := prompt.Prompts{}.System(continuo.ModeChat, "")
@@ -314,7 +316,7 @@ func TestPromptsAreReadAnew(t *testing.T) {
 	}
 	check := func(want ...string) {
 		t.Helper()
-		say(t, handler, "s", "hello")
+		sendMessage(t, handler, "s", "hello")
 		if got := upstream.newest(t).System; !slices.Equal(got, want) {
 			t.Errorf("the system messages are %q, want %q", got, want)
 		}
@@ -341,21 +343,23 @@ func TestPromptsAreReadAnew(t *testing.T) {
 	check(builtIn[0], builtIn[2])
 }
 
-// named is a tool that says its name.
-type named string
+// namedTool is a tool that says its name.
+type namedTool string
 
-func (n named) Spec() continuo.ToolSpec {
+func (n namedTool) Spec() continuo.ToolSpec {
 	return continuo.ToolSpec{Name: string(n), Description: "Says its name.", Parameters: json.RawMessage(`{"type":"object"}`)}
 }
 
-func (n named) Run(context.Context, tool.Call) tool.Result { return tool.Result{Content: string(n)} }
+func (n namedTool) Run(context.Context, tool.Call) tool.Result {
+	return tool.Result{Content: string(n)}
+}
 
 // What an agent may use is what the project and the agent both allow: what either denies is not offered,
 // what either asks about is asked about.
 func TestAnAgentsToolsAreThoseThatBothAllow(t *testing.T) {
-	upstream := &recording{fakeModel: &fakeModel{"gpt-4o", follower}}
-	options := withAgents(upstream, newRecording())
-	options.Tools = tool.Set{named("a.free"), named("a.projectasks"), named("a.agentasks"), named("a.projectdenies"), named("a.agentdenies")}
+	upstream := &recordingModel{fakeModel: &fakeModel{"gpt-4o", follower}}
+	options := withAgents(upstream, newRecordingModel())
+	options.Tools = tool.Set{namedTool("a.free"), namedTool("a.projectasks"), namedTool("a.agentasks"), namedTool("a.projectdenies"), namedTool("a.agentdenies")}
 	options.Policy = tool.Policy{Ask: []string{"a.projectasks"}, Deny: []string{"a.projectdenies"}, Otherwise: tool.Allow}
 	options.Agents["ada"] = engine.Agent{ID: "ada", Tools: &tool.Policy{
 		Allow: []string{"*"}, Ask: []string{"a.agentasks"}, Deny: []string{"a.agentdenies"}, Otherwise: tool.Allow,
@@ -370,7 +374,7 @@ func TestAnAgentsToolsAreThoseThatBothAllow(t *testing.T) {
 		{"ada", []string{"a_free", "a_projectasks", "a_agentasks"}, map[string]bool{"a_free": false, "a_projectasks": true, "a_agentasks": true}},
 	} {
 		for name, asked := range c.asked {
-			if got := isAsked(t, e, c.agent, name); got != asked {
+			if got := asksForApproval(t, e, c.agent, name); got != asked {
 				t.Errorf("agent %q: a call of %s is asked about: %v, want %v", c.agent, name, got, asked)
 			}
 			if got := upstream.newest(t).Tools; !slices.Equal(got, c.offered) {
@@ -380,8 +384,8 @@ func TestAnAgentsToolsAreThoseThatBothAllow(t *testing.T) {
 	}
 }
 
-// isAsked has a tool called and reports whether a person was asked.
-func isAsked(t *testing.T, e *engine.Engine, agent, name string) (asked bool) {
+// asksForApproval has a tool called and reports whether a person was asked.
+func asksForApproval(t *testing.T, e *engine.Engine, agent, name string) (asked bool) {
 	t.Helper()
 	chat, err := e.Turns.Chat(t.Context(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "default"}, AgentID: agent, Message: continuo.Text("call c1 " + name + " {}")})
 	if err != nil {

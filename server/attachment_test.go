@@ -17,8 +17,8 @@ import (
 	"github.com/continuo-log/continuo/store/storetest"
 )
 
-// TestALargeImageComesThroughByteForByte: an image that came in with a message is in no page of entries, and
-// whole for the model, for whoever asks for it, and for a fork.
+// TestALargeImageComesThroughByteForByte: an image of a message is in no page of entries, and
+// is complete for the model, for a client that requests it, and for a fork.
 func TestALargeImageComesThroughByteForByte(t *testing.T) {
 	const size = 10 << 20
 	letters := bytes.Repeat([]byte("A"), size)
@@ -79,9 +79,9 @@ func objectSizes(t *testing.T, objects continuo.ObjectStore) []int64 {
 	return sizes
 }
 
-// TestALostAttachmentIsTheOperatorsToMend: the entry and its other parts can be had, and the turn goes on
-// without what is lost; what is lost has an error of its own until it is back.
-func TestALostAttachmentIsTheOperatorsToMend(t *testing.T) {
+// TestALostAttachmentIsAServerError: the entry and its other parts can be read, and the turn continues without the lost
+// part, which has an error of its own until it is restored.
+func TestALostAttachmentIsAServerError(t *testing.T) {
 	objects := storetest.NewObjects()
 	handler := New(engineWith(t, storetest.NewMemory(), continuo.LogOptions{Objects: objects, MaxInlinePart: 1}, withModel(&fakeModel{"gpt-4o", obedient})), Options{})
 	ask(t, handler, "POST", "/api/conversations", `{"key": "s"}`)
@@ -97,7 +97,7 @@ func TestALostAttachmentIsTheOperatorsToMend(t *testing.T) {
 	}
 	lost := part(1).failed(500, "object_gone", "")
 	if strings.Contains(lost.Error.Message, name) || lost.Error.Type != string(api.ServerError) {
-		t.Errorf("a lost attachment is told of as %+v", lost.Error)
+		t.Errorf("the error of a lost attachment is %+v", lost.Error)
 	}
 	if got := part(0); got.status != 200 || string(got.body) != `{"data":{"type":"text","text":"Look"}}`+"\n" {
 		t.Errorf("the part beside it: %d %s", got.status, got.body)
@@ -111,7 +111,7 @@ func TestALostAttachmentIsTheOperatorsToMend(t *testing.T) {
 	if !equalParts(shown.Plan.Missing, want) {
 		t.Errorf("the plan misses %+v, want %+v", shown.Plan.Missing, want)
 	}
-	if answer := say(t, handler, "s", "And now?"); !strings.Contains(answer.Response, "And now?") {
+	if answer := sendMessage(t, handler, "s", "And now?"); !strings.Contains(answer.Response, "And now?") {
 		t.Errorf("the turn after the loss: %+v", answer)
 	}
 	ask(t, handler, "GET", "/api/conversations/s/entries/4/request", "").into(200, &shown)
@@ -167,6 +167,6 @@ func TestPartsThatThereAreNot(t *testing.T) {
 		Data struct{ Type string }
 	}
 	if ask(t, handler, http.MethodGet, "/api/conversations/s/entries/1/parts/1", "").into(200, &part); part.Data.Type != "image_url" {
-		t.Errorf("a part that stands in its entry: %+v", part)
+		t.Errorf("an inline part: %+v", part)
 	}
 }

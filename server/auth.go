@@ -39,33 +39,33 @@ func withCaller(r *http.Request, who caller) *http.Request {
 // scopeOf returns the scope of an authenticated request's caller. It panics for a request that was not authenticated.
 func scopeOf(r *http.Request) continuo.Scope { return r.Context().Value(callerKey{}).(caller).scope }
 
-// letIn authenticates a request: it returns its caller, or an error. The caller of a revoked or expired key is returned
-// as well.
-func (s *server) letIn(r *http.Request, pattern string) (caller, error) {
-	ctx, anybody := r.Context(), caller{scope: continuo.Scope{ProjectID: s.options.Project}}
+// authenticate finds the caller of a request, or returns an error. With an error it returns the caller of a revoked or
+// expired key, too.
+func (s *server) authenticate(r *http.Request, pattern string) (caller, error) {
+	ctx, anonymous := r.Context(), caller{scope: continuo.Scope{ProjectID: s.options.Project}}
 	operation := s.operations[pattern]
 	if operation.Probe { // in every case: the store is not asked whether keys are required
-		return anybody, nil
+		return anonymous, nil
 	}
 	token, err := tokenOf(r.Header)
-	demanded, failure := s.demandsKey(ctx, token)
-	if refused := s.guard.check(r, demanded); refused != nil {
-		return anybody, refused
+	required, failure := s.requiresKey(ctx, token)
+	if refused := s.guard.check(r, required); refused != nil {
+		return anonymous, refused
 	}
 	switch {
 	case operation.Public:
-		return anybody, nil
+		return anonymous, nil
 	case failure != nil:
-		return anybody, failure
-	case !demanded:
-		return anybody, nil
+		return anonymous, failure
+	case !required:
+		return anonymous, nil
 	case err != nil:
-		return anybody, err
+		return anonymous, err
 	case token == "":
-		return anybody, unauthenticated("missing_api_key", "this server wants an API key: send it as Authorization: Bearer "+auth.Prefix+"…")
+		return anonymous, unauthenticated("missing_api_key", "this server wants an API key: send it as Authorization: Bearer "+auth.Prefix+"…")
 	}
 	if s.options.Keys == nil {
-		return anybody, unauthenticated("invalid_api_key", "this server has no API keys")
+		return anonymous, unauthenticated("invalid_api_key", "this server has no API keys")
 	}
 	key, err := s.options.Keys.Check(ctx, token)
 	who := caller{continuo.Scope{ProjectID: key.ProjectID, UserID: key.UserID}, key.ID}
@@ -80,12 +80,12 @@ func (s *server) letIn(r *http.Request, pattern string) (caller, error) {
 			Message: "the figures are of all projects: they take a key of the server's own project that no user is bound to",
 		}
 	}
-	return who, s.paces.check(who.keyID, time.Now())
+	return who, s.rateLimits.check(who.keyID, time.Now())
 }
 
-// demandsKey reports whether a request needs a key. Under KeysOnceMade, a request with one of our keys is always
+// requiresKey reports whether a request needs a key. Under KeysOnceMade, a request with one of our keys is always
 // checked against it, even while others need none: without the check it would act in another project than the key's.
-func (s *server) demandsKey(ctx context.Context, token string) (bool, error) {
+func (s *server) requiresKey(ctx context.Context, token string) (bool, error) {
 	switch {
 	case s.options.KeyPolicy == KeysNever:
 		return false, nil
@@ -109,10 +109,10 @@ func tokenOf(header http.Header) (string, error) {
 		}
 	}
 	tokens = append(append(tokens, header.Values("X-Api-Key")...), header.Values("Api-Key")...)
-	ours, foreign := "", ""
+	ours, other := "", ""
 	for _, token := range tokens {
 		if !strings.HasPrefix(token, auth.Prefix) {
-			foreign = cmp.Or(foreign, token)
+			other = cmp.Or(other, token)
 			continue
 		}
 		if ours != "" && ours != token {
@@ -120,7 +120,7 @@ func tokenOf(header http.Header) (string, error) {
 		}
 		ours = token
 	}
-	return cmp.Or(ours, foreign), nil
+	return cmp.Or(ours, other), nil
 }
 
 // unauthenticated is the problem of a request without a valid key.

@@ -47,27 +47,27 @@ func (k *keyring) revoke(key auth.Key) {
 	}
 }
 
-// broken is a store whose keys cannot be read.
-type broken struct{ upkeep.Store }
+// brokenKeys is a store whose keys cannot be read.
+type brokenKeys struct{ upkeep.Store }
 
 var errBroken = errors.New("secret: the disk is gone")
 
-func (broken) Key(context.Context, string) (auth.Key, error) {
+func (brokenKeys) Key(context.Context, string) (auth.Key, error) {
 	return auth.Key{}, errBroken
 }
-func (broken) Keys(context.Context, string) ([]auth.Key, error) { return nil, errBroken }
+func (brokenKeys) Keys(context.Context, string) ([]auth.Key, error) { return nil, errBroken }
 
 // as makes the header of a request with a key.
 func as(shown string) []string { return []string{"Authorization", "Bearer " + shown} }
 
-// keyed is a server in front of an engine, with keys.
-func keyed(t *testing.T, keys *keyring, options Options) http.Handler {
+// newKeyedServer is a server in front of an engine, with keys.
+func newKeyedServer(t *testing.T, keys *keyring, options Options) http.Handler {
 	options.Keys = auth.NewChecker(keys, auth.Options{})
 	return New(engineOver(t, keys.Store, engine.Options{}), options)
 }
 
-// refusedFor checks that an answer asks for a key.
-func (r *reply) refusedFor(code string) {
+// unauthorized checks that an answer asks for a key.
+func (r *reply) unauthorized(code string) {
 	r.t.Helper()
 	body := r.failed(http.StatusUnauthorized, code, "")
 	if body.Error.Type != "authentication_error" || !strings.HasPrefix(r.header.Get("WWW-Authenticate"), "Bearer") {
@@ -80,7 +80,7 @@ func TestEveryCallNeedsAKey(t *testing.T) {
 	keys := newKeyring(t)
 	keys.newKey("default")
 	_, stranger := auth.New(time.Now())
-	handler := keyed(t, keys, Options{})
+	handler := newKeyedServer(t, keys, Options{})
 	open := map[string]bool{"GET /healthz": true, "GET /readyz": true, "GET /openapi.json": true, "GET /api/workflows/schema": true, "GET /api/crews/schema": true, "GET /": true}
 	for _, route := range (&server{}).routes() {
 		call := route.Method + " " + route.shownPath()
@@ -92,13 +92,13 @@ func TestEveryCallNeedsAKey(t *testing.T) {
 			}
 			continue
 		}
-		answer.refusedFor("missing_api_key")
-		ask(t, handler, route.Method, target, "", as(stranger)...).refusedFor("invalid_api_key")
+		answer.unauthorized("missing_api_key")
+		ask(t, handler, route.Method, target, "", as(stranger)...).unauthorized("invalid_api_key")
 	}
 	for _, target := range []string{"/nowhere", "//healthz", "/healthz/", "/api/../healthz", "/api/conversations/"} {
-		ask(t, handler, "GET", target, "").refusedFor("missing_api_key")
+		ask(t, handler, "GET", target, "").unauthorized("missing_api_key")
 	}
-	ask(t, handler, "POST", "/healthz", "").refusedFor("missing_api_key")
+	ask(t, handler, "POST", "/healthz", "").unauthorized("missing_api_key")
 }
 
 // Keys come where clients of several families put them.
@@ -106,7 +106,7 @@ func TestWhereKeysStand(t *testing.T) {
 	keys := newKeyring(t)
 	_, ours := keys.newKey("default")
 	_, theirs := keys.newKey("other")
-	handler := keyed(t, keys, Options{})
+	handler := newKeyedServer(t, keys, Options{})
 	for _, test := range []struct {
 		header []string
 		code   string // "" where the caller is let in
@@ -129,46 +129,46 @@ func TestWhereKeysStand(t *testing.T) {
 	} {
 		answer := ask(t, handler, "GET", "/api/conversations", "", test.header...)
 		if test.code != "" {
-			answer.refusedFor(test.code)
+			answer.unauthorized(test.code)
 		} else if answer.status != 200 {
 			t.Errorf("%v: status %d: %s", test.header, answer.status, answer.body)
 		}
 	}
-	ask(t, handler, "GET", "/api/conversations?api_key="+ours, "").refusedFor("missing_api_key")
+	ask(t, handler, "GET", "/api/conversations?api_key="+ours, "").unauthorized("missing_api_key")
 }
 
 // Without keys a server is as open as it was; the first key closes it, and its end does not open it again.
 func TestTheFirstKeyCloses(t *testing.T) {
 	keys := newKeyring(t)
-	handler := keyed(t, keys, Options{Project: "home"})
+	handler := newKeyedServer(t, keys, Options{Project: "home"})
 	_, stranger := auth.New(time.Now())
 	for _, header := range [][]string{nil, as("sk-dummy"), {"X-Api-Key", "anything"}} {
 		ask(t, handler, "GET", "/api/conversations", "", header...).into(200, &struct{}{})
 	}
-	ask(t, handler, "GET", "/api/conversations", "", as(stranger)...).refusedFor("invalid_api_key") // it is another store's
+	ask(t, handler, "GET", "/api/conversations", "", as(stranger)...).unauthorized("invalid_api_key") // it is another store's
 	key, shown := keys.newKey("acme")
 	var began continuo.Conversation
 	ask(t, handler, "POST", "/api/conversations", "{}", as(shown)...).into(201, &began)
 	if began.ProjectID != "acme" {
 		t.Errorf("a new key's conversation is in project %s", began.ProjectID)
 	}
-	ask(t, handler, "GET", "/api/conversations", "").refusedFor("missing_api_key")
+	ask(t, handler, "GET", "/api/conversations", "").unauthorized("missing_api_key")
 	keys.revoke(key)
-	handler = keyed(t, keys, Options{})
-	ask(t, handler, "GET", "/api/conversations", "").refusedFor("missing_api_key")
-	ask(t, handler, "GET", "/api/conversations", "", as(shown)...).refusedFor("invalid_api_key")
+	handler = newKeyedServer(t, keys, Options{})
+	ask(t, handler, "GET", "/api/conversations", "").unauthorized("missing_api_key")
+	ask(t, handler, "GET", "/api/conversations", "", as(shown)...).unauthorized("invalid_api_key")
 }
 
 func TestKeyPolicies(t *testing.T) {
-	always := keyed(t, newKeyring(t), Options{KeyPolicy: KeysAlways})
-	ask(t, always, "GET", "/api/conversations", "").refusedFor("missing_api_key")
+	always := newKeyedServer(t, newKeyring(t), Options{KeyPolicy: KeysAlways})
+	ask(t, always, "GET", "/api/conversations", "").unauthorized("missing_api_key")
 	ask(t, always, "GET", "/healthz", "").into(200, &struct{}{})
 	keys := newKeyring(t)
 	_, shown := keys.newKey("acme")
 	nobody := New(newEngine(t, engine.Options{}), Options{KeyPolicy: KeysAlways})
-	ask(t, nobody, "GET", "/api/conversations", "").refusedFor("missing_api_key")
-	ask(t, nobody, "GET", "/api/conversations", "", as(shown)...).refusedFor("invalid_api_key")
-	never := keyed(t, keys, Options{KeyPolicy: KeysNever})
+	ask(t, nobody, "GET", "/api/conversations", "").unauthorized("missing_api_key")
+	ask(t, nobody, "GET", "/api/conversations", "", as(shown)...).unauthorized("invalid_api_key")
+	never := newKeyedServer(t, keys, Options{KeyPolicy: KeysNever})
 	ask(t, never, "GET", "/api/conversations", "").into(200, &struct{}{})
 	var began continuo.Conversation
 	ask(t, never, "POST", "/api/conversations", "{}", as(shown)...).into(201, &began)
@@ -181,11 +181,11 @@ func TestKeyPolicies(t *testing.T) {
 // without a key stays closed to foreign names, and no key lets a page of another origin in.
 func TestHostsWithKeys(t *testing.T) {
 	keys := newKeyring(t)
-	closed, open := keyed(t, keys, Options{KeyPolicy: KeysAlways}), keyed(t, newKeyring(t), Options{})
+	closed, open := newKeyedServer(t, keys, Options{KeyPolicy: KeysAlways}), newKeyedServer(t, newKeyring(t), Options{})
 	_, shown := keys.newKey("default")
 	foreign := []string{"Host", "continuo.example"}
 	ask(t, closed, "GET", "/api/models", "", append(foreign, as(shown)...)...).into(200, &struct{}{})
-	ask(t, closed, "GET", "/api/models", "", foreign...).refusedFor("missing_api_key")
+	ask(t, closed, "GET", "/api/models", "", foreign...).unauthorized("missing_api_key")
 	ask(t, closed, "GET", "/", "", foreign...)
 	ask(t, open, "GET", "/api/models", "", foreign...).failed(403, "host_not_allowed", "Host")
 	ask(t, open, "GET", "/", "", foreign...).failed(403, "host_not_allowed", "Host")
@@ -198,7 +198,7 @@ func TestFiguresAreTheOperators(t *testing.T) {
 	keys := newKeyring(t)
 	_, own := keys.newKey("home")
 	_, tenant := keys.newKey("acme")
-	handler := keyed(t, keys, Options{Project: "home", Registry: prometheus.NewRegistry()})
+	handler := newKeyedServer(t, keys, Options{Project: "home", Registry: prometheus.NewRegistry()})
 	ask(t, handler, "GET", "/healthz", "")
 	if answer := ask(t, handler, "GET", "/metrics", "", as(own)...); answer.status != 200 || !strings.Contains(string(answer.body), "continuo_") {
 		t.Errorf("status %d: %s", answer.status, answer.body)
@@ -206,20 +206,20 @@ func TestFiguresAreTheOperators(t *testing.T) {
 	if answer := ask(t, handler, "GET", "/metrics", "", as(tenant)...).failed(403, "not_your_figures", ""); answer.Error.Type != "permission_error" {
 		t.Errorf("type %s", answer.Error.Type)
 	}
-	ask(t, handler, "GET", "/metrics", "").refusedFor("missing_api_key")
+	ask(t, handler, "GET", "/metrics", "").unauthorized("missing_api_key")
 }
 
 // The log says whose key it was, and has no secret.
 func TestKeysAreLoggedByID(t *testing.T) {
-	keys, log := newKeyring(t), &logged{}
+	keys, log := newKeyring(t), &logBuffer{}
 	key, shown := keys.newKey("acme")
-	ask(t, keyed(t, keys, Options{Logger: log.logger()}), "GET", "/api/conversations", "", as(shown)...).into(200, &struct{}{})
+	ask(t, newKeyedServer(t, keys, Options{Logger: log.logger()}), "GET", "/api/conversations", "", as(shown)...).into(200, &struct{}{})
 	if line := log.line(t, "request"); line["key_id"] != key.ID || line["project"] != "acme" {
 		t.Errorf("logged %v", line)
 	}
 	keys.revoke(key)
-	over := &logged{}
-	ask(t, keyed(t, keys, Options{Logger: over.logger()}), "GET", "/api/conversations", "", as(shown)...).refusedFor("invalid_api_key")
+	over := &logBuffer{}
+	ask(t, newKeyedServer(t, keys, Options{Logger: over.logger()}), "GET", "/api/conversations", "", as(shown)...).unauthorized("invalid_api_key")
 	if line := over.line(t, "request"); line["key_id"] != key.ID || line["status"] != 401.0 {
 		t.Errorf("logged %v", line)
 	}
@@ -230,10 +230,10 @@ func TestKeysAreLoggedByID(t *testing.T) {
 	}
 }
 
-// A store that fails lets nobody in, and does not call a good key bad.
+// When the store fails, no caller is admitted, and a valid key is not reported as invalid.
 func TestKeysOfAFailingStore(t *testing.T) {
-	keys := &keyring{broken{storetest.NewMemory()}, t}
-	handler := keyed(t, keys, Options{})
+	keys := &keyring{brokenKeys{storetest.NewMemory()}, t}
+	handler := newKeyedServer(t, keys, Options{})
 	_, shown := auth.New(time.Now())
 	for _, header := range [][]string{nil, as(shown)} {
 		answer := ask(t, handler, "GET", "/api/conversations", "", header...)
@@ -245,17 +245,17 @@ func TestKeysOfAFailingStore(t *testing.T) {
 	ask(t, handler, "GET", "/", "")
 }
 
-// stuck is a store whose keys are waited for until the caller gives up.
-type stuck struct{ upkeep.Store }
+// blockedKeys is a store whose keys are waited for until the caller gives up.
+type blockedKeys struct{ upkeep.Store }
 
-func (stuck) Keys(ctx context.Context, _ string) ([]auth.Key, error) {
+func (blockedKeys) Keys(ctx context.Context, _ string) ([]auth.Key, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
 
 // A program is alive while its store is not: the probes do not wait for the question whether there are keys.
 func TestProbesDoNotWaitForKeys(t *testing.T) {
-	handler := keyed(t, &keyring{stuck{storetest.NewMemory()}, t}, Options{})
+	handler := newKeyedServer(t, &keyring{blockedKeys{storetest.NewMemory()}, t}, Options{})
 	for _, target := range []string{"/healthz", "/readyz"} {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		request := httptest.NewRequestWithContext(ctx, "GET", target, nil)

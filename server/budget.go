@@ -26,19 +26,19 @@ type budget struct {
 	used int64
 }
 
-// share is the part of the budget that one request holds. It is safe for concurrent use.
-type share struct {
+// reservation is the part of the budget that one request holds. It is safe for concurrent use.
+type reservation struct {
 	budget *budget
 
 	// These are under the budget's lock.
-	body int64 // bytes of it that are covered
-	need int64 // bytes that the request needs
-	held int64 // need, but at most the whole budget: a request that needs more runs alone
-	over bool  // the request is over: work that continues is not charged to it
+	body     int64 // bytes of it that are covered
+	need     int64 // bytes that the request needs
+	held     int64 // need, but at most the budget: a request that needs more runs alone
+	released bool  // the request has ended: work that continues is not charged to it
 }
 
-// grow extends the share to a body of the given size, or refuses.
-func (s *share) grow(body int64) error {
+// grow extends the reservation to a body of the given size, or refuses.
+func (s *reservation) grow(body int64) error {
 	s.budget.mu.Lock()
 	defer s.budget.mu.Unlock()
 	if body <= s.body {
@@ -52,18 +52,18 @@ func (s *share) grow(body int64) error {
 }
 
 // Take is part of continuo.Memory.
-func (s *share) Take(bytes int64) error {
+func (s *reservation) Take(bytes int64) error {
 	s.budget.mu.Lock()
 	defer s.budget.mu.Unlock()
 	return s.take(entryCost * bytes)
 }
 
-// take extends or shrinks the share, or refuses. The caller holds the budget's lock.
-func (s *share) take(more int64) error {
+// take extends or shrinks the reservation, or refuses. The caller holds the budget's lock.
+func (s *reservation) take(more int64) error {
 	b := s.budget
 	held := min(s.need+more, b.size)
 	switch {
-	case b.size == 0 || s.over:
+	case b.size == 0 || s.released:
 		return nil
 	case held > s.held && b.used+held-s.held > b.size:
 		return &api.Problem{
@@ -77,11 +77,11 @@ func (s *share) take(more int64) error {
 }
 
 // release gives everything back.
-func (s *share) release() {
+func (s *reservation) release() {
 	s.budget.mu.Lock()
 	defer s.budget.mu.Unlock()
 	s.budget.used -= s.held
-	s.held, s.over = 0, true
+	s.held, s.released = 0, true
 }
 
 // boundedWriter sets a time limit for each write of a streamed answer, so that a client that does not read is
@@ -103,9 +103,9 @@ func (b *boundedWriter) Unwrap() http.ResponseWriter { return b.ResponseWriter }
 // Write writes a part of the answer in at most writeLimit for each 64 KiB.
 func (b *boundedWriter) Write(data []byte) (written int, err error) {
 	for len(data) > 0 {
-		piece := data[:min(len(data), 64<<10)]
+		chunk := data[:min(len(data), 64<<10)]
 		_ = b.control.SetWriteDeadline(time.Now().Add(writeLimit)) // where the connection has deadlines
-		n, err := b.ResponseWriter.Write(piece)
+		n, err := b.ResponseWriter.Write(chunk)
 		if written += n; err != nil {
 			return written, err
 		}
@@ -116,25 +116,25 @@ func (b *boundedWriter) Write(data []byte) (written int, err error) {
 
 // WriteHeader begins the answer.
 func (b *boundedWriter) WriteHeader(status int) {
-	b.last()
+	b.setDeadline()
 	b.ResponseWriter.WriteHeader(status)
 }
 
-// last sets the deadline of what net/http writes after the handler.
-func (b *boundedWriter) last() { _ = b.control.SetWriteDeadline(time.Now().Add(writeLimit)) }
+// setDeadline sets the deadline of what net/http writes after the handler.
+func (b *boundedWriter) setDeadline() { _ = b.control.SetWriteDeadline(time.Now().Add(writeLimit)) }
 
 // meteredBody is a request's body that draws from the budget as it is read.
 type meteredBody struct {
 	io.ReadCloser
-	share    *share
-	received int64
+	reservation *reservation
+	received    int64
 }
 
 // Read reads from the body, and fails if the budget has no memory left for it.
 func (m *meteredBody) Read(data []byte) (int, error) {
 	n, err := m.ReadCloser.Read(data)
 	m.received += int64(n)
-	if refused := m.share.grow(m.received); refused != nil {
+	if refused := m.reservation.grow(m.received); refused != nil {
 		return 0, refused
 	}
 	return n, err

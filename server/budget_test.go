@@ -12,8 +12,8 @@ import (
 	"github.com/continuo-log/continuo/engine"
 )
 
-// TestBodiesShareABudget: while one request holds it, another one is refused and told when to come again; what was
-// held is given back.
+// TestBodiesShareABudget: while one request holds it, another one is refused with a time to retry; the memory is
+// released afterwards.
 func TestBodiesShareABudget(t *testing.T) {
 	server := httptest.NewServer(New(newEngine(t, engine.Options{}), Options{MemoryBudget: 10 * bodyCost << 10}))
 	defer server.Close()
@@ -65,8 +65,8 @@ func TestBodiesShareABudget(t *testing.T) {
 	}
 }
 
-// TestAnswersShareTheBudget: who reads large entries while others hold the budget is refused and told when to come again;
-// all that was taken is given back.
+// TestAnswersShareTheBudget: a request for large entries while others hold the budget is refused with a time to retry;
+// the memory is released afterwards.
 func TestAnswersShareTheBudget(t *testing.T) {
 	handler := New(newEngine(t, engine.Options{}), Options{MemoryBudget: 128 << 20}).(*server)
 	ask := func(method, path, body string) (answer *httptest.ResponseRecorder, broken bool) {
@@ -105,7 +105,7 @@ func TestAnswersShareTheBudget(t *testing.T) {
 		one: http.StatusOK,
 	} {
 		t.Run(path, func(t *testing.T) {
-			other := &share{budget: &handler.budget}
+			other := &reservation{budget: &handler.budget}
 			if err := other.grow(17 << 20); err != nil {
 				t.Fatal(err)
 			}
@@ -131,10 +131,10 @@ func TestAnswersShareTheBudget(t *testing.T) {
 	}
 }
 
-// TestAShareIsWhatItCovers: what is given back can be taken by others, and what goes on after a request takes nothing.
-func TestAShareIsWhatItCovers(t *testing.T) {
+// TestReservations: released memory can be reserved by others, and work that outlives its request reserves none.
+func TestReservations(t *testing.T) {
 	b := &budget{size: 100 * entryCost}
-	first, second := &share{budget: b}, &share{budget: b}
+	first, second := &reservation{budget: b}, &reservation{budget: b}
 	step := func(what string, err error, refused bool, used int64) {
 		t.Helper()
 		if (err != nil) != refused || b.used != used*entryCost {

@@ -20,11 +20,11 @@ func (s *server) chat(w http.ResponseWriter, r *http.Request, in api.ChatRequest
 	if err != nil {
 		return err
 	}
-	return s.answer(w, r, chat, in.Stream, in.SessionID)
+	return s.sendAnswer(w, r, chat, in.Stream, in.SessionID)
 }
 
-// answer sends a turn's answer, whole or as a stream. SessionID is the client's name for the conversation, "" for its id.
-func (s *server) answer(w http.ResponseWriter, r *http.Request, chat *engine.Chat, stream *bool, sessionID string) error {
+// sendAnswer sends a turn's answer, in one piece or as a stream. SessionID is the client's name for the conversation, "" for its id.
+func (s *server) sendAnswer(w http.ResponseWriter, r *http.Request, chat *engine.Chat, stream *bool, sessionID string) error {
 	p := &progress{ids: api.ChatIDs{SessionID: cmp.Or(sessionID, chat.Conversation.ID), ConversationID: chat.Conversation.ID, TurnID: chat.TurnID}}
 	if wantsStream(r, stream) {
 		return s.stream(w, r, nil, chat.Events, p)
@@ -33,11 +33,11 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, chat *engine.Cha
 		if err != nil {
 			return p.failure(err)
 		}
-		if err := s.take(r.Context(), p, event); err != nil {
+		if err := s.record(r.Context(), p, event); err != nil {
 			return p.failure(err)
 		}
 	}
-	answer, failure := p.end()
+	answer, failure := p.result()
 	if failure != nil {
 		return failure
 	}
@@ -55,17 +55,17 @@ type progress struct {
 	usage  continuo.Usage
 }
 
-// take records an event; at the first one it also looks up which turn this one resumes.
-func (s *server) take(ctx context.Context, p *progress, event turn.Event) (err error) {
+// record records an event; at the first one it also looks up which turn this one resumes.
+func (s *server) record(ctx context.Context, p *progress, event turn.Event) (err error) {
 	if p.lastID == 0 {
 		p.ids.Resumed, err = s.engine.Turns.Resumed(ctx, p.ids.ConversationID, p.ids.TurnID)
 	}
-	p.take(event)
+	p.record(event)
 	return err
 }
 
-// take records an event.
-func (p *progress) take(event turn.Event) {
+// record records an event.
+func (p *progress) record(event turn.Event) {
 	p.lastID = event.ID
 	switch event.Kind {
 	case turn.Started:
@@ -83,8 +83,8 @@ func (p *progress) take(event turn.Event) {
 	}
 }
 
-// end returns the answer of a finished turn, or the error that it ended with.
-func (p *progress) end() (*api.ChatAnswer, error) {
+// result returns the answer of a finished turn, or the error that it ended with.
+func (p *progress) result() (*api.ChatAnswer, error) {
 	if p.last == nil {
 		return nil, p.failure(fmt.Errorf("turn %s ended without an answer", p.ids.TurnID))
 	}

@@ -56,8 +56,8 @@ func TestChatSendsTheHistoryUpstream(t *testing.T) {
 	client := openai.New(openai.Options{BaseURL: remote.URL + "/v1", APIKey: "sk-secret", Name: "gpt-4o"})
 	handler := New(newEngine(t, withModel(client)), Options{})
 
-	first := say(t, handler, "trip", "I am called Ada & <Bob>.")
-	second := say(t, handler, "trip", "What am I called?")
+	first := sendMessage(t, handler, "trip", "I am called Ada & <Bob>.")
+	second := sendMessage(t, handler, "trip", "What am I called?")
 	if first.Response != "answer <1>" || second.Response != "answer <2>" || first.ConversationID != second.ConversationID || second.SessionID != "trip" {
 		t.Fatalf("got %+v and %+v", first, second)
 	}
@@ -87,13 +87,13 @@ func TestChatOverAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	handler := New(engineOver(t, store, engine.Options{}), Options{})
-	say(t, handler, "trip", "one")
+	sendMessage(t, handler, "trip", "one")
 	again, err := sqlite.Open(t.Context(), path, sqlite.Options{}) // another process, or the next one
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := New(engineOver(t, again, engine.Options{}), Options{})
-	if answer := say(t, other, "trip", "two"); answer.Context.Entries != 3 {
+	if answer := sendMessage(t, other, "trip", "two"); answer.Context.Entries != 3 {
 		t.Errorf("the second answer's request saw %d entries, want 3", answer.Context.Entries)
 	}
 }
@@ -110,7 +110,7 @@ func TestParallelChats(t *testing.T) {
 	for i := range n {
 		group.Go(func() {
 			message := fmt.Sprintf("message %d", i)
-			if answer := say(t, handler, "busy", message); !strings.Contains(answer.Response, `"`+message+`"`) {
+			if answer := sendMessage(t, handler, "busy", message); !strings.Contains(answer.Response, `"`+message+`"`) {
 				t.Errorf("the answer to %q is %q", message, answer.Response)
 			}
 		})
@@ -129,7 +129,7 @@ func TestParallelChats(t *testing.T) {
 	}
 }
 
-// gate is a model that says one word, waits to be let on, and says another.
+// gate is a model that sends one word, waits for a signal, and sends another.
 type gate struct {
 	reached chan struct{} // one value for each answer that waits
 	open    chan struct{} // closed, or one value for each answer that may go on
@@ -287,7 +287,7 @@ func TestChatRecognizesTheRetriesOfLibraries(t *testing.T) {
 	}
 }
 
-// What was said before the store failed must reach the client: it stands nowhere else.
+// Text of the model from before a failure of the store must reach the client: it is stored nowhere.
 func TestChatWhenTheStoreFails(t *testing.T) {
 	for _, test := range []struct {
 		err    error
@@ -299,7 +299,7 @@ func TestChatWhenTheStoreFails(t *testing.T) {
 		{errors.New("write /secret/path: strange"), 500, "internal"},
 	} {
 		t.Run(test.code, func(t *testing.T) {
-			store := &failing{Store: storetest.NewMemory(), err: test.err, appends: 1}
+			store := &failingStore{Store: storetest.NewMemory(), err: test.err, appends: 1}
 			handler := New(engineOver(t, store, engine.Options{}), Options{})
 			answer := ask(t, handler, "POST", "/chat", `{"message": "hello", "session_id": "s"}`)
 			failure := answer.failed(test.status, test.code, "")
@@ -319,8 +319,8 @@ func TestChatWhenTheStoreFails(t *testing.T) {
 	}
 }
 
-// failing is a store that fails to append after a number of appends.
-type failing struct {
+// failingStore is a store that fails to append after a number of appends.
+type failingStore struct {
 	upkeep.Store
 	err       error
 	appends   int32
@@ -328,7 +328,7 @@ type failing struct {
 	once      sync.Once
 }
 
-func (f *failing) Append(ctx context.Context, batch continuo.Batch) error {
+func (f *failingStore) Append(ctx context.Context, batch continuo.Batch) error {
 	f.once.Do(func() { f.remaining.Store(f.appends) })
 	if f.remaining.Load() == 0 {
 		return f.err
@@ -354,12 +354,12 @@ func TestChatWhileClosing(t *testing.T) {
 // The built-in model answers from what it is shown: its second answer shows that it saw the first message.
 func TestDemoRemembers(t *testing.T) {
 	handler := New(newEngine(t, withModel(demo.New(demo.Options{}))), Options{})
-	say(t, handler, "trip", "My dog is called Rex.")
-	second := say(t, handler, "trip", "What is my dog called?")
+	sendMessage(t, handler, "trip", "My dog is called Rex.")
+	second := sendMessage(t, handler, "trip", "What is my dog called?")
 	if !strings.Contains(second.Response, "My dog is called Rex.") {
 		t.Errorf("the second answer knows nothing of the first message: %s", second.Response)
 	}
-	if alone := say(t, handler, "other", "What is my dog called?"); strings.Contains(alone.Response, "Rex") {
+	if alone := sendMessage(t, handler, "other", "What is my dog called?"); strings.Contains(alone.Response, "Rex") {
 		t.Errorf("another session knows of the first: %s", alone.Response)
 	}
 }

@@ -11,7 +11,7 @@ import (
 func TestTheContextOfARun(t *testing.T) {
 	made, handler := newRunServer(t)
 	run := startRun(t, handler, "release", `{"version": "1"}`, "s")
-	await(t, made, run, continuo.RunWaiting)
+	waitForState(t, made, run, continuo.RunWaiting)
 	ask(t, handler, "POST", "/chat", `{"session_id": "other", "message": "hello"}`).into(200, &struct{}{})
 	path := "/api/conversations/s/context?run_id=" + run.ID
 	var shown struct {

@@ -12,7 +12,7 @@ import (
 // What a role sees by its view, by its crew's call and by the conversation's, is what it was sent.
 func TestWhatARoleSees(t *testing.T) {
 	_, handler := newCrewServer(t)
-	tellCrew(t, handler, "team", "s", "Plant a tree.")
+	sendToCrew(t, handler, "team", "s", "Plant a tree.")
 	var rounds struct{ Data []engine.RoleRound }
 	ask(t, handler, "GET", "/api/crews/team/rounds?session_id=s&role=builder", "").into(200, &rounds)
 	if len(rounds.Data) != 2 || rounds.Data[0].Placeholder || !rounds.Data[1].Placeholder || rounds.Data[1].Cursor <= rounds.Data[0].Cursor {
@@ -70,7 +70,7 @@ func TestWhatARoleSees(t *testing.T) {
 	} {
 		ask(t, handler, "GET", "/api/conversations/s/context?"+test.query, "").failed(test.status, test.code, test.param)
 	}
-	say(t, handler, "plain", "hello")
+	sendMessage(t, handler, "plain", "hello")
 	ask(t, handler, "GET", "/api/conversations/plain/context?view=role:builder", "").failed(404, "not_found", "view")
 }
 
@@ -83,10 +83,10 @@ func mustJSON(t *testing.T, value any) string {
 	return string(text)
 }
 
-// Side by side stand two roles, one role in two rounds, or then and now; the lines make both texts.
+// Two roles are compared, or one role in two rounds, or at two times; the lines together make both texts.
 func TestTwoSightsAreCompared(t *testing.T) {
 	_, handler := newCrewServer(t)
-	tellCrew(t, handler, "team", "s", "Plant a tree.")
+	sendToCrew(t, handler, "team", "s", "Plant a tree.")
 	var rounds struct{ Data []engine.RoleRound }
 	ask(t, handler, "GET", "/api/crews/team/rounds?session_id=s&role=planner", "").into(200, &rounds)
 	first, second := mustJSON(t, rounds.Data[0].Seq), mustJSON(t, rounds.Data[1].Seq)
@@ -124,7 +124,7 @@ func TestTwoSightsAreCompared(t *testing.T) {
 // In the middle of its turn a role sees the calls of the turn too.
 func TestASightHasTheOpenTurn(t *testing.T) {
 	_, handler := newCrewServer(t)
-	tellCrew(t, handler, "tooled", "s", "Forge a nail.")
+	sendToCrew(t, handler, "tooled", "s", "Forge a nail.")
 	var rounds struct{ Data []engine.RoleRound }
 	ask(t, handler, "GET", "/api/crews/tooled/rounds?session_id=s&role=smith", "").into(200, &rounds)
 	if len(rounds.Data) != 2 || rounds.Data[0].Calls != 1 || rounds.Data[1].Calls != 0 {

@@ -57,32 +57,32 @@ func (s *server) streamCrew(w http.ResponseWriter, r *http.Request, l *crewListe
 	for {
 		status, err := s.engine.Crews.Status(r.Context(), l.Session)
 		if err != nil {
-			return s.breakOff(w, r, out, err)
+			return s.abortStream(w, r, out, err)
 		}
-		rests := !goesOn(status.State) && status.TurnID == "" && status.LastSeq <= l.Seq
-		if rests && out == nil && l.ended {
+		idle := !isActive(status.State) && status.TurnID == "" && status.LastSeq <= l.Seq
+		if idle && out == nil && l.ended {
 			w.WriteHeader(http.StatusNoContent)
 			return nil
 		}
 		if out == nil {
 			out = newEventStream(w, s.options.KeepAlive)
-			out.open()
+			out.sendHeader()
 		}
-		if rests {
+		if idle {
 			out.send(strconv.FormatInt(l.Seq, 10)+api.EndSuffix, "end", status)
 			return nil
 		}
-		if err := s.hearCycle(r, out, l); err != nil {
-			return s.breakOff(w, r, out, err)
+		if err := s.streamCycle(r, out, l); err != nil {
+			return s.abortStream(w, r, out, err)
 		}
-		if out.gone() {
+		if out.disconnected() {
 			return nil // the crew continues without a listener
 		}
 	}
 }
 
-// hearCycle sends the remaining events of the listener's cycle, until it ends or the next one begins.
-func (s *server) hearCycle(r *http.Request, out *eventStream, l *crewListener) (err error) {
+// streamCycle sends the remaining events of the listener's cycle, until it ends or the next one begins.
+func (s *server) streamCycle(r *http.Request, out *eventStream, l *crewListener) (err error) {
 	if l.run, err = s.engine.Crews.CycleAt(r.Context(), l.Session, l.ConversationID, l.Seq+1); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (s *server) hearCycle(r *http.Request, out *eventStream, l *crewListener) (
 		if l.isNext(progress.Entry) {
 			return nil
 		}
-		if l.tell(out, progress); out.gone() {
+		if l.send(out, progress); out.disconnected() {
 			return nil
 		}
 	}
@@ -105,8 +105,8 @@ func (l *crewListener) isNext(entry *continuo.Entry) bool {
 	return entry != nil && entry.RunEvent != nil && entry.RunEvent.Kind == continuo.RunBegan && entry.WorkflowID == l.run.WorkflowID && entry.RunID != l.run.ID
 }
 
-// tell sends one step of a cycle. Only entries have ids: live events between them are not repeated after a reconnect.
-func (l *crewListener) tell(out *eventStream, progress engine.CrewProgress) {
+// send sends one step of a cycle. Only entries have ids: live events between them are not repeated after a reconnect.
+func (l *crewListener) send(out *eventStream, progress engine.CrewProgress) {
 	if progress.Entry != nil {
 		l.Seq = progress.Entry.Seq
 		out.sendAs(l.Seq, "entry", progress.Entry)
@@ -115,13 +115,13 @@ func (l *crewListener) tell(out *eventStream, progress engine.CrewProgress) {
 		out.sendAs(0, "status", progress.Status)
 	}
 	if progress.Turn != nil {
-		l.tellTurn(out, *progress.Turn, progress.Role)
+		l.sendTurnEvent(out, *progress.Turn, progress.Role)
 	}
 }
 
-// tellTurn sends a live event of a role's turn in the form of the turn's own stream, with the role for its text, and
+// sendTurnEvent sends a live event of a role's turn in the form of the turn's own stream, with the role for its text, and
 // without an id. A client that joins in the middle of a turn first receives which turn it is.
-func (l *crewListener) tellTurn(out *eventStream, event turn.Event, role string) {
+func (l *crewListener) sendTurnEvent(out *eventStream, event turn.Event, role string) {
 	if event.TurnID != l.turn {
 		l.turn = event.TurnID
 		ids := api.ChatIDs{SessionID: l.sessionID(), ConversationID: l.ConversationID, TurnID: event.TurnID}
@@ -137,7 +137,7 @@ func (l *crewListener) tellTurn(out *eventStream, event turn.Event, role string)
 		}
 	default:
 		event.ID = 0
-		out.tell(event, &progress{})
+		out.sendTurnEvent(event, &progress{})
 	}
 }
 

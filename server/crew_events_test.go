@@ -39,31 +39,31 @@ func TestCrewsAreHeardWhole(t *testing.T) {
 	}
 	for i, reader := range readers {
 		if reader.entries.String() != want.String() || reader.end.State != continuo.RunFinished {
-			t.Errorf("reader %d was told of\n%s and the state %s; the log has\n%s", i, reader.entries.String(), reader.end.State, want.String())
+			t.Errorf("reader %d received\n%s and the state %s; the log has\n%s", i, reader.entries.String(), reader.end.State, want.String())
 		}
 	}
 }
 
-// A client that was away hears of all cycles since; who has heard everything is told so; who comes anew hears the
-// newest cycle.
-func TestACrewIsHeardOverItsCycles(t *testing.T) {
+// A client that was disconnected receives all cycles since; one that has received everything gets 204; a new client
+// receives the newest cycle.
+func TestACrewIsFollowedOverItsCycles(t *testing.T) {
 	_, handler := newCrewServer(t)
 	events := func(lastID string) *reply {
 		return ask(t, handler, "GET", "/api/crews/team/events?session_id=s", "", "Last-Event-ID", lastID)
 	}
-	first := tellCrew(t, handler, "team", "s", "Plant a tree.")
+	first := sendToCrew(t, handler, "team", "s", "Plant a tree.")
 	heard := last(first).id
 	if answer := events(heard); answer.status != 204 {
-		t.Errorf("who has heard the end gets %d %s", answer.status, answer.body)
+		t.Errorf("a client that has received the end gets %d %s", answer.status, answer.body)
 	}
-	second := tellCrew(t, handler, "team", "s", "And a bush.")
-	third := tellCrew(t, handler, "team", "s", "And grass.")
+	second := sendToCrew(t, handler, "team", "s", "And a bush.")
+	third := sendToCrew(t, handler, "team", "s", "And grass.")
 	missed := crewFrames(t, events(heard).body)
-	if have, want := wordsOf(t, missed), wordsOf(t, second)+wordsOf(t, third); have != want {
-		t.Errorf("a client that was away heard\n%s, not\n%s", have, want)
+	if have, want := textOf(t, missed), textOf(t, second)+textOf(t, third); have != want {
+		t.Errorf("a client that was disconnected received\n%s, not\n%s", have, want)
 	}
-	if have, want := wordsOf(t, crewFrames(t, events("").body)), wordsOf(t, third); have != want {
-		t.Errorf("a new client heard\n%s, not\n%s", have, want)
+	if have, want := textOf(t, crewFrames(t, events("").body)), textOf(t, third); have != want {
+		t.Errorf("a new client received\n%s, not\n%s", have, want)
 	}
 	runs := map[string]bool{}
 	for _, frame := range missed {
@@ -77,21 +77,21 @@ func TestACrewIsHeardOverItsCycles(t *testing.T) {
 	}
 	ask(t, handler, "POST", "/api/crews/team/reset", `{"session_id": "s"}`).into(202, &struct{}{})
 	if behind := crewFrames(t, events(last(third).id).body); len(behind) != 3 || !bytes.Contains(behind[0].data, []byte("crew_reset")) {
-		t.Errorf("behind the end was heard %q", behind)
+		t.Errorf("after the end came %q", behind)
 	}
 }
 
 // A key that was used before gives the stream of the cycle that its message went into.
 func TestAMessageIsHeardAgain(t *testing.T) {
 	_, handler := newCrewServer(t)
-	first := tellCrew(t, handler, "team", "s", "Plant a tree.", "Idempotency-Key", "k")
-	again := tellCrew(t, handler, "team", "s", "Plant a tree.", "Idempotency-Key", "k")
-	if have, want := wordsOf(t, again), wordsOf(t, first); have != want || last(again).id != last(first).id {
-		t.Errorf("it was heard\n%s, then\n%s", want, have)
+	first := sendToCrew(t, handler, "team", "s", "Plant a tree.", "Idempotency-Key", "k")
+	again := sendToCrew(t, handler, "team", "s", "Plant a tree.", "Idempotency-Key", "k")
+	if have, want := textOf(t, again), textOf(t, first); have != want || last(again).id != last(first).id {
+		t.Errorf("received\n%s, then\n%s", want, have)
 	}
 }
 
-// Who joins in the middle of a turn is told whose it is; the answer is an entry of that turn.
+// A client that connects in the middle of a turn receives its role; the answer is an entry of that turn.
 func TestLiveEventsOfCrews(t *testing.T) {
 	gate := newGate()
 	handler := New(newEngine(t, withCrews(withModel(gate.model()))), Options{})
@@ -107,7 +107,7 @@ func TestLiveEventsOfCrews(t *testing.T) {
 	}
 	var said api.CrewTextEvent
 	if err := json.Unmarshal(last(stream.until(t, "delta")).Data, &said); err != nil || said.Role != "one" || said.Text == "" {
-		t.Errorf("it was heard %+v: %v", said, err)
+		t.Errorf("received %+v: %v", said, err)
 	}
 	close(gate.open)
 	for {
@@ -127,7 +127,7 @@ func TestLiveEventsOfCrews(t *testing.T) {
 	}
 }
 
-// What is said while a cycle is under way is heard in it.
+// A message that is sent during a cycle is shown to the roles in it.
 func TestACrewIsSpokenToWhileItWorks(t *testing.T) {
 	gate := newGate()
 	handler := New(newEngine(t, withCrews(withModel(gate.model()))), Options{}).(*server)
@@ -139,5 +139,5 @@ func TestACrewIsSpokenToWhileItWorks(t *testing.T) {
 		t.Errorf("the second message began %s while %s was under way", second.RunID, first.RunID)
 	}
 	close(gate.open)
-	restedCrew(t, handler, "pair", "s")
+	waitForIdleCrew(t, handler, "pair", "s")
 }

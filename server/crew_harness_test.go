@@ -19,10 +19,10 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-// berths are the crews of a folder, read anew each time.
-type berths struct{ dir string }
+// crewFolder is a folder of crews, read again each time.
+type crewFolder struct{ dir string }
 
-func (b berths) Crew(id string) (*crew.Crew, error) {
+func (b crewFolder) Crew(id string) (*crew.Crew, error) {
 	file := filepath.Join(b.dir, id+".yaml")
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -31,7 +31,7 @@ func (b berths) Crew(id string) (*crew.Crew, error) {
 	return crew.Parse(file, text, crew.Known{Any: true})
 }
 
-func (b berths) Crews() (found []*crew.Crew, err error) {
+func (b crewFolder) Crews() (found []*crew.Crew, err error) {
 	files, _ := filepath.Glob(filepath.Join(b.dir, "*.yaml"))
 	for _, file := range files {
 		one, problem := b.Crew(strings.TrimSuffix(filepath.Base(file), ".yaml"))
@@ -46,7 +46,7 @@ func (b berths) Crews() (found []*crew.Crew, err error) {
 
 // withCrews adds the crews of testdata/crews to an engine's options, and a model that speaks for their roles.
 func withCrews(options engine.Options) engine.Options {
-	options.Crews, options.StepPause = berths{"testdata/crews"}, time.Nanosecond
+	options.Crews, options.StepPause = crewFolder{"testdata/crews"}, time.Nanosecond
 	if options.Models == nil {
 		options.Models, options.Default = map[string]engine.Upstream{"actor": {Model: &fakeModel{"gpt-4o", actor}}}, "actor"
 	}
@@ -55,7 +55,7 @@ func withCrews(options engine.Options) engine.Options {
 
 // actor speaks for roles as their system prompts say: of the lines "say TEXT", the one behind those that it is shown
 // to have said already, else it has nothing to add. Before it first speaks it calls what "call NAME ARGUMENTS" says.
-// A role that a person has told to fail fails.
+// A role that a person asks to fail fails.
 func actor(_ context.Context, shown []shownMessage, yield func(model.Delta) bool) error {
 	name, call, lines := "", "", []string{}
 	for line := range strings.Lines(shown[0].Content.String()) {
@@ -105,8 +105,8 @@ func newCrewServer(t *testing.T) (*engine.Engine, *server) {
 	return made, New(made, Options{}).(*server)
 }
 
-// tellCrew says something to a crew, and returns when the crew rests, with its whole stream.
-func tellCrew(t *testing.T, s *server, crewID, session, message string, header ...string) []runFrame {
+// sendToCrew says something to a crew, and returns when the crew rests, with its whole stream.
+func sendToCrew(t *testing.T, s *server, crewID, session, message string, header ...string) []runFrame {
 	t.Helper()
 	body := rawjson.MustMarshal(map[string]string{"session_id": session, "message": message})
 	answer := ask(t, s, "POST", "/api/crews/"+crewID+"/messages", string(body), append(header, "Accept", "text/event-stream")...)
@@ -116,8 +116,8 @@ func tellCrew(t *testing.T, s *server, crewID, session, message string, header .
 	return crewFrames(t, answer.body)
 }
 
-// restedCrew waits until a crew rests, and returns how it stands.
-func restedCrew(t *testing.T, s *server, crewID, session string) engine.CrewStatus {
+// waitForIdleCrew waits until a crew is idle, and returns its state.
+func waitForIdleCrew(t *testing.T, s *server, crewID, session string) engine.CrewStatus {
 	t.Helper()
 	return endOf(t, crewFrames(t, ask(t, s, "GET", "/api/crews/"+crewID+"/events?session_id="+session, "").body))
 }
@@ -136,8 +136,8 @@ func endOf(t *testing.T, frames []runFrame) (status engine.CrewStatus) {
 	return status
 }
 
-// wordsOf writes what was said in a stream's entries, one on a line: who, and what.
-func wordsOf(t *testing.T, frames []runFrame) string {
+// textOf writes what was said in a stream's entries, one on a line: who, and what.
+func textOf(t *testing.T, frames []runFrame) string {
 	t.Helper()
 	var words strings.Builder
 	for _, frame := range frames {
@@ -160,12 +160,12 @@ func wordsOf(t *testing.T, frames []runFrame) string {
 	return words.String()
 }
 
-// goOnWithCrews has a crew spoken to without a stream, and resumed: how it stands then depends on who is faster.
-func goOnWithCrews(t *testing.T) {
+// exerciseCrews sends a message to a crew without a stream, and resumes it: the state then depends on timing.
+func exerciseCrews(t *testing.T) {
 	t.Helper()
 	_, handler := newCrewServer(t)
 	ask(t, handler, "POST", "/api/crews/team/messages", `{"message": "all must fail"}`).into(202, &struct{}{})
-	restedCrew(t, handler, "team", "crew:team")
+	waitForIdleCrew(t, handler, "team", "crew:team")
 	ask(t, handler, "POST", "/api/crews/team/resume", "").into(202, &struct{}{})
-	restedCrew(t, handler, "team", "crew:team")
+	waitForIdleCrew(t, handler, "team", "crew:team")
 }

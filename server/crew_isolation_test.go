@@ -14,7 +14,7 @@ const crewKey = "crew-once"
 func (v *victim) crews() {
 	v.t.Helper()
 	for _, session := range []string{"", "crews-" + mark} {
-		answer := v.own("POST", "/api/crews/pair/messages", crewBody(session, "my secret is "+mark), "Idempotency-Key", crewKey, "Accept", "text/event-stream")
+		answer := v.askAsOwner("POST", "/api/crews/pair/messages", crewBody(session, "my secret is "+mark), "Idempotency-Key", crewKey, "Accept", "text/event-stream")
 		v.crew = endOf(v.t, crewFrames(v.t, answer.body))
 	}
 }
@@ -37,24 +37,24 @@ func hidesCrew(method, call string) func(*victim) {
 		v.hidden(method, target, body, v.crew.ConversationID, noConversation)
 		v.hidden(method, target, body, "crews-"+mark, "crews-nobody")
 		own := strings.NewReplacer("?session_id=ID&", "?", "?session_id=ID", "").Replace(target)
-		v.steal(method, own, "").failed(404, "not_found", "session_id")
+		v.askAsOther(method, own, "").failed(404, "not_found", "session_id")
 	}
 }
 
 // speaksToCrews: another's conversation is not found, another's key is free, and another's Idempotency-Key has said
 // nothing.
-func (v *victim) speaksToCrews() {
+func (v *victim) sendsToCrews() {
 	v.t.Helper()
 	v.hidden("POST", "/api/crews/pair/messages", crewBody("ID", "hello"), v.crew.ConversationID, noConversation)
 	theirs := append([]string{v.crew.ConversationID}, v.conversations...)
-	answer := v.steal("POST", "/api/crews/pair/messages", crewBody("crews-"+mark, "hello"), "Idempotency-Key", crewKey, "Accept", "text/event-stream")
+	answer := v.askAsOther("POST", "/api/crews/pair/messages", crewBody("crews-"+mark, "hello"), "Idempotency-Key", crewKey, "Accept", "text/event-stream")
 	began := endOf(v.t, crewFrames(v.t, answer.body))
 	if began.ProjectID != "thief" || began.RunID == v.crew.RunID || began.FirstSeq != 1 || slices.Contains(theirs, began.ConversationID) {
 		v.t.Errorf("another's names began %+v", began)
 	}
-	ran := v.steal("GET", "/api/crews/pair/context?role=one&session_id=crews-"+mark, "")
+	ran := v.askAsOther("GET", "/api/crews/pair/context?role=one&session_id=crews-"+mark, "")
 	if ran.status != 200 || strings.Contains(string(ran.body), "my secret") {
 		v.t.Errorf("the thief's role sees %s", ran.body)
 	}
-	v.steal("DELETE", "/api/conversations/"+began.ConversationID, "") // the rows behind find nothing of that key
+	v.askAsOther("DELETE", "/api/conversations/"+began.ConversationID, "") // the rows behind find nothing of that key
 }

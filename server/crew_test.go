@@ -12,9 +12,9 @@ import (
 
 func TestACrewSpeaksInTurn(t *testing.T) {
 	_, handler := newCrewServer(t)
-	frames := tellCrew(t, handler, "team", "s", "Plant a tree.")
+	frames := sendToCrew(t, handler, "team", "s", "Plant a tree.")
 	want := "user: Plant a tree.\nPlanner: We dig a hole.\nBuilder: I dug.\nJudge: Go on.\nPlanner: We water it.\nBuilder: .....\nJudge: .....\n"
-	if have := wordsOf(t, frames); have != want {
+	if have := textOf(t, frames); have != want {
 		t.Errorf("it was said\n%s, not\n%s", have, want)
 	}
 	end := endOf(t, frames)
@@ -27,7 +27,7 @@ func TestACrewSpeaksInTurn(t *testing.T) {
 	}
 	for i, answers := range []int{2, 1, 1} {
 		if role := status.Roles[i]; role.Answers != answers || role.Cursor == 0 || role.CursorID == "" {
-			t.Errorf("the role stands as %+v", role)
+			t.Errorf("the state of the role is %+v", role)
 		}
 	}
 	entries := entriesOf(t, handler, "s")
@@ -40,7 +40,7 @@ func TestACrewSpeaksInTurn(t *testing.T) {
 func TestWhoSpeaksToACrew(t *testing.T) {
 	_, handler := newCrewServer(t)
 	ask(t, handler, "POST", "/api/crews/team/messages", `{"message": [{"type": "text", "text": "Plant a tree."}], "author": {"display_name": "Ann"}}`).into(202, &struct{}{})
-	restedCrew(t, handler, "team", "crew:team") // the session by default
+	waitForIdleCrew(t, handler, "team", "crew:team") // the session by default
 	if author := entriesOf(t, handler, "crew:team")[0].Author; author == nil || *author != (continuo.Author{DisplayName: "Ann"}) {
 		t.Errorf("the person is %+v", author)
 	}
@@ -95,7 +95,7 @@ func TestMessagesToCrewsRefuse(t *testing.T) {
 
 func TestCrewQueriesAreChecked(t *testing.T) {
 	_, handler := newCrewServer(t)
-	tellCrew(t, handler, "team", "s", "Plant a tree.")
+	sendToCrew(t, handler, "team", "s", "Plant a tree.")
 	ask(t, handler, "POST", "/api/conversations", `{"key": "empty"}`)
 	ask(t, handler, "POST", "/api/conversations", `{"key": "packed"}`)
 	ask(t, handler, "POST", "/api/conversations/packed/archive", "").into(200, &struct{}{})
@@ -182,14 +182,14 @@ func TestCrewsAreShown(t *testing.T) {
 // Under an Idempotency-Key a message is said once, also when its cycle has ended since.
 func TestCrewsHearAMessageOnce(t *testing.T) {
 	_, handler := newCrewServer(t)
-	first := endOf(t, tellCrew(t, handler, "team", "s", "Plant a tree.", "Idempotency-Key", "k"))
+	first := endOf(t, sendToCrew(t, handler, "team", "s", "Plant a tree.", "Idempotency-Key", "k"))
 	var again engine.CrewStatus
 	ask(t, handler, "POST", "/api/crews/team/messages", `{"session_id": "s", "message": "Plant a tree."}`, "Idempotency-Key", "k").into(202, &again)
 	if again.RunID != first.RunID || again.LastSeq != first.LastSeq {
 		t.Errorf("the key gave %+v, then %+v", first, again)
 	}
 	ask(t, handler, "POST", "/api/crews/team/messages", `{"session_id": "s", "message": "Plant two."}`, "Idempotency-Key", "k").failed(409, "idempotency_conflict", "Idempotency-Key")
-	if second := endOf(t, tellCrew(t, handler, "team", "s", "Plant a tree.", "Idempotency-Key", "other")); second.RunID == first.RunID {
+	if second := endOf(t, sendToCrew(t, handler, "team", "s", "Plant a tree.", "Idempotency-Key", "other")); second.RunID == first.RunID {
 		t.Error("another key said nothing")
 	}
 }
@@ -202,15 +202,15 @@ func TestACrewIsStoppedAndResumed(t *testing.T) {
 	within(t, "the turn of a role", gate.reached)
 	var status engine.CrewStatus
 	if ask(t, handler, "GET", "/api/crews/pair/status?session_id=s", "").into(200, &status); status.Speaking != "one" || status.TurnID == "" || status.State != continuo.RunRunning {
-		t.Errorf("the crew stands at %+v", status)
+		t.Errorf("the state of the crew is %+v", status)
 	}
 	ask(t, handler, "POST", "/api/crews/pair/stop", `{"session_id": "s", "reason": "Lunch."}`).into(202, &status)
-	if stopped := restedCrew(t, handler, "pair", "s"); stopped.State != continuo.RunStopped || stopped.Next != "one" {
+	if stopped := waitForIdleCrew(t, handler, "pair", "s"); stopped.State != continuo.RunStopped || stopped.Next != "one" {
 		t.Errorf("the crew was stopped as %+v", stopped)
 	}
 	close(gate.open)
 	ask(t, handler, "POST", "/api/crews/pair/resume", `{"session_id": "s"}`).into(202, &struct{}{})
-	if ended := restedCrew(t, handler, "pair", "s"); ended.State != continuo.RunFinished || !strings.Contains(ended.Reason, "max_rounds") {
+	if ended := waitForIdleCrew(t, handler, "pair", "s"); ended.State != continuo.RunFinished || !strings.Contains(ended.Reason, "max_rounds") {
 		t.Errorf("the crew rests as %+v", ended)
 	}
 	var said []string
@@ -227,7 +227,7 @@ func TestACrewIsStoppedAndResumed(t *testing.T) {
 // Behind a reset no role sees what was said before, until it is taken back. Under a key both are done once.
 func TestACrewBeginsAnewAndGoesBack(t *testing.T) {
 	_, handler := newCrewServer(t)
-	tellCrew(t, handler, "team", "s", "Plant a tree.")
+	sendToCrew(t, handler, "team", "s", "Plant a tree.")
 	sees := func() string {
 		t.Helper()
 		return string(ask(t, handler, "GET", "/api/crews/team/context?session_id=s&role=builder", "").body)
@@ -244,7 +244,7 @@ func TestACrewBeginsAnewAndGoesBack(t *testing.T) {
 	if again := change("reset", "a"); !reset.Restorable || reset.Since == 0 || again.LastSeq != reset.LastSeq {
 		t.Errorf("the crew was reset as %+v, then %+v", reset, again)
 	}
-	if have := wordsOf(t, tellCrew(t, handler, "team", "s", "And a bush.")); !strings.Contains(have, "Planner: We dig a hole.") || strings.Contains(sees(), "Plant a tree.") {
+	if have := textOf(t, sendToCrew(t, handler, "team", "s", "And a bush.")); !strings.Contains(have, "Planner: We dig a hole.") || strings.Contains(sees(), "Plant a tree.") {
 		t.Errorf("behind the reset was said\n%s; the builder sees %s", have, sees())
 	}
 	restored := change("restore", "b")
@@ -260,7 +260,7 @@ func TestACrewBeginsAnewAndGoesBack(t *testing.T) {
 // The calls of runs know nothing of crews' cycles.
 func TestCyclesAreNoRuns(t *testing.T) {
 	_, handler := newCrewServer(t)
-	cycle := endOf(t, tellCrew(t, handler, "team", "s", "Plant a tree."))
+	cycle := endOf(t, sendToCrew(t, handler, "team", "s", "Plant a tree."))
 	var page api.List[continuo.Run]
 	for _, query := range []string{"", "?conversation_id=s", "?state=finished"} {
 		if ask(t, handler, "GET", "/api/runs"+query, "").into(200, &page); len(page.Data) != 0 {

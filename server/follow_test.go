@@ -26,23 +26,23 @@ import (
 	"github.com/continuo-log/continuo/upkeep"
 )
 
-// paced is a model that says a lot in two rounds and, at several points on the way, waits until the readers
-// who are to join there have done so.
-type paced struct {
+// pacedModel is a model that sends much text in two rounds and, at several points, waits until the readers that connect
+// there have done so.
+type pacedModel struct {
 	deltas    int
-	milestone []chan struct{} // closed when the model has come so far
+	milestone []chan struct{} // closed when the model has reached it
 	joined    []*sync.WaitGroup
 }
 
-func newPaced(deltas, milestones int) *paced {
-	p := &paced{deltas: deltas}
+func newPacedModel(deltas, milestones int) *pacedModel {
+	p := &pacedModel{deltas: deltas}
 	for range milestones {
 		p.milestone, p.joined = append(p.milestone, make(chan struct{})), append(p.joined, &sync.WaitGroup{})
 	}
 	return p
 }
 
-func (p *paced) model() *fakeModel {
+func (p *pacedModel) model() *fakeModel {
 	return &fakeModel{"gpt-4o", func(_ context.Context, shown []shownMessage, yield func(model.Delta) bool) error {
 		second := shown[len(shown)-1].Role == "tool"
 		half := len(p.milestone) / 2
@@ -102,18 +102,18 @@ func (f *frames) next() (frame []byte, id string, err error) {
 	}
 }
 
-// wanderer is a reader that drops its connection now and then.
-type wanderer struct {
-	url     string
-	drops   []int           // after how many events of a connection
-	pause   <-chan struct{} // read on only when this is closed; nil for a reader that is not slow
-	read    bytes.Buffer
-	lastID  string
-	joining func() // called once, when the first connection stands
+// reconnectingReader is a reader that drops its connection now and then.
+type reconnectingReader struct {
+	url       string
+	drops     []int           // after how many events of a connection
+	pause     <-chan struct{} // read on only when this is closed; nil for a reader that is not slow
+	read      bytes.Buffer
+	lastID    string
+	connected func() // called once, when the first connection is open
 }
 
 // follow reads the whole turn, over as many connections as it takes.
-func (w *wanderer) follow(ctx context.Context, client *http.Client) error {
+func (w *reconnectingReader) follow(ctx context.Context, client *http.Client) error {
 	for {
 		request, err := http.NewRequestWithContext(ctx, "GET", w.url, nil)
 		if err != nil {
@@ -123,14 +123,14 @@ func (w *wanderer) follow(ctx context.Context, client *http.Client) error {
 			request.Header.Set("Last-Event-ID", w.lastID)
 		}
 		response, err := client.Do(request)
-		if w.joining != nil {
-			w.joining()
-			w.joining = nil
+		if w.connected != nil {
+			w.connected()
+			w.connected = nil
 		}
 		if err != nil {
 			return err
 		}
-		over, err := w.listen(response)
+		over, err := w.readConnection(response)
 		response.Body.Close()
 		if over || err != nil {
 			return err
@@ -138,7 +138,7 @@ func (w *wanderer) follow(ctx context.Context, client *http.Client) error {
 	}
 }
 
-func (w *wanderer) listen(response *http.Response) (over bool, err error) {
+func (w *reconnectingReader) readConnection(response *http.Response) (over bool, err error) {
 	if response.StatusCode != http.StatusOK {
 		return false, fmt.Errorf("status %d", response.StatusCode)
 	}
@@ -177,7 +177,7 @@ func TestManyReadersReadTheSame(t *testing.T) {
 		deltas = 400
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	script := newPaced(deltas, milestones)
+	script := newPacedModel(deltas, milestones)
 	options := withModel(script.model())
 	options.Tools = tool.Set{upper{}}
 	a, b := twoEngines(t, options)
@@ -188,10 +188,10 @@ func TestManyReadersReadTheSame(t *testing.T) {
 	defer client.CloseIdleConnections()
 
 	over := make(chan struct{})
-	all := make([]*wanderer, readers)
+	all := make([]*reconnectingReader, readers)
 	starts := make([]int, readers)
 	for i := range all {
-		w := &wanderer{}
+		w := &reconnectingReader{}
 		for range random.IntN(4) {
 			w.drops = append(w.drops, 1+random.IntN(deltas/3))
 		}
@@ -200,7 +200,7 @@ func TestManyReadersReadTheSame(t *testing.T) {
 		}
 		starts[i] = random.IntN(milestones)
 		script.joined[starts[i]].Add(1)
-		w.joining = script.joined[starts[i]].Done
+		w.connected = script.joined[starts[i]].Done
 		all[i] = w
 	}
 	answer := background(t, New(a, Options{}), `{"message": "tell", "session_id": "s", "stream": true}`)
@@ -243,8 +243,8 @@ func TestManyReadersReadTheSame(t *testing.T) {
 	}
 }
 
-// mortal is a store whose process can be killed: from then on nothing is written.
-type mortal struct {
+// killableStore is a store whose process can be killed: from then on nothing is written.
+type killableStore struct {
 	upkeep.Store
 	dead     atomic.Bool
 	appended chan struct{} // gets a value for each append
@@ -252,7 +252,7 @@ type mortal struct {
 
 var errDead = errors.New("the process was killed")
 
-func (m *mortal) Append(ctx context.Context, batch continuo.Batch) error {
+func (m *killableStore) Append(ctx context.Context, batch continuo.Batch) error {
 	if m.dead.Load() {
 		return errDead
 	}
@@ -261,22 +261,22 @@ func (m *mortal) Append(ctx context.Context, batch continuo.Batch) error {
 	return err
 }
 
-func (m *mortal) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) ([]continuo.TurnSignal, error) {
+func (m *killableStore) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) ([]continuo.TurnSignal, error) {
 	if m.dead.Load() {
 		return nil, errDead
 	}
 	return m.Store.UpdateTurn(ctx, update)
 }
 
-func (m *mortal) TakeTurn(ctx context.Context, seen continuo.Turn, owner string, lease time.Duration) (continuo.Turn, error) {
+func (m *killableStore) TakeTurn(ctx context.Context, seen continuo.Turn, owner string, lease time.Duration) (continuo.Turn, error) {
 	if m.dead.Load() {
 		return continuo.Turn{}, errDead
 	}
 	return m.Store.TakeTurn(ctx, seen, owner, lease)
 }
 
-// A turn whose process was killed ends for whoever follows it elsewhere, with all that had come of it in the
-// log, and another process goes on with it.
+// The stream of a turn whose process was killed ends in other processes with the text that is in the log, and another
+// process resumes the turn.
 func TestAnotherEngineTakesUpAKilledTurn(t *testing.T) {
 	path, gate := filepath.Join(t.TempDir(), "log.db"), make(chan struct{})
 	speaker := &fakeModel{"gpt-4o", func(_ context.Context, _ []shownMessage, yield func(model.Delta) bool) error {
@@ -288,7 +288,7 @@ func TestAnotherEngineTakesUpAKilledTurn(t *testing.T) {
 		<-gate
 		return nil
 	}}
-	store := &mortal{Store: openFile(t, path), appended: make(chan struct{}, 8)}
+	store := &killableStore{Store: openFile(t, path), appended: make(chan struct{}, 8)}
 	options := withModel(speaker)
 	options.Turns, options.Turns.Owner = impatient, "doomed"
 	doomed := New(engineOver(t, store, options), Options{})

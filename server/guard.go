@@ -22,17 +22,17 @@ type guard struct {
 func newGuard(allowedHosts []string) *guard {
 	g := &guard{origins: http.NewCrossOriginProtection()}
 	for _, host := range allowedHosts {
-		g.hosts = append(g.hosts, plainHost(host))
+		g.hosts = append(g.hosts, normalizeHost(host))
 	}
 	return g
 }
 
 // check refuses a request that may come from another site. The probes are open under any name: they reveal nothing.
-func (g *guard) check(r *http.Request, keyDemanded bool) error {
+func (g *guard) check(r *http.Request, keyRequired bool) error {
 	if r.URL.Path == "/healthz" || r.URL.Path == "/readyz" {
 		return nil
 	}
-	if !keyDemanded && !g.knows(r.Host) {
+	if !keyRequired && !g.allowsHost(r.Host) {
 		return &api.Problem{
 			Status: http.StatusForbidden, Type: api.InvalidRequest, Code: "host_not_allowed", Param: "Host",
 			Message: fmt.Sprintf("this server does not answer under the name %q; ask it as localhost or 127.0.0.1", api.Bounded(r.Host)),
@@ -47,13 +47,13 @@ func (g *guard) check(r *http.Request, keyDemanded bool) error {
 	return nil
 }
 
-// knows reports whether a Host header names this server.
-func (g *guard) knows(hostport string) bool {
+// allowsHost reports whether a Host header names this server.
+func (g *guard) allowsHost(hostport string) bool {
 	host := hostport
 	if name, _, err := net.SplitHostPort(hostport); err == nil {
 		host = name
 	}
-	host = plainHost(host)
+	host = normalizeHost(host)
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") || slices.Contains(g.hosts, host) {
 		return host != ""
 	}
@@ -61,8 +61,8 @@ func (g *guard) knows(hostport string) bool {
 	return err == nil && address.Unmap().IsLoopback()
 }
 
-// plainHost normalizes a host name or address: no brackets, no trailing dot, lower case.
-func plainHost(host string) string {
+// normalizeHost normalizes a host name or address: no brackets, no trailing dot, lower case.
+func normalizeHost(host string) string {
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	return strings.ToLower(strings.TrimSuffix(host, "."))
 }

@@ -8,7 +8,7 @@ import (
 // What a hand-off tells can be looked at; no turn can be built by it, because nothing is left of calls to answer.
 func TestAHandoffIsOnlyShown(t *testing.T) {
 	handler := newServer(t)
-	say(t, handler, "s", "hello")
+	sendMessage(t, handler, "s", "hello")
 	var shown struct {
 		View     string
 		Messages []shownMessage

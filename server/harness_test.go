@@ -283,7 +283,7 @@ type chatReply struct {
 	}
 }
 
-func say(t *testing.T, handler http.Handler, session, message string) chatReply {
+func sendMessage(t *testing.T, handler http.Handler, session, message string) chatReply {
 	t.Helper()
 	var answer chatReply
 	body := rawjson.MustMarshal(map[string]string{"session_id": session, "message": message})
@@ -328,7 +328,7 @@ func checkLog(t *testing.T, entries []continuo.Entry) {
 	}
 }
 
-// within fails a test that hangs, with a clear word, before the whole run times out.
+// within fails a test that hangs, with a clear message, before the run times out.
 func within[T any](t *testing.T, what string, ready <-chan T) T {
 	t.Helper()
 	select {

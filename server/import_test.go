@@ -64,8 +64,8 @@ func TestAnExportIsImportedByAnotherServer(t *testing.T) {
 	}
 }
 
-// An Idempotency-Key stands for one list: the same one again is found, one that has gained messages adds them, and
-// another one, or another user's, is refused as on every other route.
+// An Idempotency-Key identifies one list: the same list is found again, one with more messages appends them, and another
+// list, or another user's, is refused as on every other route.
 func TestAnImportUnderAnIdempotencyKeyTakesOneList(t *testing.T) {
 	server := newServer(t)
 	send := func(body string, header ...string) *reply {

@@ -28,7 +28,7 @@ import (
 	"github.com/continuo-log/continuo/upkeep"
 )
 
-// mark stands in everything that is the victim's, and in nothing else.
+// mark is in every text of the victim, and in no other.
 const mark = "xyzzy"
 
 // victim is a project that has one of everything, and thief another one with a good key of its own. Both
@@ -52,7 +52,7 @@ type victim struct {
 	idempotencyKeys [2]string
 }
 
-// follower does as it is told: "call ID NAME ARGUMENTS", "fail: REASON"; else it is obedient.
+// follower follows instructions: "call ID NAME ARGUMENTS", "fail: REASON"; else it is obedient.
 func follower(ctx context.Context, shown []shownMessage, yield func(model.Delta) bool) error {
 	newest := shown[len(shown)-1]
 	words := strings.SplitN(newest.Content.String(), " ", 4)
@@ -76,8 +76,8 @@ func newVictim(t *testing.T, store upkeep.Store) *victim {
 	}
 	options.Tools = tool.Set{upper{}, fs.Read{Roots: fs.Roots{Log: log, ProjectDir: folder, Project: "victim"}}, search.Tool{Log: log, Index: store}}
 	options.Policy = tool.Policy{Ask: []string{"test.upper"}, Otherwise: tool.Allow}
-	options.Workflows = shelf{"testdata/workflows"}
-	options.Crews, options.StepPause = berths{"testdata/crews"}, time.Nanosecond
+	options.Workflows = workflowFolder{"testdata/workflows"}
+	options.Crews, options.StepPause = crewFolder{"testdata/crews"}, time.Nanosecond
 	options.Wait = time.Second // a thief who gets that far shall not hold the test up
 	e := engineWith(t, store, continuo.LogOptions{MaxInlinePart: 1}, options)
 	keys, v := &keyring{store, t}, &victim{t: t, idempotencyKeys: [2]string{"once-more", "append-more"}}
@@ -92,19 +92,19 @@ func newVictim(t *testing.T, store upkeep.Store) *victim {
 func (v *victim) fill(e *engine.Engine) {
 	v.t.Helper()
 	var first, once chatReply
-	v.own("POST", "/chat", `{"session_id": "s1", "message": [{"type": "text", "text": "my secret is `+mark+`"}, `+attachedPart+`]}`, "Idempotency-Key", v.idempotencyKeys[0]).into(200, &first)
-	v.own("POST", "/chat", `{"message": "a new `+mark+`"}`, "Idempotency-Key", v.idempotencyKeys[0]).into(200, &once)
-	v.own("POST", "/chat", `{"session_id": "s1", "message": "call call_`+mark+` conversation_search {\"query\": \"secret\"}"}`).into(200, &first)
-	failed := v.own("POST", "/chat", `{"session_id": "s1", "message": "fail: upstream"}`).failed(502, "llm_error", "")
-	v.own("POST", "/api/conversations/s1/entries", `{"role": "assistant", "content": "`+mark+`"}`, "Idempotency-Key", v.idempotencyKeys[1])
-	v.own("PATCH", "/api/conversations/s1", `{"title": "`+mark+`", "metadata": {"a": "`+mark+`"}}`)
+	v.askAsOwner("POST", "/chat", `{"session_id": "s1", "message": [{"type": "text", "text": "my secret is `+mark+`"}, `+attachedPart+`]}`, "Idempotency-Key", v.idempotencyKeys[0]).into(200, &first)
+	v.askAsOwner("POST", "/chat", `{"message": "a new `+mark+`"}`, "Idempotency-Key", v.idempotencyKeys[0]).into(200, &once)
+	v.askAsOwner("POST", "/chat", `{"session_id": "s1", "message": "call call_`+mark+` conversation_search {\"query\": \"secret\"}"}`).into(200, &first)
+	failed := v.askAsOwner("POST", "/chat", `{"session_id": "s1", "message": "fail: upstream"}`).failed(502, "llm_error", "")
+	v.askAsOwner("POST", "/api/conversations/s1/entries", `{"role": "assistant", "content": "`+mark+`"}`, "Idempotency-Key", v.idempotencyKeys[1])
+	v.askAsOwner("PATCH", "/api/conversations/s1", `{"title": "`+mark+`", "metadata": {"a": "`+mark+`"}}`)
 	for _, key := range []string{"key-" + mark, "s2", "s3"} {
-		v.own("POST", "/api/conversations", `{"key": "`+key+`"}`)
+		v.askAsOwner("POST", "/api/conversations", `{"key": "`+key+`"}`)
 	}
-	v.own("POST", "/api/conversations/import", importBody)
+	v.askAsOwner("POST", "/api/conversations/import", importBody)
 	var fork continuo.Conversation
-	v.own("POST", "/api/conversations/s1/fork", `{"at": 2}`).into(201, &fork)
-	ofFork := v.own("POST", "/chat", `{"session_id": "`+fork.ID+`", "message": "fail: upstream"}`).failed(502, "llm_error", "")
+	v.askAsOwner("POST", "/api/conversations/s1/fork", `{"at": 2}`).into(201, &fork)
+	ofFork := v.askAsOwner("POST", "/chat", `{"session_id": "`+fork.ID+`", "message": "fail: upstream"}`).failed(502, "llm_error", "")
 	waiting := v.waits(e)
 	v.runs(e)
 	v.crews()
@@ -114,7 +114,7 @@ func (v *victim) fill(e *engine.Engine) {
 	v.turns = []string{failed.TurnID, ofFork.TurnID, waiting.TurnID, once.TurnID}
 	v.marks = slices.Concat([]string{mark, "victim", v.run.ID, v.run.ConversationID, v.crew.RunID, v.crew.ConversationID, v.task.ID, v.task.ConversationID, v.agent.ID, v.agent.ConversationID}, v.conversations, v.turns)
 	var own chatReply
-	v.steal("POST", "/chat", `{"session_id": "s1", "message": "hello"}`).into(200, &own)
+	v.askAsOther("POST", "/chat", `{"session_id": "s1", "message": "hello"}`).into(200, &own)
 	v.thiefs, v.thiefSession = own.ConversationID, "s1"
 }
 
@@ -143,8 +143,8 @@ func (v *victim) waits(e *engine.Engine) chatReply {
 	return chatReply{}
 }
 
-// own asks with the victim's key.
-func (v *victim) own(method, target, body string, header ...string) *reply {
+// askAsOwner asks with the victim's key.
+func (v *victim) askAsOwner(method, target, body string, header ...string) *reply {
 	v.t.Helper()
 	answer := ask(v.t, v.handler, method, target, body, append(header, as(v.key)...)...)
 	if answer.status >= 500 && answer.status != 502 {
@@ -153,19 +153,19 @@ func (v *victim) own(method, target, body string, header ...string) *reply {
 	return answer
 }
 
-// steal asks with the thief's key. But for what the thief said, the answer has nothing of the victim's.
-func (v *victim) steal(method, target, body string, header ...string) *reply {
+// askAsOther asks with the thief's key. But for what the thief said, the answer has nothing of the victim's.
+func (v *victim) askAsOther(method, target, body string, header ...string) *reply {
 	v.t.Helper()
 	answer := ask(v.t, v.handler, method, target, body, append(header, as(v.thief)...)...)
 	for _, mark := range v.marks {
 		if strings.Contains(string(answer.body), mark) && !strings.Contains(target+body, mark) {
-			v.t.Errorf("%s %s %s: the thief was told %q: %s", method, target, body, mark, answer.body)
+			v.t.Errorf("%s %s %s: the answer to the thief has %q: %s", method, target, body, mark, answer.body)
 		}
 	}
 	return answer
 }
 
-// hidden checks that a thing of the victim's is not found, in the very words of one that nobody has.
+// hidden checks that a resource of the victim is not found, with the same error as one that does not exist.
 func (v *victim) hidden(method, target, body, id, none string) {
 	v.t.Helper()
 	with := func(id string) (string, string) {
@@ -174,7 +174,7 @@ func (v *victim) hidden(method, target, body, id, none string) {
 	there, thereBody := with(id)
 	nowhere, nowhereBody := with(none)
 	for _, header := range [][]string{nil, {"Accept", "text/event-stream"}} {
-		got, want := v.steal(method, there, thereBody, header...), v.steal(method, nowhere, nowhereBody, header...)
+		got, want := v.askAsOther(method, there, thereBody, header...), v.askAsOther(method, nowhere, nowhereBody, header...)
 		if got.status != http.StatusNotFound || got.status != want.status || strings.ReplaceAll(string(got.body), id, none) != string(want.body) {
 			v.t.Errorf("%s %s: %d %s; for what is nowhere %d %s", method, there, got.status, got.body, want.status, want.body)
 		}
@@ -186,7 +186,7 @@ func (v *victim) all() string {
 	v.t.Helper()
 	var text strings.Builder
 	read := func(target string) {
-		answer := v.own("GET", target, "")
+		answer := v.askAsOwner("GET", target, "")
 		fmt.Fprintf(&text, "%s %d\n%s\n", target, answer.status, answer.body)
 	}
 	if !v.sharesProject {
@@ -208,8 +208,8 @@ func (v *victim) all() string {
 
 var lastEvent = regexp.MustCompile(`"last_event":\d+,`)
 
-// unharmed checks that the victim has what it had.
-func (v *victim) unharmed(before string) {
+// checkUnchanged checks that the victim has what it had.
+func (v *victim) checkUnchanged(before string) {
 	v.t.Helper()
 	had, has := strings.Split(before, "\n"), strings.Split(v.all(), "\n")
 	for i := range min(len(had), len(has)) {
@@ -222,7 +222,7 @@ func (v *victim) unharmed(before string) {
 	}
 }
 
-// The made-up names of what nobody has, in the form of real ones.
+// Names of resources that do not exist, in the form of real ones.
 const (
 	noConversation = "conv_0199c5f0d1a270008000000000000000"
 	noTurn         = "turn_0199c5f0d1a270008000000000000000"
@@ -255,15 +255,15 @@ var inside = map[string]string{
 // outside are the other calls, each with what the thief tries.
 var outside = map[string]func(v *victim){
 	"GET /api/search":                             (*victim).searches,
-	"POST /mcp":                                   (*victim).speaksMCP,
+	"POST /mcp":                                   (*victim).callsMCPTools,
 	"POST /chat":                                  (*victim).chats,
 	"GET /api/conversations":                      (*victim).lists,
 	"POST /api/conversations":                     (*victim).creates,
 	"POST /api/conversations/import":              (*victim).imports,
-	"GET /api/workflows":                          func(v *victim) { v.steal("GET", "/api/workflows", "") },
-	"GET /api/workflows/schema":                   func(v *victim) { v.steal("GET", "/api/workflows/schema", "") },
-	"GET /api/crews/schema":                       func(v *victim) { v.steal("GET", "/api/crews/schema", "") },
-	"GET /api/workflows/{id}":                     func(v *victim) { v.steal("GET", "/api/workflows/report", "") },
+	"GET /api/workflows":                          func(v *victim) { v.askAsOther("GET", "/api/workflows", "") },
+	"GET /api/workflows/schema":                   func(v *victim) { v.askAsOther("GET", "/api/workflows/schema", "") },
+	"GET /api/crews/schema":                       func(v *victim) { v.askAsOther("GET", "/api/crews/schema", "") },
+	"GET /api/workflows/{id}":                     func(v *victim) { v.askAsOther("GET", "/api/workflows/report", "") },
 	"GET /api/runs":                               (*victim).listsRuns,
 	"POST /api/runs":                              (*victim).startsRuns,
 	"GET /api/runs/{run}":                         hidesRun("GET", "", ""),
@@ -275,9 +275,9 @@ var outside = map[string]func(v *victim){
 	"POST /api/runs/{run}/stop":                   hidesRun("POST", "/stop", `{"reason": "mine"}`),
 	"POST /api/runs/{run}/cancel":                 hidesRun("POST", "/cancel", ""),
 	"POST /api/runs/{run}/approvals":              hidesRun("POST", "/approvals", `{"decision": "approve"}`),
-	"GET /api/crews":                              func(v *victim) { v.steal("GET", "/api/crews", "") },
-	"GET /api/crews/{crew}":                       func(v *victim) { v.steal("GET", "/api/crews/pair", "") },
-	"POST /api/crews/{crew}/messages":             (*victim).speaksToCrews,
+	"GET /api/crews":                              func(v *victim) { v.askAsOther("GET", "/api/crews", "") },
+	"GET /api/crews/{crew}":                       func(v *victim) { v.askAsOther("GET", "/api/crews/pair", "") },
+	"POST /api/crews/{crew}/messages":             (*victim).sendsToCrews,
 	"GET /api/crews/{crew}/status":                hidesCrew("GET", "/status"),
 	"GET /api/crews/{crew}/events":                hidesCrew("GET", "/events"),
 	"POST /api/crews/{crew}/stop":                 hidesCrew("POST", "/stop"),
@@ -288,7 +288,7 @@ var outside = map[string]func(v *victim){
 	"GET /api/crews/{crew}/rounds":                hidesCrew("GET", "/rounds"),
 	"GET /api/crews/{crew}/compare":               hidesCrew("GET", "/compare"),
 	"GET /api/tasks":                              (*victim).listsTasks,
-	"POST /api/tasks":                             (*victim).givesTasks,
+	"POST /api/tasks":                             (*victim).createsTasks,
 	"GET /api/tasks/{task}":                       hidesTask("GET", "", ""),
 	"GET /api/tasks/{task}/prompt":                hidesTask("GET", "/prompt", ""),
 	"POST /api/tasks/{task}/agents":               hidesTask("POST", "/agents", `{"prompt": "mine"}`),
@@ -296,13 +296,13 @@ var outside = map[string]func(v *victim){
 	"GET /api/tasks/{task}/agents/{agent}":        hidesAgent("GET", "", ""),
 	"GET /api/tasks/{task}/agents/{agent}/output": hidesAgent("GET", "/output", ""),
 	"POST /api/tasks/{task}/agents/{agent}/kill":  hidesAgent("POST", "/kill", ""),
-	"GET /metrics":                                func(v *victim) { v.steal("GET", "/metrics", "").failed(403, "not_your_figures", "") },
-	"GET /api/models":                             func(v *victim) { v.steal("GET", "/api/models", "") },
-	"GET /api/agents":                             func(v *victim) { v.steal("GET", "/api/agents", "") },
-	"GET /healthz":                                func(v *victim) { v.steal("GET", "/healthz", "") },
-	"GET /readyz":                                 func(v *victim) { v.steal("GET", "/readyz", "") },
-	"GET /openapi.json":                           func(v *victim) { v.steal("GET", "/openapi.json", "") },
-	"GET /":                                       func(v *victim) { v.steal("GET", "/", "") },
+	"GET /metrics":                                func(v *victim) { v.askAsOther("GET", "/metrics", "").failed(403, "not_your_figures", "") },
+	"GET /api/models":                             func(v *victim) { v.askAsOther("GET", "/api/models", "") },
+	"GET /api/agents":                             func(v *victim) { v.askAsOther("GET", "/api/agents", "") },
+	"GET /healthz":                                func(v *victim) { v.askAsOther("GET", "/healthz", "") },
+	"GET /readyz":                                 func(v *victim) { v.askAsOther("GET", "/readyz", "") },
+	"GET /openapi.json":                           func(v *victim) { v.askAsOther("GET", "/openapi.json", "") },
+	"GET /":                                       func(v *victim) { v.askAsOther("GET", "/", "") },
 }
 
 // One project can never read or change another's. Every call of the server is tried; a new one needs a row.
@@ -329,14 +329,14 @@ func TestProjectsAreApart(t *testing.T) {
 				v.try(route.Method, route.shownPath())
 			}
 			v.triesTools()
-			v.unharmed(before)
+			v.checkUnchanged(before)
 			v.decidesRun()
-			v.own("POST", "/api/conversations/"+v.conversations[2]+"/turns/"+v.turns[2]+"/approvals", `{"tool_call_id": "`+v.call+`", "decision": "allow"}`).into(202, &struct{}{})
+			v.askAsOwner("POST", "/api/conversations/"+v.conversations[2]+"/turns/"+v.turns[2]+"/approvals", `{"tool_call_id": "`+v.call+`", "decision": "allow"}`).into(202, &struct{}{})
 		})
 	}
 }
 
-// try tries one call of the server in every way.
+// try attempts one call of the server in every form.
 func (v *victim) try(method, path string) {
 	v.t.Helper()
 	if others, ok := outside[method+" "+path]; ok {
@@ -345,7 +345,7 @@ func (v *victim) try(method, path string) {
 	}
 	body, ok := inside[method+" "+path]
 	if !ok {
-		v.t.Errorf("nobody knows whether %s %s keeps projects apart: give it a row in inside or outside", method, path)
+		v.t.Errorf("%s %s has no row in inside or outside, so that its isolation of projects is not tested", method, path)
 		return
 	}
 	path = strings.NewReplacer("{seq}/parts/{n}", "1/parts/1", "{seq}", "2").Replace(path)
@@ -365,12 +365,12 @@ func (v *victim) chats() {
 		v.hidden("POST", "/chat", `{"session_id": "ID", "message": "hello"}`, id, noConversation)
 	}
 	var began chatReply
-	v.steal("POST", "/chat", `{"session_id": "s2", "message": "what did I say?"}`).into(200, &began)
+	v.askAsOther("POST", "/chat", `{"session_id": "s2", "message": "what did I say?"}`).into(200, &began)
 	if began.Context.Entries != 1 || slices.Contains(v.conversations, began.ConversationID) {
 		v.t.Errorf("a thief's conversation of another's key began as %+v", began)
 	}
 	for _, session := range []string{`"session_id": "s1", `, ""} {
-		v.steal("POST", "/chat", `{`+session+`"message": "what did I say?"}`, "Idempotency-Key", v.idempotencyKeys[0]).into(200, &began)
+		v.askAsOther("POST", "/chat", `{`+session+`"message": "what did I say?"}`, "Idempotency-Key", v.idempotencyKeys[0]).into(200, &began)
 		if !strings.Contains(began.Response, "what did I say?") || slices.Contains(v.turns, began.TurnID) || slices.Contains(v.conversations, began.ConversationID) {
 			v.t.Errorf("another's Idempotency-Key gave %+v", began)
 		}
@@ -384,9 +384,9 @@ func (v *victim) lists() {
 		Data       []continuo.Conversation
 		NextCursor string `json:"next_cursor"`
 	}
-	v.own("GET", "/api/conversations?limit=1", "").into(200, &page)
+	v.askAsOwner("GET", "/api/conversations?limit=1", "").into(200, &page)
 	for _, query := range []string{"?limit=100", "?limit=100&cursor=" + page.NextCursor} {
-		v.steal("GET", "/api/conversations"+query, "").into(200, &page)
+		v.askAsOther("GET", "/api/conversations"+query, "").into(200, &page)
 		for _, conversation := range page.Data {
 			if conversation.ProjectID != "thief" {
 				v.t.Errorf("the list %s has %+v", query, conversation)
@@ -395,14 +395,14 @@ func (v *victim) lists() {
 	}
 }
 
-// creates: that another has a key is not told.
+// creates: an answer does not reveal that another project has a key.
 func (v *victim) creates() {
 	v.t.Helper()
 	var made continuo.Conversation
-	if v.steal("POST", "/api/conversations", `{"key": "s3"}`).into(201, &made); made.ProjectID != "thief" {
+	if v.askAsOther("POST", "/api/conversations", `{"key": "s3"}`).into(201, &made); made.ProjectID != "thief" {
 		v.t.Errorf("made %+v", made)
 	}
-	v.steal("POST", "/api/conversations", `{"project_id": "victim"}`).failed(400, "invalid_request", "project_id")
+	v.askAsOther("POST", "/api/conversations", `{"project_id": "victim"}`).failed(400, "invalid_request", "project_id")
 }
 
 // imports: what another has imported is new.
@@ -412,7 +412,7 @@ func (v *victim) imports() {
 		Conversation continuo.Conversation
 		Existed      bool
 	}
-	if v.steal("POST", "/api/conversations/import", importBody).into(201, &imported); imported.Existed || imported.Conversation.ProjectID != "thief" {
+	if v.askAsOther("POST", "/api/conversations/import", importBody).into(201, &imported); imported.Existed || imported.Conversation.ProjectID != "thief" {
 		v.t.Errorf("imported %+v", imported)
 	}
 }
@@ -435,15 +435,15 @@ func (v *victim) triesTools() {
 			return string(rawjson.MustMarshal(map[string]string{"session_id": session, "message": fmt.Sprintf("call c%d %s", i, call)}))
 		}
 		var fork continuo.Conversation
-		v.own("POST", "/api/conversations/s1/fork", "{}").into(201, &fork)
+		v.askAsOwner("POST", "/api/conversations/s1/fork", "{}").into(201, &fork)
 		var own, stolen chatReply
-		v.own("POST", "/chat", body(fork.ID)).into(200, &own)
+		v.askAsOwner("POST", "/chat", body(fork.ID)).into(200, &own)
 		if !strings.Contains(own.Response, "my secret is "+mark) {
-			v.t.Errorf("the victim itself is told %q: the test shows nothing", own.Response)
+			v.t.Errorf("the answer to the victim is %q: the test shows nothing", own.Response)
 		}
-		v.own("DELETE", "/api/conversations/"+fork.ID, "")
-		if v.steal("POST", "/chat", body("s1")).into(200, &stolen); strings.Contains(stolen.Response, "my secret") {
-			v.t.Errorf("the thief's model was told %q", stolen.Response)
+		v.askAsOwner("DELETE", "/api/conversations/"+fork.ID, "")
+		if v.askAsOther("POST", "/chat", body("s1")).into(200, &stolen); strings.Contains(stolen.Response, "my secret") {
+			v.t.Errorf("the request to the thief's model has %q", stolen.Response)
 		}
 	}
 }
@@ -451,7 +451,7 @@ func (v *victim) triesTools() {
 func (v *victim) entries(conversation string) []continuo.Entry {
 	v.t.Helper()
 	var page struct{ Data []continuo.Entry }
-	answer := v.own("GET", "/api/conversations/"+conversation+"/entries", "")
+	answer := v.askAsOwner("GET", "/api/conversations/"+conversation+"/entries", "")
 	if err := json.Unmarshal(answer.body, &page); err != nil {
 		v.t.Fatal(err)
 	}

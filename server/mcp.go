@@ -7,9 +7,9 @@ import (
 	"github.com/continuo-log/continuo/api"
 )
 
-// speakMCP passes a request to the server of the Model Context Protocol, whose answers have that protocol's form and
+// serveMCP passes a request to the server of the Model Context Protocol, whose answers have that protocol's form and
 // not that of the rest of this API.
-func (s *server) speakMCP(w http.ResponseWriter, r *http.Request, _ api.Nothing) error {
+func (s *server) serveMCP(w http.ResponseWriter, r *http.Request, _ api.Nothing) error {
 	if s.options.MCP == nil {
 		return &api.Problem{
 			Status: http.StatusNotFound, Type: api.NotFound, Code: "not_found",

@@ -13,8 +13,8 @@ import (
 // mcpHeader is what a client of MCP sends with a message.
 var mcpHeader = []string{"Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", "2025-11-25"}
 
-// speakMCP calls a tool through the server, and calls a server that does not speak MCP.
-func speakMCP(t *testing.T) {
+// exerciseMCP calls a tool through the server, and calls a server that does not speak MCP.
+func exerciseMCP(t *testing.T) {
 	t.Helper()
 	e := newEngine(t, engine.Options{})
 	handler := New(e, Options{MCP: mcpserver.New(e, mcpserver.Options{}).Handler})
@@ -34,7 +34,7 @@ func mcpCall(tool, arguments string) string {
 
 // speaksMCP: through tools and resources, too, another's things are not found; that each of them keeps projects
 // apart is tested where they are.
-func (v *victim) speaksMCP() {
+func (v *victim) callsMCPTools() {
 	v.t.Helper()
 	for _, message := range []string{
 		mcpCall("get_real_task_status", `{"task_id": "`+v.task.ID+`"}`), mcpCall("get_agent_output", `{"agent_id": "`+v.agent.ID+`"}`),
@@ -42,9 +42,9 @@ func (v *victim) speaksMCP() {
 		`{"jsonrpc": "2.0", "id": 1, "method": "resources/list"}`,
 		`{"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "continuo://conversations/` + v.session + `/transcript"}}`,
 	} {
-		answer := v.steal("POST", "/mcp", message, mcpHeader...)
-		if own := v.own("POST", "/mcp", message, mcpHeader...); own.status != http.StatusOK || string(own.body) == string(answer.body) {
-			v.t.Errorf("%s: the victim is told %s, as the thief is: the test shows nothing", message, own.body)
+		answer := v.askAsOther("POST", "/mcp", message, mcpHeader...)
+		if own := v.askAsOwner("POST", "/mcp", message, mcpHeader...); own.status != http.StatusOK || string(own.body) == string(answer.body) {
+			v.t.Errorf("%s: the victim gets %s, as the thief does: the test shows nothing", message, own.body)
 		}
 	}
 	if answer := ask(v.t, v.handler, "POST", "/mcp", mcpCall("list_real_tasks", `{}`), mcpHeader...); answer.status != http.StatusUnauthorized {

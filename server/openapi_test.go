@@ -15,9 +15,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// described is openapi.json, ready to check answers against. Its schemas allow no members but those they
+// apiDocument is openapi.json, ready to check answers against. Its schemas allow no members but those they
 // list, so that an answer cannot have more than is documented.
-type described struct {
+type apiDocument struct {
 	document map[string]any
 	compiler *jsonschema.Compiler
 
@@ -28,7 +28,7 @@ type described struct {
 
 var description = sync.OnceValues(loadDescription)
 
-func loadDescription() (*described, error) {
+func loadDescription() (*apiDocument, error) {
 	data, err := openAPIDocument("test")
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func loadDescription() (*described, error) {
 	if err := compiler.AddResource("mem:///openapi", document); err != nil {
 		return nil, err
 	}
-	return &described{document: document, compiler: compiler, compiled: map[string]*jsonschema.Schema{}, covered: map[string]bool{}}, nil
+	return &apiDocument{document: document, compiler: compiler, compiled: map[string]*jsonschema.Schema{}, covered: map[string]bool{}}, nil
 }
 
 // closeObjects forbids further members where a schema lists some and says nothing of others.
@@ -67,7 +67,7 @@ func closeObjects(value any) {
 }
 
 // validate checks a JSON value against the schema at a pointer into the document.
-func (d *described) validate(pointer string, body []byte) error {
+func (d *apiDocument) validate(pointer string, body []byte) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	schema := d.compiled[pointer]
@@ -86,7 +86,7 @@ func (d *described) validate(pointer string, body []byte) error {
 }
 
 // operation finds what the document says of a request, and the pointer to it.
-func (d *described) operation(method, target string) (pattern, pointer string, operation map[string]any) {
+func (d *apiDocument) operation(method, target string) (pattern, pointer string, operation map[string]any) {
 	parsed, err := url.Parse(target)
 	if err != nil {
 		return "", "", nil
@@ -103,7 +103,7 @@ func (d *described) operation(method, target string) (pattern, pointer string, o
 	return "", "", nil
 }
 
-func (d *described) method(method, pattern string) (string, string, map[string]any) {
+func (d *apiDocument) method(method, pattern string) (string, string, map[string]any) {
 	item := d.document["paths"].(map[string]any)[pattern].(map[string]any)
 	operation, _ := item[strings.ToLower(method)].(map[string]any)
 	return pattern, "/paths/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(pattern) + "/" + strings.ToLower(method), operation
@@ -146,7 +146,7 @@ func checkDescribed(t *testing.T, method, target string, answer *reply) {
 			return
 		}
 	}
-	d.note(method+" "+pattern, answer.status)
+	d.recordOutcome(method+" "+pattern, answer.status)
 	response := responses[status].(map[string]any)
 	pointer += "/responses/" + status
 	if ref, ok := response["$ref"].(string); ok {
@@ -168,7 +168,7 @@ func checkDescribed(t *testing.T, method, target string, answer *reply) {
 	}
 }
 
-func (d *described) note(operation string, status int) {
+func (d *apiDocument) recordOutcome(operation string, status int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	outcome := "success"
@@ -178,7 +178,7 @@ func (d *described) note(operation string, status int) {
 	d.covered[operation+" "+outcome] = true
 }
 
-func (d *described) has(operation, outcome string) bool {
+func (d *apiDocument) has(operation, outcome string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.covered[operation+" "+outcome]
@@ -247,7 +247,7 @@ func TestOpenAPIIsConsistent(t *testing.T) {
 	}
 }
 
-func (d *described) resolve(t *testing.T, value map[string]any) map[string]any {
+func (d *apiDocument) resolve(t *testing.T, value map[string]any) map[string]any {
 	t.Helper()
 	ref, ok := value["$ref"].(string)
 	if !ok {

@@ -10,8 +10,8 @@ import (
 
 // fail answers with an error, and logs what the answer does not contain.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if hasLeft(r, err) {
-		w.WriteHeader(statusClientGone)
+	if isDisconnect(r, err) {
+		w.WriteHeader(statusClientClosedRequest)
 		return
 	}
 	p := api.ProblemOf(err)
@@ -28,17 +28,17 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	_ = writeJSON(w, p.Status, p)
 }
 
-// statusClientGone is the logged status of a request whose client disconnected before the answer; the number is nginx's.
-const statusClientGone = 499
+// statusClientClosedRequest is the logged status of a request whose client disconnected before the answer; the number is nginx's.
+const statusClientClosedRequest = 499
 
-// hasLeft reports whether an error only says that the client of a request has disconnected.
-func hasLeft(r *http.Request, err error) bool {
+// isDisconnect reports whether an error only says that the client of a request has disconnected.
+func isDisconnect(r *http.Request, err error) bool {
 	return r.Context().Err() != nil && errors.Is(err, r.Context().Err())
 }
 
 // logCause logs the cause of a problem whose message does not contain it. A client that disconnected is no failure.
 func (s *server) logCause(w http.ResponseWriter, r *http.Request, p *api.Problem) {
-	if p.Cause != nil && !hasLeft(r, p.Cause) {
+	if p.Cause != nil && !isDisconnect(r, p.Cause) {
 		s.options.Logger.ErrorContext(r.Context(), "request_failed", "request_id", requestID(w), "code", p.Code, "error", p.Cause.Error())
 	}
 }

@@ -92,7 +92,7 @@ func TestChatTakes(t *testing.T) {
 		var answer chatReply
 		ask(t, handler, "POST", "/chat", body, "Content-Type", "application/json; charset=UTF-8").into(200, &answer)
 	}
-	entries := entriesOf(t, handler, say(t, handler, "", `😀 \ud83d`).ConversationID)
+	entries := entriesOf(t, handler, sendMessage(t, handler, "", `😀 \ud83d`).ConversationID)
 	if got := entries[0].Content.String(); got != `😀 \ud83d` {
 		t.Errorf("the log has %q", got)
 	}
@@ -119,7 +119,7 @@ func TestBodiesAreChecked(t *testing.T) {
 
 func TestQueriesAreChecked(t *testing.T) {
 	handler := newServer(t)
-	say(t, handler, "s", "hello")
+	sendMessage(t, handler, "s", "hello")
 	for _, test := range []struct {
 		target, param string
 		status        int
@@ -271,7 +271,7 @@ func TestEntryFieldsAreComplete(t *testing.T) {
 // TestAClientCannotNameAnEnvelope: it could be that of another project, whose system messages a request shows.
 func TestAClientCannotNameAnEnvelope(t *testing.T) {
 	handler := newServer(t)
-	id := say(t, handler, "", "hello").ConversationID
+	id := sendMessage(t, handler, "", "hello").ConversationID
 	answer := ask(t, handler, "POST", "/api/conversations/"+id+"/entries", `{"role": "assistant", "content": "b", "round": {"view": "continuity", "view_hash": "0", "at": 1, "window": {"epoch": 1, "start": 1}, "envelope": "00"}}`)
 	if answer.status != 400 || !strings.Contains(string(answer.body), "round.envelope") {
 		t.Errorf("status %d: %s", answer.status, answer.body)
@@ -287,7 +287,7 @@ func TestMadeUpRounds(t *testing.T) {
 		`{"view": "", "view_hash": "HASH", "at": -1, "window": {"epoch": 0, "start": 0, "pins": [1, 1, 1]}, "usage": {"input_tokens": -1, "output_tokens": -1}}`,
 		`{"view": "continuity", "view_hash": "HASH", "at": 1, "window": {"epoch": 1, "start": 2, "pins": [2, 1]}, "provider": "fake", "model": "gpt-4o", "estimated_tokens": -9, "usage": {"input_tokens": 9223372036854775807, "output_tokens": 1}}`,
 	} {
-		id := say(t, handler, "", "hello").ConversationID
+		id := sendMessage(t, handler, "", "hello").ConversationID
 		var before struct {
 			Plan struct {
 				ViewHash string `json:"view_hash"`
@@ -307,7 +307,7 @@ func TestMadeUpRounds(t *testing.T) {
 		if answer := ask(t, handler, "GET", "/api/conversations/"+id+"/entries/4/request", ""); answer.status >= 500 {
 			t.Errorf("the request of %s: %s", round, answer.body)
 		}
-		if answer := say(t, handler, id, "still there?"); !strings.Contains(answer.Response, "still there?") {
+		if answer := sendMessage(t, handler, id, "still there?"); !strings.Contains(answer.Response, "still there?") {
 			t.Errorf("after the round %s: %+v", round, answer)
 		}
 	}

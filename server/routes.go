@@ -53,7 +53,7 @@ func (s *server) handlers() map[string]func(api.Operation) handler {
 		"followRun":          raw(s, s.runEvents),
 		"sayToCrew":          raw(s, s.sayToCrew),
 		"followCrew":         raw(s, s.crewEvents),
-		"speakMCP":           raw(s, s.speakMCP),
+		"speakMCP":           raw(s, s.serveMCP),
 		"metrics":            raw(s, s.showMetrics),
 		"openapi":            raw(s, s.showOpenAPI),
 		"index":              raw(s, s.showIndex),

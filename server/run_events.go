@@ -54,18 +54,18 @@ func (s *server) streamRun(w http.ResponseWriter, r *http.Request, l *runListene
 			out.close()
 		}
 	}()
-	if goesOn(l.run.State) { // it may be silent for long
+	if isActive(l.run.State) { // it may be silent for long
 		out = newEventStream(w, s.options.KeepAlive)
-		out.open()
+		out.sendHeader()
 	}
 	for progress, err := range s.engine.Runs.Follow(r.Context(), l.run, l.seq) {
 		if err != nil {
-			return s.breakOff(w, r, out, err)
+			return s.abortStream(w, r, out, err)
 		}
 		if out == nil {
 			out = newEventStream(w, s.options.KeepAlive)
 		}
-		if l.tell(out, progress); out.gone() {
+		if l.send(out, progress); out.disconnected() {
 			return nil // the run continues without a listener
 		}
 	}
@@ -76,7 +76,7 @@ func (s *server) streamRun(w http.ResponseWriter, r *http.Request, l *runListene
 	if l.status == nil {
 		status, err := s.engine.Runs.Get(r.Context(), scopeOf(r), l.run.ID)
 		if err != nil {
-			return s.breakOff(w, r, out, err)
+			return s.abortStream(w, r, out, err)
 		}
 		l.status = status
 	}
@@ -87,8 +87,8 @@ func (s *server) streamRun(w http.ResponseWriter, r *http.Request, l *runListene
 	return nil
 }
 
-// breakOff reports that a stream cannot continue, which says nothing about the run.
-func (s *server) breakOff(w http.ResponseWriter, r *http.Request, out *eventStream, err error) error {
+// abortStream reports that a stream cannot continue, which says nothing about the run.
+func (s *server) abortStream(w http.ResponseWriter, r *http.Request, out *eventStream, err error) error {
 	switch {
 	case out == nil:
 		return err
@@ -101,13 +101,13 @@ func (s *server) breakOff(w http.ResponseWriter, r *http.Request, out *eventStre
 	return nil
 }
 
-// goesOn reports whether a run continues without being resumed.
-func goesOn(state continuo.RunState) bool {
+// isActive reports whether a run continues without being resumed.
+func isActive(state continuo.RunState) bool {
 	return state == continuo.RunRunning || state == continuo.RunWaiting
 }
 
-// tell sends one step of a run. Only entries have ids: live events between them are not repeated after a reconnect.
-func (l *runListener) tell(out *eventStream, progress engine.RunProgress) {
+// send sends one step of a run. Only entries have ids: live events between them are not repeated after a reconnect.
+func (l *runListener) send(out *eventStream, progress engine.RunProgress) {
 	if progress.Entry != nil {
 		l.seq = progress.Entry.Seq
 		out.sendAs(l.seq, "entry", progress.Entry)
@@ -117,13 +117,13 @@ func (l *runListener) tell(out *eventStream, progress engine.RunProgress) {
 		out.sendAs(0, "status", l.status)
 	}
 	if progress.Turn != nil {
-		l.tellTurn(out, *progress.Turn, progress.ConversationID)
+		l.sendTurnEvent(out, *progress.Turn, progress.ConversationID)
 	}
 }
 
-// tellTurn sends a live event in the form of the turn's own stream, but without an id. A client that joins in the
+// sendTurnEvent sends a live event in the form of the turn's own stream, but without an id. A client that joins in the
 // middle of a turn first receives which turn it is.
-func (l *runListener) tellTurn(out *eventStream, event turn.Event, conversationID string) {
+func (l *runListener) sendTurnEvent(out *eventStream, event turn.Event, conversationID string) {
 	ids := api.ChatIDs{SessionID: conversationID, ConversationID: conversationID, TurnID: event.TurnID}
 	if conversationID == l.run.ConversationID {
 		ids.SessionID = cmp.Or(l.session, conversationID)
@@ -136,5 +136,5 @@ func (l *runListener) tellTurn(out *eventStream, event turn.Event, conversationI
 		return // already sent
 	}
 	event.ID = 0
-	out.tell(event, &progress{ids: ids})
+	out.sendTurnEvent(event, &progress{ids: ids})
 }

@@ -118,8 +118,8 @@ func checkFrames(t *testing.T, all []runFrame, status string, own map[string]str
 	}
 }
 
-// lasting leaves of a run's stream what every reader gets: entries, and how the run stood and ended.
-func lasting(stream []byte) []byte {
+// storedEvents keeps of a run's stream the events that every reader gets: entries, and the states and the end of the run.
+func storedEvents(stream []byte) []byte {
 	var kept bytes.Buffer
 	for frame := range bytes.SplitSeq(stream, []byte("\n\n")) {
 		switch newRunFrame(frame, "").kind {
@@ -130,11 +130,11 @@ func lasting(stream []byte) []byte {
 	return kept.Bytes()
 }
 
-// steadyRunStream leaves out of an answer, where it is a run's or a crew's stream, what passes by and what depends on the
+// normalizeRunStream leaves out of an answer, where it is a run's or a crew's stream, live events and what depends on the
 // run's id, which its requests have.
-func steadyRunStream(target string, answer *reply) {
+func normalizeRunStream(target string, answer *reply) {
 	if (strings.HasPrefix(target, "/api/runs") || strings.HasPrefix(target, "/api/crews")) && answer.header.Get("Content-Type") == "text/event-stream" {
-		answer.body = roundSizes.ReplaceAll(lasting(answer.body), nil)
+		answer.body = roundSizes.ReplaceAll(storedEvents(answer.body), nil)
 	}
 }
 
@@ -177,10 +177,10 @@ func TestRunsAreHeardWhole(t *testing.T) {
 	}
 	for i, reader := range readers {
 		if !bytes.Equal(reader.last, readers[0].last) {
-			t.Errorf("reader %d was told at last\n%sreader 0\n%s", i, reader.last, readers[0].last)
+			t.Errorf("reader %d received last\n%sreader 0\n%s", i, reader.last, readers[0].last)
 		}
 		if reader.entries.String() != want.String() || reader.end.State != continuo.RunFinished {
-			t.Errorf("reader %d was told of\n%s and the state %s; the log has\n%s", i, reader.entries.String(), reader.end.State, want.String())
+			t.Errorf("reader %d received\n%s and the state %s; the log has\n%s", i, reader.entries.String(), reader.end.State, want.String())
 		}
 	}
 }
@@ -244,11 +244,11 @@ func (r *runReader) connect(ctx context.Context, url string) error {
 	return nil
 }
 
-// Who joins in the middle of a step hears its live events, turn first, and then the entry of its answer.
+// A client that connects in the middle of a step receives its live events, turn first, and then the entry of its answer.
 func TestLiveEventsOfRuns(t *testing.T) {
 	gate := newGate()
 	options := withModel(gate.model())
-	options.Workflows = shelf{"testdata/workflows"}
+	options.Workflows = workflowFolder{"testdata/workflows"}
 	handler := New(newEngine(t, options), Options{})
 	remote := httptest.NewServer(handler)
 	defer remote.Close()
@@ -290,11 +290,11 @@ func TestLiveEventsOfRuns(t *testing.T) {
 
 func last[T any](all []T) T { return all[len(all)-1] }
 
-// A run goes on when the client that began it goes away.
+// A run continues when the client that began it disconnects.
 func TestRunsOutliveTheirClients(t *testing.T) {
 	gate := newGate()
 	options := withModel(gate.model())
-	options.Workflows = shelf{"testdata/workflows"}
+	options.Workflows = workflowFolder{"testdata/workflows"}
 	made := newEngine(t, options)
 	handler := New(made, Options{})
 	ctx, leave := context.WithCancel(t.Context())
@@ -312,8 +312,8 @@ func TestRunsOutliveTheirClients(t *testing.T) {
 		t.Fatalf("the runs are %+v", page.Data)
 	}
 	gate.open <- struct{}{}
-	if status := await(t, made, page.Data[0], continuo.RunWaiting); status.Nodes[0].State != "finished" {
-		t.Errorf("the run stands at %+v", status)
+	if status := waitForState(t, made, page.Data[0], continuo.RunWaiting); status.Nodes[0].State != "finished" {
+		t.Errorf("the state of the run is %+v", status)
 	}
 }
 
@@ -323,14 +323,14 @@ func TestCallsOfRunsAreDecided(t *testing.T) {
 	remote := httptest.NewServer(handler)
 	defer remote.Close()
 	run := startRun(t, handler, "release", `{"version": "1"}`, "s")
-	await(t, made, run, continuo.RunWaiting)
+	waitForState(t, made, run, continuo.RunWaiting)
 	path := "/api/runs/" + run.ID
 	stream := listen(t, newRequest(t, "GET", remote.URL+path+"/events", ""))
 	ask(t, handler, "POST", path+"/approvals", `{"node_id": "release", "decision": "approve", "comment": "Go."}`).into(202, &struct{}{})
 	stream.until(t, "approval")
 	var status engine.RunStatus
 	if ask(t, handler, "GET", path, "").into(200, &status); status.State != continuo.RunWaiting || status.TurnID == "" {
-		t.Errorf("the run stands at %+v", status)
+		t.Errorf("the state of the run is %+v", status)
 	}
 	ask(t, handler, "POST", path+"/approvals", `{"decision": "allow", "tool_call_id": "other"}`).failed(404, "not_found", "tool_call_id")
 	ask(t, handler, "POST", path+"/approvals", `{"decision": "allow", "tool_call_id": "call_0"}`).into(202, &struct{}{})
@@ -343,7 +343,7 @@ func TestCallsOfRunsAreDecided(t *testing.T) {
 func TestEntriesNameTheirWorkflow(t *testing.T) {
 	made, handler := newRunServer(t)
 	run := startRun(t, handler, "plain", `{}`, "s")
-	await(t, made, run, continuo.RunFinished)
+	waitForState(t, made, run, continuo.RunFinished)
 	for _, entry := range entriesOf(t, handler, "s") {
 		if entry.RunID != run.ID || entry.WorkflowID != "plain" {
 			t.Errorf("entry %d is of the run %s of %q: %s", entry.Seq, entry.RunID, entry.WorkflowID, entry.Content.String())
@@ -351,7 +351,7 @@ func TestEntriesNameTheirWorkflow(t *testing.T) {
 	}
 }
 
-// A run that fails, or is stopped, ends its streams; resumed, it goes on in those that ask again.
+// The streams of a run end when it fails or is stopped; after it was resumed, clients that connect again receive the rest.
 func TestStoppedRunsAreHeardOn(t *testing.T) {
 	var broken sync.Once
 	fails := &fakeModel{"gpt-4o", func(ctx context.Context, shown []shownMessage, yield func(model.Delta) bool) (err error) {
@@ -365,7 +365,7 @@ func TestStoppedRunsAreHeardOn(t *testing.T) {
 		return worker(ctx, shown, yield)
 	}}
 	options := withModel(fails)
-	options.Workflows = shelf{"testdata/workflows"}
+	options.Workflows = workflowFolder{"testdata/workflows"}
 	handler := New(newEngine(t, options), Options{})
 	first := runFrames(t, ask(t, handler, "POST", "/api/runs", `{"workflow_id": "report", "inputs": {"topic": "tea"}, "session_id": "s", "stream": true}`).body)
 	var end engine.RunStatus
@@ -387,8 +387,8 @@ func TestStoppedRunsAreHeardOn(t *testing.T) {
 	}
 	heardAgain := ask(t, handler, "GET", path+"/events", "").body
 	whole := runFrames(t, heardAgain)
-	if third := ask(t, handler, "GET", path+"/events", "").body; !bytes.Equal(lasting(third), lasting(heardAgain)) {
-		t.Errorf("heard again, the run was\n%s\nand then\n%s", heardAgain, third)
+	if third := ask(t, handler, "GET", path+"/events", "").body; !bytes.Equal(storedEvents(third), storedEvents(heardAgain)) {
+		t.Errorf("the stream was, read again,\n%s\nand then\n%s", heardAgain, third)
 	}
 	if have, want := entryIDs(first)+entryIDs(rest), entryIDs(whole); have != want {
 		t.Errorf("two streams had the entries\n%s, one has\n%s", have, want)
@@ -411,7 +411,7 @@ func TestStreamsOfWaitingRunsKeepAlive(t *testing.T) {
 	remote := httptest.NewServer(New(made, Options{KeepAlive: time.Millisecond}))
 	defer remote.Close()
 	run := startRun(t, New(made, Options{}), "release", `{"version": "1"}`, "s")
-	await(t, made, run, continuo.RunWaiting)
+	waitForState(t, made, run, continuo.RunWaiting)
 	response, err := http.DefaultClient.Do(newRequest(t, "GET", remote.URL+"/api/runs/"+run.ID+"/events?after=1000", ""))
 	if err != nil {
 		t.Fatal(err)

@@ -16,10 +16,10 @@ import (
 	"github.com/continuo-log/continuo/workflow"
 )
 
-// shelf are the workflows of a folder, read anew each time.
-type shelf struct{ dir string }
+// workflowFolder is a folder of workflows, read again each time.
+type workflowFolder struct{ dir string }
 
-func (s shelf) Workflow(id string) (*workflow.Workflow, error) {
+func (s workflowFolder) Workflow(id string) (*workflow.Workflow, error) {
 	file := filepath.Join(s.dir, id+".yaml")
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -28,7 +28,7 @@ func (s shelf) Workflow(id string) (*workflow.Workflow, error) {
 	return workflow.Parse(file, text, workflow.Known{})
 }
 
-func (s shelf) Workflows() (found []*workflow.Workflow, err error) {
+func (s workflowFolder) Workflows() (found []*workflow.Workflow, err error) {
 	files, _ := filepath.Glob(filepath.Join(s.dir, "*.yaml"))
 	for _, file := range files {
 		one, problem := s.Workflow(strings.TrimSuffix(filepath.Base(file), ".yaml"))
@@ -44,7 +44,7 @@ func (s shelf) Workflows() (found []*workflow.Workflow, err error) {
 // withRuns adds the workflows of testdata/workflows to an engine's options, and a model that carries out
 // their steps.
 func withRuns(options engine.Options) engine.Options {
-	options.Workflows = shelf{"testdata/workflows"}
+	options.Workflows = workflowFolder{"testdata/workflows"}
 	if options.Models == nil {
 		options.Models, options.Default = map[string]engine.Upstream{"worker": {Model: &fakeModel{"gpt-4o", worker}}}, "worker"
 	}
@@ -92,14 +92,14 @@ func newRunServer(t *testing.T) (*engine.Engine, *server) {
 	return made, New(made, Options{}).(*server)
 }
 
-// goOnWithRuns has a run stopped, resumed and decided on.
-func goOnWithRuns(t *testing.T) {
+// exerciseRuns stops, resumes and approves a run.
+func exerciseRuns(t *testing.T) {
 	t.Helper()
 	made, handler := newRunServer(t)
 	run := startRun(t, handler, "release", `{"version": "1"}`, "s")
-	await(t, made, run, continuo.RunWaiting)
+	waitForState(t, made, run, continuo.RunWaiting)
 	ask(t, handler, "POST", "/api/runs/"+run.ID+"/stop", "").into(202, &struct{}{})
 	ask(t, handler, "POST", "/api/runs/"+run.ID+"/resume", "").into(202, &struct{}{})
 	ask(t, handler, "POST", "/api/runs/"+run.ID+"/approvals", `{"decision": "reject"}`).into(202, &struct{}{})
-	await(t, made, run, continuo.RunFinished)
+	waitForState(t, made, run, continuo.RunFinished)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/continuo-log/continuo/engine"
 )
 
-// await follows a run until it is in a state, and says how it stands then.
-func await(t *testing.T, e *engine.Engine, run continuo.Run, state continuo.RunState) *engine.RunStatus {
+// waitForState follows a run until it is in a state, and returns its status.
+func waitForState(t *testing.T, e *engine.Engine, run continuo.Run, state continuo.RunState) *engine.RunStatus {
 	t.Helper()
 	for progress, err := range e.Runs.Follow(t.Context(), run, 0) {
 		if err != nil {
@@ -36,8 +36,8 @@ func releaseBody(version, session string) string {
 func (v *victim) runs(e *engine.Engine) {
 	v.t.Helper()
 	var status engine.RunStatus
-	v.own("POST", "/api/runs", releaseBody(mark, "runs-"+mark), "Idempotency-Key", runKey).into(201, &status)
-	await(v.t, e, status.Run, continuo.RunWaiting)
+	v.askAsOwner("POST", "/api/runs", releaseBody(mark, "runs-"+mark), "Idempotency-Key", runKey).into(201, &status)
+	waitForState(v.t, e, status.Run, continuo.RunWaiting)
 	v.run = status.Run
 }
 
@@ -53,12 +53,12 @@ func (v *victim) listsRuns() {
 		Data       []continuo.Run
 		NextCursor *string `json:"next_cursor"`
 	}
-	if v.own("GET", "/api/runs", "").into(200, &page); len(page.Data) != 1 || page.Data[0].ID != v.run.ID {
+	if v.askAsOwner("GET", "/api/runs", "").into(200, &page); len(page.Data) != 1 || page.Data[0].ID != v.run.ID {
 		v.t.Errorf("the victim's runs are %+v: the test shows nothing", page.Data)
 	}
 	cursor := *api.WriteCursor(map[string]any{"started_at": v.run.StartedAt.AddDate(1, 0, 0), "id": v.run.ID})
 	for _, query := range []string{"", "?state=waiting", "?workflow_id=release", "?cursor=" + cursor} {
-		v.steal("GET", "/api/runs"+query, "").into(200, &page)
+		v.askAsOther("GET", "/api/runs"+query, "").into(200, &page)
 		for _, run := range page.Data {
 			if run.ProjectID != "thief" {
 				v.t.Errorf("the list %s has %+v", query, run)
@@ -75,15 +75,15 @@ func (v *victim) startsRuns() {
 	v.t.Helper()
 	v.hidden("POST", "/api/runs", releaseBody("1", "ID"), v.run.ConversationID, noConversation)
 	var began engine.RunStatus
-	v.steal("POST", "/api/runs", releaseBody("1", "runs-"+mark), "Idempotency-Key", runKey).into(201, &began)
+	v.askAsOther("POST", "/api/runs", releaseBody("1", "runs-"+mark), "Idempotency-Key", runKey).into(201, &began)
 	if began.ProjectID != "thief" || began.Run.ID == v.run.ID || slices.Contains(append(v.conversations, v.run.ConversationID), began.ConversationID) {
 		v.t.Errorf("another's names began %+v", began.Run)
 	}
 }
 
-// decidesRun lets the victim's run go on, which nobody else could.
+// decidesRun approves the victim's run, which others could not.
 func (v *victim) decidesRun() {
 	v.t.Helper()
 	var status engine.RunStatus
-	v.own("POST", "/api/runs/"+v.run.ID+"/approvals", `{"decision": "reject"}`).into(202, &status)
+	v.askAsOwner("POST", "/api/runs/"+v.run.ID+"/approvals", `{"decision": "reject"}`).into(202, &status)
 }

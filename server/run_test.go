@@ -173,7 +173,7 @@ func TestRunsAreListed(t *testing.T) {
 			workflow, inputs, state = "release", `{"version": "1"}`, continuo.RunWaiting
 		}
 		run := startRun(t, handler, workflow, inputs, fmt.Sprintf("s%d", i/2))
-		await(t, made, run, state)
+		waitForState(t, made, run, state)
 		want = append([]string{run.ID}, want...)
 	}
 	for query, runs := range map[string][]string{

@@ -19,19 +19,19 @@ type searchReply struct {
 	Incomplete bool
 }
 
-// searches: nothing of another's is found, by no word, in no conversation, with no cursor.
+// searches: no text of another project is found, whatever the words, the conversation and the cursor.
 func (v *victim) searches() {
 	v.t.Helper()
 	var page searchReply
 	query := "?q=" + mark + "&limit=1"
-	v.own("GET", "/api/search"+query, "").into(200, &page)
+	v.askAsOwner("GET", "/api/search"+query, "").into(200, &page)
 	if len(page.Data) != 1 || page.NextCursor == nil {
 		v.t.Fatalf("the victim itself finds %+v: the test shows nothing", page)
 	}
-	v.steal("GET", "/api/search"+query+"&cursor="+*page.NextCursor, "").failed(400, "invalid_request", "cursor")
+	v.askAsOther("GET", "/api/search"+query+"&cursor="+*page.NextCursor, "").failed(400, "invalid_request", "cursor")
 	for _, words := range []string{mark, "secret", "my secret is " + mark} {
 		found := searchReply{}
-		if v.steal("GET", "/api/search?q="+url.QueryEscape(words), "").into(200, &found); len(found.Data) > 0 || found.Incomplete {
+		if v.askAsOther("GET", "/api/search?q="+url.QueryEscape(words), "").into(200, &found); len(found.Data) > 0 || found.Incomplete {
 			v.t.Errorf("a thief who looks for %q finds %+v", words, found)
 		}
 	}
@@ -43,7 +43,7 @@ func (v *victim) searches() {
 func TestASearchThroughTheServerGoesOn(t *testing.T) {
 	handler := newServer(t)
 	for range 15 {
-		say(t, handler, "s1", "a needle for each of them")
+		sendMessage(t, handler, "s1", "a needle for each of them")
 	}
 	target, found := "/api/search?q=needle&role=user&conversation=s1&limit=4", 0
 	for cursor := ""; ; {
@@ -70,7 +70,7 @@ func TestASearchOfAnArchivedConversationIsRefused(t *testing.T) {
 	store := storetest.NewMemory()
 	made := engineOver(t, store, engine.Options{})
 	handler := New(made, Options{})
-	reply := say(t, handler, "s1", "needle")
+	reply := sendMessage(t, handler, "s1", "needle")
 	conversation, err := made.Conversations.Conversation(t.Context(), reply.ConversationID)
 	if err != nil {
 		t.Fatal(err)

@@ -19,10 +19,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.limited.S
 func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	begin := time.Now()
 	bounded := withWriteLimit(w)
-	defer bounded.last()
-	held := &share{budget: &s.budget}
-	defer held.release()
-	r.Body = &meteredBody{ReadCloser: r.Body, share: held}
+	defer bounded.setDeadline()
+	reserved := &reservation{budget: &s.budget}
+	defer reserved.release()
+	r.Body = &meteredBody{ReadCloser: r.Body, reservation: reserved}
 	answer := &recorder{ResponseWriter: bounded}
 	header := answer.Header()
 	header.Set(requestIDHeader, s.engine.Conversations.NewID("req"))
@@ -30,7 +30,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	header.Set("Cache-Control", "no-store")
 	pattern, who := "none", caller{}
 	if r.Method == http.MethodGet { // other requests begin work that outlives them
-		r = r.WithContext(continuo.WithMemory(r.Context(), held))
+		r = r.WithContext(continuo.WithMemory(r.Context(), reserved))
 	}
 	r, traced := s.trace(r)
 	defer func() {
@@ -49,7 +49,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	if routed {
 		pattern = found
 	}
-	who, err := s.letIn(r, pattern)
+	who, err := s.authenticate(r, pattern)
 	switch {
 	case err != nil:
 		s.fail(answer, r, err)
@@ -58,7 +58,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		s.fail(answer, r, s.noRoute(handler, found, r))
 		return
 	}
-	if err := held.grow(r.ContentLength); err != nil { // at once, before the client sends a large body in vain
+	if err := reserved.grow(r.ContentLength); err != nil { // at once, before the client sends a large body in vain
 		s.fail(answer, r, err)
 		return
 	}

@@ -103,7 +103,7 @@ type server struct {
 	options    Options
 	metrics    *metrics
 	guard      *guard
-	paces      paces
+	rateLimits rateLimits
 	budget     budget
 	mux        *http.ServeMux
 	limited    http.Handler // serve, with bodies that have a time limit
@@ -118,8 +118,8 @@ func New(engine *engine.Engine, options Options) http.Handler {
 		api:    &api.Service{Engine: engine, Version: options.Version},
 		engine: engine, options: options,
 		metrics: newMetrics(options.Registry), guard: newGuard(options.AllowedHosts), mux: http.NewServeMux(),
-		paces:  paces{perSecond: options.RequestsPerSecond},
-		budget: budget{size: options.MemoryBudget},
+		rateLimits: rateLimits{perSecond: options.RequestsPerSecond},
+		budget:     budget{size: options.MemoryBudget},
 	}
 	s.openAPI = sync.OnceValues(func() ([]byte, error) { return openAPIDocument(options.Version) })
 	routes := s.routes()

@@ -26,40 +26,40 @@ import (
 	"github.com/continuo-log/continuo/upkeep"
 )
 
-// lister is a store whose list of conversations does what a test wants.
-type lister struct {
+// listStore is a store whose list of conversations does what a test wants.
+type listStore struct {
 	upkeep.Store
 	list func() ([]continuo.Conversation, error)
 }
 
-func (l *lister) Conversations(context.Context, continuo.ConversationQuery) ([]continuo.Conversation, error) {
+func (l *listStore) Conversations(context.Context, continuo.ConversationQuery) ([]continuo.Conversation, error) {
 	return l.list()
 }
 
-// logged is the log of a server, as JSON lines. It is safe for concurrent use.
-type logged struct {
+// logBuffer is the log of a server, as JSON lines. It is safe for concurrent use.
+type logBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-func (l *logged) Write(data []byte) (int, error) {
+func (l *logBuffer) Write(data []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(data)
 }
 
-func (l *logged) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-func (l *logged) logger() *slog.Logger {
+func (l *logBuffer) logger() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 
 // line finds the log's only line with a message.
-func (l *logged) line(t *testing.T, message string) map[string]any {
+func (l *logBuffer) line(t *testing.T, message string) map[string]any {
 	t.Helper()
 	var found map[string]any
 	for text := range strings.Lines(l.String()) {
@@ -80,15 +80,15 @@ func (l *logged) line(t *testing.T, message string) map[string]any {
 	return found
 }
 
-// What goes wrong inside is logged under the answer's request id, and told to nobody else.
+// Internal errors are logged with the answer's request id, and shown to no client.
 func TestInternalErrors(t *testing.T) {
 	for name, list := range map[string]func() ([]continuo.Conversation, error){
 		"error": func() ([]continuo.Conversation, error) { return nil, errors.New("secret: /var/lib/x is gone") },
 		"panic": func() ([]continuo.Conversation, error) { panic("secret: nil map") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			log := &logged{}
-			store := &lister{storetest.NewMemory(), list}
+			log := &logBuffer{}
+			store := &listStore{storetest.NewMemory(), list}
 			handler := New(engineOver(t, store, engine.Options{}), Options{Logger: log.logger()})
 			answer := ask(t, handler, "GET", "/api/conversations", "")
 			answer.failed(500, "internal", "")
@@ -104,7 +104,7 @@ func TestInternalErrors(t *testing.T) {
 }
 
 func TestNotReady(t *testing.T) {
-	store := &lister{storetest.NewMemory(), func() ([]continuo.Conversation, error) { return nil, errors.New("secret") }}
+	store := &listStore{storetest.NewMemory(), func() ([]continuo.Conversation, error) { return nil, errors.New("secret") }}
 	handler := New(engineOver(t, store, engine.Options{}), Options{})
 	answer := ask(t, handler, "GET", "/readyz", "")
 	if answer.failed(503, "not_ready", ""); strings.Contains(string(answer.body), "secret") {
@@ -113,9 +113,9 @@ func TestNotReady(t *testing.T) {
 	ask(t, handler, "GET", "/healthz", "").into(200, &struct{}{})
 }
 
-// A request's line has what an operator needs, and no word of the conversation.
+// The log line of a request has what an operator needs, and no text of the conversation.
 func TestRequestLog(t *testing.T) {
-	log := &logged{}
+	log := &logBuffer{}
 	e := newEngine(t, engine.Options{Logger: log.logger()})
 	handler := New(e, Options{Logger: log.logger()})
 	answer := ask(t, handler, "POST", "/chat", `{"message": "my secret plan", "session_id": "s"}`)
@@ -163,7 +163,7 @@ func TestMetrics(t *testing.T) {
 	}
 	defer made.Close(t.Context())
 	handler := New(made, Options{Registry: registry})
-	say(t, handler, "s", "hello")
+	sendMessage(t, handler, "s", "hello")
 	ask(t, handler, "GET", "/api/conversations/nobody", "")
 	ask(t, handler, "BREW", "/nowhere", "")
 	New(made, Options{Registry: registry}) // a second server shares the series
@@ -234,23 +234,23 @@ func TestAnswersAreNotKept(t *testing.T) {
 	}
 }
 
-// reader is a store that fails to read entries beyond a seq.
-type reader struct {
+// truncatedStore is a store that fails to read entries beyond a seq.
+type truncatedStore struct {
 	upkeep.Store
 	until int64
 }
 
-func (r *reader) Entries(ctx context.Context, id string, query continuo.EntryQuery) ([]continuo.Entry, error) {
+func (r *truncatedStore) Entries(ctx context.Context, id string, query continuo.EntryQuery) ([]continuo.Entry, error) {
 	if query.From > r.until {
 		return nil, errors.New("secret: a bad sector")
 	}
 	return r.Store.Entries(ctx, id, query)
 }
 
-// A file that breaks off half way must not look whole; one that fails at once is an ordinary error.
+// A file that breaks off must not look complete; one that fails at once is an ordinary error.
 func TestExportThatBreaksOff(t *testing.T) {
 	for until, broken := range map[int64]bool{0: false, 64: true} {
-		store, log := &reader{storetest.NewMemory(), 1000}, &logged{}
+		store, log := &truncatedStore{storetest.NewMemory(), 1000}, &logBuffer{}
 		handler := New(engineOver(t, store, engine.Options{}), Options{Logger: log.logger()})
 		ask(t, handler, "POST", "/api/conversations", `{"key": "s"}`)
 		many := strings.TrimSuffix(strings.Repeat(`{"role": "user", "content": "`+strings.Repeat("words ", 50)+`"},`, 100), ",")
@@ -311,7 +311,7 @@ func TestProblems(t *testing.T) {
 // The zero options must do.
 func TestZeroOptions(t *testing.T) {
 	var handler http.Handler = New(newEngine(t, engine.Options{}), Options{})
-	if answer := say(t, handler, "", "hello"); answer.SessionID != answer.ConversationID {
+	if answer := sendMessage(t, handler, "", "hello"); answer.SessionID != answer.ConversationID {
 		t.Errorf("got %+v", answer)
 	}
 }

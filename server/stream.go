@@ -35,17 +35,17 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, out *eventStream
 		if out == nil {
 			out = newEventStream(w, s.options.KeepAlive)
 		}
-		if err := s.take(r.Context(), p, event); err != nil {
+		if err := s.record(r.Context(), p, event); err != nil {
 			return s.endStream(w, r, out, p, p.failure(err))
 		}
-		if out.tell(event, p); out.gone() {
+		if out.sendTurnEvent(event, p); out.disconnected() {
 			return nil // the turn continues without a listener
 		}
 	}
 	if out == nil {
 		return errNothingToSend
 	}
-	answer, failure := p.end()
+	answer, failure := p.result()
 	if failure != nil {
 		return s.endStream(w, r, out, p, failure)
 	}
@@ -72,7 +72,7 @@ type eventStream struct {
 	keepAlive *time.Ticker
 	interval  time.Duration
 	stop      chan struct{}
-	silence   sync.WaitGroup
+	comments  sync.WaitGroup
 }
 
 func newEventStream(w http.ResponseWriter, keepAlive time.Duration) *eventStream {
@@ -80,14 +80,14 @@ func newEventStream(w http.ResponseWriter, keepAlive time.Duration) *eventStream
 		out: sse.NewWriter(w), control: http.NewResponseController(w),
 		keepAlive: time.NewTicker(keepAlive), interval: keepAlive, stop: make(chan struct{}),
 	}
-	e.silence.Go(e.breakSilence)
+	e.comments.Go(e.sendKeepAlives)
 	return e
 }
 
-// open sends the header, for a client that would wait long for the first event.
-func (e *eventStream) open() { e.write(e.control.Flush) }
+// sendHeader sends the header, for a client that would wait long for the first event.
+func (e *eventStream) sendHeader() { e.write(e.control.Flush) }
 
-func (e *eventStream) breakSilence() {
+func (e *eventStream) sendKeepAlives() {
 	for {
 		select {
 		case <-e.stop:
@@ -98,8 +98,8 @@ func (e *eventStream) breakSilence() {
 	}
 }
 
-// tell sends a turn's event to the client, under the event's id. The callers send the end of the turn.
-func (e *eventStream) tell(event turn.Event, p *progress) {
+// sendTurnEvent sends a turn's event to the client, under the event's id. The callers send the end of the turn.
+func (e *eventStream) sendTurnEvent(event turn.Event, p *progress) {
 	switch event.Kind {
 	case turn.Started:
 		e.sendAs(event.ID, "turn", p.ids)
@@ -165,8 +165,8 @@ func (e *eventStream) write(one func() error) {
 	e.err = one()
 }
 
-// gone reports whether the client has disconnected.
-func (e *eventStream) gone() bool {
+// disconnected reports whether the client has disconnected.
+func (e *eventStream) disconnected() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.err != nil
@@ -177,6 +177,6 @@ func (e *eventStream) close() {
 	e.sendAs(0, "error", api.ProblemOf(errors.New("the stream broke off")))
 	e.keepAlive.Stop()
 	close(e.stop)
-	e.silence.Wait()
+	e.comments.Wait()
 	_ = e.control.SetWriteDeadline(time.Time{}) // the connection's next answer has its own deadline
 }

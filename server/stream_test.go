@@ -74,7 +74,7 @@ func allEvents(source io.Reader) ([]sse.Event, error) {
 	}
 }
 
-// A stream must read the same however its bytes are split on the way.
+// A stream must read the same however its bytes are split in transit.
 func TestStreamSplitAnywhere(t *testing.T) {
 	answer := ask(t, newServer(t), "POST", "/chat", `{"message": "use the tool: höhe 🎯 and much", "stream": true}`)
 	want := readEvents(t, answer)
@@ -161,7 +161,7 @@ func TestStreamLeavesTheConnectionUsable(t *testing.T) {
 
 // A client that disconnects is no failure of the server: the turn continues, and the log has its request only.
 func TestAClientThatDisconnectsIsNoError(t *testing.T) {
-	log, gate := &logged{}, newGate()
+	log, gate := &logBuffer{}, newGate()
 	remote := httptest.NewServer(New(newEngine(t, withModel(gate.model())), Options{Logger: log.logger()}))
 	ctx, leave := context.WithCancel(t.Context())
 	request, err := http.NewRequestWithContext(ctx, "POST", remote.URL+"/chat", strings.NewReader(`{"message": "hello", "stream": true}`))

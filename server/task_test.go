@@ -14,7 +14,7 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// worksUntilStopped says that it works and does so until it is stopped; told to be quick, it is done at once.
+// worksUntilStopped writes that it works, and runs until it is stopped; asked to be quick, it ends at once.
 func worksUntilStopped(ctx context.Context, shown []shownMessage, yield func(model.Delta) bool) error {
 	if strings.Contains(shown[len(shown)-1].Content.String(), "Be quick.") {
 		yield(model.Delta{Text: "It is größer."})
@@ -34,7 +34,7 @@ func newTaskServer(t *testing.T) (*engine.Engine, *server) {
 	return made, New(made, Options{}).(*server)
 }
 
-func giveTask(t *testing.T, handler *server, body string) engine.TaskStatus {
+func createTask(t *testing.T, handler *server, body string) engine.TaskStatus {
 	t.Helper()
 	var made engine.TaskStatus
 	ask(t, handler, "POST", "/api/tasks", body).into(201, &made)
@@ -48,8 +48,8 @@ func deployTo(t *testing.T, handler *server, given engine.TaskStatus, body strin
 	return agent, "/api/tasks/" + given.ID + "/agents/" + agent.ID
 }
 
-// hasSaid waits until an agent has said something, or is over.
-func hasSaid(t *testing.T, e *engine.Engine, agent engine.DeployedAgent) {
+// waitForText waits until an agent has produced text, or has ended.
+func waitForText(t *testing.T, e *engine.Engine, agent engine.DeployedAgent) {
 	t.Helper()
 	for event, err := range e.Turns.Follow(t.Context(), continuo.Turn{ConversationID: agent.ConversationID, ID: agent.TurnID}, 0) {
 		if err != nil {
@@ -61,12 +61,12 @@ func hasSaid(t *testing.T, e *engine.Engine, agent engine.DeployedAgent) {
 	}
 }
 
-// goOnWithTasks has agents deployed, heard and killed.
-func goOnWithTasks(t *testing.T) {
+// exerciseTasks deploys agents, reads their output and kills them.
+func exerciseTasks(t *testing.T) {
 	t.Helper()
 	made, handler := newTaskServer(t)
-	agent, path := deployTo(t, handler, giveTask(t, handler, `{"description": "a"}`), "")
-	hasSaid(t, made, agent)
+	agent, path := deployTo(t, handler, createTask(t, handler, `{"description": "a"}`), "")
+	waitForText(t, made, agent)
 	ask(t, handler, "GET", path, "").into(200, &struct{}{})
 	ask(t, handler, "GET", path+"/output", "").into(200, &struct{}{})
 	ask(t, handler, "POST", path+"/kill", "").into(202, &struct{}{})
@@ -74,14 +74,14 @@ func goOnWithTasks(t *testing.T) {
 
 func TestAnAgentWorksAndIsKilled(t *testing.T) {
 	made, handler := newTaskServer(t)
-	given := giveTask(t, handler, `{"description": "Measure"}`)
+	given := createTask(t, handler, `{"description": "Measure"}`)
 	agent, path := deployTo(t, handler, given, `{"agent_type": "only"}`)
 	if agent.State != engine.TaskRunning || agent.TaskID != given.ID || agent.Type != "only" {
 		t.Errorf("deployed is %+v", agent)
 	}
-	hasSaid(t, made, agent)
+	waitForText(t, made, agent)
 	quick, quickPath := deployTo(t, handler, given, `{"prompt": "Be quick."}`)
-	hasSaid(t, made, quick)
+	waitForText(t, made, quick)
 
 	var output engine.AgentOutput
 	ask(t, handler, "GET", quickPath+"/output", "").into(200, &output)
@@ -119,10 +119,10 @@ func TestAnAgentWorksAndIsKilled(t *testing.T) {
 
 func TestAKeyDeploysOnce(t *testing.T) {
 	made, handler := newTaskServer(t)
-	given := giveTask(t, handler, `{"description": "Measure"}`)
+	given := createTask(t, handler, `{"description": "Measure"}`)
 	var one, two engine.DeployedAgent
 	ask(t, handler, "POST", "/api/tasks/"+given.ID+"/agents", `{"prompt": "Be quick."}`, "Idempotency-Key", "k").into(201, &one)
-	hasSaid(t, made, one)
+	waitForText(t, made, one)
 	ask(t, handler, "POST", "/api/tasks/"+given.ID+"/agents", `{"prompt": "Be quick."}`, "Idempotency-Key", "k").into(201, &two)
 	if one.ID != two.ID {
 		t.Errorf("one key deployed %s and %s", one.ID, two.ID)
@@ -131,7 +131,7 @@ func TestAKeyDeploysOnce(t *testing.T) {
 
 func TestTooManyAgents(t *testing.T) {
 	_, handler := newTaskServer(t)
-	given := giveTask(t, handler, `{"description": "Measure"}`)
+	given := createTask(t, handler, `{"description": "Measure"}`)
 	for range 2 {
 		deployTo(t, handler, given, "")
 	}
@@ -145,8 +145,8 @@ func TestTooManyAgents(t *testing.T) {
 // Every bad body is refused with the code of its kind and the part at fault, and keeps nothing.
 func TestTasksRefuse(t *testing.T) {
 	_, handler := newTaskServer(t)
-	given := giveTask(t, handler, `{"description": "Measure"}`)
-	other := giveTask(t, handler, `{"description": "Measure again"}`)
+	given := createTask(t, handler, `{"description": "Measure"}`)
+	other := createTask(t, handler, `{"description": "Measure again"}`)
 	agent, _ := deployTo(t, handler, other, "")
 	of := "/api/tasks/" + given.ID
 	ask(t, handler, "POST", "/api/conversations", `{"key": "packed"}`)
@@ -218,10 +218,10 @@ func TestTasksAreListedInPages(t *testing.T) {
 	made, handler := newTaskServer(t)
 	var all, completed []string
 	for i := range 7 {
-		given := giveTask(t, handler, fmt.Sprintf(`{"description": "Task %d", "background_context": "long"}`, i))
+		given := createTask(t, handler, fmt.Sprintf(`{"description": "Task %d", "background_context": "long"}`, i))
 		if i%3 == 0 {
 			agent, _ := deployTo(t, handler, given, `{"prompt": "Be quick."}`)
-			hasSaid(t, made, agent)
+			waitForText(t, made, agent)
 			completed = append(completed, given.ID)
 		}
 		all = append(all, given.ID)
@@ -255,10 +255,10 @@ func TestTasksAreListedInPages(t *testing.T) {
 	}
 }
 
-// A redacted task is told of as redacted, in its status and in lists, and nobody is given a prompt without words.
+// A redacted task is marked as redacted, in its status and in lists, and an empty prompt is refused.
 func TestARedactedTaskHasNoPrompt(t *testing.T) {
 	_, handler := newTaskServer(t)
-	given := giveTask(t, handler, `{"description": "The secret work"}`)
+	given := createTask(t, handler, `{"description": "The secret work"}`)
 	ask(t, handler, "POST", "/api/conversations/"+given.ConversationID+"/redact", `{"from": 1, "to": 1}`).into(200, &struct{}{})
 	ask(t, handler, "GET", "/api/tasks/"+given.ID+"/prompt", "").failed(400, "invalid_value", "task_id")
 	var now engine.TaskStatus
@@ -274,12 +274,12 @@ func TestARedactedTaskHasNoPrompt(t *testing.T) {
 	}
 }
 
-// What people said comes without the copies that tasks and agents have of it, unless somebody asks for these.
+// A search finds messages without the copies that tasks and agents have of them, unless the request asks for these.
 func TestASearchFindsPeoplesWords(t *testing.T) {
 	made, handler := newTaskServer(t)
-	given := giveTask(t, handler, `{"description": "Find the needle"}`)
+	given := createTask(t, handler, `{"description": "Find the needle"}`)
 	agent, _ := deployTo(t, handler, given, `{"prompt": "Be quick."}`)
-	hasSaid(t, made, agent)
+	waitForText(t, made, agent)
 	ask(t, handler, "POST", "/api/conversations", `{"key": "mine"}`)
 	ask(t, handler, "POST", "/api/conversations/mine/entries", `{"role": "user", "content": "a needle"}`)
 	for query, want := range map[string]string{"": "a needle", "&kind=talk": "a needle", "&kind=agent": "Find the needle", "&kind=all&role=user": "a needle", "&conversation=" + agent.ConversationID + "&role=user": "Find the needle"} {

@@ -22,11 +22,11 @@ import (
 var update = flag.Bool("update", false, "rewrite the answers in testdata/transcripts")
 
 // Each file in testdata/transcripts is a dialogue with a server of its own: sections named request, each
-// followed by the answer that must come. After a "request left open" the dialogue goes on as soon as its
-// stream asks for approval or its run waits; what it came to is the "answer of the open request". In files named
-// approvals… tools run only after approval, in those named attachments… every part that is no text is an
-// attachment, in those named agents… there are agents, in those named runs… there are workflows, in those named crews… crews; streams of runs and crews are shown without what passes by. Ids, times and other things that differ from run to run stand there as labels, which later
-// requests may use.
+// followed by the answer that must come. After a "request left open" the dialogue continues as soon as
+// its stream asks for approval or its run waits; its result is the "answer of the open request". The prefix of a
+// file's name chooses the server: tools run only after approval (approvals), every part that is no text is an attachment
+// (attachments), there are agents, workflows (runs) or crews. Streams of runs and crews are shown without live events.
+// Ids, times and other values that differ from run to run are labels, which later requests may use.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -46,10 +46,10 @@ func TestTranscripts(t *testing.T) {
 	ask(t, newServer(t), "GET", "/metrics", "")              // its figures differ from run to run
 	ask(t, newServer(t), "GET", "/api/workflows/schema", "") // likewise
 	ask(t, newServer(t), "GET", "/api/crews/schema", "")     // likewise
-	goOnWithRuns(t)                                          // how they stand then depends on who is faster
-	goOnWithCrews(t)                                         // likewise
-	goOnWithTasks(t)                                         // likewise
-	speakMCP(t)
+	exerciseRuns(t)                                          // the states depend on timing
+	exerciseCrews(t)                                         // likewise
+	exerciseTasks(t)                                         // likewise
+	exerciseMCP(t)
 	if !t.Failed() {
 		checkCoverage(t)
 	}
@@ -112,7 +112,7 @@ func runTranscript(t *testing.T, file string) {
 	}
 }
 
-// dialogue is one file under way.
+// dialogue is the execution of one file.
 type dialogue struct {
 	t       *testing.T
 	handler http.Handler
@@ -124,7 +124,7 @@ type dialogue struct {
 func (d *dialogue) answer(request string) string {
 	method, target, header, body := parseRequest(d.labels.resolve(request))
 	answer := ask(d.t, d.handler, method, target, body, header...)
-	steadyRunStream(target, answer)
+	normalizeRunStream(target, answer)
 	return d.labels.show(answer)
 }
 
@@ -141,7 +141,7 @@ func (d *dialogue) leaveOpen(request string) {
 	})
 	go func() {
 		answer := ask(d.t, watched, method, target, body, header...)
-		steadyRunStream(target, answer)
+		normalizeRunStream(target, answer)
 		open <- answer
 	}()
 	within(d.t, "a call or a run that waits for approval", waits)

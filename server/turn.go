@@ -18,7 +18,7 @@ func (s *server) turnEvents(w http.ResponseWriter, r *http.Request, in api.TurnE
 	var out *eventStream
 	if found.State == continuo.TurnRunning { // it may be silent for long
 		out = newEventStream(w, s.options.KeepAlive)
-		out.open()
+		out.sendHeader()
 	}
 	p := &progress{begun: true, ids: api.ChatIDs{SessionID: in.Conversation, ConversationID: found.ConversationID, TurnID: found.ID}}
 	err = s.stream(w, r, out, s.engine.Turns.Follow(r.Context(), found, in.After), p)
@@ -35,5 +35,5 @@ func (s *server) resumeTurn(w http.ResponseWriter, r *http.Request, in api.TurnR
 	if err != nil {
 		return err
 	}
-	return s.answer(w, r, chat, in.Stream, in.Conversation)
+	return s.sendAnswer(w, r, chat, in.Stream, in.Conversation)
 }

@@ -27,7 +27,7 @@ import (
 	"github.com/continuo-log/continuo/upkeep"
 )
 
-// impatient is what engines that share a file hear of each other by.
+// impatient has short intervals, so that engines that share a file notice each other's changes soon.
 var impatient = turn.KeeperOptions{Heartbeat: 5 * time.Millisecond, Poll: 2 * time.Millisecond, FlushAge: 2 * time.Millisecond}
 
 // openFile opens a log's file as a process of its own would.
@@ -122,8 +122,8 @@ func sameEvents(a, b []sse.Event) bool {
 	return slices.EqualFunc(a, b, func(a, b sse.Event) bool { return a.ID == b.ID && a.Type == b.Type && bytes.Equal(a.Data, b.Data) })
 }
 
-// A client that was cut off must get the rest of its turn, whole and once, even while the turn is silent,
-// and be told when there is no more.
+// A client that was disconnected must get the rest of its turn, completely and once, even while the turn is silent, and
+// 204 when there is no more.
 func TestClientComesBack(t *testing.T) {
 	gate := newGate()
 	handler := New(newEngine(t, withModel(gate.model())), Options{})
@@ -197,8 +197,8 @@ func TestFollowedTurnKeepsAlive(t *testing.T) {
 // A turn is its conversation's: under another one's name it is not found.
 func TestTurnOfAnotherConversation(t *testing.T) {
 	handler := newServer(t)
-	one := say(t, handler, "one", "hello")
-	say(t, handler, "two", "hello")
+	one := sendMessage(t, handler, "one", "hello")
+	sendMessage(t, handler, "two", "hello")
 	for _, call := range []string{"GET ", "GET /events", "POST /cancel", "POST /resume"} {
 		method, rest, _ := strings.Cut(call, " ")
 		ask(t, handler, method, turnPath("two", one.TurnID)+rest, "").failed(404, "not_found", "")
@@ -285,13 +285,13 @@ func TestApprovalFromAnotherEngine(t *testing.T) {
 	}
 }
 
-// toldBusy is a store that tells when a turn was refused because another one runs.
-type toldBusy struct {
+// busyNotifier is a store that reports when a turn was refused because another one runs.
+type busyNotifier struct {
 	upkeep.Store
 	busy chan struct{}
 }
 
-func (s *toldBusy) Append(ctx context.Context, batch continuo.Batch) error {
+func (s *busyNotifier) Append(ctx context.Context, batch continuo.Batch) error {
 	err := s.Store.Append(ctx, batch)
 	if errors.Is(err, continuo.ErrBusy) {
 		select {
@@ -309,7 +309,7 @@ func TestBusyAcrossEngines(t *testing.T) {
 			path, gate := filepath.Join(t.TempDir(), "log.db"), newGate()
 			options := withModel(gate.model())
 			options.Turns = impatient
-			other := &toldBusy{openFile(t, path), make(chan struct{}, 1)}
+			other := &busyNotifier{openFile(t, path), make(chan struct{}, 1)}
 			here, there := New(engineOver(t, openFile(t, path), options), Options{}), New(engineOver(t, other, options), Options{})
 			first := background(t, here, `{"message": "one", "session_id": "s"}`)
 			within(t, "the first turn", gate.reached)
@@ -397,7 +397,7 @@ func TestOneKeyIsOneTurnAcrossEngines(t *testing.T) {
 	if len(kept) != 2 || kept[1].Type != "done" {
 		t.Errorf("what is left of the events is %+v", kept)
 	}
-	// A client that saw the end, before or after the pruning, is told to stop asking.
+	// A client that saw the end, before or after the pruning, gets 204.
 	late := ask(t, handlers[0], "GET", path, "", "Last-Event-ID", live[len(live)-1].ID)
 	events, err := allEvents(bytes.NewReader(late.body))
 	if err != nil || len(events) != 1 || events[0].Type != "done" {

@@ -32,15 +32,15 @@ var projectWide = []string{
 	"POST /api/runs", "GET /api/runs", "POST /api/crews/{crew}/messages", "GET /api/workflows", "GET /api/workflows/{id}",
 }
 
-// A key that is bound to a user reaches nothing of the project that is another user's, or nobody's. Every call of the
-// server is tried.
+// A key that is bound to a user reaches no resource of the project that is another user's or has no user. Every call of
+// the server is tried.
 func TestUsersAreApart(t *testing.T) {
 	store := storetest.NewMemory()
 	v := newVictim(t, store)
 	v.thief = userKey(t, store, "victim", "mallory")
 	v.marks = slices.DeleteFunc(v.marks, func(mark string) bool { return mark == "victim" })
 	var own chatReply
-	v.steal("POST", "/chat", `{"session_id": "mallorys", "message": "hello"}`).into(200, &own)
+	v.askAsOther("POST", "/chat", `{"session_id": "mallorys", "message": "hello"}`).into(200, &own)
 	v.thiefs, v.thiefSession, v.sharesProject = own.ConversationID, "mallorys", true
 	before := v.all()
 	for _, route := range (&server{}).routes() {
@@ -52,17 +52,17 @@ func TestUsersAreApart(t *testing.T) {
 		v.hidden("POST", "/chat", `{"session_id": "ID", "message": "hello"}`, id, noConversation)
 	}
 	for _, target := range []string{"/api/conversations?limit=100", "/api/runs", "/api/tasks", "/api/search?q=secret"} {
-		v.steal("GET", target, "").into(200, &struct{}{})
+		v.askAsOther("GET", target, "").into(200, &struct{}{})
 	}
 	for _, session := range []string{"s1", "key-" + mark, "waiting-" + mark} { // keys are the project's
-		v.steal("POST", "/chat", `{"session_id": "`+session+`", "message": "hello"}`).failed(403, "other_user", "session_id")
-		v.steal("POST", "/api/runs", `{"session_id": "`+session+`", "workflow_id": "report", "inputs": {"topic": "x"}}`).failed(403, "other_user", "session_id")
+		v.askAsOther("POST", "/chat", `{"session_id": "`+session+`", "message": "hello"}`).failed(403, "other_user", "session_id")
+		v.askAsOther("POST", "/api/runs", `{"session_id": "`+session+`", "workflow_id": "report", "inputs": {"topic": "x"}}`).failed(403, "other_user", "session_id")
 	}
-	v.steal("POST", "/chat", `{"message": "hello"}`, "Idempotency-Key", v.idempotencyKeys[0]).into(200, &own)
+	v.askAsOther("POST", "/chat", `{"message": "hello"}`, "Idempotency-Key", v.idempotencyKeys[0]).into(200, &own)
 	if slices.Contains(v.conversations, own.ConversationID) {
 		t.Errorf("another's Idempotency-Key gave %+v", own)
 	}
-	v.unharmed(before)
+	v.checkUnchanged(before)
 }
 
 func TestAKeyOfAUserSeesTheUsersConversationsOnly(t *testing.T) {
@@ -129,11 +129,11 @@ func rowsOf(t *testing.T, answer *reply) []json.RawMessage {
 
 func TestAConversationOfNobodysIsClaimedByItsFirstUser(t *testing.T) {
 	h := newVictim(t, storetest.NewMemory())
-	chat := func(body string) *reply { return h.own("POST", "/chat", body) }
+	chat := func(body string) *reply { return h.askAsOwner("POST", "/chat", body) }
 	chat(`{"session_id": "s9", "message": "hello"}`).into(200, &chatReply{})
 	chat(`{"session_id": "s9", "user_id": "ada", "message": "hello"}`).into(200, &chatReply{})
 	var now continuo.Conversation
-	if h.own("GET", "/api/conversations/s9", "").into(200, &now); now.UserID != "ada" {
+	if h.askAsOwner("GET", "/api/conversations/s9", "").into(200, &now); now.UserID != "ada" {
 		t.Errorf("it is %q's", now.UserID)
 	}
 	chat(`{"session_id": "s9", "user_id": "bob", "message": "hello"}`).failed(403, "other_user", "session_id")
@@ -146,15 +146,15 @@ func TestAConversationOfNobodysIsClaimedByItsFirstUser(t *testing.T) {
 
 func TestAKeyIsSetAndChangedLater(t *testing.T) {
 	h := newVictim(t, storetest.NewMemory())
-	patch := func(id, body string) *reply { return h.own("PATCH", "/api/conversations/"+id, body) }
+	patch := func(id, body string) *reply { return h.askAsOwner("PATCH", "/api/conversations/"+id, body) }
 	var made, changed continuo.Conversation
-	h.own("POST", "/api/conversations", `{}`).into(201, &made)
+	h.askAsOwner("POST", "/api/conversations", `{}`).into(201, &made)
 	if patch(made.ID, `{"key": "later"}`).into(200, &changed); changed.Key != "later" {
 		t.Errorf("the key is %q", changed.Key)
 	}
 	patch("later", `{"key": "latest"}`).into(200, &changed)
-	h.own("GET", "/api/conversations/later", "").failed(404, "not_found", "")
-	h.own("GET", "/api/conversations/latest", "").into(200, &changed)
+	h.askAsOwner("GET", "/api/conversations/later", "").failed(404, "not_found", "")
+	h.askAsOwner("GET", "/api/conversations/latest", "").into(200, &changed)
 	if problem := patch("latest", `{"key": "s1"}`).failed(409, "exists", "key"); !strings.Contains(problem.Error.Message, `"s1"`) {
 		t.Errorf("the refusal does not name the key: %q", problem.Error.Message)
 	}
@@ -198,32 +198,32 @@ func TestAnEmptyStringIsNone(t *testing.T) {
 	h := newVictim(t, storetest.NewMemory())
 	conversation := func(id string) (found continuo.Conversation) {
 		t.Helper()
-		h.own("GET", "/api/conversations/"+id, "").into(200, &found)
+		h.askAsOwner("GET", "/api/conversations/"+id, "").into(200, &found)
 		return found
 	}
 	for _, none := range []string{`""`, "null"} {
 		set := strings.NewReplacer("NONE", none).Replace
 		var made continuo.Conversation
-		h.own("POST", "/api/conversations", set(`{"key": NONE, "user_id": NONE}`)).into(201, &made)
+		h.askAsOwner("POST", "/api/conversations", set(`{"key": NONE, "user_id": NONE}`)).into(201, &made)
 		if made.Key != "" || made.UserID != "" {
 			t.Errorf("created with %s: %+v", none, made)
 		}
-		h.own("PATCH", "/api/conversations/"+made.ID, `{"key": "named", "user_id": "ada"}`).into(200, &made)
+		h.askAsOwner("PATCH", "/api/conversations/"+made.ID, `{"key": "named", "user_id": "ada"}`).into(200, &made)
 		var talked chatReply
-		h.own("POST", "/chat", set(`{"session_id": "named", "user_id": NONE, "message": "hello"}`)).into(200, &talked)
+		h.askAsOwner("POST", "/chat", set(`{"session_id": "named", "user_id": NONE, "message": "hello"}`)).into(200, &talked)
 		if now := conversation("named"); talked.ConversationID != made.ID || now.UserID != "ada" {
 			t.Errorf("a message with the user %s went to %s, which is %q's", none, talked.ConversationID, now.UserID)
 		}
-		h.own("POST", "/chat", set(`{"session_id": NONE, "message": "hello"}`)).into(200, &talked)
+		h.askAsOwner("POST", "/chat", set(`{"session_id": NONE, "message": "hello"}`)).into(200, &talked)
 		if fresh := conversation(talked.ConversationID); fresh.Key != "" || fresh.ID == made.ID {
 			t.Errorf("a message with the session %s went to %+v", none, fresh)
 		}
-		h.own("PATCH", "/api/conversations/named", set(`{"key": NONE, "user_id": NONE}`)).into(200, &struct{}{})
+		h.askAsOwner("PATCH", "/api/conversations/named", set(`{"key": NONE, "user_id": NONE}`)).into(200, &struct{}{})
 		if now := conversation(made.ID); now.Key != "" || now.UserID != "" {
 			t.Errorf("changed to %s: %+v", none, now)
 		}
 		var imported struct{ Conversation continuo.Conversation }
-		h.own("POST", "/api/conversations/import", set(`{"messages": [{"role": "user", "content": "x"}], "key": NONE, "user_id": NONE}`)).into(201, &imported)
+		h.askAsOwner("POST", "/api/conversations/import", set(`{"messages": [{"role": "user", "content": "x"}], "key": NONE, "user_id": NONE}`)).into(201, &imported)
 		if imported.Conversation.Key != "" || imported.Conversation.UserID != "" {
 			t.Errorf("imported with %s: %+v", none, imported.Conversation)
 		}
@@ -232,10 +232,10 @@ func TestAnEmptyStringIsNone(t *testing.T) {
 			"/api/crews/pair/messages": `{"message": "hello", "user_id": NONE}`,
 			"/api/tasks":               `{"description": "x", "user_id": NONE}`,
 		} {
-			if answer := h.own("POST", target, set(body)); answer.status >= 300 {
+			if answer := h.askAsOwner("POST", target, set(body)); answer.status >= 300 {
 				t.Errorf("%s with %s: %s", target, none, answer.body)
 			}
 		}
 	}
-	h.own("GET", "/api/conversations?user_id=", "").failed(400, "invalid_request", "user_id")
+	h.askAsOwner("GET", "/api/conversations?user_id=", "").failed(400, "invalid_request", "user_id")
 }

@@ -11,19 +11,19 @@ import (
 	"github.com/continuo-log/continuo/api"
 )
 
-// paces limits the request rate of each API key in this process. It is safe for concurrent use.
-type paces struct {
+// rateLimits limits the request rate of each API key in this process. It is safe for concurrent use.
+type rateLimits struct {
 	perSecond int // 0: unlimited
 
 	mu    sync.Mutex
 	byKey map[string]*rate.Limiter
 }
 
-// manyPaces is the number of limiters from which idle ones are dropped: a new limiter behaves the same.
-const manyPaces = 1024
+// maxLimiters is the number of limiters from which idle ones are dropped: a new limiter behaves the same.
+const maxLimiters = 1024
 
 // check counts a request, or refuses it. The burst of a key is one second's worth of requests.
-func (p *paces) check(keyID string, now time.Time) error {
+func (p *rateLimits) check(keyID string, now time.Time) error {
 	if p.perSecond == 0 || keyID == "" {
 		return nil
 	}
@@ -31,7 +31,7 @@ func (p *paces) check(keyID string, now time.Time) error {
 	defer p.mu.Unlock()
 	limiter := p.byKey[keyID]
 	if limiter == nil {
-		p.forgetSilent(now)
+		p.dropIdle(now)
 		limiter = rate.NewLimiter(rate.Limit(p.perSecond), p.perSecond)
 		p.byKey[keyID] = limiter
 	}
@@ -47,12 +47,12 @@ func (p *paces) check(keyID string, now time.Time) error {
 	}
 }
 
-// forgetSilent drops the limiters of idle keys. Only valid keys have one, so their number is bounded.
-func (p *paces) forgetSilent(now time.Time) {
+// dropIdle drops the limiters of idle keys. Only valid keys have one, so their number is bounded.
+func (p *rateLimits) dropIdle(now time.Time) {
 	if p.byKey == nil {
 		p.byKey = map[string]*rate.Limiter{}
 	}
-	if len(p.byKey) < manyPaces {
+	if len(p.byKey) < maxLimiters {
 		return
 	}
 	for keyID, limiter := range p.byKey {

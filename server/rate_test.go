@@ -13,7 +13,7 @@ import (
 
 // A key may spend a second's worth at once, and then as much as comes back; another's is its own.
 func TestPaces(t *testing.T) {
-	p, now := &paces{perSecond: 4}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	p, now := &rateLimits{perSecond: 4}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	passed := func(key string, asked int) (passed int) {
 		for range asked {
 			if p.check(key, now) == nil {
@@ -35,15 +35,15 @@ func TestPaces(t *testing.T) {
 	if n := passed("", 10); n != 10 {
 		t.Errorf("without a key %d of 10 passed", n)
 	}
-	if p = (&paces{}); passed("a", 1000) != 1000 {
+	if p = (&rateLimits{}); passed("a", 1000) != 1000 {
 		t.Error("without a bound requests were refused")
 	}
 }
 
 // Silent keys are forgotten, busy ones never.
 func TestPacesAreForgotten(t *testing.T) {
-	p, now := &paces{perSecond: 1}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	for i := range manyPaces {
+	p, now := &rateLimits{perSecond: 1}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for i := range maxLimiters {
 		_ = p.check(fmt.Sprint("silent", i), now)
 	}
 	now = now.Add(time.Second)
@@ -51,7 +51,7 @@ func TestPacesAreForgotten(t *testing.T) {
 	if len(p.byKey) != 1 {
 		t.Errorf("%d limiters are kept", len(p.byKey))
 	}
-	for i := range 2 * manyPaces {
+	for i := range 2 * maxLimiters {
 		_ = p.check(fmt.Sprint("new", i), now)
 	}
 	if p.check("busy", now) == nil {
@@ -63,7 +63,7 @@ func TestRateLimited(t *testing.T) {
 	keys := newKeyring(t)
 	_, shown := keys.newKey("default")
 	_, other := keys.newKey("default")
-	handler := keyed(t, keys, Options{RequestsPerSecond: 1})
+	handler := newKeyedServer(t, keys, Options{RequestsPerSecond: 1})
 	ask(t, handler, "GET", "/api/models", "", as(shown)...).into(200, &struct{}{})
 	refused := ask(t, handler, "GET", "/api/models", "", as(shown)...)
 	if body := refused.failed(429, "rate_limited", ""); body.Error.Type != "rate_limit_error" || refused.header.Get("Retry-After") != "1" {
@@ -117,6 +117,6 @@ func TestTooManyTurns(t *testing.T) {
 func TestOneTurnAfterTheOther(t *testing.T) {
 	handler := New(engineOver(t, storetest.NewMemory(), engine.Options{MaxTurns: 1}), Options{})
 	for i := range 100 {
-		say(t, handler, fmt.Sprint("s", i%3), "next")
+		sendMessage(t, handler, fmt.Sprint("s", i%3), "next")
 	}
 }

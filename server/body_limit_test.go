@@ -17,8 +17,8 @@ import (
 	"github.com/continuo-log/continuo/store/storetest"
 )
 
-// slowly sends a request's header and the beginning of its body, and reads the answer.
-func slowly(t *testing.T, server *httptest.Server, head, body string) (*http.Response, string, net.Conn) {
+// sendPartly sends a request's header and the beginning of its body, and reads the answer.
+func sendPartly(t *testing.T, server *httptest.Server, head, body string) (*http.Response, string, net.Conn) {
 	t.Helper()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
 	if err != nil {
@@ -40,11 +40,11 @@ func slowly(t *testing.T, server *httptest.Server, head, body string) (*http.Res
 	return response, string(text), conn
 }
 
-// isDropped reports whether the other side closes a connection.
-func isDropped(t *testing.T, conn net.Conn) {
+// expectClosed checks that the other side closes a connection.
+func expectClosed(t *testing.T, conn net.Conn) {
 	t.Helper()
 	if n, err := conn.Read(make([]byte, 1)); err == nil {
-		t.Errorf("the connection goes on: %d bytes", n)
+		t.Errorf("the connection is open: %d bytes", n)
 	} else if timeout, ok := err.(net.Error); ok && timeout.Timeout() {
 		t.Error("the connection is held open")
 	}
@@ -75,11 +75,11 @@ func TestARefusalDoesNotWaitForTheBody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // each connection is held for drainLimits.silence
-			response, text, conn := slowly(t, c.server, c.head, "")
+			response, text, conn := sendPartly(t, c.server, c.head, "")
 			if response.StatusCode != c.status || !response.Close {
 				t.Errorf("status %d, closed %v: %s", response.StatusCode, response.Close, text)
 			}
-			isDropped(t, conn)
+			expectClosed(t, conn)
 		})
 	}
 }
@@ -90,11 +90,11 @@ func TestASlowBodyIsCut(t *testing.T) {
 	defer server.Close()
 	for name, length := range map[string]string{"a length": "Content-Length: 100", "chunks": "Transfer-Encoding: chunked"} {
 		t.Run(name, func(t *testing.T) {
-			response, text, conn := slowly(t, server, "POST /chat HTTP/1.1\nHost: localhost\n"+length, "")
+			response, text, conn := sendPartly(t, server, "POST /chat HTTP/1.1\nHost: localhost\n"+length, "")
 			if response.StatusCode != http.StatusRequestTimeout || !strings.Contains(text, "body_timeout") {
 				t.Errorf("status %d: %s", response.StatusCode, text)
 			}
-			isDropped(t, conn)
+			expectClosed(t, conn)
 		})
 	}
 }
@@ -131,7 +131,7 @@ func TestAStopDoesNotWaitForBodies(t *testing.T) {
 	reading := make(chan struct{})
 	inner := New(newEngine(t, engine.Options{}), Options{BodyTimeout: time.Hour})
 	server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		r.Body = &announced{ReadCloser: r.Body, reading: reading}
+		r.Body = &watchedBody{ReadCloser: r.Body, reading: reading}
 		inner.ServeHTTP(w, r)
 	})
 	server.Start()
@@ -143,7 +143,7 @@ func TestAStopDoesNotWaitForBodies(t *testing.T) {
 		defer cancel()
 		stopped <- server.Config.Shutdown(ctx)
 	}()
-	response, text, _ := slowly(t, server, "POST /chat HTTP/1.1\nHost: localhost\nContent-Length: 100", "{")
+	response, text, _ := sendPartly(t, server, "POST /chat HTTP/1.1\nHost: localhost\nContent-Length: 100", "{")
 	if response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(text, "closing") {
 		t.Errorf("status %d: %s", response.StatusCode, text)
 	}
@@ -152,16 +152,16 @@ func TestAStopDoesNotWaitForBodies(t *testing.T) {
 	}
 }
 
-// announced is a body that says when it is first read.
-type announced struct {
+// watchedBody is a body that says when it is first read.
+type watchedBody struct {
 	io.ReadCloser
-	reading chan struct{}
-	told    bool
+	reading  chan struct{}
+	notified bool
 }
 
-func (a *announced) Read(data []byte) (int, error) {
-	if !a.told {
-		a.told = true
+func (a *watchedBody) Read(data []byte) (int, error) {
+	if !a.notified {
+		a.notified = true
 		close(a.reading)
 	}
 	return a.ReadCloser.Read(data)
@@ -204,7 +204,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	third := <-accepted
 	_ = listener.Close()
 	if err := <-ended; err == nil {
-		t.Error("Accept goes on after Close")
+		t.Error("Accept continues after Close")
 	}
 	_, _ = second.Close(), third.Close()
 }
@@ -214,7 +214,7 @@ func TestAClientThatSendsBeforeItReads(t *testing.T) {
 	handler := New(newEngine(t, engine.Options{}), Options{MemoryBudget: 40 << 20, MaxBodyBytes: 24 << 20}).(*server)
 	server := httptest.NewServer(handler)
 	defer server.Close()
-	other := &share{budget: &handler.budget}
+	other := &reservation{budget: &handler.budget}
 	defer other.release()
 	if err := other.grow(5 << 20); err != nil {
 		t.Fatal(err)
@@ -229,16 +229,16 @@ func TestAClientThatSendsBeforeItReads(t *testing.T) {
 		"larger than a body may be": {"Content-Length: 30000000", strings.Repeat("a", 30_000_000), http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			response, text, conn := slowly(t, server, "POST /chat HTTP/1.1\nHost: localhost\nContent-Type: application/json\n"+c.head, c.body)
+			response, text, conn := sendPartly(t, server, "POST /chat HTTP/1.1\nHost: localhost\nContent-Type: application/json\n"+c.head, c.body)
 			if response.StatusCode != c.status || !strings.Contains(text, "memory_budget") {
 				t.Errorf("status %d: %s", response.StatusCode, text)
 			}
-			isDropped(t, conn)
+			expectClosed(t, conn)
 		})
 	}
 }
 
-// TestADrainIsBounded: a client that goes on sending for ever is cut, however it does it.
+// TestADrainIsBounded: a client that never stops sending is disconnected, whatever it sends.
 func TestADrainIsBounded(t *testing.T) {
 	const never = time.Hour
 	for name, c := range map[string]struct {
@@ -255,7 +255,7 @@ func TestADrainIsBounded(t *testing.T) {
 			})
 			server := httptest.NewServer(limitBodies(refuse, never, c.limits))
 			defer server.Close()
-			response, text, conn := slowly(t, server, fmt.Sprintf("POST / HTTP/1.1\nHost: localhost\nContent-Length: %d", int64(1)<<60), "")
+			response, text, conn := sendPartly(t, server, fmt.Sprintf("POST / HTTP/1.1\nHost: localhost\nContent-Length: %d", int64(1)<<60), "")
 			if response.StatusCode != http.StatusTeapot || text != "no" {
 				t.Errorf("status %d: %s", response.StatusCode, text)
 			}
@@ -268,7 +268,7 @@ func TestADrainIsBounded(t *testing.T) {
 				}
 				return
 			}
-			isDropped(t, conn)
+			expectClosed(t, conn)
 		})
 	}
 }
@@ -280,11 +280,11 @@ func TestAStopDoesNotWaitForADrain(t *testing.T) {
 	})
 	server := httptest.NewServer(limitBodies(refuse, time.Hour, drainLimits{1 << 60, time.Hour, time.Hour}))
 	defer server.Close()
-	_, _, conn := slowly(t, server, "POST / HTTP/1.1\nHost: localhost\nContent-Length: 100", "")
+	_, _, conn := sendPartly(t, server, "POST / HTTP/1.1\nHost: localhost\nContent-Length: 100", "")
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if err := server.Config.Shutdown(ctx); err != nil {
 		t.Error(err)
 	}
-	isDropped(t, conn)
+	expectClosed(t, conn)
 }

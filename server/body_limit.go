@@ -14,20 +14,20 @@ import (
 const minBodyRate = 64 << 10
 
 // drainLimits bound what is read and discarded of a body after its request was answered. Closing a socket with unread
-// data resets the connection, so that a client which sends its whole body before it reads would never see the answer.
+// data resets the connection, so that a client that sends its complete body before it reads would never see the answer.
 type drainLimits struct {
-	bytes   int64
-	time    time.Duration
-	silence time.Duration // longest time without data
+	bytes int64
+	time  time.Duration
+	idle  time.Duration // the longest time without data
 }
 
 // LimitBodies bounds how long the bodies of a handler's requests may take. A body has timeout, and one second more for
 // each 64 KiB received; a read after that fails with os.ErrDeadlineExceeded. A request that is answered before its body
-// was read whole is answered at once, and its connection is closed: net/http would wait for the rest of the body before
+// was read to its end is answered at once, and its connection is closed: net/http would wait for the rest of the body before
 // it answers. Before the close, data that still arrives is discarded for a while. When the http.Server shuts down,
 // bodies that are still being sent are cut off.
 func LimitBodies(next http.Handler, timeout time.Duration) http.Handler {
-	return limitBodies(next, timeout, drainLimits{bytes: 64 << 20, time: 10 * time.Second, silence: time.Second})
+	return limitBodies(next, timeout, drainLimits{bytes: 64 << 20, time: 10 * time.Second, idle: time.Second})
 }
 
 func limitBodies(next http.Handler, timeout time.Duration, after drainLimits) http.Handler {
@@ -46,7 +46,7 @@ func limitBodies(next http.Handler, timeout time.Duration, after drainLimits) ht
 		}()
 		r.Body = body
 		next.ServeHTTP(answer, r)
-		if !body.whole && (body.received > 0 || r.Header.Get("Expect") == "") { // else the client waits for 100 Continue
+		if !body.complete && (body.received > 0 || r.Header.Get("Expect") == "") { // else the client waits for 100 Continue
 			answer.begin()
 			_ = body.control.Flush()
 			body.drain(after)
@@ -54,7 +54,7 @@ func limitBodies(next http.Handler, timeout time.Duration, after drainLimits) ht
 	})
 }
 
-// limitedBody is a request's body with a deadline. One goroutine uses it, except for cut.
+// limitedBody is a request's body with a deadline. One goroutine uses it, except for abort.
 type limitedBody struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -63,8 +63,8 @@ type limitedBody struct {
 	bodies  *openBodies
 
 	received int64
-	whole    bool          // read to the end
-	silence  time.Duration // after the answer: how long the client may send nothing; 0 before
+	complete bool          // read to the end
+	idle     time.Duration // after the answer: how long the client may send nothing; 0 before
 }
 
 // Read reads from the body, and extends the deadline by the data received.
@@ -72,13 +72,13 @@ func (b *limitedBody) Read(data []byte) (int, error) {
 	n, err := b.ReadCloser.Read(data)
 	b.received += int64(n)
 	switch {
-	case errors.Is(err, io.EOF) && !b.whole:
-		b.whole = true
+	case errors.Is(err, io.EOF) && !b.complete:
+		b.complete = true
 		b.bodies.remove(b)
 		_ = b.control.SetReadDeadline(time.Time{}) // net/http reads on to detect a disconnect
 	case err == nil:
 		b.bodies.extend(b)
-	case errors.Is(err, os.ErrDeadlineExceeded) && b.bodies.areCut():
+	case errors.Is(err, os.ErrDeadlineExceeded) && b.bodies.areAborted():
 		err = http.ErrServerClosed
 	}
 	return n, err
@@ -86,24 +86,24 @@ func (b *limitedBody) Read(data []byte) (int, error) {
 
 // drain reads and discards the rest of the body.
 func (b *limitedBody) drain(limits drainLimits) {
-	b.begin, b.timeout, b.silence = time.Now(), limits.time, limits.silence
+	b.begin, b.timeout, b.idle = time.Now(), limits.time, limits.idle
 	b.bodies.extend(b)
 	_, _ = io.CopyN(io.Discard, b, limits.bytes)
 }
 
-// end closes the connection of a body that was not read whole.
+// end closes the connection of a body that was not read to its end.
 func (b *limitedBody) end() {
-	if !b.whole {
+	if !b.complete {
 		b.bodies.remove(b)
-		b.cut()
+		b.abort()
 	}
 }
 
-func (b *limitedBody) cut() { _ = b.control.SetReadDeadline(time.Unix(1, 0)) }
+func (b *limitedBody) abort() { _ = b.control.SetReadDeadline(time.Unix(1, 0)) }
 
 func (b *limitedBody) deadline() time.Time {
-	if b.silence > 0 {
-		return earlier(b.begin.Add(b.timeout), time.Now().Add(b.silence))
+	if b.idle > 0 {
+		return earlier(b.begin.Add(b.timeout), time.Now().Add(b.idle))
 	}
 	return b.begin.Add(b.timeout + time.Duration(b.received)*time.Second/minBodyRate)
 }
@@ -117,18 +117,18 @@ func earlier(a, b time.Time) time.Time {
 
 // openBodies are the bodies being received. It is safe for concurrent use.
 type openBodies struct {
-	watched sync.Once
+	registered sync.Once
 
-	mu   sync.Mutex
-	open map[*limitedBody]bool
-	cut  bool // the server shuts down
+	mu      sync.Mutex
+	open    map[*limitedBody]bool
+	aborted bool // the server shuts down
 }
 
 // add sets the deadline of a new body. The first one registers a hook for the server's shutdown.
 func (o *openBodies) add(b *limitedBody, r *http.Request) {
-	o.watched.Do(func() {
+	o.registered.Do(func() {
 		if server, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok {
-			server.RegisterOnShutdown(o.cutAll)
+			server.RegisterOnShutdown(o.abortAll)
 		}
 	})
 	o.mu.Lock()
@@ -145,8 +145,8 @@ func (o *openBodies) extend(b *limitedBody) {
 }
 
 func (o *openBodies) setDeadline(b *limitedBody) {
-	if o.cut {
-		b.cut()
+	if o.aborted {
+		b.abort()
 		return
 	}
 	_ = b.control.SetReadDeadline(b.deadline()) // where the connection has deadlines
@@ -158,19 +158,19 @@ func (o *openBodies) remove(b *limitedBody) {
 	delete(o.open, b)
 }
 
-func (o *openBodies) cutAll() {
+func (o *openBodies) abortAll() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.cut = true
+	o.aborted = true
 	for body := range o.open {
-		body.cut()
+		body.abort()
 	}
 }
 
-func (o *openBodies) areCut() bool {
+func (o *openBodies) areAborted() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.cut
+	return o.aborted
 }
 
 // earlyAnswer closes the connection after an answer that does not wait for the body.
@@ -196,7 +196,7 @@ func (e *earlyAnswer) Write(data []byte) (int, error) {
 }
 
 func (e *earlyAnswer) begin() {
-	if !e.began && !e.body.whole {
+	if !e.began && !e.body.complete {
 		e.Header().Set("Connection", "close")
 	}
 	e.began = true
