@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/maphash"
+	"slices"
 	"strings"
 
 	"github.com/continuo-log/continuo/internal/rawjson"
@@ -144,7 +146,7 @@ func (l *Log) refTaken(ctx context.Context, conversation *Conversation, tail *ta
 	if tail.refs == nil {
 		tail.refs = map[string]bool{}
 	}
-	if tail.refs[ref] || conversation.LastSeq == 0 {
+	if tail.refs[ref] || conversation.LastSeq == 0 || tail.stored.lacks(ref) {
 		return tail.refs[ref], nil
 	}
 	_, err := l.EntryByOutputRef(ctx, *conversation, ref)
@@ -152,6 +154,37 @@ func (l *Log) refTaken(ctx context.Context, conversation *Conversation, tail *ta
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// storedRefs remembers the output refs of a conversation, so that most need not be looked up. The zero value knows
+// nothing.
+type storedRefs struct {
+	all    bool     // it has the refs of all stored entries
+	hashes []uint32 // two refs may have the same one: then the second is looked up
+}
+
+// maxRefs bounds how many output refs of a conversation are remembered.
+const maxRefs = 4096
+
+var refSeed = maphash.MakeSeed()
+
+func refHash(ref string) uint32 { return uint32(maphash.String(refSeed, ref)) }
+
+// lacks reports whether no stored entry has the ref; false where that is not known.
+func (s *storedRefs) lacks(ref string) bool {
+	return s.all && !slices.Contains(s.hashes, refHash(ref))
+}
+
+// add remembers the refs of entries that were stored.
+func (s *storedRefs) add(entries []Entry) {
+	for i := range entries {
+		if ref := entries[i].OutputRef; ref != "" && s.all {
+			s.hashes = append(s.hashes, refHash(ref))
+		}
+	}
+	if len(s.hashes) > maxRefs {
+		*s = storedRefs{}
+	}
 }
 
 // fileName makes a file name of a call id: any character but letters, digits and "-_." becomes "_".

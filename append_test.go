@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -180,5 +183,62 @@ func TestAForkWithMetadataThatIsNoJSON(t *testing.T) {
 	_, err := log.Fork(t.Context(), id, 0, continuo.Conversation{Metadata: json.RawMessage(`nonsense`)})
 	if !errors.Is(err, continuo.ErrInvalid) {
 		t.Errorf("%v", err)
+	}
+}
+
+// lookingUp counts the look-ups of output refs.
+type lookingUp struct {
+	continuo.Store
+	count int
+}
+
+func (s *lookingUp) Entries(ctx context.Context, id string, query continuo.EntryQuery) ([]continuo.Entry, error) {
+	if query.OutputRef != "" {
+		s.count++
+	}
+	return s.Store.Entries(ctx, id, query)
+}
+
+// TestOutputRefsAreTheirOwn appends results of calls whose ids are used again, through two logs over one store: each has
+// a ref of its own. A log that has made a conversation knows its refs without a look-up.
+func TestOutputRefsAreTheirOwn(t *testing.T) {
+	store := &lookingUp{Store: storetest.NewMemory()}
+	first, second := continuo.NewLog(store, continuo.LogOptions{}), continuo.NewLog(store, continuo.LogOptions{})
+	c, err := first.Create(t.Context(), continuo.Conversation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, first, c.ID, continuo.AppendOptions{}, continuo.Entry{Role: continuo.User, Content: continuo.Text("go")})
+	taken := map[string]bool{}
+	call := func(log *continuo.Log, ids ...string) {
+		t.Helper()
+		calls, results := continuo.Entry{Role: continuo.Assistant}, []continuo.Entry{}
+		for _, id := range ids {
+			calls.ToolCalls = append(calls.ToolCalls, continuo.FunctionCall(id, "f", "{}"))
+			results = append(results, continuo.Entry{Role: continuo.Tool, ToolCallID: id, Content: continuo.Text("done")})
+		}
+		mustAppend(t, log, c.ID, continuo.AppendOptions{}, calls)
+		for _, stored := range mustAppend(t, log, c.ID, continuo.AppendOptions{}, results...) {
+			if stored.OutputRef == "" || taken[stored.OutputRef] {
+				t.Errorf("the ref of %s is %q, which is empty or another entry's", stored.ToolCallID, stored.OutputRef)
+			}
+			taken[stored.OutputRef] = true
+		}
+	}
+	for i := range 5000 { // more than are remembered
+		call(first, fmt.Sprintf("call_%d", i))
+		if i == 4000 && store.count > 0 {
+			t.Errorf("%d refs were looked up although none could be taken", store.count)
+		}
+	}
+	call(first, "call_1", "call/1", "call_3")
+	call(second, "call_1", "call_4999", "other")
+	call(first, "other", "call_3")
+	for _, ref := range []string{"call_1", "call_1-", "other-"} {
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(taken)), func(have string) bool {
+			return strings.HasPrefix(have, "@state/logs/tool-results/"+ref)
+		}) {
+			t.Errorf("no ref begins with %s", ref)
+		}
 	}
 }

@@ -49,6 +49,7 @@ type tailState struct {
 	last         int64
 	group        Group
 	refs         map[string]bool // output refs of entries that are not stored yet
+	stored       storedRefs
 }
 
 // maxWriters bounds how many idle conversations keep their tail in memory.
@@ -181,7 +182,9 @@ func (w *writer) commit(requests []*appendRequest) {
 			w.tail = nil
 			err = fmt.Errorf("append to conversation %s: %w", w.id, err)
 		default:
-			w.tail.conversation.LastSeq, w.tail.refs = w.tail.last, nil // the store has these refs now
+			w.tail.conversation.LastSeq = w.tail.last
+			w.tail.stored.add(batch.Entries)
+			w.tail.refs = nil
 		}
 		for _, request := range accepted {
 			request.finish(err)
@@ -309,7 +312,7 @@ func (w *writer) adoptSnapshot(ctx context.Context, requests []*appendRequest) {
 			continue
 		}
 		if group, err := w.log.OpenGroupOf(ctx, known); err == nil {
-			w.tail = &tailState{conversation: known.Conversation, last: known.Conversation.LastSeq, group: group}
+			w.tail = newTail(known.Conversation, group)
 		}
 	}
 }
@@ -323,6 +326,10 @@ func (w *writer) loadTail(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.tail = &tailState{conversation: conversation, last: conversation.LastSeq, group: group}
+	w.tail = newTail(conversation, group)
 	return nil
+}
+
+func newTail(conversation Conversation, group Group) *tailState {
+	return &tailState{conversation: conversation, last: conversation.LastSeq, group: group, stored: storedRefs{all: conversation.LastSeq == 0}}
 }

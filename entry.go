@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 	"unicode/utf8"
-
-	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
 // Role is the author's role in an entry, as chat protocols have it.
@@ -190,17 +188,6 @@ type PartialToolCall struct {
 
 // plainEntry is an Entry whose JSON is that of its fields.
 type plainEntry Entry
-
-// MarshalJSON writes the snake_case form without defaults.
-func (e Entry) MarshalJSON() ([]byte, error) {
-	if !e.Hidden {
-		return rawjson.Marshal(plainEntry(e))
-	}
-	return rawjson.Marshal(struct {
-		plainEntry
-		IncludeInContext bool `json:"include_in_context"`
-	}{plainEntry: plainEntry(e)})
-}
 
 // UnmarshalJSON reads the snake_case form and ignores unknown keys; package interchange, which reads foreign files,
 // keeps those in Extra.

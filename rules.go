@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -212,38 +213,45 @@ func checkText(e *Entry) *RuleError {
 
 // checkRaw refuses values that cannot be encoded as JSON and so cannot be stored.
 func checkRaw(e *Entry) *RuleError {
-	raws := map[string]json.RawMessage{"widget": e.Widget, "extra": e.Extra}
+	var broke *RuleError // the first
+	check := func(kind, name string, raw json.RawMessage) {
+		switch {
+		case raw == nil || broke != nil:
+		case !json.Valid(raw):
+			broke = broken(RuleInvalidJSON, "%s is not valid JSON", kind+name)
+		case rawjson.Depth(raw) > maxRawDepth:
+			broke = broken(RuleInvalidJSON, "%s is nested more than %d levels deep", kind+name, maxRawDepth)
+		}
+	}
+	check("widget", "", e.Widget)
+	check("extra", "", e.Extra)
 	if e.TaskEvent != nil {
-		raws["task"], raws["finding"] = e.TaskEvent.Task, e.TaskEvent.Finding
+		check("task", "", e.TaskEvent.Task)
+		check("finding", "", e.TaskEvent.Finding)
 	}
 	if e.RunEvent != nil {
-		raws["inputs of the run"], raws["outputs of the run"] = e.RunEvent.Inputs, e.RunEvent.Outputs
+		check("inputs of the run", "", e.RunEvent.Inputs)
+		check("outputs of the run", "", e.RunEvent.Outputs)
 	}
 	for vendor, raw := range e.Vendor {
-		raws["vendor "+vendor] = raw
+		check("vendor ", vendor, raw)
 	}
 	for i, part := range e.Content.Parts() {
-		name := fmt.Sprintf("content part %d", i)
 		if read, err := parsePart(part.Raw); err != nil || read.Type != part.Type || read.Text != part.Text {
-			return broken(RuleInvalidJSON, "%s is not what its raw form says", name)
+			return broken(RuleInvalidJSON, "content part %d is not what its raw form says", i)
 		}
-		raws[name] = part.Raw
+		check("content part ", strconv.Itoa(i), part.Raw)
 	}
 	for _, call := range e.ToolCalls {
-		raws["extra of the call "+call.ID] = call.Extra
-	}
-	for name, raw := range raws {
-		if raw != nil && !json.Valid(raw) {
-			return broken(RuleInvalidJSON, "%s is not valid JSON", name)
-		}
-		if rawjson.Depth(raw) > maxRawDepth {
-			return broken(RuleInvalidJSON, "%s is nested more than %d levels deep", name, maxRawDepth)
-		}
+		check("extra of the call ", call.ID, call.Extra)
 	}
 	for _, call := range e.ToolCalls {
-		if err := checkCallExtra(call); err != nil {
-			return err
+		if broke == nil {
+			broke = checkCallExtra(call)
 		}
+	}
+	if broke != nil {
+		return broke
 	}
 	if year := e.CreatedAt.UTC().Year(); year < 0 || year > 9999 {
 		return broken(RuleInvalidJSON, "created_at is in the year %d, which RFC 3339 cannot write", year)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,34 +14,40 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/store/internal/form"
 	"github.com/continuo-log/continuo/store/storetest"
 )
 
-// bare is the driver by itself: a table of the same shape with the same indexes and settings, one
-// connection that writes, one commit for each insert. What Continuo does on top is left out: no checks,
-// no JSON to be made, no conversation to be kept up to date.
+// bare is the driver by itself: one table that is ordered as entries is, with the same settings, on one connection.
+// What Continuo does on top is left out: no checks, no JSON to be made, no index, no conversation.
 type bare struct {
-	db           *sql.DB
-	insert, last *sql.Stmt
-	body         string
+	conn   *sql.Conn
+	insert *sql.Stmt
+	body   string
+
+	mu      sync.Mutex
+	waiting []*bareAppend
+	wake    chan struct{} // nil: each append is a commit of its own
 }
 
-func openBare(b *testing.B, text string) *bare {
+type bareAppend struct {
+	place int64
+	done  chan error
+}
+
+// openBare opens a bare database. With group, appends that wait while another commit is under way share one.
+func openBare(b *testing.B, text string, group bool) *bare {
 	b.Helper()
-	all, err := form.Migrations(migrationFiles)
-	if err != nil {
-		b.Fatal(err)
-	}
-	schema := strings.ReplaceAll(strings.Join(all, "\n"), "REFERENCES conversations (id)", "")
 	db, err := sql.Open("sqlite", dataSource(filepath.Join(b.TempDir(), "bare.db"), withDefaults(Options{})))
 	if err != nil {
 		b.Fatal(err)
 	}
-	db.SetMaxOpenConns(1)
 	b.Cleanup(func() { _ = db.Close() })
-	for _, statement := range []string{`PRAGMA journal_mode = wal`, schema} {
-		if _, err := db.ExecContext(b.Context(), statement); err != nil {
+	x := &bare{}
+	if x.conn, err = db.Conn(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	for _, statement := range []string{`PRAGMA journal_mode = wal`, `PRAGMA secure_delete = on`, `CREATE TABLE bare (place INTEGER PRIMARY KEY, body TEXT)`} {
+		if _, err := x.conn.ExecContext(b.Context(), statement); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -48,22 +55,61 @@ func openBare(b *testing.B, text string) *bare {
 	if err != nil {
 		b.Fatal(err)
 	}
-	bare := &bare{db: db, body: string(body)}
-	for text, into := range map[string]**sql.Stmt{insertEntry: &bare.insert, entriesAll + descending: &bare.last} {
-		if *into, err = db.PrepareContext(b.Context(), text); err != nil {
-			b.Fatal(err)
-		}
+	x.body = string(body)
+	if x.insert, err = x.conn.PrepareContext(b.Context(), `INSERT INTO bare VALUES (?, ?)`); err != nil {
+		b.Fatal(err)
 	}
-	return bare
+	if group {
+		x.wake = make(chan struct{}, 1)
+		go x.run()
+		b.Cleanup(func() { close(x.wake) })
+	}
+	return x
 }
 
-func (x *bare) append(conversationID string, seq int64) error {
-	role := "user"
-	if seq%2 == 0 {
-		role = "assistant"
+func (x *bare) append(conversation, seq int64) error {
+	place := conversation<<32 | seq
+	if x.wake == nil {
+		_, err := x.insert.ExecContext(context.Background(), place, x.body)
+		return err
 	}
-	_, err := x.insert.ExecContext(context.Background(), "ent_0199c5f0d1a27000b8f7c2a94f1e6d3a", role, 0,
-		"2026-03-01T12:00:00.123456789Z", nil, 700, 175, 0, x.body, conversationID, seq)
+	one := &bareAppend{place, make(chan error, 1)}
+	x.mu.Lock()
+	x.waiting = append(x.waiting, one)
+	x.mu.Unlock()
+	select {
+	case x.wake <- struct{}{}:
+	default:
+	}
+	return <-one.done
+}
+
+func (x *bare) run() {
+	for range x.wake {
+		x.mu.Lock()
+		group := x.waiting
+		x.waiting = nil
+		x.mu.Unlock()
+		if len(group) == 0 {
+			continue
+		}
+		err := x.commit(group)
+		for _, one := range group {
+			one.done <- err
+		}
+	}
+}
+
+func (x *bare) commit(group []*bareAppend) error {
+	if _, err := x.conn.ExecContext(context.Background(), `BEGIN IMMEDIATE`); err != nil {
+		return err
+	}
+	for _, one := range group {
+		if _, err := x.insert.ExecContext(context.Background(), one.place, x.body); err != nil {
+			return err
+		}
+	}
+	_, err := x.conn.ExecContext(context.Background(), `COMMIT`)
 	return err
 }
 
@@ -85,20 +131,41 @@ func timed(b *testing.B, writers, count int, operation func(writer int) error) t
 	return time.Since(start)
 }
 
+// writtenBytes returns what this process has written in all, 0 where the system does not say.
+func writtenBytes() (written int64) {
+	data, err := os.ReadFile("/proc/self/io")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(data), "wchar: ")
+	_, _ = fmt.Sscan(rest, &written)
+	return written
+}
+
 // compare runs b.N operations, and as many of the bare driver's in turns with them, so that both see the
 // same machine. From the median turn, which other users of the disk disturb least, it reports how many
 // times as fast as the bare driver Continuo is.
 func compare(b *testing.B, writers int, ours, theirs func(writer int) error) {
 	const turn = 32 // operations of each writer
 	var us, them []time.Duration
+	var wrote [3]int64 // before and after us, and after them
+	written := [2]int64{}
 	b.ResetTimer()
 	for done := 0; done < b.N; done += turn * writers {
+		wrote[0] = writtenBytes()
 		us = append(us, timed(b, writers, turn, ours))
 		b.StopTimer()
+		wrote[1] = writtenBytes()
 		them = append(them, timed(b, writers, turn, theirs))
+		wrote[2] = writtenBytes()
+		written[0], written[1] = written[0]+wrote[1]-wrote[0], written[1]+wrote[2]-wrote[1]
 		b.StartTimer()
 	}
 	b.StopTimer()
+	if count := float64(turn * writers * len(us)); written[0] > 0 {
+		b.ReportMetric(float64(written[0])/count/1024, "KB/op")
+		b.ReportMetric(float64(written[1])/count/1024, "bare_KB/op")
+	}
 	slices.Sort(us)
 	slices.Sort(them)
 	median := us[len(us)/2].Seconds()
@@ -107,16 +174,21 @@ func compare(b *testing.B, writers int, ours, theirs func(writer int) error) {
 	b.ReportMetric(median*1e9/float64(turn*writers), "ns/op")
 }
 
-// BenchmarkAppend appends messages of 700 characters, durably.
+// BenchmarkAppend appends messages of 700 characters, durably, beside an insert into one bare table, and beside
+// group commits of such inserts where there are several writers.
 func BenchmarkAppend(b *testing.B) {
 	text := strings.Repeat("message ", 700/8)
 	ids := make([]string, 64)
 	for i := range ids {
 		ids[i] = fmt.Sprintf("conv_%032d", i)
 	}
-	bareAppend := func(b *testing.B) func(int) error {
-		x, seqs := openBare(b, text), make([]int64, len(ids))
-		return func(w int) error { seqs[w]++; return x.append(ids[w], seqs[w]) }
+	// With several writers, the bare driver's appends share commits too.
+	bareAppend := func(b *testing.B, writers, conversations int) func(int) error {
+		x, count := openBare(b, text, writers > 1), make([]int64, writers)
+		return func(w int) error {
+			count[w]++
+			return x.append(int64(w%conversations), count[w]*int64(writers)+int64(w))
+		}
 	}
 	for _, writers := range []int{1, 64} {
 		b.Run(fmt.Sprintf("store/writers=%d", writers), func(b *testing.B) {
@@ -129,7 +201,7 @@ func BenchmarkAppend(b *testing.B) {
 				batch := continuo.Batch{ConversationID: ids[w], After: last[w], Entries: someEntries(ids[w], last[w]+1, last[w]+1, text)}
 				last[w]++
 				return store.Append(context.Background(), batch)
-			}, bareAppend(b))
+			}, bareAppend(b, writers, writers))
 		})
 	}
 	for _, test := range []struct{ writers, conversations int }{{1, 1}, {64, 64}, {64, 1}} {
@@ -149,7 +221,7 @@ func BenchmarkAppend(b *testing.B) {
 				e := continuo.Entry{Role: continuo.User, Content: continuo.Text(text)}
 				_, err := log.Append(context.Background(), made[w%len(made)], []continuo.Entry{e}, continuo.AppendOptions{})
 				return err
-			}, bareAppend(b))
+			}, bareAppend(b, test.writers, test.conversations))
 		})
 	}
 }
