@@ -245,9 +245,9 @@ func newLogger(settings config.LogConfig, c *console) *slog.Logger {
 		return redactedAttr(c.secrets, attr)
 	}}
 	if settings.Format == "json" {
-		return slog.New(traceLog{slog.NewJSONHandler(c.err, options)})
+		return slog.New(traceLog{Handler: slog.NewJSONHandler(c.err, options)})
 	}
-	return slog.New(traceLog{slog.NewTextHandler(c.err, options)})
+	return slog.New(traceLog{Handler: slog.NewTextHandler(c.err, options)})
 }
 
 // modelText describes a model and its address, or the demo model.
