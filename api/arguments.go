@@ -70,7 +70,7 @@ func (a *Arguments) Decode(raw json.RawMessage, anyName bool) (in any, unknown [
 		}
 		if unknown = append(unknown, field.Key); !anyName {
 			name := Bounded(field.Key)
-			return nil, nil, Refuse(name, "unknown argument %q%s", name, Suggestion(name, a.names))
+			return nil, nil, Refuse(name, "unknown argument %q%s", name, suggestion(name, a.names))
 		}
 	}
 	into := reflect.New(a.binding.of)
@@ -165,7 +165,7 @@ func (i *Input) readArgument(name string, value json.RawMessage, field reflect.V
 		return wrongType(name, "%s must be an object", name)
 	}
 	if err := json.Unmarshal(value, field.Addr().Interface()); err != nil {
-		return WrongValue(name, err)
+		return wrongValue(name, err)
 	}
 	return nil
 }

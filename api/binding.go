@@ -203,7 +203,7 @@ func parseQuery(raw string, known []string) (url.Values, error) {
 		isKnown := func(k string) bool { return k == name || strings.HasSuffix(k, ".") && strings.HasPrefix(name, k) }
 		switch {
 		case !slices.ContainsFunc(known, isKnown):
-			return nil, Refuse(name, "unknown query parameter %q%s", name, Suggestion(name, known))
+			return nil, Refuse(name, "unknown query parameter %q%s", name, suggestion(name, known))
 		case len(values[name]) > 1:
 			return nil, Refuse(name, "the query parameter %s comes twice", name)
 		case !utf8.ValidString(values[name][0]):
@@ -294,7 +294,7 @@ func (i *Input) checkText(text string) error {
 	if i.In == InQuery && len(i.Enum) == 2 {
 		return Refuse(i.Name, "%s must be %s or %s, not %q", i.Name, i.Enum[0], i.Enum[1], text)
 	}
-	return OneOf(i.Name, text, i.Enum...)
+	return oneOf(i.Name, text, i.Enum...)
 }
 
 // decodeBody reads the members of the body, which may be absent, and checks those that are strings.
@@ -312,7 +312,7 @@ func (b *binding) decodeBody(r Request, into reflect.Value) error {
 	case body == nil && !b.required:
 		return nil
 	}
-	if err := EachMember(body, func(name string, value json.RawMessage) error { return b.decodeMember(into, name, value) }); err != nil {
+	if err := eachMember(body, func(name string, value json.RawMessage) error { return b.decodeMember(into, name, value) }); err != nil {
 		return err
 	}
 	for _, input := range b.inputs {
@@ -332,10 +332,10 @@ func (b *binding) decodeBody(r Request, into reflect.Value) error {
 func (b *binding) decodeMember(into reflect.Value, name string, value json.RawMessage) error {
 	at := slices.IndexFunc(b.inputs, func(i Input) bool { return i.In == InBody && i.Name == name })
 	if at < 0 {
-		return Refuse(name, "unknown field %q%s", name, Suggestion(name, b.members))
+		return Refuse(name, "unknown field %q%s", name, suggestion(name, b.members))
 	}
 	if err := json.Unmarshal(value, into.FieldByIndex(b.inputs[at].index).Addr().Interface()); err != nil {
-		return WrongValue(name, err)
+		return wrongValue(name, err)
 	}
 	return nil
 }

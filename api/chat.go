@@ -96,7 +96,7 @@ func (s *Service) Chat(ctx context.Context, scope continuo.Scope, in ChatRequest
 	if _, err := scope.Owner(string(in.UserID)); err != nil {
 		return nil, At("user_id", err)
 	}
-	if err := OneOf("model", in.Model, s.Engine.Catalog.Models()...); err != nil {
+	if err := oneOf("model", in.Model, s.Engine.Catalog.Models()...); err != nil {
 		return nil, err
 	}
 	chat, err := s.Engine.Turns.Chat(ctx, engine.ChatRequest{

@@ -152,7 +152,7 @@ func (s *Service) checkContext(in *ContextQuery) error {
 			return err
 		}
 	}
-	if err := OneOf("model", valueOf(in.Model), s.Engine.Catalog.Models()...); err != nil {
+	if err := oneOf("model", valueOf(in.Model), s.Engine.Catalog.Models()...); err != nil {
 		return err
 	}
 	return s.checkAgent("agent_id", valueOf(in.AgentID))
@@ -165,11 +165,11 @@ func (s *Service) checkView(in *ContextQuery) error {
 	case !ok && in.Crew != nil:
 		return Refuse("crew", "crew is of the views of roles, such as role:reviewer")
 	case !ok:
-		return OneOf("view", in.View, catalog.ViewNames()...)
+		return oneOf("view", in.View, catalog.ViewNames()...)
 	case role == "":
 		return Refuse("view", "role: is followed by the name of a role, such as role:reviewer")
 	case in.Crew != nil && !engine.DefinitionIDPattern.MatchString(*in.Crew):
-		return At("crew", s.NoCrew(*in.Crew))
+		return At("crew", s.noCrew(*in.Crew))
 	}
 	for _, param := range in.readers(false) {
 		return Refuse(param, "%s cannot be combined with the view of a role, which its crew defines", param)

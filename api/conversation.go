@@ -150,8 +150,8 @@ type ConversationQuery struct {
 	Kind string `query:"kind" enum:"talk,task,agent" default:"talk"`
 }
 
-// conversationPlace is a cursor of the list of conversations.
-type conversationPlace struct {
+// conversationCursor is a cursor of the list of conversations.
+type conversationCursor struct {
 	UpdatedAt time.Time `json:"updated_at"`
 	ID        string    `json:"id"`
 }
@@ -172,17 +172,17 @@ func (s *Service) ListConversations(ctx context.Context, scope continuo.Scope, i
 	if query.UserID, err = in.user(scope); err != nil {
 		return none, err
 	}
-	var place conversationPlace
-	if given, err := in.decode(&place); err != nil {
+	var position conversationCursor
+	if given, err := in.decode(&position); err != nil {
 		return none, err
 	} else if given {
-		query.Before = continuo.ConversationCursor(place)
+		query.Before = continuo.ConversationCursor(position)
 	}
 	found, err := s.Engine.Conversations.List(ctx, query)
 	if err != nil {
 		return none, err
 	}
-	return listed(found, in.Limit, func(c continuo.Conversation) any { return conversationPlace{c.UpdatedAt, c.ID} }), nil
+	return listed(found, in.Limit, func(c continuo.Conversation) any { return conversationCursor{c.UpdatedAt, c.ID} }), nil
 }
 
 // ConversationFields are the fields of a conversation that a client may set.

@@ -100,7 +100,7 @@ func (s *Service) GetCrew(_ context.Context, _ continuo.Scope, in CrewPath) (sho
 // crew finds a crew, or suggests the nearest id.
 func (s *Service) crew(id string) (*crew.Crew, error) {
 	if !engine.DefinitionIDPattern.MatchString(id) { // it is not looked up
-		return nil, s.NoCrew(id)
+		return nil, s.noCrew(id)
 	}
 	found, err := s.Engine.Crews.Get(id)
 	var problems *crew.Problems
@@ -108,19 +108,19 @@ func (s *Service) crew(id string) (*crew.Crew, error) {
 	case errors.As(err, &problems):
 		return nil, FileInvalid("crew_invalid", "the crew's file is not right", problems)
 	case errors.Is(err, continuo.ErrNotFound):
-		return nil, s.NoCrew(id)
+		return nil, s.noCrew(id)
 	}
 	return found, err
 }
 
-// NoCrew is the error about an id that no crew has.
-func (s *Service) NoCrew(id string) error {
+// noCrew is the error about an id that no crew has.
+func (s *Service) noCrew(id string) error {
 	known, _ := s.Engine.Crews.List()
 	names := make([]string, len(known))
 	for i := range known {
 		names[i] = known[i].ID
 	}
-	return fmt.Errorf("crew %q: %w%s", Bounded(id), continuo.ErrNotFound, Suggestion(id, names))
+	return fmt.Errorf("crew %q: %w%s", Bounded(id), continuo.ErrNotFound, suggestion(id, names))
 }
 
 // CrewMessage is a message to a crew.
@@ -160,7 +160,7 @@ func (s *Speaker) UnmarshalJSON(data []byte) error {
 		return Refuse("author", "author must be an object whose fields come once")
 	}
 	type fields Speaker
-	if err := DecodeObject(data, (*fields)(s)); err != nil {
+	if err := decodeObject(data, (*fields)(s)); err != nil {
 		return Refuse("author", "author: %s", ProblemOf(err).Message)
 	}
 	if strings.TrimSpace(s.DisplayName) == "" || utf8.RuneCountInString(s.DisplayName) > maxDisplayName {

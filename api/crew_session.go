@@ -130,7 +130,7 @@ func (s *Service) inSession(ctx context.Context, scope continuo.Scope, crew, ses
 		return session, continuo.Conversation{}, err
 	}
 	if !engine.DefinitionIDPattern.MatchString(crew) {
-		return session, continuo.Conversation{}, s.NoCrew(crew)
+		return session, continuo.Conversation{}, s.noCrew(crew)
 	}
 	name := cmp.Or(sessionID, continuo.CrewWorkflow(crew))
 	conversation, err := s.Engine.Conversations.Find(ctx, scope, name)

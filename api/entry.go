@@ -75,14 +75,14 @@ type EntryQuery struct {
 	Cursor
 }
 
-// entryPlace is a cursor of the list of entries: its position and its direction.
-type entryPlace struct {
+// entryCursor is a cursor of the list of entries: its position and its direction.
+type entryCursor struct {
 	Order string `json:"order"`
 	From  int64  `json:"from"`
 }
 
 // page is the range of a page of the given size: entries after it need not be read.
-func (p entryPlace) page(last, limit int64) continuo.Range {
+func (p entryCursor) page(last, limit int64) continuo.Range {
 	if p.Order == "desc" {
 		to := last
 		if p.From > 0 {
@@ -94,25 +94,25 @@ func (p entryPlace) page(last, limit int64) continuo.Range {
 	return continuo.Range{From: from, To: min(from+limit-1, last)}
 }
 
-// place says where a list of entries begins: at a cursor, or at from in the given order. From 0 is the oldest entry, or
+// start says where a list of entries begins: at a cursor, or at from in the given order. From 0 is the oldest entry, or
 // the newest in descending order.
-func (in *EntryQuery) place() (place entryPlace, err error) {
-	place = entryPlace{Order: "asc", From: valueOf(in.From)}
+func (in *EntryQuery) start() (start entryCursor, err error) {
+	start = entryCursor{Order: "asc", From: valueOf(in.From)}
 	if in.Order != nil {
-		place.Order = *in.Order
+		start.Order = *in.Order
 	}
-	var at entryPlace
+	var at entryCursor
 	switch given, err := in.Cursor.decode(&at); {
 	case in.Cursor.Cursor != nil && in.From != nil:
-		return place, Refuse("from", "give from or cursor, not both")
+		return start, Refuse("from", "give from or cursor, not both")
 	case err != nil:
-		return place, err
+		return start, err
 	case !given:
-		return place, nil
+		return start, nil
 	case at.From < 1 || at.Order != "asc" && at.Order != "desc":
-		return place, Refuse("cursor", "the cursor is none that this list gave out")
-	case in.Order != nil && at.Order != place.Order:
-		return place, Refuse("order", "the cursor is one of order %s", at.Order)
+		return start, Refuse("cursor", "the cursor is none that this list gave out")
+	case in.Order != nil && at.Order != start.Order:
+		return start, Refuse("order", "the cursor is one of order %s", at.Order)
 	}
 	return at, nil
 }
@@ -120,7 +120,7 @@ func (in *EntryQuery) place() (place entryPlace, err error) {
 // ListEntries lists entries.
 func (s *Service) ListEntries(ctx context.Context, scope continuo.Scope, in EntryQuery) (Stream[continuo.Entry], error) {
 	var page Stream[continuo.Entry]
-	place, err := in.place()
+	start, err := in.start()
 	if err != nil {
 		return page, err
 	}
@@ -128,13 +128,13 @@ func (s *Service) ListEntries(ctx context.Context, scope continuo.Scope, in Entr
 	if err != nil {
 		return page, err
 	}
-	reading := place.page(conversation.LastSeq, in.Limit)
-	page.Items = s.Engine.Conversations.Read(ctx, conversation, reading)
+	pageRange := start.page(conversation.LastSeq, in.Limit)
+	page.Items = s.Engine.Conversations.Read(ctx, conversation, pageRange)
 	switch {
-	case reading.Backward && reading.From > 1:
-		page.Next = WriteCursor(entryPlace{place.Order, reading.From - 1})
-	case !reading.Backward && reading.To < conversation.LastSeq:
-		page.Next = WriteCursor(entryPlace{place.Order, reading.To + 1})
+	case pageRange.Backward && pageRange.From > 1:
+		page.Next = WriteCursor(entryCursor{start.Order, pageRange.From - 1})
+	case !pageRange.Backward && pageRange.To < conversation.LastSeq:
+		page.Next = WriteCursor(entryCursor{start.Order, pageRange.To + 1})
 	}
 	return page, nil
 }
@@ -225,7 +225,7 @@ func (in *AppendInput) Check() error {
 		Entries   []json.RawMessage `json:"entries"`
 		ExpectSeq *int64            `json:"expect_seq"`
 	}
-	if err := DecodeObject(in.Body, &request); err != nil {
+	if err := decodeObject(in.Body, &request); err != nil {
 		return err
 	}
 	if request.ExpectSeq != nil {
@@ -238,12 +238,12 @@ func (in *AppendInput) Check() error {
 	}
 	in.entries = make([]continuo.Entry, len(request.Entries))
 	for i, raw := range request.Entries {
-		place := fmt.Sprintf("entries[%d]", i)
+		param := fmt.Sprintf("entries[%d]", i)
 		object, err := objectOf(raw)
 		if err != nil {
-			return Refuse(place, "%s must be an object whose fields come once", place)
+			return Refuse(param, "%s must be an object whose fields come once", param)
 		}
-		if in.entries[i], err = readEntry(place, object, raw); err != nil {
+		if in.entries[i], err = readEntry(param, object, raw); err != nil {
 			return err
 		}
 	}
@@ -256,7 +256,7 @@ const maxMembers = 100
 // objectOf splits the JSON object that a body or an entry must be.
 func objectOf(data []byte) (rawjson.Object, error) {
 	var object rawjson.Object
-	err := EachMember(data, func(name string, value json.RawMessage) error {
+	err := eachMember(data, func(name string, value json.RawMessage) error {
 		if len(object) == maxMembers {
 			return Refuse(name, "the object has more than %d fields", maxMembers)
 		}
@@ -266,43 +266,43 @@ func objectOf(data []byte) (rawjson.Object, error) {
 	return object, err
 }
 
-// readEntry reads one entry. place is its path in the body, "" for the body itself.
-func readEntry(place string, object rawjson.Object, raw []byte) (entry continuo.Entry, err error) {
+// readEntry reads one entry. parent is its path in the body, "" for the body itself.
+func readEntry(parent string, object rawjson.Object, raw []byte) (entry continuo.Entry, err error) {
 	for _, field := range object {
-		path := pathOf(place, field.Key)
+		path := pathOf(parent, field.Key)
 		switch {
 		case slices.Contains(FilledMembers, field.Key):
 			return entry, Refuse(path, "%s is filled in by the log: leave it out", path)
 		case !slices.Contains(GivenMembers, field.Key):
-			return entry, Refuse(path, "unknown field %q%s", path, Suggestion(field.Key, GivenMembers))
+			return entry, Refuse(path, "unknown field %q%s", path, suggestion(field.Key, GivenMembers))
 		}
 	}
-	if path := pathOf(place, "role"); rawjson.IsNull(object.Get("role")) {
+	if path := pathOf(parent, "role"); rawjson.IsNull(object.Get("role")) {
 		return entry, Refuse(path, "%s is missing: give system, user, assistant or tool", path)
 	}
 	if json.Unmarshal(raw, &entry) != nil {
-		return entry, wrongField(place, object)
+		return entry, wrongField(parent, object)
 	}
 	if entry.Round != nil && entry.Round.Envelope != "" {
-		path := pathOf(place, "round.envelope")
+		path := pathOf(parent, "round.envelope")
 		return entry, Refuse(path, "%s names what a server stored itself: leave it out", path)
 	}
 	return entry, nil
 }
 
-func pathOf(place, name string) string {
-	if place == "" {
+func pathOf(parent, name string) string {
+	if parent == "" {
 		return name
 	}
-	return place + "." + name
+	return parent + "." + name
 }
 
 // wrongField finds the field that makes an entry unreadable.
-func wrongField(place string, object rawjson.Object) error {
+func wrongField(parent string, object rawjson.Object) error {
 	for _, field := range object {
 		var entry continuo.Entry
 		err := json.Unmarshal(rawjson.MustMarshal(rawjson.Object{field}), &entry)
-		path := pathOf(place, field.Key)
+		path := pathOf(parent, field.Key)
 		var wrong *json.UnmarshalTypeError
 		switch {
 		case err == nil:
@@ -310,12 +310,12 @@ func wrongField(place string, object rawjson.Object) error {
 		case !errors.As(err, &wrong):
 			return Refuse(path, "%s: %s", path, strings.TrimPrefix(err.Error(), "entry: "))
 		case wrong.Field == field.Key:
-			return Refuse(path, "%s must be %s, not %s", path, Expected(wrong.Type), wrong.Value)
+			return Refuse(path, "%s must be %s, not %s", path, expectedValue(wrong.Type), wrong.Value)
 		default:
-			return Refuse(path, "%s: a value in it must be %s, not %s", path, Expected(wrong.Type), wrong.Value)
+			return Refuse(path, "%s: a value in it must be %s, not %s", path, expectedValue(wrong.Type), wrong.Value)
 		}
 	}
-	return Refuse(place, "the entry cannot be read")
+	return Refuse(parent, "the entry cannot be read")
 }
 
 // PartPath names a part of an entry's content.
@@ -323,7 +323,7 @@ type PartPath struct {
 	ConversationPath
 	// The entry's `seq`.
 	Seq int64 `path:"seq" minimum:"1"`
-	// The part's place in `content`, from 0.
+	// The part's index in `content`, from 0.
 	Part int64 `path:"n" minimum:"0"`
 }
 
@@ -353,18 +353,18 @@ func (s *Service) ShowPart(ctx context.Context, scope continuo.Scope, in PartPat
 }
 
 // part reads the part at an index of an entry's content, from its object where it is stored as one.
-func (s *Service) part(ctx context.Context, conversation continuo.Conversation, seq, place int64) (continuo.Part, error) {
+func (s *Service) part(ctx context.Context, conversation continuo.Conversation, seq, index int64) (continuo.Part, error) {
 	for entry, err := range s.Engine.Conversations.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
 		if err != nil {
 			return continuo.Part{}, err
 		}
 		parts := entry.Content.Parts()
-		if place >= int64(len(parts)) {
-			return continuo.Part{}, fmt.Errorf("part %d of entry %d: %w: its content is %s", place, seq, continuo.ErrNotFound, contentWords(entry.Content))
+		if index >= int64(len(parts)) {
+			return continuo.Part{}, fmt.Errorf("part %d of entry %d: %w: its content is %s", index, seq, continuo.ErrNotFound, contentWords(entry.Content))
 		}
-		at := slices.IndexFunc(entry.Attachments, func(a continuo.Attachment) bool { return int64(a.Part) == place })
+		at := slices.IndexFunc(entry.Attachments, func(a continuo.Attachment) bool { return int64(a.Part) == index })
 		if at < 0 {
-			return parts[place], nil
+			return parts[index], nil
 		}
 		return s.Engine.Conversations.Attachment(ctx, &entry, entry.Attachments[at])
 	}

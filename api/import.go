@@ -136,7 +136,7 @@ func (in *ImportInput) read(scope continuo.Scope) (err error) {
 		return in.readExport(scope)
 	}
 	var request ImportRequest
-	if err := DecodeObject(in.Body, &request); err != nil {
+	if err := decodeObject(in.Body, &request); err != nil {
 		return err
 	}
 	if err := request.check(); err != nil {
@@ -145,7 +145,7 @@ func (in *ImportInput) read(scope continuo.Scope) (err error) {
 	if _, err := scope.Owner(request.UserID.Text()); err != nil {
 		return At("user_id", err)
 	}
-	if err := OneOf("format", request.Format, interchange.FormatOpenAI, interchange.FormatOpenAILegacy,
+	if err := oneOf("format", request.Format, interchange.FormatOpenAI, interchange.FormatOpenAILegacy,
 		interchange.FormatAnthropic, interchange.FormatUnified, interchange.FormatPipeline); err != nil {
 		return err
 	}

@@ -51,19 +51,19 @@ func ReadCursor(cursor string, into any) error {
 }
 
 // WriteCursor encodes a position in a list.
-func WriteCursor(place any) *string {
-	text := base64.RawURLEncoding.EncodeToString(rawjson.MustMarshal(place))
+func WriteCursor(position any) *string {
+	text := base64.RawURLEncoding.EncodeToString(rawjson.MustMarshal(position))
 	return &text
 }
 
-// listed makes a page of the results of a query for limit+1 items; place returns the cursor that continues after an item.
-func listed[T any](found []T, limit int, place func(T) any) List[T] {
+// listed makes a page of the results of a query for limit+1 items; cursor returns the cursor that continues after an item.
+func listed[T any](found []T, limit int, cursor func(T) any) List[T] {
 	found = append([]T{}, found...)
 	if len(found) <= limit {
 		return List[T]{Data: found}
 	}
 	page := List[T]{Data: found[:limit], HasMore: true}
-	page.NextCursor = WriteCursor(place(page.Data[limit-1]))
+	page.NextCursor = WriteCursor(cursor(page.Data[limit-1]))
 	return page
 }
 

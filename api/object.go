@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// DecodeObject reads a JSON object into a struct. It refuses what encoding/json accepts: unknown members, duplicate members,
+// decodeObject reads a JSON object into a struct. It refuses what encoding/json accepts: unknown members, duplicate members,
 // and names in another case. Absent and null are the same.
-func DecodeObject(data []byte, into any) error {
+func decodeObject(data []byte, into any) error {
 	target := reflect.ValueOf(into).Elem()
 	fields, names := membersOf(target.Type())
-	return EachMember(data, func(name string, value json.RawMessage) error {
+	return eachMember(data, func(name string, value json.RawMessage) error {
 		index, ok := fields[name]
 		if !ok {
-			return Refuse(name, "unknown field %q%s", name, Suggestion(name, names))
+			return Refuse(name, "unknown field %q%s", name, suggestion(name, names))
 		}
 		if err := json.Unmarshal(value, target.Field(index).Addr().Interface()); err != nil {
-			return WrongValue(name, err)
+			return wrongValue(name, err)
 		}
 		return nil
 	})
@@ -38,8 +38,8 @@ func membersOf(t reflect.Type) (fields map[string]int, names []string) {
 	return fields, names
 }
 
-// EachMember calls visit for each member of the JSON object that a body must be, until visit fails.
-func EachMember(data []byte, visit func(name string, value json.RawMessage) error) error {
+// eachMember calls visit for each member of the JSON object that a body must be, until visit fails.
+func eachMember(data []byte, visit func(name string, value json.RawMessage) error) error {
 	var whole json.RawMessage
 	if err := json.Unmarshal(data, &whole); err != nil {
 		return invalidJSON(data, err)
@@ -82,8 +82,8 @@ func invalidJSON(data []byte, err error) error {
 	return p
 }
 
-// WrongValue describes the expected type of a member.
-func WrongValue(name string, err error) error {
+// wrongValue describes the expected type of a member.
+func wrongValue(name string, err error) error {
 	var refused *Problem // of a type that reads its JSON itself
 	if errors.As(err, &refused) {
 		return refused
@@ -95,11 +95,11 @@ func WrongValue(name string, err error) error {
 	if wrong.Field != "" {
 		name += "." + wrong.Field
 	}
-	return wrongType(name, "%s must be %s, not %s", name, Expected(wrong.Type), wrong.Value)
+	return wrongType(name, "%s must be %s, not %s", name, expectedValue(wrong.Type), wrong.Value)
 }
 
-// Expected names the JSON value that a Go type is read from.
-func Expected(t reflect.Type) string {
+// expectedValue names the JSON value that a Go type is read from.
+func expectedValue(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
 		return "a string"
@@ -116,8 +116,8 @@ func Expected(t reflect.Type) string {
 	}
 }
 
-// OneOf checks a name against the known ones; "" is the default and valid.
-func OneOf[T ~string](param string, name T, known ...T) error {
+// oneOf checks a name against the known ones; "" is the default and valid.
+func oneOf[T ~string](param string, name T, known ...T) error {
 	names := make([]string, len(known))
 	for i, k := range known {
 		if name == k {

@@ -207,8 +207,8 @@ func Bounded(text string) string {
 	return string([]rune(text)[:MaxMessage-1]) + "…"
 }
 
-// Suggestion is the end of an error about an unknown name: the nearest known name, or all of them.
-func Suggestion(name string, known []string) string {
+// suggestion is the end of an error about an unknown name: the nearest known name, or all of them.
+func suggestion(name string, known []string) string {
 	if found := nearest.Name(name, known); found != "" {
 		return "; did you mean " + found + "?"
 	}

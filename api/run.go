@@ -89,7 +89,7 @@ func (in *RunFilter) Check() error {
 		if *in.State == "" {
 			return Refuse("state", "state is empty: leave it out for runs in any state")
 		}
-		if err := OneOf("state", *in.State, continuo.RunRunning, continuo.RunWaiting, continuo.RunFailed,
+		if err := oneOf("state", *in.State, continuo.RunRunning, continuo.RunWaiting, continuo.RunFailed,
 			continuo.RunStopped, continuo.RunFinished, continuo.RunCancelled); err != nil {
 			return err
 		}
@@ -100,8 +100,8 @@ func (in *RunFilter) Check() error {
 	return nil
 }
 
-// runPlace is a cursor of the list of runs.
-type runPlace struct {
+// runCursor is a cursor of the list of runs.
+type runCursor struct {
 	StartedAt time.Time `json:"started_at"`
 	ID        string    `json:"id"`
 }
@@ -117,11 +117,11 @@ func (s *Service) ListRuns(ctx context.Context, scope continuo.Scope, in RunFilt
 	if in.WorkflowID != nil {
 		query.WorkflowID = *in.WorkflowID
 	}
-	var place runPlace
-	if _, err := in.decode(&place); err != nil {
+	var position runCursor
+	if _, err := in.decode(&position); err != nil {
 		return page, err
 	}
-	query.Before = continuo.RunCursor(place)
+	query.Before = continuo.RunCursor(position)
 	if in.ConversationID != nil {
 		if query.ConversationID, err = s.conversationOfRuns(ctx, scope, *in.ConversationID); err != nil {
 			return page, At("conversation_id", err)
@@ -131,7 +131,7 @@ func (s *Service) ListRuns(ctx context.Context, scope continuo.Scope, in RunFilt
 	if err != nil {
 		return page, err
 	}
-	return listed(found, in.Limit, func(run continuo.Run) any { return runPlace{run.StartedAt, run.ID} }), nil
+	return listed(found, in.Limit, func(run continuo.Run) any { return runCursor{run.StartedAt, run.ID} }), nil
 }
 
 // conversationOfRuns finds the conversation that a list of runs names by its id or key. The runs of an archived
@@ -178,7 +178,7 @@ func (in *RunRequest) Check() error {
 
 // isObject reports whether a JSON value is an object without duplicate members.
 func isObject(value json.RawMessage) bool {
-	return EachMember(value, func(string, json.RawMessage) error { return nil }) == nil
+	return eachMember(value, func(string, json.RawMessage) error { return nil }) == nil
 }
 
 // StartRun begins a run. The run continues when the client disconnects.

@@ -111,7 +111,7 @@ func (s *Service) checkAgent(param, id string) error {
 	if id == "" || slices.Contains(known, id) {
 		return nil
 	}
-	return Refuse(param, "unknown agent %q%s", Bounded(id), Suggestion(id, known))
+	return Refuse(param, "unknown agent %q%s", Bounded(id), suggestion(id, known))
 }
 
 // Healthy says that the program runs.

@@ -63,7 +63,7 @@ func (in *TaskFilter) Check() error {
 	if in.State != nil && *in.State == "" {
 		return Refuse("status", "status is empty: leave it out for all tasks")
 	}
-	return OneOf("status", valueOf(in.State), engine.TaskStates...)
+	return oneOf("status", valueOf(in.State), engine.TaskStates...)
 }
 
 // ListTasks lists tasks.
@@ -75,11 +75,11 @@ func (s *Service) ListTasks(ctx context.Context, scope continuo.Scope, in TaskFi
 	if query.Scope.UserID, err = in.user(scope); err != nil {
 		return page, err
 	}
-	var place conversationPlace
-	if _, err := in.decode(&place); err != nil {
+	var position conversationCursor
+	if _, err := in.decode(&position); err != nil {
 		return page, err
 	}
-	query.Before = continuo.ConversationCursor(place)
+	query.Before = continuo.ConversationCursor(position)
 	found, next, err := s.Engine.Tasks.List(ctx, query)
 	if err != nil {
 		return page, err
@@ -90,7 +90,7 @@ func (s *Service) ListTasks(ctx context.Context, scope continuo.Scope, in TaskFi
 		page.Data = append(page.Data, status.ListItem)
 	}
 	if next != nil {
-		page.HasMore, page.NextCursor = true, WriteCursor(conversationPlace(*next))
+		page.HasMore, page.NextCursor = true, WriteCursor(conversationCursor(*next))
 	}
 	return page, nil
 }
@@ -112,14 +112,14 @@ var taskFields = bind(reflect.TypeFor[TaskRequest]()).members
 // Check reads the body.
 func (in *TaskRequest) Check() error {
 	var rest rawjson.Object
-	err := EachMember(in.Body, func(name string, value json.RawMessage) error {
+	err := eachMember(in.Body, func(name string, value json.RawMessage) error {
 		switch {
 		case name == "user_id":
 			if err := json.Unmarshal(value, &in.UserID); err != nil {
-				return WrongValue(name, err)
+				return wrongValue(name, err)
 			}
 		case !slices.Contains(taskFields, name):
-			return Refuse(name, "unknown field %q%s", name, Suggestion(name, taskFields))
+			return Refuse(name, "unknown field %q%s", name, suggestion(name, taskFields))
 		default:
 			rest.Set(name, value)
 		}

@@ -85,8 +85,8 @@ type TurnFilter struct {
 	Cursor
 }
 
-// turnPlace is a cursor of the list of turns.
-type turnPlace struct {
+// turnCursor is a cursor of the list of turns.
+type turnCursor struct {
 	StartedAt time.Time `json:"started_at"`
 	ID        string    `json:"id"`
 }
@@ -99,12 +99,12 @@ func (s *Service) ListTurns(ctx context.Context, scope continuo.Scope, in TurnFi
 	if err != nil {
 		return page, err
 	}
-	var place turnPlace
-	if _, err := in.decode(&place); err != nil {
+	var position turnCursor
+	if _, err := in.decode(&position); err != nil {
 		return page, err
 	}
 	found, err := s.Engine.Turns.List(ctx, continuo.TurnQuery{
-		ConversationID: conversation.ID, Limit: in.Limit + 1, Before: continuo.TurnCursor(place),
+		ConversationID: conversation.ID, Limit: in.Limit + 1, Before: continuo.TurnCursor(position),
 	})
 	if err != nil {
 		return page, err
@@ -113,7 +113,7 @@ func (s *Service) ListTurns(ctx context.Context, scope continuo.Scope, in TurnFi
 	for _, t := range found {
 		shown = append(shown, public(t))
 	}
-	return listed(shown, in.Limit, func(t Turn) any { return turnPlace{t.StartedAt, t.ID} }), nil
+	return listed(shown, in.Limit, func(t Turn) any { return turnCursor{t.StartedAt, t.ID} }), nil
 }
 
 // GetTurn shows a turn.
@@ -206,7 +206,7 @@ type TurnResumeRequest struct {
 // conversation's newest turn can be resumed. A request that is sent again with its `Idempotency-Key` gets the same new
 // turn.
 func (s *Service) ResumeTurn(ctx context.Context, scope continuo.Scope, in TurnResumeRequest) (*engine.Chat, error) {
-	if err := OneOf("model", in.Model, s.Engine.Catalog.Models()...); err != nil {
+	if err := oneOf("model", in.Model, s.Engine.Catalog.Models()...); err != nil {
 		return nil, err
 	}
 	_, found, err := s.turn(ctx, scope, in.TurnPath)

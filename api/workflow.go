@@ -133,5 +133,5 @@ func (s *Service) noWorkflow(id string) error {
 	for i := range known {
 		names[i] = known[i].ID
 	}
-	return fmt.Errorf("workflow %q: %w%s", Bounded(id), continuo.ErrNotFound, Suggestion(id, names))
+	return fmt.Errorf("workflow %q: %w%s", Bounded(id), continuo.ErrNotFound, suggestion(id, names))
 }
