@@ -15,17 +15,17 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-// reader is a model that reads files side by side and then answers; it keeps its requests.
-type reader struct {
+// fileReadingModel is a model that reads files side by side and then answers; it keeps its requests.
+type fileReadingModel struct {
 	files    int
 	requests []string
 }
 
-func (r *reader) Info() model.Info {
+func (r *fileReadingModel) Info() model.Info {
 	return model.Info{Provider: "test", Name: "gpt-4o", Protocol: model.ProtocolOpenAIChat}
 }
 
-func (r *reader) Stream(_ context.Context, body []byte) iter.Seq2[model.Delta, error] {
+func (r *fileReadingModel) Stream(_ context.Context, body []byte) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		r.requests = append(r.requests, string(body))
 		if len(r.requests) > 1 {
@@ -42,14 +42,14 @@ func (r *reader) Stream(_ context.Context, body []byte) iter.Seq2[model.Delta, e
 	}
 }
 
-// fileShelf is a tool that reads files of 6 000 characters.
-type fileShelf struct{}
+// fileTool is a tool that reads files of 6 000 characters.
+type fileTool struct{}
 
-func (fileShelf) Spec() continuo.ToolSpec {
+func (fileTool) Spec() continuo.ToolSpec {
 	return continuo.ToolSpec{Name: "test.read", Description: "Reads a file.", Parameters: json.RawMessage(`{"type":"object"}`)}
 }
 
-func (fileShelf) Run(_ context.Context, call tool.Call) tool.Result {
+func (fileTool) Run(_ context.Context, call tool.Call) tool.Result {
 	var in struct{ File int }
 	if err := json.Unmarshal([]byte(call.Arguments), &in); err != nil {
 		return tool.Failure("%v", err)
@@ -67,10 +67,10 @@ func fileText(n int) string {
 
 // An agent that nobody configured, asked to read six files, is shown six files.
 func TestAnAgentSeesTheFilesThatItReads(t *testing.T) {
-	m := &reader{files: 6}
+	m := &fileReadingModel{files: 6}
 	e, err := engine.New(continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Objects: storetest.NewObjects()}), engine.Options{
 		Models: map[string]engine.Upstream{"reader": {Model: m}}, Default: "reader", Agents: map[string]engine.Agent{"coder": {ID: "coder"}},
-		Tools: tool.Set{fileShelf{}}, Policy: tool.Policy{Otherwise: tool.Allow},
+		Tools: tool.Set{fileTool{}}, Policy: tool.Policy{Otherwise: tool.Allow},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 // TestAContextShowsWhatAModelIsShownOfAttachments shows an image in all formats, and then one that is lost.
 func TestAContextShowsWhatAModelIsShownOfAttachments(t *testing.T) {
 	objects := storetest.NewObjects()
-	h := houseOver(t, continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Counter: token.O200k(), MaxInlinePart: 1, Objects: objects}))
+	h := newTurnHarnessOver(t, continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Counter: token.O200k(), MaxInlinePart: 1, Objects: objects}))
 	var image continuo.Content
 	if err := json.Unmarshal([]byte(`[{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBORw0KGgo="}}]`), &image); err != nil {
 		t.Fatal(err)

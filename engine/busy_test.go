@@ -14,7 +14,7 @@ import (
 
 // TestATurnThatIsDisplacedWhileItWaitsSaysSo has a turn wait for another process, and a third take its place.
 func TestATurnThatIsDisplacedWhileItWaitsSaysSo(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	conversation, err := h.Log.Create(context.Background(), continuo.Conversation{ProjectID: "default", Key: "s"})
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestATurnThatIsDisplacedWhileItWaitsSaysSo(t *testing.T) {
 
 // TestWhoHasTheAnswerMayGoOn begins a turn as soon as the one before has shown its end.
 func TestWhoHasTheAnswerMayGoOn(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	close(h.model.open)
 	r := request("s", "hello")
 	r.OnBusy = engine.Reject

@@ -68,7 +68,7 @@ func withConnector(c *connector) func(*engine.Options) {
 // A connector has rules of its own, but has to be told that what it reads may have been said in another mode.
 func TestAConnectorIsToldWhichModeIsActive(t *testing.T) {
 	c := &connector{}
-	e := stage(t, storetest.NewMemory(), &actor{answer: good}, withConnector(c))
+	e := newRunEngine(t, storetest.NewMemory(), &scriptedModel{answer: answerWell}, withConnector(c))
 	for _, test := range []struct {
 		mode    continuo.Mode
 		persona []string
@@ -95,10 +95,10 @@ func TestAConnectorIsToldWhichModeIsActive(t *testing.T) {
 // The agent of a task is shown the task's prompt, and nothing but its persona before it.
 func TestAConnectorThatWorksOnATaskIsShownTheTaskAlone(t *testing.T) {
 	c := &connector{}
-	e := stage(t, storetest.NewMemory(), &actor{answer: good}, withConnector(c))
-	given := give(t, e, "Try", "")
+	e := newRunEngine(t, storetest.NewMemory(), &scriptedModel{answer: answerWell}, withConnector(c))
+	given := createTask(t, e, "Try", "")
 	for kind, persona := range map[string][]string{"connector": nil, "reviewer": {"You review."}} {
-		ended(t, e, deploy(t, e, given.ID, kind))
+		awaitAgent(t, e, deploy(t, e, given.ID, kind))
 		if got := c.newest(t); !slices.Equal(got.System, persona) || !strings.Contains(got.Prompt, "Be quick.") || strings.Contains(got.Prompt, "- active: ") {
 			t.Errorf("%s was shown %q", kind, got)
 		}
@@ -108,14 +108,14 @@ func TestAConnectorThatWorksOnATaskIsShownTheTaskAlone(t *testing.T) {
 // A turn that is taken up after the mode was switched is of the new mode in all that says so: its record, its entries and
 // what the model is told.
 func TestAResumedTurnIsInTheModeOfItsConversation(t *testing.T) {
-	m := &actor{}
-	m.answer = func(asked) (string, error) {
+	m := &scriptedModel{}
+	m.answer = func(stepRequest) (string, error) {
 		if len(m.requests()) == 1 {
 			return "Half of", &model.Error{Reason: continuo.ReasonNetwork, Message: "connection reset"}
 		}
 		return " it", nil
 	}
-	e := stage(t, storetest.NewMemory(), m, nil)
+	e := newRunEngine(t, storetest.NewMemory(), m, nil)
 	chat, err := e.Turns.Chat(t.Context(), request("s1", "go"))
 	if err != nil {
 		t.Fatal(err)

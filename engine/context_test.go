@@ -20,10 +20,10 @@ import (
 // What the audit shows of a run's next step is what the step is sent: its system messages before it begins, and all of the
 // request once its cue stands in the log.
 func TestTheContextOfARunIsWhatItsNextStepIsSent(t *testing.T) {
-	m := &actor{answer: good}
-	e := stage(t, storetest.NewMemory(), m, nil)
-	run := start(t, e, "s1")
-	until(t, e, run)
+	m := &scriptedModel{answer: answerWell}
+	e := newRunEngine(t, storetest.NewMemory(), m, nil)
+	run := startRun(t, e, "s1")
+	awaitRun(t, e, run)
 	conversation, cues := cuesOf(t, e, run)
 	sent := m.requests()
 	if len(sent) != len(cues) {
@@ -33,13 +33,13 @@ func TestTheContextOfARunIsWhatItsNextStepIsSent(t *testing.T) {
 		if cue.RunEvent.Branch != "" { // its request is built from the branch
 			continue
 		}
-		i := slices.IndexFunc(sent, func(a asked) bool { return a.step == cue.NodeID && a.visit == fmt.Sprint(cue.RunEvent.Visit) })
+		i := slices.IndexFunc(sent, func(a stepRequest) bool { return a.step == cue.NodeID && a.visit == fmt.Sprint(cue.RunEvent.Visit) })
 		for _, at := range []int64{cue.Seq - 1, cue.Seq} {
 			shown, err := e.Contexts.Build(t.Context(), conversation, engine.ContextRequest{RunID: run.ID, At: at, System: true})
 			if err != nil {
 				t.Fatalf("the step %s at %d: %v", cue.NodeID, at, err)
 			}
-			got := readAsked(rawjson.MustMarshal(map[string][]json.RawMessage{"messages": shown.Messages}))
+			got := parseStepRequest(rawjson.MustMarshal(map[string][]json.RawMessage{"messages": shown.Messages}))
 			if !slices.Equal(got.system, sent[i].system) {
 				t.Errorf("the step %s at %d is shown\n%s\nand was sent\n%s", cue.NodeID, at, strings.Join(got.system, "\n\n"), strings.Join(sent[i].system, "\n\n"))
 			}
@@ -72,8 +72,8 @@ func cuesOf(t *testing.T, e *testEngine, run continuo.Run) (conversation continu
 }
 
 func TestARunWithoutANextStepHasNoContext(t *testing.T) {
-	m := &actor{answer: good}
-	e := stage(t, storetest.NewMemory(), m, nil)
+	m := &scriptedModel{answer: answerWell}
+	e := newRunEngine(t, storetest.NewMemory(), m, nil)
 	for _, session := range []string{"s1", "other"} {
 		chat, err := e.Turns.Chat(t.Context(), request(session, "hello"))
 		if err != nil {
@@ -81,8 +81,8 @@ func TestARunWithoutANextStepHasNoContext(t *testing.T) {
 		}
 		lastOf(t, chat)
 	}
-	run := start(t, e, "s1")
-	until(t, e, run)
+	run := startRun(t, e, "s1")
+	awaitRun(t, e, run)
 	conversation, _ := cuesOf(t, e, run)
 	other, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, "other")
 	if err != nil {
@@ -116,18 +116,18 @@ nodes:
 
 // Of a run that broke off the audit shows the step that it would go on with, by the step's own view and tools.
 func TestTheContextOfARunThatFailedIsThatOfItsResumption(t *testing.T) {
-	m := &actor{answer: func(asked) (string, error) {
+	m := &scriptedModel{answer: func(stepRequest) (string, error) {
 		return "", &model.Error{Reason: continuo.ReasonUpstream, Message: "no"}
 	}}
-	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
-		o.Workflows = newShelf(t, lone)
+	e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) {
+		o.Workflows = newWorkflowSource(t, lone)
 		o.Tools, o.Policy = tool.Set{&counted{name: "look"}, &counted{name: "push"}}, tool.Policy{Otherwise: tool.Allow}
 	})
 	status, err := e.Runs.Start(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s1", Workflow: "lone", Detached: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if last := until(t, e, status.Run); last.State != continuo.RunFailed {
+	if last := awaitRun(t, e, status.Run); last.State != continuo.RunFailed {
 		t.Fatalf("it is %s", last.State)
 	}
 	conversation, cues := cuesOf(t, e, status.Run)
@@ -135,7 +135,7 @@ func TestTheContextOfARunThatFailedIsThatOfItsResumption(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := readAsked(rawjson.MustMarshal(map[string][]json.RawMessage{"messages": shown.Messages}))
+	got := parseStepRequest(rawjson.MustMarshal(map[string][]json.RawMessage{"messages": shown.Messages}))
 	if got.step != "only" || shown.View != "continuity" {
 		t.Errorf("it shows the step %q by the view %s", got.step, shown.View)
 	}

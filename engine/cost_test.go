@@ -126,14 +126,14 @@ func TestWhatAMessageCosts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := &countingStore{Store: storetest.NewMemory()}
-			m := &actor{answer: func(a asked) (string, error) {
+			m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 				if a.messages[len(a.messages)-1] == "user: Do it." {
 					return "call act {}", nil
 				}
 				return "done", nil
 			}}
 			open := func() *testEngine {
-				return stage(t, store, m, func(o *engine.Options) {
+				return newRunEngine(t, store, m, func(o *engine.Options) {
 					o.Tools, o.Policy = tool.Set{&counted{name: "act"}}, tool.Policy{Otherwise: tool.Allow}
 				})
 			}
@@ -157,12 +157,12 @@ func TestWhatAMessageCosts(t *testing.T) {
 // what the run concludes from it.
 func TestWhatAStepCosts(t *testing.T) {
 	store := &countingStore{Store: storetest.NewMemory()}
-	e := stage(t, store, &actor{answer: good}, func(o *engine.Options) { o.Workflows = newShelf(t, lone) })
+	e := newRunEngine(t, store, &scriptedModel{answer: answerWell}, func(o *engine.Options) { o.Workflows = newWorkflowSource(t, lone) })
 	status, err := e.Runs.Start(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s", Workflow: "lone", Detached: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if status := until(t, e, status.Run); status.State != continuo.RunFinished {
+	if status := awaitRun(t, e, status.Run); status.State != continuo.RunFinished {
 		t.Fatalf("the run is %s: %s", status.State, status.Reason)
 	}
 	store.mu.Lock()

@@ -12,13 +12,13 @@ import (
 	"github.com/continuo-log/continuo/store/storetest"
 )
 
-// reads is a store that counts the entries that are read.
-type reads struct {
+// readCountingStore is a store that counts the entries that are read.
+type readCountingStore struct {
 	continuo.Store
 	entries atomic.Int64
 }
 
-func (r *reads) Entries(ctx context.Context, id string, query continuo.EntryQuery) ([]continuo.Entry, error) {
+func (r *readCountingStore) Entries(ctx context.Context, id string, query continuo.EntryQuery) ([]continuo.Entry, error) {
 	found, err := r.Store.Entries(ctx, id, query)
 	r.entries.Add(int64(len(found)))
 	return found, err
@@ -27,21 +27,21 @@ func (r *reads) Entries(ctx context.Context, id string, query continuo.EntryQuer
 // readsPerPrompt plays a cycle of one round behind so many messages, and says how many entries were read for a prompt.
 func readsPerPrompt(b *testing.B, kind string, messages int) float64 {
 	b.Helper()
-	hand, store := &stagehand{answer: once(1)}, &reads{Store: storetest.NewMemory()}
+	scripted, store := &scriptedRoles{answer: answerTimes(1)}, &readCountingStore{Store: storetest.NewMemory()}
 	view := strings.NewReplacer("system_prompt", "view: {kind: "+kind+", chars: 4000}, system_prompt", "roles:", "max_rounds: 1\nroles:")
-	c, err := crew.Parse("test.yaml", []byte(view.Replace(trio)), crew.Known{Any: true})
+	c, err := crew.Parse("test.yaml", []byte(view.Replace(threeRoleCrew)), crew.Known{Any: true})
 	if err != nil {
 		b.Fatal(err)
 	}
-	e := theatreOver(b, continuo.NewLog(store, continuo.LogOptions{}), hand, band{c.ID: c}, nil)
-	flood(b, e, messages)
+	e := newCrewEngineOver(b, continuo.NewLog(store, continuo.LogOptions{}), scripted, crewSource{c.ID: c}, nil)
+	appendFlood(b, e, messages)
 	store.entries.Store(0)
-	status, err := e.Crews.Say(b.Context(), engine.CrewMessage{Session: ofTrio, Message: continuo.Text("What now?"), Detached: true})
+	status, err := e.Crews.Say(b.Context(), engine.CrewMessage{Session: testSession, Message: continuo.Text("What now?"), Detached: true})
 	if err != nil {
 		b.Fatal(err)
 	}
-	ends(b, e, status.RunID)
-	return float64(store.entries.Load()) / float64(len(hand.heard))
+	awaitEndOfCycle(b, e, status.RunID)
+	return float64(store.entries.Load()) / float64(len(scripted.received))
 }
 
 // BenchmarkReadsOfAPrompt counts the entries that are read for a role's prompt behind 2 000 and 8 000 messages. The

@@ -14,9 +14,9 @@ import (
 )
 
 // hangBob lets Bob answer nothing; the channel is closed when he is asked.
-func (s *stagehand) hangBob() <-chan struct{} {
+func (s *scriptedRoles) hangBob() <-chan struct{} {
 	asked := make(chan struct{})
-	s.hangs = func(p prompted) bool {
+	s.timesOut = func(p rolePrompt) bool {
 		if p.role == "forgets" {
 			close(asked)
 		}
@@ -27,39 +27,39 @@ func (s *stagehand) hangBob() <-chan struct{} {
 
 // A role that hangs loses its turn when its time is up, is not asked twice for it, and the others go on.
 func TestARoleThatHangsLosesItsTurn(t *testing.T) {
-	hand := &stagehand{answer: once(1), hangs: func(p prompted) bool { return p.role == "forgets" }}
-	text := strings.Replace(trio, "display_name: Bob,", "display_name: Bob, timeout: 1s,", 1)
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, text), nil)
-	say(t, e, "Hello")
-	status := played(t, e)
+	scripted := &scriptedRoles{answer: answerTimes(1), timesOut: func(p rolePrompt) bool { return p.role == "forgets" }}
+	text := strings.Replace(threeRoleCrew, "display_name: Bob,", "display_name: Bob, timeout: 1s,", 1)
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, text), nil)
+	sendMessage(t, e, "Hello")
+	status := awaitCycle(t, e)
 	if status.State != continuo.RunFinished || status.Roles[0].Answers != 1 || status.Roles[2].Answers != 1 || status.Roles[1].Cursor != 0 {
 		t.Errorf("it is %s (%s): %+v", status.State, status.Reason, status.Roles)
 	}
 	if failed := status.Roles[1].Failed; !strings.Contains(failed, "took longer than 1s; raise the role's timeout, or crew.agent_timeout") {
 		t.Errorf("it failed: %s", failed)
 	}
-	if n := len(hand.prompts("forgets")); n != 2 { // in each of the cycle's two rounds
+	if n := len(scripted.prompts("forgets")); n != 2 { // in each of the cycle's two rounds
 		t.Errorf("the one that hangs was asked %d times", n)
 	}
 }
 
 // An agent that ends is started again, told who it is, and shown the whole history, once.
 func TestAnAgentThatEndsIsShownTheWholeHistoryOnce(t *testing.T) {
-	answer := once(4)
-	hand := &stagehand{}
-	hand.answer = func(p prompted) (string, error) {
+	answer := answerTimes(4)
+	scripted := &scriptedRoles{}
+	scripted.answer = func(p rolePrompt) (string, error) {
 		text, _ := answer(p)
-		if p.role == "forgets" && len(hand.prompts("forgets")) == 2 {
+		if p.role == "forgets" && len(scripted.prompts("forgets")) == 2 {
 			return "", &model.Error{Reason: continuo.ReasonUpstream, Message: "it crashed"}
 		}
 		return text, nil
 	}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
-	say(t, e, "Hello there.")
-	if status := played(t, e); status.State != continuo.RunFinished {
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
+	sendMessage(t, e, "Hello there.")
+	if status := awaitCycle(t, e); status.State != continuo.RunFinished {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
-	prompts := hand.prompts("forgets")
+	prompts := scripted.prompts("forgets")
 	sessions := map[string]int{}
 	for i, p := range prompts {
 		sessions[p.session]++
@@ -78,7 +78,7 @@ func TestAnAgentThatEndsIsShownTheWholeHistoryOnce(t *testing.T) {
 		t.Errorf("Bob had the sessions %v", sessions)
 	}
 	// Whatever was shown, the request is in sight.
-	for _, p := range hand.heard {
+	for _, p := range scripted.received {
 		if !strings.Contains(p.text, "Hello there.") {
 			t.Errorf("%s was asked without the request in sight:\n%s", p.role, p.text)
 		}
@@ -87,27 +87,27 @@ func TestAnAgentThatEndsIsShownTheWholeHistoryOnce(t *testing.T) {
 
 // Agents outlive their program where they can load a session, and see then only what is new.
 func TestASessionIsLoadedAfterARestart(t *testing.T) {
-	store, hand := storetest.NewMemory(), &stagehand{answer: once(1)}
-	first := theatre(t, store, hand, newBand(t, trio), nil)
-	say(t, first, "Hello")
-	played(t, first)
+	store, scripted := storetest.NewMemory(), &scriptedRoles{answer: answerTimes(1)}
+	first := newCrewEngine(t, store, scripted, newCrewSource(t, threeRoleCrew), nil)
+	sendMessage(t, first, "Hello")
+	awaitCycle(t, first)
 	if err := first.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for _, one := range hand.open {
-		if (session{one}).Alive() {
+	for _, one := range scripted.openSessions {
+		if (fakeSession{one}).Alive() {
 			t.Errorf("the agent of %s goes on after the program has ended", one.name)
 		}
 	}
-	second := theatre(t, store, hand, newBand(t, trio), nil)
-	before := len(hand.prompts("loads"))
-	say(t, second, "More?")
-	played(t, second)
-	loaded := hand.prompts("loads")[before]
+	second := newCrewEngine(t, store, scripted, newCrewSource(t, threeRoleCrew), nil)
+	before := len(scripted.prompts("loads"))
+	sendMessage(t, second, "More?")
+	awaitCycle(t, second)
+	loaded := scripted.prompts("loads")[before]
 	if strings.Contains(loaded.text, "You are Ann.") || strings.Contains(loaded.text, "loads says 1") || !strings.Contains(loaded.text, "User: More?") {
 		t.Errorf("Ann, who remembers, was sent\n%s", loaded.text)
 	}
-	if whole := hand.prompts("forgets")[before]; !strings.Contains(whole.text, "You are Bob.") || !strings.Contains(whole.text, "forgets says 1") {
+	if whole := scripted.prompts("forgets")[before]; !strings.Contains(whole.text, "You are Bob.") || !strings.Contains(whole.text, "forgets says 1") {
 		t.Errorf("Bob, who has forgotten, was sent\n%s", whole.text)
 	}
 }
@@ -115,15 +115,15 @@ func TestASessionIsLoadedAfterARestart(t *testing.T) {
 // A role whose agent cannot be started, or fails again and again, is left alone for a while.
 func TestARoleThatGoesOnFailingIsLeftAlone(t *testing.T) {
 	starts := 0
-	hand := &stagehand{answer: func(p prompted) (string, error) { return "on and on", nil }}
-	hand.down = func() error {
+	scripted := &scriptedRoles{answer: func(p rolePrompt) (string, error) { return "on and on", nil }}
+	scripted.startError = func() error {
 		starts++
 		return errors.New("no such program")
 	}
-	text := strings.NewReplacer("connector: loads", "connector: plain", "roles:", "max_rounds: 20\nroles:").Replace(trio)
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, text), func(o *engine.Options) { o.CrewDefaults.Cooldown = time.Hour })
-	say(t, e, "Hello")
-	status := played(t, e)
+	text := strings.NewReplacer("connector: loads", "connector: plain", "roles:", "max_rounds: 20\nroles:").Replace(threeRoleCrew)
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, text), func(o *engine.Options) { o.CrewDefaults.Cooldown = time.Hour })
+	sendMessage(t, e, "Hello")
+	status := awaitCycle(t, e)
 	if status.Roles[1].RestsUntil.IsZero() || !strings.Contains(status.Roles[1].Failed, "no such program") {
 		t.Errorf("Bob stands %+v", status.Roles[1])
 	}
@@ -140,16 +140,16 @@ func TestTheCursorNeverPassesWhatWasNotShown(t *testing.T) {
 	for _, kind := range []string{"delta", "full", "{kind: window, newest: 3}", "{kind: summary, newest: 3}", "memory"} {
 		t.Run(kind, func(t *testing.T) {
 			view := strings.TrimSuffix(strings.TrimPrefix(kind, "{kind: "), "}")
-			text := strings.ReplaceAll(trio, "system_prompt", "view: {kind: "+view+", chars: 1000}, system_prompt")
-			hand := &stagehand{answer: once(1)}
-			e := theatre(t, storetest.NewMemory(), hand, newBand(t, text), nil)
-			flood(t, e, 40)
-			say(t, e, "What now?")
-			if status := played(t, e); status.State != continuo.RunFinished || status.Reason != "no role has anything to add" {
+			text := strings.ReplaceAll(threeRoleCrew, "system_prompt", "view: {kind: "+view+", chars: 1000}, system_prompt")
+			scripted := &scriptedRoles{answer: answerTimes(1)}
+			e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, text), nil)
+			appendFlood(t, e, 40)
+			sendMessage(t, e, "What now?")
+			if status := awaitCycle(t, e); status.State != continuo.RunFinished || status.Reason != "no role has anything to add" {
 				t.Fatalf("it is %s: %s", status.State, status.Reason)
 			}
-			witness(t, e, []string{"ann", "bob", "cid"})
-			for _, p := range hand.heard {
+			checkCrewLog(t, e, []string{"ann", "bob", "cid"})
+			for _, p := range scripted.received {
 				if !strings.Contains(p.text, "This is message 0 of a flood.") || !strings.Contains(p.text, "What now?") {
 					t.Errorf("%s lost the request, or the newest message, out of sight:\n%s", p.role, p.text)
 				}
@@ -159,54 +159,54 @@ func TestTheCursorNeverPassesWhatWasNotShown(t *testing.T) {
 }
 
 func TestAResetKeepsEverythingAndCanBeTakenBack(t *testing.T) {
-	hand := &stagehand{answer: once(2)}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
-	say(t, e, "The first thing.")
-	played(t, e)
-	before := script(t, e)
-	status, err := e.Crews.Reset(t.Context(), ofTrio, "k")
+	scripted := &scriptedRoles{answer: answerTimes(2)}
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
+	sendMessage(t, e, "The first thing.")
+	awaitCycle(t, e)
+	before := transcript(t, e)
+	status, err := e.Crews.Reset(t.Context(), testSession, "k")
 	if err != nil || status.Since == 0 || !status.Restorable {
 		t.Fatalf("after a reset: %+v, %v", status, err)
 	}
-	if again, err := e.Crews.Reset(t.Context(), ofTrio, "k"); err != nil || again.Since != status.Since || again.LastSeq != status.LastSeq {
+	if again, err := e.Crews.Reset(t.Context(), testSession, "k"); err != nil || again.Since != status.Since || again.LastSeq != status.LastSeq {
 		t.Errorf("the same reset again: %+v, %v", again, err)
 	}
-	asked := len(hand.heard)
-	hand.answer = once(1)
-	say(t, e, "The second thing.")
-	played(t, e)
-	for _, p := range hand.heard[asked:] {
+	asked := len(scripted.received)
+	scripted.answer = answerTimes(1)
+	sendMessage(t, e, "The second thing.")
+	awaitCycle(t, e)
+	for _, p := range scripted.received[asked:] {
 		if strings.Contains(p.text, "The first thing.") {
 			t.Errorf("after a reset %s was sent\n%s", p.role, p.text)
 		}
 	}
-	if got := script(t, e); !slices.Equal(got[:len(before)], before) {
+	if got := transcript(t, e); !slices.Equal(got[:len(before)], before) {
 		t.Errorf("a reset changed the log: %q", got)
 	}
-	if status, err = e.Crews.Restore(t.Context(), ofTrio, ""); err != nil || status.Since != 0 || status.Restorable {
+	if status, err = e.Crews.Restore(t.Context(), testSession, ""); err != nil || status.Since != 0 || status.Restorable {
 		t.Fatalf("after it was taken back: %+v, %v", status, err)
 	}
-	asked = len(hand.heard)
-	hand.answer = once(1)
-	say(t, e, "The third thing.")
-	played(t, e)
+	asked = len(scripted.received)
+	scripted.answer = answerTimes(1)
+	sendMessage(t, e, "The third thing.")
+	awaitCycle(t, e)
 	for role := range map[string]bool{"loads": true, "forgets": true, "plain": true} {
-		first := slices.IndexFunc(hand.heard[asked:], func(p prompted) bool { return p.role == role })
-		if p := hand.heard[asked+first]; !strings.Contains(p.text, "The first thing.") || !strings.Contains(p.text, "The third thing.") {
+		first := slices.IndexFunc(scripted.received[asked:], func(p rolePrompt) bool { return p.role == role })
+		if p := scripted.received[asked+first]; !strings.Contains(p.text, "The first thing.") || !strings.Contains(p.text, "The third thing.") {
 			t.Errorf("when it was taken back %s was sent\n%s", role, p.text)
 		}
 	}
-	if _, err := e.Crews.Restore(t.Context(), ofTrio, ""); !errors.Is(err, engine.ErrNoCycle) {
+	if _, err := e.Crews.Restore(t.Context(), testSession, ""); !errors.Is(err, engine.ErrNoCycle) {
 		t.Errorf("it is taken back twice: %v", err)
 	}
 }
 
 func TestTheSystemPromptComesBack(t *testing.T) {
-	hand := &stagehand{answer: once(4)}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, strings.Replace(trio, "roles:", "reminder_interval: 2\nroles:", 1)), nil)
-	say(t, e, "Hello")
-	played(t, e)
-	for i, p := range hand.prompts("loads") {
+	scripted := &scriptedRoles{answer: answerTimes(4)}
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, strings.Replace(threeRoleCrew, "roles:", "reminder_interval: 2\nroles:", 1)), nil)
+	sendMessage(t, e, "Hello")
+	awaitCycle(t, e)
+	for i, p := range scripted.prompts("loads") {
 		if reminded := strings.Contains(p.text, "[SYSTEM REMINDER]\nYou are Ann.\n[END REMINDER]"); reminded != (i == 2 || i == 4) {
 			t.Errorf("prompt %d of Ann reminds her: %t\n%s", i, reminded, p.text)
 		}
@@ -214,38 +214,38 @@ func TestTheSystemPromptComesBack(t *testing.T) {
 }
 
 func TestAStoppedCycleGoesOnWhenSomebodyResumesIt(t *testing.T) {
-	hand := &stagehand{answer: once(1)}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
-	asked := hand.hangBob()
-	say(t, e, "Hello")
+	scripted := &scriptedRoles{answer: answerTimes(1)}
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
+	asked := scripted.hangBob()
+	sendMessage(t, e, "Hello")
 	<-asked
-	status, err := e.Crews.Stop(t.Context(), ofTrio, "enough")
+	status, err := e.Crews.Stop(t.Context(), testSession, "enough")
 	if err != nil || status.State != continuo.RunStopped {
 		t.Fatalf("it is %+v, %v", status, err)
 	}
-	if status = played(t, e); status.State != continuo.RunStopped {
+	if status = awaitCycle(t, e); status.State != continuo.RunStopped {
 		t.Errorf("it is %s: %s", status.State, status.Reason)
 	}
-	hand.mu.Lock()
-	hand.hangs = nil
-	hand.mu.Unlock()
-	if _, err := e.Crews.Resume(t.Context(), ofTrio, true); err != nil {
+	scripted.mu.Lock()
+	scripted.timesOut = nil
+	scripted.mu.Unlock()
+	if _, err := e.Crews.Resume(t.Context(), testSession, true); err != nil {
 		t.Fatal(err)
 	}
-	if status = played(t, e); status.State != continuo.RunFinished {
+	if status = awaitCycle(t, e); status.State != continuo.RunFinished {
 		t.Errorf("resumed, it is %s: %s", status.State, status.Reason)
 	}
-	witness(t, e, []string{"ann", "bob", "cid"})
+	checkCrewLog(t, e, []string{"ann", "bob", "cid"})
 }
 
 // What a role still says when the crew is reset in its turn stands before the reset, and there is nothing to resume.
 func TestAResetInATurnHidesWhatTheTurnLeaves(t *testing.T) {
-	hand := &stagehand{answer: once(1)}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
-	asked := hand.hangBob()
-	say(t, e, "The secret plan.")
+	scripted := &scriptedRoles{answer: answerTimes(1)}
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
+	asked := scripted.hangBob()
+	sendMessage(t, e, "The secret plan.")
 	<-asked
-	status, err := e.Crews.Reset(t.Context(), ofTrio, "")
+	status, err := e.Crews.Reset(t.Context(), testSession, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,17 +261,17 @@ func TestAResetInATurnHidesWhatTheTurnLeaves(t *testing.T) {
 			t.Errorf("entry %d, %s, stands behind the reset: %s", entry.Seq, entry.Role, entry.Content)
 		}
 	}
-	if _, err := e.Crews.Resume(t.Context(), ofTrio, true); !errors.Is(err, engine.ErrNoCycle) {
+	if _, err := e.Crews.Resume(t.Context(), testSession, true); !errors.Is(err, engine.ErrNoCycle) {
 		t.Errorf("there is something to resume: %v", err)
 	}
-	hand.mu.Lock()
-	hand.hangs, hand.heard = nil, nil
-	hand.mu.Unlock()
-	say(t, e, "Something else.")
-	if status := played(t, e); status.State != continuo.RunFinished {
+	scripted.mu.Lock()
+	scripted.timesOut, scripted.received = nil, nil
+	scripted.mu.Unlock()
+	sendMessage(t, e, "Something else.")
+	if status := awaitCycle(t, e); status.State != continuo.RunFinished {
 		t.Errorf("it is %s: %s", status.State, status.Reason)
 	}
-	for _, p := range hand.heard {
+	for _, p := range scripted.received {
 		if strings.Contains(p.text, "secret") || strings.Contains(p.text, "broke off") {
 			t.Errorf("%s was shown\n%s", p.role, p.text)
 		}
@@ -280,9 +280,9 @@ func TestAResetInATurnHidesWhatTheTurnLeaves(t *testing.T) {
 
 // What a role said in an attempt that failed is shown to nobody else when it was asked again.
 func TestAnAttemptThatFailedIsNotShownToOthers(t *testing.T) {
-	answer, attempts := once(1), 0
-	hand := &stagehand{}
-	hand.answer = func(p prompted) (string, error) {
+	answer, attempts := answerTimes(1), 0
+	scripted := &scriptedRoles{}
+	scripted.answer = func(p rolePrompt) (string, error) {
 		if p.role == "forgets" {
 			if attempts++; attempts == 1 {
 				return "half of an ans", &model.Error{Reason: continuo.ReasonUpstream, Message: "it crashed"}
@@ -290,33 +290,33 @@ func TestAnAttemptThatFailedIsNotShownToOthers(t *testing.T) {
 		}
 		return answer(p)
 	}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
-	say(t, e, "Hello")
-	played(t, e)
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
+	sendMessage(t, e, "Hello")
+	awaitCycle(t, e)
 	for _, role := range []string{"loads", "plain"} {
-		for _, p := range hand.prompts(role) {
+		for _, p := range scripted.prompts(role) {
 			if strings.Contains(p.text, "half of") {
 				t.Errorf("%s was shown\n%s", role, p.text)
 			}
 		}
 	}
-	if again := hand.prompts("forgets")[1]; !strings.Contains(again.text, "half of an ans") {
+	if again := scripted.prompts("forgets")[1]; !strings.Contains(again.text, "half of an ans") {
 		t.Errorf("Bob, who is asked again, was not shown how far he had come:\n%s", again.text)
 	}
 }
 
 // An agent that says that it was cancelled although nobody did fails, and the others go on.
 func TestAnAgentCannotStopTheCrew(t *testing.T) {
-	said := once(1)
-	hand := &stagehand{answer: func(p prompted) (string, error) {
+	said := answerTimes(1)
+	scripted := &scriptedRoles{answer: func(p rolePrompt) (string, error) {
 		if p.role == "forgets" {
 			return "", &model.Error{Reason: continuo.ReasonCancelled, Message: "the turn was cancelled"}
 		}
 		return said(p)
 	}}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
-	say(t, e, "Hello")
-	status := played(t, e)
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
+	sendMessage(t, e, "Hello")
+	status := awaitCycle(t, e)
 	if status.State != continuo.RunFinished || status.Roles[0].Answers != 1 || status.Roles[2].Answers != 1 {
 		t.Errorf("it is %s (%s): %+v", status.State, status.Reason, status.Roles)
 	}
@@ -327,16 +327,16 @@ func TestAnAgentCannotStopTheCrew(t *testing.T) {
 
 // A role whose turn breaks down each time is not begun for ever, and the others go on.
 func TestARoleThatBreaksDownDoesNotHoldUpTheOthers(t *testing.T) {
-	said := once(1)
-	hand := &stagehand{answer: func(p prompted) (string, error) {
+	said := answerTimes(1)
+	scripted := &scriptedRoles{answer: func(p rolePrompt) (string, error) {
 		if p.role == "forgets" {
 			panic("out of order")
 		}
 		return said(p)
 	}}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
-	say(t, e, "Hello")
-	status := played(t, e)
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
+	sendMessage(t, e, "Hello")
+	status := awaitCycle(t, e)
 	if status.State != continuo.RunFinished || status.Roles[0].Answers != 1 || status.Roles[2].Answers != 1 {
 		t.Errorf("it is %s (%s): %+v", status.State, status.Reason, status.Roles)
 	}
@@ -347,8 +347,8 @@ func TestARoleThatBreaksDownDoesNotHoldUpTheOthers(t *testing.T) {
 
 // Only failures in a row count: a role that answers now and then is never left alone.
 func TestAnAnswerForgivesTheFailuresBeforeIt(t *testing.T) {
-	asked, said := 0, once(20)
-	hand := &stagehand{answer: func(p prompted) (string, error) {
+	asked, said := 0, answerTimes(20)
+	scripted := &scriptedRoles{answer: func(p rolePrompt) (string, error) {
 		if p.role == "plain" {
 			if asked++; asked%3 != 0 { // both attempts of a turn fail, and in the next it answers
 				return "", &model.Error{Reason: continuo.ReasonUpstream, Message: "out of order"}
@@ -356,9 +356,9 @@ func TestAnAnswerForgivesTheFailuresBeforeIt(t *testing.T) {
 		}
 		return said(p)
 	}}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), func(o *engine.Options) { o.CrewDefaults.Cooldown = time.Hour })
-	say(t, e, "Hello")
-	if status := played(t, e); status.Roles[2].Answers != 5 || strings.Contains(status.Roles[2].Failed, "in a row") || !status.Roles[2].RestsUntil.IsZero() {
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), func(o *engine.Options) { o.CrewDefaults.Cooldown = time.Hour })
+	sendMessage(t, e, "Hello")
+	if status := awaitCycle(t, e); status.Roles[2].Answers != 5 || strings.Contains(status.Roles[2].Failed, "in a row") || !status.Roles[2].RestsUntil.IsZero() {
 		t.Errorf("Cid stands %+v", status.Roles[2])
 	}
 }

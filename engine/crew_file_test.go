@@ -10,29 +10,29 @@ import (
 )
 
 // rewrite changes the file of the trio.
-func (b band) rewrite(t *testing.T, old, text string) {
+func (b crewSource) rewrite(t *testing.T, old, text string) {
 	t.Helper()
-	if !strings.Contains(trio, old) {
+	if !strings.Contains(threeRoleCrew, old) {
 		t.Fatalf("the file has no %q", old)
 	}
-	b["trio"] = newBand(t, strings.Replace(trio, old, text, 1))["trio"]
+	b["trio"] = newCrewSource(t, strings.Replace(threeRoleCrew, old, text, 1))["trio"]
 }
 
 // A role whose connector is another in the crew's file is asked through that one from the next cycle on.
 func TestAnotherConnectorSpeaks(t *testing.T) {
-	hand, crews := &stagehand{answer: once(1)}, newBand(t, trio)
-	e := theatre(t, storetest.NewMemory(), hand, crews, nil)
-	say(t, e, "Hello")
-	played(t, e)
+	scripted, crews := &scriptedRoles{answer: answerTimes(1)}, newCrewSource(t, threeRoleCrew)
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, crews, nil)
+	sendMessage(t, e, "Hello")
+	awaitCycle(t, e)
 	crews.rewrite(t, "display_name: Ann, connector: loads", "display_name: Ann, connector: forgets")
-	old, now := len(hand.prompts("loads")), len(hand.prompts("forgets"))
-	say(t, e, "And now?")
-	played(t, e)
-	if n := len(hand.prompts("loads")) - old; n != 0 {
+	old, now := len(scripted.prompts("loads")), len(scripted.prompts("forgets"))
+	sendMessage(t, e, "And now?")
+	awaitCycle(t, e)
+	if n := len(scripted.prompts("loads")) - old; n != 0 {
 		t.Errorf("the old connector was asked %d times", n)
 	}
 	told := false
-	for _, p := range hand.prompts("forgets")[now:] {
+	for _, p := range scripted.prompts("forgets")[now:] {
 		told = told || strings.Contains(p.text, "You are Ann.")
 	}
 	if !told {
@@ -42,34 +42,34 @@ func TestAnotherConnectorSpeaks(t *testing.T) {
 
 // A role whose system prompt is another in the crew's file is told so.
 func TestAnotherSystemPromptIsTold(t *testing.T) {
-	hand, crews := &stagehand{answer: once(1)}, newBand(t, trio)
-	e := theatre(t, storetest.NewMemory(), hand, crews, nil)
-	say(t, e, "Hello")
-	played(t, e)
+	scripted, crews := &scriptedRoles{answer: answerTimes(1)}, newCrewSource(t, threeRoleCrew)
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, crews, nil)
+	sendMessage(t, e, "Hello")
+	awaitCycle(t, e)
 	crews.rewrite(t, "You are Ann.", "You are brief Ann.")
-	before := len(hand.prompts("loads"))
-	say(t, e, "And now?")
-	played(t, e)
-	if all := hand.prompts("loads")[before:]; len(all) == 0 || !strings.Contains(all[0].text, "You are brief Ann.") {
+	before := len(scripted.prompts("loads"))
+	sendMessage(t, e, "And now?")
+	awaitCycle(t, e)
+	if all := scripted.prompts("loads")[before:]; len(all) == 0 || !strings.Contains(all[0].text, "You are brief Ann.") {
 		t.Errorf("Ann was not told of her new system prompt: %+v", all)
 	}
 }
 
 // Agents that remember are told who else is there when that changes, and a role that has come is shown the whole talk.
 func TestRolesThatComeAndGoAreToldOf(t *testing.T) {
-	hand, crews := &stagehand{answer: once(1)}, newBand(t, trio)
-	e := theatre(t, storetest.NewMemory(), hand, crews, nil)
-	say(t, e, "Hello")
-	played(t, e)
+	scripted, crews := &scriptedRoles{answer: answerTimes(1)}, newCrewSource(t, threeRoleCrew)
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, crews, nil)
+	sendMessage(t, e, "Hello")
+	awaitCycle(t, e)
 	crews.rewrite(t, "role_name: cid, display_name: Cid,", "role_name: dan, display_name: Dan,")
-	loads, plain := len(hand.prompts("loads")), len(hand.prompts("plain"))
-	hand.answer = once(1)
-	say(t, e, "And now?")
-	status := played(t, e)
-	if ann := hand.prompts("loads")[loads]; !strings.Contains(ann.text, "Dan") {
+	loads, plain := len(scripted.prompts("loads")), len(scripted.prompts("plain"))
+	scripted.answer = answerTimes(1)
+	sendMessage(t, e, "And now?")
+	status := awaitCycle(t, e)
+	if ann := scripted.prompts("loads")[loads]; !strings.Contains(ann.text, "Dan") {
 		t.Errorf("Ann was not told of Dan:\n%s", ann.text)
 	}
-	if dan := hand.prompts("plain")[plain]; !strings.Contains(dan.text, "User: Hello") || !strings.Contains(dan.text, "Assistant (Cid): plain says 1") {
+	if dan := scripted.prompts("plain")[plain]; !strings.Contains(dan.text, "User: Hello") || !strings.Contains(dan.text, "Assistant (Cid): plain says 1") {
 		t.Errorf("Dan, who is new, was not shown what was said before:\n%s", dan.text)
 	}
 	if dan := status.Roles[2]; dan.Name != "dan" || dan.Answers != 1 {
@@ -86,8 +86,8 @@ roles:
 
 // Two crews in one conversation have roles of their own, whatever these are called.
 func TestTwoCrewsHaveTheirOwnRoles(t *testing.T) {
-	hand := &stagehand{answer: once(3)}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, strings.Replace(trio, "roles:", "max_rounds: 1\nroles:", 1), namesake), nil)
+	scripted := &scriptedRoles{answer: answerTimes(3)}
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, strings.Replace(threeRoleCrew, "roles:", "max_rounds: 1\nroles:", 1), namesake), nil)
 	toAnna := func(text string) {
 		t.Helper()
 		session := engine.CrewSession{Scope: continuo.Scope{ProjectID: "default"}, Crew: "namesake", SessionID: "s"}
@@ -95,19 +95,19 @@ func TestTwoCrewsHaveTheirOwnRoles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ends(t, e, status.RunID)
+		awaitEndOfCycle(t, e, status.RunID)
 	}
-	ends(t, e, say(t, e, "Hello").RunID)
+	awaitEndOfCycle(t, e, sendMessage(t, e, "Hello").RunID)
 	toAnna("And you?")
-	hand.answer = func(prompted) (string, error) { return "the crucial thing", nil }
-	ends(t, e, say(t, e, "Once more.").RunID)
-	hand.answer = once(0)
-	before := len(hand.prompts("loads"))
+	scripted.answer = func(rolePrompt) (string, error) { return "the crucial thing", nil }
+	awaitEndOfCycle(t, e, sendMessage(t, e, "Once more.").RunID)
+	scripted.answer = answerTimes(0)
+	before := len(scripted.prompts("loads"))
 	toAnna("And you again?")
-	if p := hand.prompts("loads")[before]; !strings.Contains(p.text, "Assistant (Ann): the crucial thing") {
+	if p := scripted.prompts("loads")[before]; !strings.Contains(p.text, "Assistant (Ann): the crucial thing") {
 		t.Errorf("Anna was not shown what Ann said:\n%s", p.text)
 	}
-	if n := hand.starts("loads"); n != 2 {
+	if n := scripted.starts("loads"); n != 2 {
 		t.Errorf("the programs of Ann and Anna were started %d times", n)
 	}
 }

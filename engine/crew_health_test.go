@@ -23,7 +23,7 @@ func loggedTo(w *lockedWriter) func(*engine.Options) {
 	return func(o *engine.Options) { o.Logger = slog.New(slog.NewTextHandler(w, nil)) }
 }
 
-// countedPrograms is what a theatre has counted of its roles' programs: those that run, those that ended by why, and the pauses.
+// countedPrograms lists the metrics of the roles' programs: those that run, those that ended by reason, and the pauses.
 func countedPrograms(t *testing.T, registry *prometheus.Registry) string {
 	t.Helper()
 	families, err := registry.Gather()
@@ -47,19 +47,19 @@ func countedPrograms(t *testing.T, registry *prometheus.Registry) string {
 	return fmt.Sprintf("%v running; ended: %s; pauses: %v", running, strings.Join(ends, ", "), pauses)
 }
 
-// health is a theatre whose roles' programs are looked after every ten seconds, by the whole watch of the engine or by
+// watchedPrograms is a newCrewEngine that checks the roles' programs every ten seconds, by the whole watch of the engine or by
 // that of the roles alone, and ended when they were idle so long (0: the default). To be made in a bubble.
-type health struct {
+type watchedPrograms struct {
 	*testEngine
-	hand     *stagehand
+	scripted *scriptedRoles
 	logged   *lockedWriter
 	registry *prometheus.Registry
 }
 
-func newHealth(t *testing.T, whole bool, idle time.Duration) *health {
+func newWatchedPrograms(t *testing.T, whole bool, idle time.Duration) *watchedPrograms {
 	t.Helper()
-	h := &health{hand: &stagehand{answer: once(1)}, logged: &lockedWriter{}, registry: prometheus.NewRegistry()}
-	h.testEngine = theatreCounted(t, continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{}), h.hand, newBand(t, trio), engine.NewMetrics(h.registry), func(o *engine.Options) {
+	h := &watchedPrograms{scripted: &scriptedRoles{answer: answerTimes(1)}, logged: &lockedWriter{}, registry: prometheus.NewRegistry()}
+	h.testEngine = newMeasuredCrewEngine(t, continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{}), h.scripted, newCrewSource(t, threeRoleCrew), engine.NewMetrics(h.registry), func(o *engine.Options) {
 		loggedTo(h.logged)(o)
 		o.CrewDefaults.Idle = idle
 	})
@@ -76,9 +76,9 @@ func newHealth(t *testing.T, whole bool, idle time.Duration) *health {
 }
 
 // running says which roles' programs run.
-func (h *health) running(t *testing.T) (names []string) {
+func (h *watchedPrograms) running(t *testing.T) (names []string) {
 	t.Helper()
-	status, err := h.Crews.Status(t.Context(), ofTrio)
+	status, err := h.Crews.Status(t.Context(), testSession)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func (h *health) running(t *testing.T) (names []string) {
 	return names
 }
 
-func (h *health) want(t *testing.T, programs string, running ...string) {
+func (h *watchedPrograms) want(t *testing.T, programs string, running ...string) {
 	t.Helper()
 	if got := countedPrograms(t, h.registry); got != programs {
 		t.Errorf("counted: %s, want %s", got, programs)
@@ -104,20 +104,20 @@ func (h *health) want(t *testing.T, programs string, running ...string) {
 func TestAProgramThatEndsBetweenTurnsIsNoticed(t *testing.T) {
 	for _, whole := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
-			h := newHealth(t, whole, 0)
-			say(t, h.testEngine, "Hello")
-			played(t, h.testEngine)
+			h := newWatchedPrograms(t, whole, 0)
+			sendMessage(t, h.testEngine, "Hello")
+			awaitCycle(t, h.testEngine)
 			time.Sleep(time.Minute)
 			h.want(t, "2 running; ended: ; pauses: 0", "ann", "bob")
-			h.hand.open[1].kill()
+			h.scripted.openSessions[1].kill()
 			time.Sleep(11 * time.Second)
 			h.want(t, "1 running; ended: 1 exited; pauses: 0", "ann")
 			if n := strings.Count(h.logged.String(), "msg=role_process_ended"); n != 1 || !strings.Contains(h.logged.String(), "role=bob") {
 				t.Errorf("it was told %d times:\n%s", n, h.logged)
 			}
-			h.hand.answer = once(1)
-			say(t, h.testEngine, "More?")
-			if status := played(t, h.testEngine); status.Roles[1].Answers != 2 {
+			h.scripted.answer = answerTimes(1)
+			sendMessage(t, h.testEngine, "More?")
+			if status := awaitCycle(t, h.testEngine); status.Roles[1].Answers != 2 {
 				t.Errorf("Bob stands %+v", status.Roles[1])
 			}
 			if strings.Contains(h.logged.String(), "msg=role_restarted") {
@@ -137,24 +137,24 @@ func TestAProgramThatEndsBetweenTurnsIsNoticed(t *testing.T) {
 // A program that nobody asks for half an hour is ended, without a word, and comes back when it is asked.
 func TestAnIdleProgramIsEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHealth(t, true, 0)
-		say(t, h.testEngine, "Hello")
-		played(t, h.testEngine)
+		h := newWatchedPrograms(t, true, 0)
+		sendMessage(t, h.testEngine, "Hello")
+		awaitCycle(t, h.testEngine)
 		time.Sleep(29 * time.Minute)
 		h.want(t, "2 running; ended: ; pauses: 0", "ann", "bob")
 		time.Sleep(2 * time.Minute)
 		h.want(t, "0 running; ended: 2 idle; pauses: 0")
-		for _, one := range h.hand.open {
-			if (session{one}).Alive() {
+		for _, one := range h.scripted.openSessions {
+			if (fakeSession{one}).Alive() {
 				t.Errorf("the program of %s goes on", one.name)
 			}
 		}
 		if strings.Contains(h.logged.String(), "role_process_ended") {
 			t.Errorf("it is taken for a fault:\n%s", h.logged)
 		}
-		h.hand.answer = once(1)
-		say(t, h.testEngine, "More?")
-		played(t, h.testEngine)
+		h.scripted.answer = answerTimes(1)
+		sendMessage(t, h.testEngine, "More?")
+		awaitCycle(t, h.testEngine)
 		h.want(t, "2 running; ended: 2 idle; pauses: 0", "ann", "bob")
 	})
 }
@@ -162,14 +162,14 @@ func TestAnIdleProgramIsEnded(t *testing.T) {
 // A program that a turn uses is left alone, however long the turn takes.
 func TestAProgramInUseIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHealth(t, false, time.Second)
-		h.hand.during = func(p prompted) {
+		h := newWatchedPrograms(t, false, time.Second)
+		h.scripted.during = func(p rolePrompt) {
 			if p.role == "loads" {
 				time.Sleep(time.Minute)
 			}
 		}
-		say(t, h.testEngine, "Hello")
-		if status := played(t, h.testEngine); status.Roles[0].Answers != 1 || status.Roles[0].Failed != "" {
+		sendMessage(t, h.testEngine, "Hello")
+		if status := awaitCycle(t, h.testEngine); status.Roles[0].Answers != 1 || status.Roles[0].Failed != "" {
 			t.Errorf("Ann stands %+v", status.Roles[0])
 		}
 	})
@@ -177,28 +177,28 @@ func TestAProgramInUseIsLeftAlone(t *testing.T) {
 
 // That a role is left alone is counted, and so is why its program was ended.
 func TestPausesAndRestartsAreCounted(t *testing.T) {
-	registry, hand := prometheus.NewRegistry(), &stagehand{answer: once(1)}
-	e := theatreCounted(t, continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{}), hand, newBand(t, trio), engine.NewMetrics(registry), func(o *engine.Options) {
+	registry, scripted := prometheus.NewRegistry(), &scriptedRoles{answer: answerTimes(1)}
+	e := newMeasuredCrewEngine(t, continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{}), scripted, newCrewSource(t, threeRoleCrew), engine.NewMetrics(registry), func(o *engine.Options) {
 		o.CrewDefaults.Cooldown = time.Hour
 	})
-	say(t, e, "Hello")
-	played(t, e)
-	if _, err := e.Crews.Reset(t.Context(), ofTrio, ""); err != nil { // the sessions hold what the roles are not to see any more
+	sendMessage(t, e, "Hello")
+	awaitCycle(t, e)
+	if _, err := e.Crews.Reset(t.Context(), testSession, ""); err != nil { // the sessions hold what the roles are not to see any more
 		t.Fatal(err)
 	}
-	hand.answer = once(1)
-	say(t, e, "Anew.")
-	played(t, e)
+	scripted.answer = answerTimes(1)
+	sendMessage(t, e, "Anew.")
+	awaitCycle(t, e)
 	if got := countedPrograms(t, registry); got != "2 running; ended: 2 stale; pauses: 0" {
 		t.Errorf("after a reset: %s", got)
 	}
-	for _, one := range hand.open {
+	for _, one := range scripted.openSessions {
 		one.kill()
 	}
-	hand.down = func() error { return errors.New("no such program") }
+	scripted.startError = func() error { return errors.New("no such program") }
 	for range 3 {
-		say(t, e, "And now?")
-		played(t, e)
+		sendMessage(t, e, "And now?")
+		awaitCycle(t, e)
 	}
 	if got := countedPrograms(t, registry); got != "0 running; ended: 2 exited, 2 stale; pauses: 2" {
 		t.Errorf("after they ended: %s", got)

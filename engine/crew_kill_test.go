@@ -16,26 +16,26 @@ import (
 )
 
 // kill ends all programs of agents.
-func (s *stagehand) kill() {
+func (s *scriptedRoles) kill() {
 	s.mu.Lock()
-	open := s.open
-	s.open = nil
+	open := s.openSessions
+	s.openSessions = nil
 	s.mu.Unlock()
 	for _, one := range open {
 		one.kill()
 	}
 }
 
-// witness reads a session's log and checks the laws of crews: roles speak in turn, each sees what the others said once
-// and nothing is left out, placeholders are shown to nobody, and each request can be shown again.
-func witness(t *testing.T, e *testEngine, roles []string) {
+// checkCrewLog checks the invariants of crews in a session's log: roles speak in turn, each is shown what the others said exactly
+// once, placeholders are shown to no role, and each request can be shown again.
+func checkCrewLog(t *testing.T, e *testEngine, roles []string) {
 	t.Helper()
 	conversation, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, "s")
 	if err != nil {
 		t.Fatal(err)
 	}
 	var spoke []string
-	talk := map[int64]string{} // what was said, by whom
+	speakers := map[int64]string{} // what was said, by whom
 	seen := map[string][]int64{}
 	cursors := map[string]int64{}
 	for entry, err := range e.Log.Read(t.Context(), conversation, continuo.Range{}) {
@@ -48,9 +48,9 @@ func witness(t *testing.T, e *testEngine, roles []string) {
 		switch {
 		case entry.Hidden || entry.IsPlaceholder() || entry.Error != nil: // what broke off is said again
 		case entry.Role == continuo.User:
-			talk[entry.Seq] = ""
+			speakers[entry.Seq] = ""
 		case entry.Role == continuo.Assistant && !entry.Content.IsEmpty():
-			talk[entry.Seq] = entry.Author.RoleName
+			speakers[entry.Seq] = entry.Author.RoleName
 		}
 		if entry.Round == nil || entry.Error != nil {
 			continue
@@ -66,7 +66,7 @@ func witness(t *testing.T, e *testEngine, roles []string) {
 		if entry.Round.Cursor < cursors[role] {
 			t.Errorf("the cursor of %s goes back from %d to %d", role, cursors[role], entry.Round.Cursor)
 		}
-		for seq, who := range talk {
+		for seq, who := range speakers {
 			if who != role && seq > cursors[role] && seq <= entry.Round.Cursor {
 				seen[role] = append(seen[role], seq)
 				if !isSummarized(shown.Plan, seq) && !strings.Contains(string(shown.Body), textOfEntry(t, e, conversation, seq)) {
@@ -84,7 +84,7 @@ func witness(t *testing.T, e *testEngine, roles []string) {
 	for _, role := range roles {
 		slices.Sort(seen[role])
 		var want []int64
-		for seq, who := range talk {
+		for seq, who := range speakers {
 			if who != role {
 				want = append(want, seq)
 			}
@@ -113,11 +113,11 @@ func textOfEntry(t *testing.T, e *testEngine, conversation continuo.Conversation
 // misses an entry, or sees one twice.
 func TestACrewGoesOnAfterEveryWrite(t *testing.T) {
 	for writes := 1; ; writes++ {
-		hand := &stagehand{answer: once(2)}
+		scripted := &scriptedRoles{answer: answerTimes(2)}
 		store := storetest.NewMemory()
 		dies := &mortal{Store: store, left: writes, dead: make(chan struct{})}
-		first := theatre(t, dies, hand, newBand(t, trio), nil)
-		message := engine.CrewMessage{Session: ofTrio, Message: continuo.Text("Hello"), Key: "k", Detached: true}
+		first := newCrewEngine(t, dies, scripted, newCrewSource(t, threeRoleCrew), nil)
+		message := engine.CrewMessage{Session: testSession, Message: continuo.Text("Hello"), Key: "k", Detached: true}
 		ended := make(chan struct{})
 		if status, err := first.Crews.Say(t.Context(), message); err == nil {
 			go func() {
@@ -136,23 +136,23 @@ func TestACrewGoesOnAfterEveryWrite(t *testing.T) {
 		case <-ended:
 			whole = true
 		}
-		hand.kill()
-		second := theatre(t, store, hand, newBand(t, trio), nil)
+		scripted.kill()
+		second := newCrewEngine(t, store, scripted, newCrewSource(t, threeRoleCrew), nil)
 		if _, err := second.Turns.Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := second.Crews.Say(t.Context(), message); err != nil { // again: its sender has not heard of it
 			t.Fatalf("after %d writes: %v", writes, err)
 		}
-		if status := played(t, second); status.State != continuo.RunFinished {
+		if status := awaitCycle(t, second); status.State != continuo.RunFinished {
 			t.Fatalf("after %d writes it is %s: %s", writes, status.State, status.Reason)
 		}
-		if lines := script(t, second); strings.Count(strings.Join(lines, "\n"), "user: Hello") != 1 {
+		if lines := transcript(t, second); strings.Count(strings.Join(lines, "\n"), "user: Hello") != 1 {
 			t.Fatalf("after %d writes: %q", writes, lines)
 		}
-		witness(t, second, []string{"ann", "bob", "cid"})
+		checkCrewLog(t, second, []string{"ann", "bob", "cid"})
 		if t.Failed() {
-			t.Fatalf("after %d writes: %q", writes, script(t, second))
+			t.Fatalf("after %d writes: %q", writes, transcript(t, second))
 		}
 		if whole {
 			t.Logf("the cycle makes %d writes", writes)
@@ -164,13 +164,13 @@ func TestACrewGoesOnAfterEveryWrite(t *testing.T) {
 // Two programs that go on with one crew at once carry out each turn once.
 func TestTwoProgramsNeverRunOneCrewTwice(t *testing.T) {
 	store := storetest.NewMemory()
-	hand := &stagehand{answer: once(3)}
+	scripted := &scriptedRoles{answer: answerTimes(3)}
 	alive := func(o *engine.Options) { o.Turns.Gone = func(string) bool { return false } }
-	engines := []*testEngine{theatre(t, store, hand, newBand(t, trio), alive), theatre(t, store, hand, newBand(t, trio), alive)}
+	engines := []*testEngine{newCrewEngine(t, store, scripted, newCrewSource(t, threeRoleCrew), alive), newCrewEngine(t, store, scripted, newCrewSource(t, threeRoleCrew), alive)}
 	var saying sync.WaitGroup
 	for i := range 6 {
 		saying.Go(func() {
-			_, err := engines[i%2].Crews.Say(t.Context(), engine.CrewMessage{Session: ofTrio, Message: continuo.Text(fmt.Sprintf("Message %d.", i)), Detached: true})
+			_, err := engines[i%2].Crews.Say(t.Context(), engine.CrewMessage{Session: testSession, Message: continuo.Text(fmt.Sprintf("Message %d.", i)), Detached: true})
 			if err != nil {
 				t.Error(err)
 			}
@@ -178,11 +178,11 @@ func TestTwoProgramsNeverRunOneCrewTwice(t *testing.T) {
 	}
 	saying.Wait()
 	for _, e := range engines {
-		if status := played(t, e); status.State != continuo.RunFinished {
+		if status := awaitCycle(t, e); status.State != continuo.RunFinished {
 			t.Errorf("it is %s: %s", status.State, status.Reason)
 		}
 	}
-	witness(t, engines[0], []string{"ann", "bob", "cid"})
+	checkCrewLog(t, engines[0], []string{"ann", "bob", "cid"})
 	runs, err := engines[0].Runs.List(t.Context(), continuo.RunQuery{ProjectID: "default", Of: continuo.OfCrews, Limit: 10})
 	if err != nil {
 		t.Fatal(err)
@@ -195,10 +195,10 @@ func TestTwoProgramsNeverRunOneCrewTwice(t *testing.T) {
 }
 
 // starts counts how often the program of an agent was started.
-func (s *stagehand) starts(name string) (n int) {
+func (s *scriptedRoles) starts(name string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, one := range s.open {
+	for _, one := range s.openSessions {
 		if one.name == name {
 			n++
 		}
@@ -209,32 +209,32 @@ func (s *stagehand) starts(name string) (n int) {
 // Where another program has spoken for a role since, the session of this one is behind, though its id is the same: it
 // is not prompted any more.
 func TestASessionThatIsBehindIsNotPrompted(t *testing.T) {
-	store, hand := storetest.NewMemory(), &stagehand{answer: once(3)}
-	here, there := theatre(t, store, hand, newBand(t, trio), nil), theatre(t, store, hand, newBand(t, trio), nil)
+	store, scripted := storetest.NewMemory(), &scriptedRoles{answer: answerTimes(3)}
+	here, there := newCrewEngine(t, store, scripted, newCrewSource(t, threeRoleCrew), nil), newCrewEngine(t, store, scripted, newCrewSource(t, threeRoleCrew), nil)
 	for turn, e := range []*testEngine{here, there, here} {
-		say(t, e, fmt.Sprintf("Message %d.", turn))
-		status := played(t, e)
-		if n := hand.starts("loads"); n != turn+1 || status.Roles[0].Session != "session1" {
+		sendMessage(t, e, fmt.Sprintf("Message %d.", turn))
+		status := awaitCycle(t, e)
+		if n := scripted.starts("loads"); n != turn+1 || status.Roles[0].Session != "session1" {
 			t.Fatalf("after %d cycles the agent was started %d times, and its session is %s", turn+1, n, status.Roles[0].Session)
 		}
 	}
-	witness(t, here, []string{"ann", "bob", "cid"})
+	checkCrewLog(t, here, []string{"ann", "bob", "cid"})
 }
 
-// blind is a store that cannot be read from a moment on until something is written.
-type blind struct {
+// unreadableStore is a store that cannot be read while now is set; a write resets it.
+type unreadableStore struct {
 	continuo.Store
 	now atomic.Bool
 }
 
-func (b *blind) Conversation(ctx context.Context, id string) (continuo.Conversation, error) {
+func (b *unreadableStore) Conversation(ctx context.Context, id string) (continuo.Conversation, error) {
 	if b.now.Load() {
 		return continuo.Conversation{}, fmt.Errorf("read: %w", continuo.ErrUnavailable)
 	}
 	return b.Store.Conversation(ctx, id)
 }
 
-func (b *blind) Append(ctx context.Context, batch continuo.Batch) error {
+func (b *unreadableStore) Append(ctx context.Context, batch continuo.Batch) error {
 	err := b.Store.Append(ctx, batch)
 	b.now.Store(false)
 	return err
@@ -243,16 +243,16 @@ func (b *blind) Append(ctx context.Context, batch continuo.Batch) error {
 // An answer that comes while the log cannot be read stands alone, and is concluded when it can: once, and with the
 // cursor that it moves.
 func TestAnAnswerThatStandsAloneIsConcluded(t *testing.T) {
-	hand, store := &stagehand{answer: once(2)}, &blind{Store: storetest.NewMemory()}
+	scripted, store := &scriptedRoles{answer: answerTimes(2)}, &unreadableStore{Store: storetest.NewMemory()}
 	said := make(chan struct{})
-	hand.during = func(prompted) {
+	scripted.during = func(rolePrompt) {
 		<-said
 		store.now.Store(true)
 	}
-	say(t, theatre(t, store, hand, newBand(t, trio), alive), "Hello")
-	e := theatre(t, store.Store, hand, newBand(t, trio), alive) // which sees all the time
+	sendMessage(t, newCrewEngine(t, store, scripted, newCrewSource(t, threeRoleCrew), ownersAlive), "Hello")
+	e := newCrewEngine(t, store.Store, scripted, newCrewSource(t, threeRoleCrew), ownersAlive) // which sees all the time
 	close(said)
-	if status := played(t, e); status.State != continuo.RunFinished {
+	if status := awaitCycle(t, e); status.State != continuo.RunFinished {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
 	alone := 0
@@ -272,11 +272,11 @@ func TestAnAnswerThatStandsAloneIsConcluded(t *testing.T) {
 		t.Fatal("no answer stood alone: nothing was tried")
 	}
 	for _, role := range []string{"loads", "forgets"} {
-		if n := len(hand.prompts(role)); n > 3 {
+		if n := len(scripted.prompts(role)); n > 3 {
 			t.Errorf("%s was asked %d times for two answers and a pass", role, n)
 		}
 	}
-	witness(t, e, []string{"ann", "bob", "cid"})
+	checkCrewLog(t, e, []string{"ann", "bob", "cid"})
 }
 
 // isSummarized reports whether a summary that a plan shows stands for an entry.

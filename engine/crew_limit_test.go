@@ -20,8 +20,8 @@ func TestAFloodIsNotTriedAgain(t *testing.T) {
 		"a retry that cannot be shown": {[]continuo.FailureReason{continuo.ReasonUpstream, continuo.ReasonContextOverflow}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			said, asked := once(1), 0
-			hand := &stagehand{answer: func(p prompted) (string, error) {
+			said, asked := answerTimes(1), 0
+			scripted := &scriptedRoles{answer: func(p rolePrompt) (string, error) {
 				if p.role != "forgets" || asked == len(test.reasons) {
 					return said(p)
 				}
@@ -32,9 +32,9 @@ func TestAFloodIsNotTriedAgain(t *testing.T) {
 				}
 				return "y y y", &model.Error{Reason: test.reasons[asked-1], Message: message}
 			}}
-			e := theatre(t, storetest.NewMemory(), hand, newBand(t, strings.Replace(trio, "roles:", "max_rounds: 1\nroles:", 1)), nil)
-			say(t, e, "Hello")
-			if status := played(t, e); status.Roles[1].Failed != "it printed too much" {
+			e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, strings.Replace(threeRoleCrew, "roles:", "max_rounds: 1\nroles:", 1)), nil)
+			sendMessage(t, e, "Hello")
+			if status := awaitCycle(t, e); status.Roles[1].Failed != "it printed too much" {
 				t.Errorf("Bob stands %+v", status.Roles[1])
 			}
 			if asked != test.asked {

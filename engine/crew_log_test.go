@@ -21,22 +21,22 @@ func TestWhatProgramsPrintIsNotLogged(t *testing.T) {
 			o.Models["printer"] = engine.Upstream{Model: printer{}}
 			o.Logger, o.LogText = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug})), logText
 		}
-		hand := &stagehand{answer: once(1), down: func() error { return errors.New("it ended; its stderr: word hush-child") }}
-		crews := newBand(t, strings.Replace(trio, "model: plain", "model: printer", 1))
-		e := theatre(t, storetest.NewMemory(), hand, crews, func(o *engine.Options) {
+		scripted := &scriptedRoles{answer: answerTimes(1), startError: func() error { return errors.New("it ended; its stderr: word hush-child") }}
+		crews := newCrewSource(t, strings.Replace(threeRoleCrew, "model: plain", "model: printer", 1))
+		e := newCrewEngine(t, storetest.NewMemory(), scripted, crews, func(o *engine.Options) {
 			logs(o)
 			o.CrewDefaults.Cooldown = time.Hour
 		})
-		say(t, e, "Hello")
-		if status := played(t, e); !strings.Contains(status.Reason, "hush-hush") || !strings.Contains(status.Reason, "hush-child") {
+		sendMessage(t, e, "Hello")
+		if status := awaitCycle(t, e); !strings.Contains(status.Reason, "hush-hush") || !strings.Contains(status.Reason, "hush-child") {
 			t.Errorf("the cycle ended because %s", status.Reason)
 		}
 		_ = e.Close(t.Context()) // it logs until then
-		steps := stage(t, storetest.NewMemory(), &actor{answer: good}, func(o *engine.Options) {
+		steps := newRunEngine(t, storetest.NewMemory(), &scriptedModel{answer: answerWell}, func(o *engine.Options) {
 			logs(o)
-			o.Workflows = newShelf(t, "id: one\nnodes: {print: {brief: Print., model: printer}}\n")
+			o.Workflows = newWorkflowSource(t, "id: one\nnodes: {print: {brief: Print., model: printer}}\n")
 		})
-		if run := until(t, steps, startOf(t, steps, "one")); run.State != continuo.RunFailed || !strings.Contains(run.Reason, "hush-hush") {
+		if run := awaitRun(t, steps, startOf(t, steps, "one")); run.State != continuo.RunFailed || !strings.Contains(run.Reason, "hush-hush") {
 			t.Errorf("the run is %s: %s", run.State, run.Reason)
 		}
 		_ = steps.Close(t.Context())

@@ -13,12 +13,12 @@ import (
 func TestNotesAndSummariesAreMadeAndShown(t *testing.T) {
 	for kind, block := range map[string]string{"memory": "[NOTES]\n", "{kind: summary, newest: 4}": "[CONTEXT SUMMARY]\n"} {
 		t.Run(kind, func(t *testing.T) {
-			hand := &stagehand{answer: once(11)}
-			text := strings.NewReplacer("system_prompt", "view: "+kind+", system_prompt", "roles:", "max_rounds: 20\nroles:").Replace(trio)
-			e := theatre(t, storetest.NewMemory(), hand, newBand(t, text), nil)
-			say(t, e, "We must finish on Friday.")
-			played(t, e)
-			last := hand.heard[len(hand.heard)-1]
+			scripted := &scriptedRoles{answer: answerTimes(11)}
+			text := strings.NewReplacer("system_prompt", "view: "+kind+", system_prompt", "roles:", "max_rounds: 20\nroles:").Replace(threeRoleCrew)
+			e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, text), nil)
+			sendMessage(t, e, "We must finish on Friday.")
+			awaitCycle(t, e)
+			last := scripted.received[len(scripted.received)-1]
 			if !strings.Contains(last.text, block) || !strings.Contains(last.text, "We must finish on Friday.") {
 				t.Errorf("%s was shown in the end\n%s", last.role, last.text)
 			}
@@ -42,7 +42,7 @@ func TestNotesAndSummariesAreMadeAndShown(t *testing.T) {
 				t.Error("no notes were made")
 			}
 			t.Log(made)
-			witness(t, e, []string{"ann", "bob", "cid"})
+			checkCrewLog(t, e, []string{"ann", "bob", "cid"})
 		})
 	}
 }

@@ -21,17 +21,17 @@ roles:
   - {role_name: cid, display_name: Cid, model: seeks, system_prompt: You are Cid.}
 `
 
-// seeking is a model that searches the conversation for a word before each answer, and repeats what it found.
-type seeking struct {
+// searchingModel is a model that searches the conversation for a word before each answer, and repeats what it found.
+type searchingModel struct {
 	mu    sync.Mutex
 	found []string
 }
 
-func (*seeking) Info() model.Info {
+func (*searchingModel) Info() model.Info {
 	return model.Info{Provider: "test", Name: "seeks", Protocol: model.ProtocolOpenAIChat}
 }
 
-func (m *seeking) Stream(_ context.Context, body []byte) iter.Seq2[model.Delta, error] {
+func (m *searchingModel) Stream(_ context.Context, body []byte) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		_, result, ok := strings.Cut(string(body), `"role":"tool"`)
 		if !ok {
@@ -49,24 +49,24 @@ func (m *seeking) Stream(_ context.Context, body []byte) iter.Seq2[model.Delta, 
 // What was said before a reset is out of the reach of a role's tools, after two resets too, and comes back with the
 // restore that brings it back.
 func TestAResetHoldsForTheToolsOfARole(t *testing.T) {
-	seeks := &seeking{}
+	seeks := &searchingModel{}
 	store := storetest.NewMemory()
 	log := continuo.NewLog(store, continuo.LogOptions{})
-	e := theatreOver(t, log, &stagehand{}, newBand(t, seeker), func(o *engine.Options) {
+	e := newCrewEngineOver(t, log, &scriptedRoles{}, newCrewSource(t, seeker), func(o *engine.Options) {
 		o.Models["seeks"], o.Default = engine.Upstream{Model: seeks}, "seeks"
 		o.Policy = tool.Policy{Otherwise: tool.Allow}
 		o.Tools = tool.Set{struct{ tool.Tool }{search.Tool{Log: log, Index: store}}} // offered in every situation
 	})
 	finds := func(text string, want bool) {
 		t.Helper()
-		ends(t, e, say(t, e, text).RunID)
+		awaitEndOfCycle(t, e, sendMessage(t, e, text).RunID)
 		if newest := seeks.found[len(seeks.found)-1]; strings.Contains(newest, "word is swordfish") != want {
 			t.Errorf("after %q the search found %s", text, newest)
 		}
 	}
 	change := func(change func(context.Context, engine.CrewSession, string) (*engine.CrewStatus, error)) {
 		t.Helper()
-		if _, err := change(t.Context(), ofTrio, ""); err != nil {
+		if _, err := change(t.Context(), testSession, ""); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,9 +19,9 @@ import (
 
 // A role that is not asked, because nothing is new to it, keeps its session, and is shown next what came since.
 func TestASessionLastsThroughAPassUnasked(t *testing.T) {
-	hand, attempts := &stagehand{}, 0
-	answer := once(1)
-	hand.answer = func(p prompted) (string, error) {
+	scripted, attempts := &scriptedRoles{}, 0
+	answer := answerTimes(1)
+	scripted.answer = func(p rolePrompt) (string, error) {
 		if p.role != "plain" {
 			return answer(p)
 		}
@@ -31,16 +31,16 @@ func TestASessionLastsThroughAPassUnasked(t *testing.T) {
 		return continuo.Placeholder, nil
 	}
 	logged := &lockedWriter{}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), loggedTo(logged))
-	say(t, e, "Hello")
-	before := played(t, e)
-	bob := hand.prompts("forgets")
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), loggedTo(logged))
+	sendMessage(t, e, "Hello")
+	before := awaitCycle(t, e)
+	bob := scripted.prompts("forgets")
 	if len(bob) != 1 || before.Roles[1].Cursor <= seqOf(t, e, "half of an ans") {
 		t.Fatalf("Bob, who was asked %d times, did not pass unasked: %+v", len(bob), before.Roles[1])
 	}
-	say(t, e, "More?")
-	played(t, e)
-	next := hand.prompts("forgets")[1]
+	sendMessage(t, e, "More?")
+	awaitCycle(t, e)
+	next := scripted.prompts("forgets")[1]
 	if next.session != bob[0].session || strings.Contains(logged.String(), "role_restarted") {
 		t.Errorf("Bob, who had %s, was asked in %s:\n%s", bob[0].session, next.session, logged)
 	}
@@ -67,9 +67,9 @@ func seqOf(t *testing.T, e *testEngine, text string) (seq int64) {
 	return seq
 }
 
-// starter is an agent whose program takes its time to start, or does not.
-type starter struct {
-	agent
+// slowAgent is an agent whose program starts slowly, or not at all.
+type slowAgent struct {
+	fakeAgent
 	takes func(id string) (time.Duration, error) // the context's time, where it is longer
 
 	mu  sync.Mutex
@@ -77,7 +77,7 @@ type starter struct {
 	at  []time.Time // when
 }
 
-func (s *starter) Open(ctx context.Context, id string) (model.Session, error) {
+func (s *slowAgent) Open(ctx context.Context, id string) (model.Session, error) {
 	s.mu.Lock()
 	s.ids, s.at = append(s.ids, id), append(s.at, time.Now())
 	s.mu.Unlock()
@@ -90,24 +90,24 @@ func (s *starter) Open(ctx context.Context, id string) (model.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.agent.Open(ctx, id)
+	return s.fakeAgent.Open(ctx, id)
 }
 
-// slowBob is a theatre in which Bob has ten minutes for a turn, and an agent that starts as the function says; asked
+// newSlowAgentEngine is a newCrewEngine in which Bob has ten minutes for a turn, and an agent that starts as the function says; asked
 // gives the time at which Cid, who comes after him, was asked last.
-func slowBob(t *testing.T, store continuo.Store, hand *stagehand, takes func(id string) (time.Duration, error)) (e *testEngine, bob *starter, asked func() time.Time) {
+func newSlowAgentEngine(t *testing.T, store continuo.Store, scripted *scriptedRoles, takes func(id string) (time.Duration, error)) (e *testEngine, bob *slowAgent, asked func() time.Time) {
 	t.Helper()
-	bob = &starter{agent: agent{&part{stage: hand, name: "forgets"}}, takes: takes}
+	bob = &slowAgent{fakeAgent: fakeAgent{&fakeRole{script: scripted, name: "forgets"}}, takes: takes}
 	var mu sync.Mutex
 	var at time.Time
-	hand.during = func(p prompted) {
+	scripted.during = func(p rolePrompt) {
 		if mu.Lock(); p.role == "plain" {
 			at = time.Now()
 		}
 		mu.Unlock()
 	}
-	text := strings.NewReplacer("display_name: Bob,", "display_name: Bob, timeout: 10m,", "roles:", "max_rounds: 1\nroles:").Replace(trio)
-	e = theatre(t, store, hand, newBand(t, text), func(o *engine.Options) {
+	text := strings.NewReplacer("display_name: Bob,", "display_name: Bob, timeout: 10m,", "roles:", "max_rounds: 1\nroles:").Replace(threeRoleCrew)
+	e = newCrewEngine(t, store, scripted, newCrewSource(t, text), func(o *engine.Options) {
 		o.Models["forgets"] = engine.Upstream{Model: bob}
 		o.CrewDefaults.RestartWait = time.Hour
 	})
@@ -124,12 +124,12 @@ const moments = time.Millisecond
 // The start of a role's agent and its answer have one time together.
 func TestStartAndAnswerShareARolesTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hand := &stagehand{answer: once(1), hangs: func(p prompted) bool { return p.role == "forgets" }}
-		e, bob, asked := slowBob(t, storetest.NewMemory(), hand, func(string) (time.Duration, error) { return 6 * time.Minute, nil })
-		say(t, e, "Hello")
-		status := played(t, e)
-		if took := asked().Sub(bob.at[0]); len(hand.prompts("forgets")) != 1 || took < 10*time.Minute || took > 10*time.Minute+moments {
-			t.Errorf("his turn took %s, in which he was asked %d times", took, len(hand.prompts("forgets")))
+		scripted := &scriptedRoles{answer: answerTimes(1), timesOut: func(p rolePrompt) bool { return p.role == "forgets" }}
+		e, bob, asked := newSlowAgentEngine(t, storetest.NewMemory(), scripted, func(string) (time.Duration, error) { return 6 * time.Minute, nil })
+		sendMessage(t, e, "Hello")
+		status := awaitCycle(t, e)
+		if took := asked().Sub(bob.at[0]); len(scripted.prompts("forgets")) != 1 || took < 10*time.Minute || took > 10*time.Minute+moments {
+			t.Errorf("his turn took %s, in which he was asked %d times", took, len(scripted.prompts("forgets")))
 		}
 		if status.Roles[1].Failed == "" || status.Roles[2].Answers != 1 {
 			t.Errorf("they stand %+v", status.Roles)
@@ -141,10 +141,10 @@ func TestStartAndAnswerShareARolesTime(t *testing.T) {
 // role failed learns which setting that is.
 func TestAStartHasTheTimeOfTheRolesTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hand := &stagehand{answer: once(1)}
-		e, bob, asked := slowBob(t, storetest.NewMemory(), hand, func(string) (time.Duration, error) { return 24 * time.Hour, nil })
-		say(t, e, "Hello")
-		failed := played(t, e).Roles[1].Failed
+		scripted := &scriptedRoles{answer: answerTimes(1)}
+		e, bob, asked := newSlowAgentEngine(t, storetest.NewMemory(), scripted, func(string) (time.Duration, error) { return 24 * time.Hour, nil })
+		sendMessage(t, e, "Hello")
+		failed := awaitCycle(t, e).Roles[1].Failed
 		if took := asked().Sub(bob.at[0]); len(bob.at) != 1 || took < 10*time.Minute || took > 10*time.Minute+moments {
 			t.Errorf("it was started %d times within %s", len(bob.at), took)
 		}
@@ -158,14 +158,14 @@ func TestAStartHasTheTimeOfTheRolesTurn(t *testing.T) {
 func TestAStartThatTakesAllTheTime(t *testing.T) {
 	for _, early := range []time.Duration{0, time.Second} { // the time is up at once, or while the turn is begun
 		synctest.Test(t, func(t *testing.T) {
-			hand := &stagehand{answer: once(1)}
-			store := &sluggish{Store: storetest.NewMemory()}
-			e, bob, _ := slowBob(t, store, hand, func(string) (time.Duration, error) {
+			scripted := &scriptedRoles{answer: answerTimes(1)}
+			store := &slowStore{Store: storetest.NewMemory()}
+			e, bob, _ := newSlowAgentEngine(t, store, scripted, func(string) (time.Duration, error) {
 				store.slow.Store(true)
 				return 10*time.Minute - early, nil
 			})
-			say(t, e, "Hello")
-			status := played(t, e)
+			sendMessage(t, e, "Hello")
+			status := awaitCycle(t, e)
 			if len(bob.at) != 1 || !strings.Contains(status.Roles[1].Failed, "crew.agent_timeout") || status.Roles[2].Answers != 1 {
 				t.Errorf("started %d times, they stand %+v", len(bob.at), status.Roles)
 			}
@@ -173,13 +173,13 @@ func TestAStartThatTakesAllTheTime(t *testing.T) {
 	}
 }
 
-// sluggish is a store that takes two seconds to read entries, once it is slow.
-type sluggish struct {
+// slowStore is a store that takes two seconds to read entries while slow is set.
+type slowStore struct {
 	continuo.Store
 	slow atomic.Bool
 }
 
-func (s *sluggish) Entries(ctx context.Context, id string, query continuo.EntryQuery) ([]continuo.Entry, error) {
+func (s *slowStore) Entries(ctx context.Context, id string, query continuo.EntryQuery) ([]continuo.Entry, error) {
 	if s.slow.Load() {
 		time.Sleep(2 * time.Second)
 	}
@@ -189,20 +189,20 @@ func (s *sluggish) Entries(ctx context.Context, id string, query continuo.EntryQ
 // A session that cannot be loaded leaves half of the time for a new one.
 func TestALoadThatHangsLeavesTimeForANewSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hand := &stagehand{answer: once(2)}
-		e, bob, _ := slowBob(t, storetest.NewMemory(), hand, func(id string) (time.Duration, error) {
+		scripted := &scriptedRoles{answer: answerTimes(2)}
+		e, bob, _ := newSlowAgentEngine(t, storetest.NewMemory(), scripted, func(id string) (time.Duration, error) {
 			if id != "" {
 				return 24 * time.Hour, nil
 			}
 			return time.Minute, nil
 		})
-		say(t, e, "Hello")
-		played(t, e)
-		for _, one := range hand.open {
+		sendMessage(t, e, "Hello")
+		awaitCycle(t, e)
+		for _, one := range scripted.openSessions {
 			one.kill()
 		}
-		say(t, e, "More?")
-		status := played(t, e)
+		sendMessage(t, e, "More?")
+		status := awaitCycle(t, e)
 		if !slices.Equal(bob.ids, []string{"", "session2", ""}) || status.Roles[1].Answers != 2 {
 			t.Fatalf("%q were opened, and he stands %+v", bob.ids, status.Roles[1])
 		}
@@ -216,15 +216,15 @@ func TestALoadThatHangsLeavesTimeForANewSession(t *testing.T) {
 // However often a program has failed to start: the wait before it is started again leaves time for the start.
 func TestTheWaitForARestartLeavesTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hand, fails := &stagehand{answer: once(1)}, 1
-		e, bob, _ := slowBob(t, storetest.NewMemory(), hand, func(string) (time.Duration, error) {
+		scripted, fails := &scriptedRoles{answer: answerTimes(1)}, 1
+		e, bob, _ := newSlowAgentEngine(t, storetest.NewMemory(), scripted, func(string) (time.Duration, error) {
 			if fails--; fails >= 0 {
 				return 0, errors.New("not yet")
 			}
 			return time.Minute, nil
 		})
-		say(t, e, "Hello")
-		if status := played(t, e); status.Roles[1].Answers != 1 || len(bob.at) != 2 {
+		sendMessage(t, e, "Hello")
+		if status := awaitCycle(t, e); status.Roles[1].Answers != 1 || len(bob.at) != 2 {
 			t.Errorf("started %d times, he stands %+v", len(bob.at), status.Roles[1])
 		}
 	})
@@ -234,32 +234,32 @@ func TestTheWaitForARestartLeavesTime(t *testing.T) {
 // without it.
 func TestNotesAreMadeWithinTheRolesTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hand := &stagehand{answer: once(1)}
+		scripted := &scriptedRoles{answer: answerTimes(1)}
 		var noting, bobAsked time.Time
-		hand.hangs = func(p prompted) bool {
+		scripted.timesOut = func(p rolePrompt) bool {
 			if p.role == "summarizer" {
 				noting = time.Now()
 			}
 			return p.role == "summarizer" || p.role == "loads" && !noting.IsZero()
 		}
-		hand.during = func(p prompted) {
+		scripted.during = func(p rolePrompt) {
 			if p.role == "forgets" {
 				bobAsked = time.Now()
 			}
 		}
-		text := strings.NewReplacer("display_name: Ann,", "display_name: Ann, view: memory, timeout: 20s,", "roles:", "summarizer: summarizer\nmax_rounds: 1\nroles:").Replace(trio)
-		e := theatre(t, storetest.NewMemory(), hand, newBand(t, text), func(o *engine.Options) {
-			o.Models["summarizer"] = engine.Upstream{Model: &part{stage: hand, name: "summarizer"}}
+		text := strings.NewReplacer("display_name: Ann,", "display_name: Ann, view: memory, timeout: 20s,", "roles:", "summarizer: summarizer\nmax_rounds: 1\nroles:").Replace(threeRoleCrew)
+		e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, text), func(o *engine.Options) {
+			o.Models["summarizer"] = engine.Upstream{Model: &fakeRole{script: scripted, name: "summarizer"}}
 		})
-		flood(t, e, 25)
-		say(t, e, "One?")
-		played(t, e)
-		say(t, e, "Two?")
-		status := played(t, e)
+		appendFlood(t, e, 25)
+		sendMessage(t, e, "One?")
+		awaitCycle(t, e)
+		sendMessage(t, e, "Two?")
+		status := awaitCycle(t, e)
 		if took := bobAsked.Sub(noting); noting.IsZero() || took < 20*time.Second || took > 20*time.Second+moments {
 			t.Errorf("notes and turn took %s", took)
 		}
-		if ann := hand.prompts("loads"); status.Roles[0].Notes == 0 || !strings.Contains(ann[len(ann)-1].text, "[NOTES]") {
+		if ann := scripted.prompts("loads"); status.Roles[0].Notes == 0 || !strings.Contains(ann[len(ann)-1].text, "[NOTES]") {
 			t.Errorf("Ann, who stands %+v, was shown\n%s", status.Roles[0], ann[len(ann)-1].text)
 		}
 	})

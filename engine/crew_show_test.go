@@ -15,12 +15,12 @@ var blank = map[string]string{"nothing": "", "white space": " \n", "no ink": "\u
 
 // A message that says nothing, or that no role could be shown, is refused before it stands in the log.
 func TestAMessageThatCannotBeShownIsRefused(t *testing.T) {
-	narrow := strings.ReplaceAll(trio, "system_prompt", "view: {chars: 1000}, system_prompt")
+	narrow := strings.ReplaceAll(threeRoleCrew, "system_prompt", "view: {chars: 1000}, system_prompt")
 	refused := func(t *testing.T, text string, is func(error) bool) {
 		t.Helper()
-		hand := &stagehand{answer: once(1)}
-		e := theatre(t, storetest.NewMemory(), hand, newBand(t, narrow), nil)
-		_, err := e.Crews.Say(t.Context(), engine.CrewMessage{Session: ofTrio, Message: continuo.Text(text), Detached: true})
+		scripted := &scriptedRoles{answer: answerTimes(1)}
+		e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, narrow), nil)
+		_, err := e.Crews.Say(t.Context(), engine.CrewMessage{Session: testSession, Message: continuo.Text(text), Detached: true})
 		if !is(err) {
 			t.Errorf("the answer is %v", err)
 		}
@@ -42,17 +42,17 @@ func TestAMessageThatCannotBeShownIsRefused(t *testing.T) {
 func TestBlankWordsAreNoNews(t *testing.T) {
 	for name, text := range blank {
 		t.Run(name, func(t *testing.T) {
-			hand := &stagehand{answer: func(prompted) (string, error) { return text, nil }}
-			e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
-			say(t, e, "Hello")
-			status := played(t, e)
-			for _, p := range hand.heard {
+			scripted := &scriptedRoles{answer: func(rolePrompt) (string, error) { return text, nil }}
+			e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
+			sendMessage(t, e, "Hello")
+			status := awaitCycle(t, e)
+			for _, p := range scripted.received {
 				if strings.TrimSpace(p.text) == "" {
 					t.Errorf("%s was asked with nothing", p.role)
 				}
 			}
-			if len(hand.heard) > 6 { // each, and each once more where saying nothing is a failure
-				t.Errorf("they were asked %d times", len(hand.heard))
+			if len(scripted.received) > 6 { // each, and each once more where saying nothing is a failure
+				t.Errorf("they were asked %d times", len(scripted.received))
 			}
 			for _, role := range status.Roles {
 				if role.Answers > 0 {
@@ -65,10 +65,10 @@ func TestBlankWordsAreNoNews(t *testing.T) {
 
 // Words that were removed do not make a role's pass a word.
 func TestARedactedPassStaysAPass(t *testing.T) {
-	hand := &stagehand{answer: once(1)}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
-	say(t, e, "Hello")
-	played(t, e)
+	scripted := &scriptedRoles{answer: answerTimes(1)}
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
+	sendMessage(t, e, "Hello")
+	awaitCycle(t, e)
 	conversation, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, "s")
 	if err != nil {
 		t.Fatal(err)
@@ -76,11 +76,11 @@ func TestARedactedPassStaysAPass(t *testing.T) {
 	if _, err := e.Log.Redact(t.Context(), conversation, 1, 0, ""); err != nil {
 		t.Fatal(err)
 	}
-	hand.answer = once(0)
-	before := len(hand.heard)
-	say(t, e, "And now?")
-	played(t, e)
-	for _, p := range hand.heard[before:] {
+	scripted.answer = answerTimes(0)
+	before := len(scripted.received)
+	sendMessage(t, e, "And now?")
+	awaitCycle(t, e)
+	for _, p := range scripted.received[before:] {
 		if n := strings.Count(p.text, "[redacted]"); n > 4 { // the message, and one word of each role
 			t.Errorf("%s was shown %d redacted words:\n%s", p.role, n, p.text)
 		}

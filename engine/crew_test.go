@@ -20,8 +20,8 @@ import (
 	"github.com/continuo-log/continuo/store/storetest"
 )
 
-// trio is a crew of an agent that remembers and can load what it knew, one that cannot, and a model.
-const trio = `
+// threeRoleCrew is a crew of an agent that remembers and can load what it knew, one that cannot, and a model.
+const threeRoleCrew = `
 id: trio
 roles:
   - {role_name: ann, display_name: Ann, connector: loads, system_prompt: You are Ann.}
@@ -29,12 +29,12 @@ roles:
   - {role_name: cid, display_name: Cid, connector: model, model: plain, system_prompt: You are Cid.}
 `
 
-// band is a source of crews.
-type band map[string]*crew.Crew
+// crewSource is a source of crews in memory.
+type crewSource map[string]*crew.Crew
 
-func newBand(t *testing.T, texts ...string) band {
+func newCrewSource(t *testing.T, texts ...string) crewSource {
 	t.Helper()
-	b := band{}
+	b := crewSource{}
 	for _, text := range texts {
 		c, err := crew.Parse("test.yaml", []byte(text), crew.Known{Any: true})
 		if err != nil {
@@ -45,14 +45,14 @@ func newBand(t *testing.T, texts ...string) band {
 	return b
 }
 
-func (b band) Crew(id string) (*crew.Crew, error) {
+func (b crewSource) Crew(id string) (*crew.Crew, error) {
 	if found := b[id]; found != nil {
 		return found, nil
 	}
 	return nil, fmt.Errorf("crew %q: %w", id, continuo.ErrNotFound)
 }
 
-func (b band) Crews() ([]*crew.Crew, error) {
+func (b crewSource) Crews() ([]*crew.Crew, error) {
 	var all []*crew.Crew
 	for _, c := range b {
 		all = append(all, c)
@@ -60,33 +60,33 @@ func (b band) Crews() ([]*crew.Crew, error) {
 	return all, nil
 }
 
-// prompted is what a role was sent, once.
-type prompted struct {
+// rolePrompt is what a role was sent, once.
+type rolePrompt struct {
 	role, session string
 	text          string // all of it: system messages, and the prompt
 }
 
-// stagehand answers for the roles of a crew, each by its name. It stands for all agents and models of a test, and
+// scriptedRoles answers for the roles of a crew, by a function. It is shared by all agents and models of a test, and
 // outlives the programs that use it.
-type stagehand struct {
-	answer func(prompted) (string, error)
+type scriptedRoles struct {
+	answer func(rolePrompt) (string, error)
 	// during happens before the answer of a role comes; nil for nothing.
-	during func(prompted)
-	// hangs says that a role does not answer before its time is up; nil for nobody.
-	hangs func(prompted) bool
+	during func(rolePrompt)
+	// timesOut says that a role does not answer before its time is up; nil for nobody.
+	timesOut func(rolePrompt) bool
 
-	mu       sync.Mutex
-	heard    []prompted
-	sessions map[string]bool // that an agent could load
-	opened   int
-	down     func() error // why an agent cannot be started; nil for it can
-	open     []*part
+	mu             sync.Mutex
+	received       []rolePrompt
+	sessions       map[string]bool // that an agent could load
+	sessionsOpened int
+	startError     func() error // why an agent cannot be started; nil for it can
+	openSessions   []*fakeRole
 }
 
-func (s *stagehand) hear(ctx context.Context, p prompted) (string, error) {
+func (s *scriptedRoles) receive(ctx context.Context, p rolePrompt) (string, error) {
 	s.mu.Lock()
-	s.heard = append(s.heard, p)
-	during, answer, hangs := s.during, s.answer, s.hangs
+	s.received = append(s.received, p)
+	during, answer, hangs := s.during, s.answer, s.timesOut
 	s.mu.Unlock()
 	if hangs != nil && hangs(p) {
 		<-ctx.Done()
@@ -98,11 +98,11 @@ func (s *stagehand) hear(ctx context.Context, p prompted) (string, error) {
 	return answer(p)
 }
 
-func (s *stagehand) prompts(role string) []prompted {
+func (s *scriptedRoles) prompts(role string) []rolePrompt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var found []prompted
-	for _, p := range s.heard {
+	var found []rolePrompt
+	for _, p := range s.received {
 		if p.role == role {
 			found = append(found, p)
 		}
@@ -110,11 +110,11 @@ func (s *stagehand) prompts(role string) []prompted {
 	return found
 }
 
-// part is what speaks: a model, an agent, or a session of an agent.
-type part struct {
-	stage *stagehand
-	name  string
-	loads bool
+// fakeRole answers for a role: a model, an agent, or a session of an agent.
+type fakeRole struct {
+	script *scriptedRoles
+	name   string
+	loads  bool
 
 	id     string // of a session
 	loaded bool
@@ -122,53 +122,53 @@ type part struct {
 	dead   bool
 }
 
-func (p *part) Info() model.Info {
+func (p *fakeRole) Info() model.Info {
 	return model.Info{Provider: "test", Name: p.name, Protocol: model.ProtocolPrompt}
 }
 
-// agent is a part that opens sessions.
-type agent struct{ *part }
+// fakeAgent is a fakeRole that opens sessions.
+type fakeAgent struct{ *fakeRole }
 
-func (a agent) Open(_ context.Context, id string) (model.Session, error) {
-	a.stage.mu.Lock()
-	defer a.stage.mu.Unlock()
-	if a.stage.down != nil {
-		if err := a.stage.down(); err != nil {
+func (a fakeAgent) Open(_ context.Context, id string) (model.Session, error) {
+	a.script.mu.Lock()
+	defer a.script.mu.Unlock()
+	if a.script.startError != nil {
+		if err := a.script.startError(); err != nil {
 			return nil, err
 		}
 	}
-	if a.stage.sessions == nil {
-		a.stage.sessions = map[string]bool{}
+	if a.script.sessions == nil {
+		a.script.sessions = map[string]bool{}
 	}
-	opened := &part{stage: a.stage, name: a.name, id: id, loaded: id != "" && a.loads && a.stage.sessions[id]}
+	opened := &fakeRole{script: a.script, name: a.name, id: id, loaded: id != "" && a.loads && a.script.sessions[id]}
 	if !opened.loaded {
-		a.stage.opened++
-		opened.id = fmt.Sprintf("session%d", a.stage.opened)
-		a.stage.sessions[opened.id] = true
+		a.script.sessionsOpened++
+		opened.id = fmt.Sprintf("session%d", a.script.sessionsOpened)
+		a.script.sessions[opened.id] = true
 	}
-	a.stage.open = append(a.stage.open, opened)
-	return session{opened}, nil
+	a.script.openSessions = append(a.script.openSessions, opened)
+	return fakeSession{opened}, nil
 }
 
-// session is a part that remembers.
-type session struct{ *part }
+// fakeSession is a fakeRole with a memory.
+type fakeSession struct{ *fakeRole }
 
-func (s session) ID() string   { return s.id }
-func (s session) Loaded() bool { return s.loaded }
-func (s session) Close()       { s.kill() }
-func (s session) Alive() bool {
+func (s fakeSession) ID() string   { return s.id }
+func (s fakeSession) Loaded() bool { return s.loaded }
+func (s fakeSession) Close()       { s.kill() }
+func (s fakeSession) Alive() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.dead
 }
 
-func (p *part) kill() {
+func (p *fakeRole) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dead = true
 }
 
-func (p *part) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
+func (p *fakeRole) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		var request struct {
 			System []string
@@ -177,8 +177,8 @@ func (p *part) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, e
 		if err := json.Unmarshal(body, &request); err != nil {
 			panic(err)
 		}
-		asked := prompted{role: p.name, session: p.id, text: strings.Join(append(request.System, request.Prompt), "\n\n")}
-		text, err := p.stage.hear(ctx, asked)
+		asked := rolePrompt{role: p.name, session: p.id, text: strings.Join(append(request.System, request.Prompt), "\n\n")}
+		text, err := p.script.receive(ctx, asked)
 		if ctx.Err() != nil {
 			yield(model.Delta{}, model.AsError(context.Cause(ctx)))
 			return
@@ -195,10 +195,10 @@ func (p *part) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, e
 	}
 }
 
-// theatre is an engine with crews over a store. The models' names are those of the roles' connectors.
-func theatre(t *testing.T, store continuo.Store, hand *stagehand, crews band, change func(*engine.Options)) *testEngine {
+// newCrewEngine is an engine with crews over a store. The models' names are those of the roles' connectors.
+func newCrewEngine(t *testing.T, store continuo.Store, scripted *scriptedRoles, crews crewSource, change func(*engine.Options)) *testEngine {
 	t.Helper()
-	return theatreOver(t, continuo.NewLog(store, continuo.LogOptions{}), hand, crews, func(o *engine.Options) {
+	return newCrewEngineOver(t, continuo.NewLog(store, continuo.LogOptions{}), scripted, crews, func(o *engine.Options) {
 		o.Turns.Gone = func(string) bool { return true } // whoever is not of this engine has ended
 		if change != nil {
 			change(o)
@@ -206,20 +206,20 @@ func theatre(t *testing.T, store continuo.Store, hand *stagehand, crews band, ch
 	})
 }
 
-// theatreOver is a theatre with a log of its own kind, and programs that are not known to have ended.
-func theatreOver(t testing.TB, log *continuo.Log, hand *stagehand, crews band, change func(*engine.Options)) *testEngine {
+// newCrewEngineOver is a newCrewEngine over a given log, in which other processes are not known to have ended.
+func newCrewEngineOver(t testing.TB, log *continuo.Log, scripted *scriptedRoles, crews crewSource, change func(*engine.Options)) *testEngine {
 	t.Helper()
-	return theatreCounted(t, log, hand, crews, nil, change)
+	return newMeasuredCrewEngine(t, log, scripted, crews, nil, change)
 }
 
-// theatreCounted is a theatre over a log that counts what happens there.
-func theatreCounted(t testing.TB, log *continuo.Log, hand *stagehand, crews band, metrics *engine.Metrics, change func(*engine.Options)) *testEngine {
+// newMeasuredCrewEngine is a newCrewEngineOver with metrics.
+func newMeasuredCrewEngine(t testing.TB, log *continuo.Log, scripted *scriptedRoles, crews crewSource, metrics *engine.Metrics, change func(*engine.Options)) *testEngine {
 	t.Helper()
 	options := engine.Options{
 		Models: map[string]engine.Upstream{
-			"loads":   {Model: agent{&part{stage: hand, name: "loads", loads: true}}},
-			"forgets": {Model: agent{&part{stage: hand, name: "forgets"}}},
-			"plain":   {Model: &part{stage: hand, name: "plain"}},
+			"loads":   {Model: fakeAgent{&fakeRole{script: scripted, name: "loads", loads: true}}},
+			"forgets": {Model: fakeAgent{&fakeRole{script: scripted, name: "forgets"}}},
+			"plain":   {Model: &fakeRole{script: scripted, name: "plain"}},
 		},
 		Default: "plain", Crews: crews, StepPause: time.Nanosecond, CrewDefaults: engine.RoleDefaults{RestartWait: time.Nanosecond},
 	}
@@ -234,21 +234,21 @@ func theatreCounted(t testing.TB, log *continuo.Log, hand *stagehand, crews band
 	return &testEngine{e, log}
 }
 
-var ofTrio = engine.CrewSession{Scope: continuo.Scope{ProjectID: "default"}, Crew: "trio", SessionID: "s"}
+var testSession = engine.CrewSession{Scope: continuo.Scope{ProjectID: "default"}, Crew: "trio", SessionID: "s"}
 
-func say(t *testing.T, e *testEngine, text string) *engine.CrewStatus {
+func sendMessage(t *testing.T, e *testEngine, text string) *engine.CrewStatus {
 	t.Helper()
-	status, err := e.Crews.Say(t.Context(), engine.CrewMessage{Session: ofTrio, Message: continuo.Text(text), Detached: true})
+	status, err := e.Crews.Say(t.Context(), engine.CrewMessage{Session: testSession, Message: continuo.Text(text), Detached: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return status
 }
 
-// played follows a session's newest cycle to its end, and returns how the crew stands.
-func played(t *testing.T, e *testEngine) *engine.CrewStatus {
+// awaitCycle follows a session's newest cycle to its end, and returns the status of the crew.
+func awaitCycle(t *testing.T, e *testEngine) *engine.CrewStatus {
 	t.Helper()
-	status, err := e.Crews.Status(t.Context(), ofTrio)
+	status, err := e.Crews.Status(t.Context(), testSession)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,14 +261,14 @@ func played(t *testing.T, e *testEngine) *engine.CrewStatus {
 			t.Fatal(err)
 		}
 	}
-	if status, err = e.Crews.Status(t.Context(), ofTrio); err != nil {
+	if status, err = e.Crews.Status(t.Context(), testSession); err != nil {
 		t.Fatal(err)
 	}
 	return status
 }
 
-// script is the log of the session's talk, as "who: text".
-func script(t *testing.T, e *testEngine) []string {
+// transcript lists the messages of the session, as "who: text".
+func transcript(t *testing.T, e *testEngine) []string {
 	t.Helper()
 	conversation, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, "s")
 	if err != nil {
@@ -290,11 +290,11 @@ func script(t *testing.T, e *testEngine) []string {
 	return lines
 }
 
-// once answers with a role's name and a number, so many times, and then has nothing to add.
-func once(times int) func(prompted) (string, error) {
+// answerTimes answers with a role's name and a number the given number of times, and then with a pass.
+func answerTimes(times int) func(rolePrompt) (string, error) {
 	var mu sync.Mutex
 	said := map[string]int{}
-	return func(p prompted) (string, error) {
+	return func(p rolePrompt) (string, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if said[p.role]++; said[p.role] > times {
@@ -305,15 +305,15 @@ func once(times int) func(prompted) (string, error) {
 }
 
 func TestACycleEndsWhenNobodyHasAnythingToAdd(t *testing.T) {
-	hand := &stagehand{answer: once(1)}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
-	say(t, e, "Hello")
-	status := played(t, e)
+	scripted := &scriptedRoles{answer: answerTimes(1)}
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
+	sendMessage(t, e, "Hello")
+	status := awaitCycle(t, e)
 	if status.State != continuo.RunFinished || status.Reason != "no role has anything to add" {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
 	want := []string{"user: Hello", "Ann: loads says 1", "Bob: forgets says 1", "Cid: plain says 1", "Ann: .....", "Bob: .....", "Cid: ....."}
-	if got := script(t, e); !slices.Equal(got, want) {
+	if got := transcript(t, e); !slices.Equal(got, want) {
 		t.Errorf("the talk is %q", got)
 	}
 	for _, role := range status.Roles {
@@ -323,11 +323,11 @@ func TestACycleEndsWhenNobodyHasAnythingToAdd(t *testing.T) {
 	}
 	// Ann's word was new to Bob and Cid; in the end nobody was asked for whom nothing was new.
 	for role, want := range map[string]int{"loads": 2, "forgets": 2, "plain": 1} {
-		if got := len(hand.prompts(role)); got != want {
+		if got := len(scripted.prompts(role)); got != want {
 			t.Errorf("%s was asked %d times, want %d", role, got, want)
 		}
 	}
-	for _, p := range hand.heard {
+	for _, p := range scripted.received {
 		if strings.Contains(p.text, "Assistant (") && strings.Contains(p.text, ": .....") {
 			t.Errorf("%s was shown a placeholder:\n%s", p.role, p.text)
 		}
@@ -335,65 +335,65 @@ func TestACycleEndsWhenNobodyHasAnythingToAdd(t *testing.T) {
 }
 
 func TestTheModeratorEndsACycle(t *testing.T) {
-	hand := &stagehand{answer: func(p prompted) (string, error) {
+	scripted := &scriptedRoles{answer: func(p rolePrompt) (string, error) {
 		if p.role == "forgets" {
 			return ".....", nil
 		}
 		return "on and on", nil
 	}}
-	text := strings.Replace(trio, "display_name: Bob,", "display_name: Bob, is_moderator: true,", 1)
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, text), nil)
-	say(t, e, "Hello")
-	if status := played(t, e); status.State != continuo.RunFinished || !strings.HasPrefix(status.Reason, "Bob, who moderates") || status.Next != "cid" {
+	text := strings.Replace(threeRoleCrew, "display_name: Bob,", "display_name: Bob, is_moderator: true,", 1)
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, text), nil)
+	sendMessage(t, e, "Hello")
+	if status := awaitCycle(t, e); status.State != continuo.RunFinished || !strings.HasPrefix(status.Reason, "Bob, who moderates") || status.Next != "cid" {
 		t.Errorf("it is %s (%s), next is %s", status.State, status.Reason, status.Next)
 	}
-	say(t, e, "And now?")
-	played(t, e)
+	sendMessage(t, e, "And now?")
+	awaitCycle(t, e)
 	want := []string{"user: Hello", "Ann: on and on", "Bob: .....", "user: And now?", "Cid: on and on", "Ann: on and on", "Bob: ....."}
-	if got := script(t, e); !slices.Equal(got, want) {
+	if got := transcript(t, e); !slices.Equal(got, want) {
 		t.Errorf("the pointer was lost: %q", got)
 	}
 }
 
 func TestACycleEndsWhenAllFail(t *testing.T) {
-	hand := &stagehand{answer: func(prompted) (string, error) {
+	scripted := &scriptedRoles{answer: func(rolePrompt) (string, error) {
 		return "", &model.Error{Reason: continuo.ReasonUpstream, Message: "out of order"}
 	}}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
-	say(t, e, "Hello")
-	status := played(t, e)
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
+	sendMessage(t, e, "Hello")
+	status := awaitCycle(t, e)
 	if status.State != continuo.RunFailed || !strings.Contains(status.Reason, "Ann (out of order)") {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
-	if len(hand.heard) != 6 {
-		t.Errorf("they were asked %d times, each twice is 6", len(hand.heard))
+	if len(scripted.received) != 6 {
+		t.Errorf("they were asked %d times, each twice is 6", len(scripted.received))
 	}
 	for _, role := range status.Roles {
 		if role.Cursor != 0 || role.Answers != 0 {
 			t.Errorf("the cursor of %s moved to %d although it has not answered", role.Name, role.Cursor)
 		}
 	}
-	hand.answer = once(0)
-	if _, err := e.Crews.Resume(t.Context(), ofTrio, true); err != nil {
+	scripted.answer = answerTimes(0)
+	if _, err := e.Crews.Resume(t.Context(), testSession, true); err != nil {
 		t.Fatal(err)
 	}
-	if status := played(t, e); status.State != continuo.RunFinished {
+	if status := awaitCycle(t, e); status.State != continuo.RunFinished {
 		t.Errorf("resumed, it is %s: %s", status.State, status.Reason)
 	}
 }
 
 // One that fails and two that have nothing to add end a cycle too, and one that fails does not keep others from it.
 func TestARoleThatFailsDoesNotHoldUpTheOthers(t *testing.T) {
-	said := once(2)
-	hand := &stagehand{answer: func(p prompted) (string, error) {
+	said := answerTimes(2)
+	scripted := &scriptedRoles{answer: func(p rolePrompt) (string, error) {
 		if p.role == "forgets" {
 			return "half of", &model.Error{Reason: continuo.ReasonUpstream, Message: "it ended"}
 		}
 		return said(p)
 	}}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
-	say(t, e, "Hello")
-	status := played(t, e)
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
+	sendMessage(t, e, "Hello")
+	status := awaitCycle(t, e)
 	if status.State != continuo.RunFinished || !strings.Contains(status.Reason, "it ended") {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
@@ -404,12 +404,12 @@ func TestARoleThatFailsDoesNotHoldUpTheOthers(t *testing.T) {
 
 // What an agent says of its failure goes to chats and terminals: it has no keys and no values of the environment.
 func TestNoSecretIsToldOfARoleThatFails(t *testing.T) {
-	hand := &stagehand{answer: func(prompted) (string, error) {
+	scripted := &scriptedRoles{answer: func(rolePrompt) (string, error) {
 		return "", &model.Error{Reason: continuo.ReasonUpstream, Message: "Internal: api key sk-abcdef0123456789abcdef of hunter2hunter is invalid"}
 	}}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), func(o *engine.Options) { o.Redact = secret.New("hunter2hunter").Text })
-	say(t, e, "Hello")
-	status := played(t, e)
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), func(o *engine.Options) { o.Redact = secret.New("hunter2hunter").Text })
+	sendMessage(t, e, "Hello")
+	status := awaitCycle(t, e)
 	told := status.Reason
 	for _, role := range status.Roles {
 		told += "\n" + role.Failed
@@ -420,92 +420,92 @@ func TestNoSecretIsToldOfARoleThatFails(t *testing.T) {
 }
 
 func TestACycleHasALimit(t *testing.T) {
-	hand := &stagehand{answer: once(1000)}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, strings.Replace(trio, "roles:", "max_rounds: 2\nroles:", 1)), nil)
-	say(t, e, "Hello")
-	if status := played(t, e); status.State != continuo.RunFinished || !strings.Contains(status.Reason, "6 turns") || len(hand.heard) != 6 {
-		t.Errorf("it is %s (%s) after %d turns", status.State, status.Reason, len(hand.heard))
+	scripted := &scriptedRoles{answer: answerTimes(1000)}
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, strings.Replace(threeRoleCrew, "roles:", "max_rounds: 2\nroles:", 1)), nil)
+	sendMessage(t, e, "Hello")
+	if status := awaitCycle(t, e); status.State != continuo.RunFinished || !strings.Contains(status.Reason, "6 turns") || len(scripted.received) != 6 {
+		t.Errorf("it is %s (%s) after %d turns", status.State, status.Reason, len(scripted.received))
 	}
 }
 
 // A message that arrives during a role's turn is shown to that role too, also where the limit leaves each role one turn.
 func TestTheLimitCountsFromTheNewestMessage(t *testing.T) {
-	hand := &stagehand{answer: once(1000)}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, strings.Replace(trio, "roles:", "max_rounds: 1\nroles:", 1)), nil)
+	scripted := &scriptedRoles{answer: answerTimes(1000)}
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, strings.Replace(threeRoleCrew, "roles:", "max_rounds: 1\nroles:", 1)), nil)
 	asked, goOn := make(chan struct{}), make(chan struct{})
 	var first sync.Once
-	hand.during = func(prompted) {
+	scripted.during = func(rolePrompt) {
 		first.Do(func() {
 			close(asked)
 			<-goOn
 		})
 	}
-	say(t, e, "Hello")
+	sendMessage(t, e, "Hello")
 	<-asked
-	say(t, e, "No, wait!")
+	sendMessage(t, e, "No, wait!")
 	close(goOn)
-	played(t, e)
-	prompts := hand.prompts("loads")
+	awaitCycle(t, e)
+	prompts := scripted.prompts("loads")
 	if len(prompts) != 2 || !strings.Contains(prompts[1].text, "No, wait!") {
 		t.Errorf("Ann was asked %d times: %q", len(prompts), prompts)
 	}
-	if n := len(hand.heard); n != 4 {
+	if n := len(scripted.received); n != 4 {
 		t.Errorf("%d turns were taken, want one and then one of each role", n)
 	}
 }
 
 func TestAPassInAnyFormIsStoredAsThePlaceholder(t *testing.T) {
 	forms := map[string]string{"loads": "**`.....`**", "forgets": "Assistant (Bob): …..", "plain": "“.....”\n.....\n"}
-	hand := &stagehand{answer: func(p prompted) (string, error) { return forms[p.role], nil }}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
-	say(t, e, "Hello")
-	status := played(t, e)
+	scripted := &scriptedRoles{answer: func(p rolePrompt) (string, error) { return forms[p.role], nil }}
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
+	sendMessage(t, e, "Hello")
+	status := awaitCycle(t, e)
 	want := []string{"user: Hello", "Ann: .....", "Bob: .....", "Cid: ....."}
-	if got := script(t, e); !slices.Equal(got, want) || status.Reason != "no role has anything to add" {
+	if got := transcript(t, e); !slices.Equal(got, want) || status.Reason != "no role has anything to add" {
 		t.Errorf("the talk is %q, and ended because %s", got, status.Reason)
 	}
 }
 
 func TestAnOwnLabelIsNotStored(t *testing.T) {
-	answers := once(1)
-	hand := &stagehand{answer: func(p prompted) (string, error) {
+	answers := answerTimes(1)
+	scripted := &scriptedRoles{answer: func(p rolePrompt) (string, error) {
 		text, err := answers(p)
 		return map[string]string{"loads": "Assistant (Ann): ", "forgets": "**Bob:** ", "plain": "Assistant (Ann): "}[p.role] + text, err
 	}}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
-	say(t, e, "Hello")
-	played(t, e)
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
+	sendMessage(t, e, "Hello")
+	awaitCycle(t, e)
 	want := []string{"user: Hello", "Ann: loads says 1", "Bob: forgets says 1", "Cid: Assistant (Ann): plain says 1"}
-	if got := script(t, e); !slices.Equal(got[:4], want) {
+	if got := transcript(t, e); !slices.Equal(got[:4], want) {
 		t.Errorf("the talk is %q", got)
 	}
 }
 
 // A message that comes while a role speaks is heard in the same cycle: by the others at once, by the role next time.
 func TestAMessageIsHeardWhileTheCrewSpeaks(t *testing.T) {
-	answer := once(1)
-	hand := &stagehand{answer: answer}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
+	answer := answerTimes(1)
+	scripted := &scriptedRoles{answer: answer}
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
 	asked, goOn := make(chan struct{}), make(chan struct{})
 	var first sync.Once
-	hand.during = func(prompted) {
+	scripted.during = func(rolePrompt) {
 		first.Do(func() {
 			close(asked)
 			<-goOn
 		})
 	}
-	begun := say(t, e, "Hello")
+	begun := sendMessage(t, e, "Hello")
 	<-asked
-	if heard := say(t, e, "Wait!"); heard.RunID != begun.RunID {
+	if heard := sendMessage(t, e, "Wait!"); heard.RunID != begun.RunID {
 		t.Errorf("the message began another cycle: %s and %s", begun.RunID, heard.RunID)
 	}
 	close(goOn)
-	if status := played(t, e); status.State != continuo.RunFinished {
+	if status := awaitCycle(t, e); status.State != continuo.RunFinished {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
 	for _, role := range []string{"loads", "forgets", "plain"} {
 		all := ""
-		for _, p := range hand.prompts(role) {
+		for _, p := range scripted.prompts(role) {
 			all += p.text + "\n"
 		}
 		all = strings.ReplaceAll(all, "[CURRENT REQUEST]\nUser: Wait!", "")
@@ -513,26 +513,26 @@ func TestAMessageIsHeardWhileTheCrewSpeaks(t *testing.T) {
 			t.Errorf("%s was shown the message %d times:\n%s", role, n, all)
 		}
 	}
-	if strings.Contains(hand.prompts("loads")[0].text, "Wait!") {
+	if strings.Contains(scripted.prompts("loads")[0].text, "Wait!") {
 		t.Error("Ann was shown a message that came while she spoke")
 	}
 }
 
 func TestTheSameMessageIsSaidOnce(t *testing.T) {
-	hand := &stagehand{answer: once(0)}
-	e := theatre(t, storetest.NewMemory(), hand, newBand(t, trio), nil)
-	message := engine.CrewMessage{Session: ofTrio, Message: continuo.Text("Hello"), Key: "k", Detached: true}
+	scripted := &scriptedRoles{answer: answerTimes(0)}
+	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
+	message := engine.CrewMessage{Session: testSession, Message: continuo.Text("Hello"), Key: "k", Detached: true}
 	first, err := e.Crews.Say(t.Context(), message)
 	if err != nil {
 		t.Fatal(err)
 	}
-	played(t, e)
+	awaitCycle(t, e)
 	again, err := e.Crews.Say(t.Context(), message)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again.RunID != first.RunID || len(script(t, e)) != 4 {
-		t.Errorf("the message was said again: %q", script(t, e))
+	if again.RunID != first.RunID || len(transcript(t, e)) != 4 {
+		t.Errorf("the message was said again: %q", transcript(t, e))
 	}
 	message.Message = continuo.Text("Something else")
 	if _, err := e.Crews.Say(t.Context(), message); !errors.Is(err, continuo.ErrKeyReused) {

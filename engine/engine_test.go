@@ -19,17 +19,17 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// gate is a model that answers "ok" once it is let through, and tells when a request has come.
-type gate struct {
+// gatedModel is a model that reports each request, and answers "ok" when the test lets it.
+type gatedModel struct {
 	entered chan struct{}
 	open    chan struct{} // one value lets one request through; closed lets all through
 }
 
-func (g *gate) Info() model.Info {
+func (g *gatedModel) Info() model.Info {
 	return model.Info{Provider: "gate", Name: "gpt-4o", Protocol: model.ProtocolOpenAIChat}
 }
 
-func (g *gate) Stream(ctx context.Context, _ []byte) iter.Seq2[model.Delta, error] {
+func (g *gatedModel) Stream(ctx context.Context, _ []byte) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		g.entered <- struct{}{}
 		if !yield(model.Delta{Text: "o"}, nil) {
@@ -51,22 +51,22 @@ type testEngine struct {
 	Log *continuo.Log
 }
 
-// house is an engine over a log in memory.
-type house struct {
+// turnHarness is an engine over a log in memory, with a gatedModel.
+type turnHarness struct {
 	*testEngine
 	t     *testing.T
-	model *gate
+	model *gatedModel
 	logs  *lockedWriter
 }
 
-func newHouse(t *testing.T) *house {
+func newTurnHarness(t *testing.T) *turnHarness {
 	t.Helper()
-	return houseOver(t, continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Counter: token.O200k()}))
+	return newTurnHarnessOver(t, continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Counter: token.O200k()}))
 }
 
-func houseOver(t *testing.T, log *continuo.Log) *house {
+func newTurnHarnessOver(t *testing.T, log *continuo.Log) *turnHarness {
 	t.Helper()
-	g := &gate{entered: make(chan struct{}, 100), open: make(chan struct{})}
+	g := &gatedModel{entered: make(chan struct{}, 100), open: make(chan struct{})}
 	logs := &lockedWriter{}
 	e, err := engine.New(log, engine.Options{
 		Models: map[string]engine.Upstream{"gate": {Model: g}}, Default: "gate",
@@ -75,7 +75,7 @@ func houseOver(t *testing.T, log *continuo.Log) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &house{testEngine: &testEngine{e, log}, t: t, model: g, logs: logs}
+	return &turnHarness{testEngine: &testEngine{e, log}, t: t, model: g, logs: logs}
 }
 
 type lockedWriter struct {
@@ -101,7 +101,7 @@ func request(session, text string) engine.ChatRequest {
 }
 
 // begin starts a turn and returns when its request has reached the model.
-func (h *house) begin(r engine.ChatRequest) *engine.Chat {
+func (h *turnHarness) begin(r engine.ChatRequest) *engine.Chat {
 	h.t.Helper()
 	chat, err := h.Turns.Chat(context.Background(), r)
 	if err != nil {
@@ -111,7 +111,7 @@ func (h *house) begin(r engine.ChatRequest) *engine.Chat {
 	return chat
 }
 
-func (h *house) finish(chat *engine.Chat) turn.Event {
+func (h *turnHarness) finish(chat *engine.Chat) turn.Event {
 	h.t.Helper()
 	var last turn.Event
 	for event, err := range chat.Events {
@@ -123,7 +123,7 @@ func (h *house) finish(chat *engine.Chat) turn.Event {
 	return last
 }
 
-func (h *house) length(session string) int64 {
+func (h *turnHarness) length(session string) int64 {
 	h.t.Helper()
 	conversation, err := h.Log.Find(context.Background(), continuo.Scope{ProjectID: "default"}, session)
 	if err != nil {
@@ -133,7 +133,7 @@ func (h *house) length(session string) int64 {
 }
 
 func TestABusyConversationRejectsOrIsInterrupted(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	first := h.begin(request("s", "one"))
 	busy := request("s", "two")
 	busy.OnBusy = engine.Reject
@@ -158,7 +158,7 @@ func TestABusyConversationRejectsOrIsInterrupted(t *testing.T) {
 }
 
 func TestTurnsOfOneConversationWaitForEachOther(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	close(h.model.open)
 	var all sync.WaitGroup
 	for range 32 {
@@ -184,7 +184,7 @@ func TestTurnsOfOneConversationWaitForEachOther(t *testing.T) {
 }
 
 func TestAClientThatLeavesDoesNotStopADetachedTurn(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	ctx, leave := context.WithCancel(context.Background())
 	chat, err := h.Turns.Chat(ctx, request("s", "hello"))
 	if err != nil {
@@ -208,7 +208,7 @@ func TestAClientThatLeavesDoesNotStopADetachedTurn(t *testing.T) {
 }
 
 func TestClosingInterruptsWhatDoesNotEnd(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	chat := h.begin(request("s", "hello"))
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -221,7 +221,7 @@ func TestClosingInterruptsWhatDoesNotEnd(t *testing.T) {
 }
 
 func TestSessionIDs(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	close(h.model.open)
 	fresh, err := h.Turns.Chat(context.Background(), request("", "hello"))
 	if err != nil {
@@ -249,7 +249,7 @@ func TestSessionIDs(t *testing.T) {
 }
 
 func TestWhatCannotBeMeantIsRefused(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	for name, change := range map[string]func(*engine.ChatRequest){
 		"empty message":   func(r *engine.ChatRequest) { r.Message = continuo.Text(" \n") },
 		"broken text":     func(r *engine.ChatRequest) { r.Message = continuo.Text("\xff") },
@@ -270,7 +270,7 @@ func TestWhatCannotBeMeantIsRefused(t *testing.T) {
 }
 
 func TestARetryWithoutASessionFindsItsConversation(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	close(h.model.open)
 	r := request("", "hello")
 	r.Key = "retry-me"
@@ -289,7 +289,7 @@ func TestARetryWithoutASessionFindsItsConversation(t *testing.T) {
 }
 
 func TestTheContextIsLogged(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	close(h.model.open)
 	h.finish(h.begin(request("s", "a secret question")))
 	if err := h.Close(context.Background()); err != nil { // what is logged behind the last event is there then
@@ -317,7 +317,7 @@ func TestTheContextIsLogged(t *testing.T) {
 }
 
 func TestContextShowsWhatAReaderSees(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	document, err := interchange.Messages(json.RawMessage(`[{"role":"user","content":"one"},{"role":"assistant","content":"two"},{"role":"user","content":"three"}]`), "")
 	if err != nil {
 		t.Fatal(err)
@@ -361,7 +361,7 @@ func TestContextShowsWhatAReaderSees(t *testing.T) {
 }
 
 func TestAnInterruptGoesBeforeThoseWhoWait(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	first := h.begin(request("s", "one"))
 	waiting := make(chan *engine.Chat, 1)
 	ready := make(chan struct{})
@@ -390,7 +390,7 @@ func TestAnInterruptGoesBeforeThoseWhoWait(t *testing.T) {
 
 func TestClosingWhileTurnsWait(t *testing.T) {
 	for range 50 {
-		h := newHouse(t)
+		h := newTurnHarness(t)
 		chat := h.begin(request("s", "one"))
 		var all sync.WaitGroup
 		for range 4 {
@@ -424,7 +424,7 @@ func TestClosingWhileTurnsWait(t *testing.T) {
 }
 
 func TestARefusedTurnChangesNothing(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	h.begin(request("s", "a"))
 	r := request("s", "b")
 	r.OnBusy, r.Mode = engine.Reject, continuo.ModeAgent

@@ -17,7 +17,7 @@ import (
 
 // handedOff is a conversation with a long answer, calls and images, whose newest user message is older than everything
 // else that a hand-off shows.
-func handedOff(t *testing.T, h *house) continuo.Conversation {
+func handedOff(t *testing.T, h *turnHarness) continuo.Conversation {
 	t.Helper()
 	image := `{"type":"image_url","image_url":{"url":"https://example.org/%s.png"}}`
 	parts := func(name string) (content continuo.Content) {
@@ -56,7 +56,7 @@ func handedOff(t *testing.T, h *house) continuo.Conversation {
 func isBroken(v render.Violation) bool { return !v.Lint }
 
 func TestAHandoffIsShownInEveryFormat(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	conversation := handedOff(t, h)
 	show := func(format engine.Format) *engine.Context {
 		t.Helper()
@@ -84,7 +84,7 @@ func TestAHandoffIsShownInEveryFormat(t *testing.T) {
 
 // The text is the section of the task's prompt, byte for byte.
 func TestAHandoffIsWhatATaskTells(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	conversation := handedOff(t, h)
 	conversation.LastSeq = 40 // fewer messages than a history has
 	shown, err := h.Contexts.Build(t.Context(), conversation, engine.ContextRequest{View: task.HandoffView})
@@ -106,7 +106,7 @@ func TestAHandoffIsWhatATaskTells(t *testing.T) {
 }
 
 func TestOnlyTheHandoffHasItsFormat(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	_, err := h.Contexts.Build(t.Context(), handedOff(t, h), engine.ContextRequest{View: window.Codex, Format: engine.FormatHandoff})
 	if !errors.Is(err, continuo.ErrInvalid) {
 		t.Error(err)

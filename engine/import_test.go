@@ -29,7 +29,7 @@ func documentOf(t *testing.T, key string, texts ...string) interchange.Document 
 }
 
 func TestAnImportIsKnownAgainByItsKeyOnly(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	scope := continuo.Scope{ProjectID: "default"}
 	do := func(key string, texts ...string) (string, bool, int, error) {
 		done, err := h.Conversations.Import(t.Context(), scope, documentOf(t, key, texts...))
@@ -84,7 +84,7 @@ func TestAnImportIsKnownAgainByItsKeyOnly(t *testing.T) {
 // A conversation that its source has gained messages in is as old as the source says: it does not come before those that
 // people wrote in since.
 func TestMoreOfAnImportKeepsItsTimes(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	began := time.Date(2020, 3, 1, 12, 0, 0, 0, time.UTC)
 	document := func(changed time.Time, texts ...string) interchange.Document {
 		d := documentOf(t, "old", texts...)

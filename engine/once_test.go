@@ -16,12 +16,12 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// failing is an actor whose first answers fail with an error that may pass, or not.
-func failing(times int64, retryable bool) (*actor, *atomic.Int64) {
+// failingModel is a scriptedModel whose first answers fail, with a retryable error or another one.
+func failingModel(times int64, retryable bool) (*scriptedModel, *atomic.Int64) {
 	var asks atomic.Int64
 	failure := *modeltest.Fails(continuo.ReasonUpstream).Err
 	failure.Retryable = retryable
-	return &actor{answer: func(asked) (string, error) {
+	return &scriptedModel{answer: func(stepRequest) (string, error) {
 		if asks.Add(1) <= times {
 			return "", &failure
 		}
@@ -54,8 +54,8 @@ func TestTheSameRequestGoesOnAfterAFailure(t *testing.T) {
 		"a library": {func(r *engine.ChatRequest) { r.Retry = &first }, func(r *engine.ChatRequest) { r.Retry = &again }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, asks := failing(2, true)
-			e := stage(t, storetest.NewMemory(), m, nil)
+			m, asks := failingModel(2, true)
+			e := newRunEngine(t, storetest.NewMemory(), m, nil)
 			ask := func(way func(*engine.ChatRequest)) turn.Event {
 				r := request("s", "Hello")
 				r.Detached = true
@@ -86,20 +86,20 @@ func TestTheSameRequestGoesOnAfterAFailure(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if log := said(t, e, conversation.ID); asks.Load() != 3 || turns != 1 || strings.Count(log, "Hello") != 1 {
+			if log := outputOf(t, e, conversation.ID); asks.Load() != 3 || turns != 1 || strings.Count(log, "Hello") != 1 {
 				t.Errorf("%d requests, %d turns, the log says\n%s", asks.Load(), turns, log)
 			}
 		})
 	}
 }
 
-// beforeTurns is a store that does something, once, before turns are listed.
-type beforeTurns struct {
+// hookedStore is a store that calls a function once before turns are listed.
+type hookedStore struct {
 	continuo.Store
 	do atomic.Pointer[func()]
 }
 
-func (b *beforeTurns) Turns(ctx context.Context, query continuo.TurnQuery) ([]continuo.Turn, error) {
+func (b *hookedStore) Turns(ctx context.Context, query continuo.TurnQuery) ([]continuo.Turn, error) {
 	if do := b.do.Swap(nil); do != nil {
 		(*do)()
 	}
@@ -108,9 +108,9 @@ func (b *beforeTurns) Turns(ctx context.Context, query continuo.TurnQuery) ([]co
 
 // A library's retry finds its request also where another retry has gone on with it since the conversation was read.
 func TestARetryThatAnotherRetryOvertakes(t *testing.T) {
-	m, asks := failing(1, true)
-	store := &beforeTurns{Store: storetest.NewMemory()}
-	e := stage(t, store, m, nil)
+	m, asks := failingModel(1, true)
+	store := &hookedStore{Store: storetest.NewMemory()}
+	e := newRunEngine(t, store, m, nil)
 	ask := func(retry int) turn.Event {
 		r := request("s", "Hello")
 		r.Detached, r.Retry = true, &retry
@@ -141,8 +141,8 @@ func TestWhatTheSameRequestIsGivenAgain(t *testing.T) {
 		"an answer":            {0, true, "", 1, turn.Finished},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, asks := failing(test.times, test.retryable)
-			e := stage(t, storetest.NewMemory(), m, nil)
+			m, asks := failingModel(test.times, test.retryable)
+			e := newRunEngine(t, storetest.NewMemory(), m, nil)
 			r := request("s", "Hello")
 			r.Key, r.Detached = "k", true
 			chat, err := e.Turns.Chat(t.Context(), r)
@@ -165,8 +165,8 @@ func TestWhatTheSameRequestIsGivenAgain(t *testing.T) {
 
 // A library's retry of a message is no retry of an equal one, behind which something else was said.
 func TestALibrarysRetryIsOfTheSameHead(t *testing.T) {
-	m, asks := failing(0, true)
-	e := stage(t, storetest.NewMemory(), m, nil)
+	m, asks := failingModel(0, true)
+	e := newRunEngine(t, storetest.NewMemory(), m, nil)
 	ask := func(text string, retry int) {
 		r := request("s", text)
 		r.Retry = &retry
@@ -189,7 +189,7 @@ func TestARetryDoesNotSwitchTheMode(t *testing.T) {
 		"of a turn in the mode agent": {continuo.ModeAgent, continuo.ModeChat},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t)
+			h := newTurnHarness(t)
 			close(h.model.open)
 			r := request("s", "a")
 			r.Key, r.Mode = "k", c.asked
@@ -216,7 +216,7 @@ func TestARetryDoesNotSwitchTheMode(t *testing.T) {
 
 // TestAKeyResumesOnce: a client that did not hear of its resume asks again, while it runs and afterwards.
 func TestAKeyResumesOnce(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	failed := h.failedTurn("s")
 	resume := engine.ResumeRequest{Turn: failed, Key: "k", Detached: true}
 	first, err := h.Turns.Resume(context.Background(), resume)
@@ -247,13 +247,13 @@ func TestAKeyResumesOnce(t *testing.T) {
 // TestAKeyWhoseTurnNeverBeganBeginsIt lets a process die between its lease and the user's entry, and the
 // client try again elsewhere.
 func TestAKeyWhoseTurnNeverBeganBeginsIt(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	close(h.model.open)
 	r := request("s", "hello")
 	r.Key = "k"
 	chat := h.begin(r) // only to learn the ids
 	h.finish(chat)
-	twin := newHouse(t)
+	twin := newTurnHarness(t)
 	close(twin.model.open)
 	conversation, err := twin.Log.Create(context.Background(), continuo.Conversation{ProjectID: "default", Key: "s"})
 	if err != nil {

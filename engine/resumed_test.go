@@ -19,14 +19,14 @@ func TestWhatATurnGoesOnWith(t *testing.T) {
 	failure.Retryable = true
 	pieces := []string{"The capital ", "", "of France ", "is Paris."}
 	asks := 0
-	m := &actor{answer: func(asked) (string, error) {
+	m := &scriptedModel{answer: func(stepRequest) (string, error) {
 		asks++
 		if asks == len(pieces) {
 			return pieces[asks-1], nil
 		}
 		return pieces[asks-1], &failure
 	}}
-	e := stage(t, storetest.NewMemory(), m, nil)
+	e := newRunEngine(t, storetest.NewMemory(), m, nil)
 	r := request("s", "What is the capital of France?")
 	r.Key, r.Detached = "k", true
 	var got, turns []string
@@ -51,7 +51,7 @@ func TestWhatATurnGoesOnWith(t *testing.T) {
 }
 
 // failedTurn makes a conversation whose only turn was cancelled.
-func (h *house) failedTurn(session string) continuo.Turn {
+func (h *turnHarness) failedTurn(session string) continuo.Turn {
 	h.t.Helper()
 	chat := h.begin(request(session, "go"))
 	failed, err := h.Turns.Get(context.Background(), chat.Conversation, chat.TurnID)
@@ -70,7 +70,7 @@ func (h *house) failedTurn(session string) continuo.Turn {
 
 // TestAResumeThatIsRefusedStopsNobody: the turn that runs is why there is nothing to resume.
 func TestAResumeThatIsRefusedStopsNobody(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	failed := h.failedTurn("s")
 	next := h.begin(request("s", "something else"))
 	_, err := h.Turns.Resume(context.Background(), engine.ResumeRequest{Turn: failed, OnBusy: engine.Interrupt, Detached: true})
@@ -84,7 +84,7 @@ func TestAResumeThatIsRefusedStopsNobody(t *testing.T) {
 }
 
 func TestOfTwoResumesOneIsRefused(t *testing.T) {
-	h := newHouse(t)
+	h := newTurnHarness(t)
 	failed := h.failedTurn("s")
 	first, err := h.Turns.Resume(context.Background(), engine.ResumeRequest{Turn: failed, Detached: true})
 	if err != nil {

@@ -29,9 +29,9 @@ nodes:
 edges: [begin -> one, begin -> two, begin -> three, begin -> four, one -> then, then -> end, two -> end, three -> end, four -> end]
 `
 
-// slow takes so long for each step.
-func slow(took map[string]time.Duration) *actor {
-	return &actor{answer: func(a asked) (string, error) {
+// slowModel takes so long for each step.
+func slowModel(took map[string]time.Duration) *scriptedModel {
+	return &scriptedModel{answer: func(a stepRequest) (string, error) {
 		time.Sleep(took[a.step])
 		return "said " + a.step, nil
 	}}
@@ -40,10 +40,10 @@ func slow(took map[string]time.Duration) *actor {
 func TestBranchesRunSideBySide(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
-		m := slow(map[string]time.Duration{"one": 2 * time.Second, "two": 2 * time.Second, "three": 2 * time.Second, "four": 2 * time.Second})
-		e := stage(t, storetest.NewMemory(), m, with(t, fan))
+		m := slowModel(map[string]time.Duration{"one": 2 * time.Second, "two": 2 * time.Second, "three": 2 * time.Second, "four": 2 * time.Second})
+		e := newRunEngine(t, storetest.NewMemory(), m, withWorkflow(t, fan))
 		run := startOf(t, e, "fan")
-		status := until(t, e, run)
+		status := awaitRun(t, e, run)
 		if took := time.Since(begin); status.State != continuo.RunFinished || took > 3*time.Second {
 			t.Errorf("after %s it is %s: %s", took, status.State, status.Reason)
 		}
@@ -89,9 +89,9 @@ func TestBranchesRunSideBySide(t *testing.T) {
 // A slow branch changes nothing of what the steps of another are shown.
 func TestAStepOfABranchSeesItsOwnBranchOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := slow(map[string]time.Duration{"one": 5 * time.Second, "three": time.Minute, "then": time.Second})
-		e := stage(t, storetest.NewMemory(), m, with(t, fan))
-		if status := until(t, e, startOf(t, e, "fan")); status.State != continuo.RunFinished {
+		m := slowModel(map[string]time.Duration{"one": 5 * time.Second, "three": time.Minute, "then": time.Second})
+		e := newRunEngine(t, storetest.NewMemory(), m, withWorkflow(t, fan))
+		if status := awaitRun(t, e, startOf(t, e, "fan")); status.State != continuo.RunFinished {
 			t.Fatalf("it is %s: %s", status.State, status.Reason)
 		}
 		for _, request := range m.requests() {
@@ -106,13 +106,13 @@ func TestAStepOfABranchSeesItsOwnBranchOnly(t *testing.T) {
 // A step with outputs is answered in the form that its model can be held to, alone and beside others.
 func TestStepsAskForTheirOutputsByTheirSchema(t *testing.T) {
 	const outputs = "{brief: x, outputs: {word: string}}"
-	m := &actor{answer: func(asked) (string, error) { return `{"word": "w"}`, nil }}
-	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
-		with(t, "id: fan\nnodes: {begin: "+outputs+", one: "+outputs+", two: "+outputs+"}\nedges: [begin -> one, begin -> two]\n")(o)
+	m := &scriptedModel{answer: func(stepRequest) (string, error) { return `{"word": "w"}`, nil }}
+	e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) {
+		withWorkflow(t, "id: fan\nnodes: {begin: "+outputs+", one: "+outputs+", two: "+outputs+"}\nedges: [begin -> one, begin -> two]\n")(o)
 		speaker := model.NewSpeaker(model.Dialect{Structured: model.StructuredSchema}, model.Fixed{})
-		o.Models["actor"] = engine.Upstream{Model: m, Speaker: speaker}
+		o.Models["scripted"] = engine.Upstream{Model: m, Speaker: speaker}
 	})
-	if status := until(t, e, startOf(t, e, "fan")); status.State != continuo.RunFinished {
+	if status := awaitRun(t, e, startOf(t, e, "fan")); status.State != continuo.RunFinished {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
 	for _, request := range m.requests() {
@@ -125,10 +125,10 @@ func TestStepsAskForTheirOutputsByTheirSchema(t *testing.T) {
 // A run with branches that is begun again after each of its writes goes on every time.
 func TestBranchesGoOnAfterEveryWrite(t *testing.T) {
 	for writes := 1; ; writes++ {
-		store, m := storetest.NewMemory(), &actor{answer: func(a asked) (string, error) { return "said " + a.step, nil }}
+		store, m := storetest.NewMemory(), &scriptedModel{answer: func(a stepRequest) (string, error) { return "said " + a.step, nil }}
 		dies := &mortal{Store: store, left: writes, dead: make(chan struct{})}
-		gone := func(o *engine.Options) { o.Workflows = newShelf(t, fan) }
-		first := stage(t, dies, m, gone)
+		gone := func(o *engine.Options) { o.Workflows = newWorkflowSource(t, fan) }
+		first := newRunEngine(t, dies, m, gone)
 		status, err := first.Runs.Start(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s", Workflow: "fan", Detached: true})
 		if err != nil {
 			continue // before it had begun
@@ -149,7 +149,7 @@ func TestBranchesGoOnAfterEveryWrite(t *testing.T) {
 		case <-over:
 		}
 		cancel()
-		second := stage(t, store, m, gone)
+		second := newRunEngine(t, store, m, gone)
 		if _, err := second.Turns.Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -158,10 +158,10 @@ func TestBranchesGoOnAfterEveryWrite(t *testing.T) {
 				t.Fatalf("after %d writes: %v", writes, err)
 			}
 		}
-		if status := until(t, second, status.Run); status.State != continuo.RunFinished {
+		if status := awaitRun(t, second, status.Run); status.State != continuo.RunFinished {
 			t.Fatalf("after %d writes it is %s: %s", writes, status.State, status.Reason)
 		}
-		events := finished(told(t, second, status.Run))
+		events := finishedNodes(eventsOf(t, second, status.Run))
 		slices.Sort(events)
 		if len(events) != 7 || len(slices.Compact(events)) != 7 {
 			t.Fatalf("after %d writes finished were %v", writes, events)
@@ -175,8 +175,8 @@ func TestBranchesGoOnAfterEveryWrite(t *testing.T) {
 
 func TestARunIsStoppedInAllOfItsBranches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := slow(map[string]time.Duration{"one": time.Minute, "two": time.Minute, "three": time.Second, "four": time.Minute})
-		e := stage(t, storetest.NewMemory(), m, with(t, fan))
+		m := slowModel(map[string]time.Duration{"one": time.Minute, "two": time.Minute, "three": time.Second, "four": time.Minute})
+		e := newRunEngine(t, storetest.NewMemory(), m, withWorkflow(t, fan))
 		run := startOf(t, e, "fan")
 		time.Sleep(10 * time.Second)
 		status, err := e.Runs.Get(t.Context(), continuo.Scope{ProjectID: "default"}, run.ID)
@@ -190,7 +190,7 @@ func TestARunIsStoppedInAllOfItsBranches(t *testing.T) {
 		if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {
 			t.Fatal(err)
 		}
-		if status := until(t, e, run); status.State != continuo.RunFinished {
+		if status := awaitRun(t, e, run); status.State != continuo.RunFinished {
 			t.Errorf("it is %s: %s", status.State, status.Reason)
 		}
 	})

@@ -37,8 +37,8 @@ edges:
 `
 
 // writing lets some steps call the tool write once.
-func writing(steps ...string) func(asked) (string, error) {
-	return func(a asked) (string, error) {
+func writing(steps ...string) func(stepRequest) (string, error) {
+	return func(a stepRequest) (string, error) {
 		last := a.messages[len(a.messages)-1]
 		for _, step := range steps {
 			if a.step == step && strings.HasPrefix(last, "user: ") {
@@ -51,7 +51,7 @@ func writing(steps ...string) func(asked) (string, error) {
 
 func asksBefore(t *testing.T, text string, write tool.Tool) func(*engine.Options) {
 	return func(o *engine.Options) {
-		with(t, text)(o)
+		withWorkflow(t, text)(o)
 		o.Tools, o.Policy = tool.Set{write}, tool.Policy{Otherwise: tool.Ask}
 	}
 }
@@ -81,8 +81,8 @@ func waitsForCalls(t *testing.T, e *testEngine, run continuo.Run, want int) (cal
 func TestARunWaitsForAYesToACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, write := storetest.NewMemory(), &counted{name: "write"}
-		m := &actor{answer: writing("work")}
-		one, two := stage(t, store, m, asksBefore(t, askingStep, write)), stage(t, store, m, asksBefore(t, askingStep, write))
+		m := &scriptedModel{answer: writing("work")}
+		one, two := newRunEngine(t, store, m, asksBefore(t, askingStep, write)), newRunEngine(t, store, m, asksBefore(t, askingStep, write))
 		run := startOf(t, one, "asking")
 		time.Sleep(24 * time.Hour) // longer than any limit
 		calls := waitsForCalls(t, two, run, 1)
@@ -95,16 +95,16 @@ func TestARunWaitsForAYesToACall(t *testing.T) {
 		if _, err := two.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
 			t.Fatal(err)
 		}
-		if status := until(t, one, run); status.State != continuo.RunFinished || len(write.ids) != 1 {
+		if status := awaitRun(t, one, run); status.State != continuo.RunFinished || len(write.ids) != 1 {
 			t.Errorf("the run is %s: %s; the tool ran for %v", status.State, status.Reason, write.ids)
 		}
 	})
 }
 
-// contested is a store in which somebody else decides otherwise on each call a moment earlier.
-type contested struct{ continuo.Store }
+// contestingStore is a store in which another person makes the opposite decision on each call first.
+type contestingStore struct{ continuo.Store }
 
-func (c contested) SignalTurn(ctx context.Context, conversationID, turnID string, signal continuo.TurnSignal) error {
+func (c contestingStore) SignalTurn(ctx context.Context, conversationID, turnID string, signal continuo.TurnSignal) error {
 	other := signal
 	other.Kind, other.Reason = continuo.SignalDeny, "not today"
 	if signal.Kind == continuo.SignalDeny {
@@ -122,8 +122,8 @@ func TestWhoDecidesSecondIsToldSo(t *testing.T) {
 		t.Run(fmt.Sprintf("approved=%t", approved), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, write := storetest.NewMemory(), &counted{name: "write"}
-				m := &actor{answer: writing("work")}
-				one, two := stage(t, store, m, asksBefore(t, askingStep, write)), stage(t, contested{store}, m, asksBefore(t, askingStep, write))
+				m := &scriptedModel{answer: writing("work")}
+				one, two := newRunEngine(t, store, m, asksBefore(t, askingStep, write)), newRunEngine(t, contestingStore{store}, m, asksBefore(t, askingStep, write))
 				run := startOf(t, one, "asking")
 				time.Sleep(time.Hour)
 				waitsForCalls(t, two, run, 1)
@@ -132,7 +132,7 @@ func TestWhoDecidesSecondIsToldSo(t *testing.T) {
 				if !errors.Is(err, engine.ErrDecided) || !strings.Contains(err.Error(), want) {
 					t.Errorf("the second is told %v", err)
 				}
-				if status := until(t, one, run); status.State != continuo.RunFinished || (len(write.ids) == 1) == approved {
+				if status := awaitRun(t, one, run); status.State != continuo.RunFinished || (len(write.ids) == 1) == approved {
 					t.Errorf("the run is %s: %s; the tool ran for %v", status.State, status.Reason, write.ids)
 				}
 			})
@@ -143,7 +143,7 @@ func TestWhoDecidesSecondIsToldSo(t *testing.T) {
 func TestOfSeveralCallsOneIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, write := storetest.NewMemory(), &counted{name: "write"}
-		e := stage(t, store, &actor{answer: writing("left", "right")}, asksBefore(t, askingBranches, write))
+		e := newRunEngine(t, store, &scriptedModel{answer: writing("left", "right")}, asksBefore(t, askingBranches, write))
 		run := startOf(t, e, "asking")
 		time.Sleep(time.Hour)
 		waitsForCalls(t, e, run, 2)
@@ -157,7 +157,7 @@ func TestOfSeveralCallsOneIsNamed(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if status := until(t, e, run); status.State != continuo.RunFinished || len(write.ids) != 1 {
+		if status := awaitRun(t, e, run); status.State != continuo.RunFinished || len(write.ids) != 1 {
 			t.Errorf("the run is %s: %s; the tool ran for %v", status.State, status.Reason, write.ids)
 		}
 	})
@@ -169,20 +169,20 @@ func TestAQuestionIsAskedAgainAfterItsProgramEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, write := storetest.NewMemory(), &counted{name: "write"}
-				m := &actor{answer: writing("work", "left")}
-				one := stage(t, store, m, asksBefore(t, text, write))
+				m := &scriptedModel{answer: writing("work", "left")}
+				one := newRunEngine(t, store, m, asksBefore(t, text, write))
 				run := startOf(t, one, "asking")
 				time.Sleep(time.Hour)
 				waitsForCalls(t, one, run, 1)
 				closing, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 				defer cancel()
 				_ = one.Close(closing) // the call waits until the time is over
-				two := stage(t, store, m, asksBefore(t, text, write))
+				two := newRunEngine(t, store, m, asksBefore(t, text, write))
 				waitsForCalls(t, two, run, 1)
 				if _, err := two.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
 					t.Fatal(err)
 				}
-				if status := until(t, two, run); status.State != continuo.RunFinished || len(write.ids) != 1 {
+				if status := awaitRun(t, two, run); status.State != continuo.RunFinished || len(write.ids) != 1 {
 					t.Errorf("the run is %s: %s; the tool ran for %v", status.State, status.Reason, write.ids)
 				}
 			})

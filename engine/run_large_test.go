@@ -14,11 +14,11 @@ import (
 	"github.com/continuo-log/continuo/tool/fs"
 )
 
-// smallActor is an actor whose model has a small window.
-type smallActor struct{ *actor }
+// smallScriptedModel is a scriptedModel with a small context window.
+type smallScriptedModel struct{ *scriptedModel }
 
-func (a smallActor) Info() model.Info {
-	info := a.actor.Info()
+func (a smallScriptedModel) Info() model.Info {
+	info := a.scriptedModel.Info()
 	info.ContextWindow = 32_000
 	return info
 }
@@ -38,13 +38,13 @@ edges: [a -> b, b -> c, c -> d, d -> e]
 // the others it can read.
 func TestStepsWithLargeOutputsFitIntoASmallModel(t *testing.T) {
 	answer := strings.Repeat("many words of an answer. ", 1600)
-	m := &actor{answer: func(asked) (string, error) { return answer, nil }}
-	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
-		o.Models = map[string]engine.Upstream{"actor": {Model: smallActor{m}}}
-		o.Workflows = newShelf(t, longChain)
+	m := &scriptedModel{answer: func(stepRequest) (string, error) { return answer, nil }}
+	e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) {
+		o.Models = map[string]engine.Upstream{"scripted": {Model: smallScriptedModel{m}}}
+		o.Workflows = newWorkflowSource(t, longChain)
 	})
-	run := start(t, e, "s1")
-	if status := until(t, e, run); status.State != continuo.RunFinished {
+	run := startRun(t, e, "s1")
+	if status := awaitRun(t, e, run); status.State != continuo.RunFinished {
 		t.Fatalf("the run is %s: %s", status.State, status.Reason)
 	}
 	sent := m.requests()
@@ -68,18 +68,18 @@ func TestStepsWithLargeOutputsFitIntoASmallModel(t *testing.T) {
 
 // What a step writes below @state/files is there for the steps after it, and says so in the log.
 func TestAFileOfAStepIsReadByTheNext(t *testing.T) {
-	m := &actor{answer: func(a asked) (string, error) {
+	m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 		if a.step == "a" && strings.HasPrefix(a.messages[len(a.messages)-1], "user: ") {
 			return `call fs_write {"path":"@state/files/notes/a.md","content":"tea is warm"}`, nil
 		}
 		return "done", nil
 	}}
-	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+	e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) {
 		o.Tools, o.Policy = tool.Set{fs.Write{}}, tool.Policy{Otherwise: tool.Allow}
-		o.Workflows = newShelf(t, "id: report\nnodes: {a: {brief: x}, b: {brief: x}}\nedges: [a -> b]\n")
+		o.Workflows = newWorkflowSource(t, "id: report\nnodes: {a: {brief: x}, b: {brief: x}}\nedges: [a -> b]\n")
 	})
-	run := start(t, e, "s1")
-	if status := until(t, e, run); status.State != continuo.RunFinished {
+	run := startRun(t, e, "s1")
+	if status := awaitRun(t, e, run); status.State != continuo.RunFinished {
 		t.Fatalf("the run is %s: %s", status.State, status.Reason)
 	}
 	conversation, err := e.Log.Conversation(t.Context(), run.ConversationID)

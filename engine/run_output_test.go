@@ -9,9 +9,9 @@ import (
 )
 
 // answers gives one answer after another.
-func answers(all ...string) func(asked) (string, error) {
+func answers(all ...string) func(stepRequest) (string, error) {
 	next := 0
-	return func(asked) (string, error) {
+	return func(stepRequest) (string, error) {
 		next++
 		return all[min(next, len(all))-1], nil
 	}
@@ -19,10 +19,10 @@ func answers(all ...string) func(asked) (string, error) {
 
 func TestAStepWhoseAnswerIsCutGoesOnWithIt(t *testing.T) {
 	const text = "id: cut\nnodes:\n  write: {brief: Write., outputs: {report: string}}\n"
-	m := &actor{answer: answers("```json\n{\"report\": \"one"+cutHere, "two"+cutHere, "three\"}\n```")}
-	e := stage(t, storetest.NewMemory(), m, with(t, text))
+	m := &scriptedModel{answer: answers("```json\n{\"report\": \"one"+cutHere, "two"+cutHere, "three\"}\n```")}
+	e := newRunEngine(t, storetest.NewMemory(), m, withWorkflow(t, text))
 	run := startOf(t, e, "cut")
-	status := until(t, e, run)
+	status := awaitRun(t, e, run)
 	if status.State != continuo.RunFinished || string(status.Outputs) != `{"write":{"report":"one…two…three"}}` {
 		t.Fatalf("it is %s: %s %s", status.State, status.Reason, status.Outputs)
 	}
@@ -33,10 +33,10 @@ func TestAStepWhoseAnswerIsCutGoesOnWithIt(t *testing.T) {
 
 func TestARunRemembersTheOutputsThatWereRight(t *testing.T) {
 	const text = "id: parts\nnodes:\n  write: {brief: Write., outputs: {report: string, score: number}}\n"
-	m := &actor{answer: answers(`{"report": "long", "score": "high"}`, `{"score": "8.5"}`)}
-	e := stage(t, storetest.NewMemory(), m, with(t, text))
+	m := &scriptedModel{answer: answers(`{"report": "long", "score": "high"}`, `{"score": "8.5"}`)}
+	e := newRunEngine(t, storetest.NewMemory(), m, withWorkflow(t, text))
 	run := startOf(t, e, "parts")
-	status := until(t, e, run)
+	status := awaitRun(t, e, run)
 	if status.State != continuo.RunFinished || string(status.Outputs) != `{"write":{"report":"long","score":8.5}}` {
 		t.Fatalf("it is %s: %s %s", status.State, status.Reason, status.Outputs)
 	}

@@ -29,15 +29,15 @@ nodes:
 edges: [ask -> after]
 `
 
-// holder holds the first Append that a function picks.
-type holder struct {
+// heldStore blocks the first Append that a function picks.
+type heldStore struct {
 	continuo.Store
 	picks         func(continuo.Batch) bool
 	once          sync.Once
 	reached, open chan struct{}
 }
 
-func (h *holder) Append(ctx context.Context, batch continuo.Batch) error {
+func (h *heldStore) Append(ctx context.Context, batch continuo.Batch) error {
 	if h.picks(batch) {
 		h.once.Do(func() {
 			close(h.reached)
@@ -47,8 +47,8 @@ func (h *holder) Append(ctx context.Context, batch continuo.Batch) error {
 	return h.Store.Append(ctx, batch)
 }
 
-// finishes picks the batch with which a node finishes.
-func finishes(node string) func(continuo.Batch) bool {
+// finishesNode picks the batch with which a node finishes.
+func finishesNode(node string) func(continuo.Batch) bool {
 	return func(b continuo.Batch) bool {
 		return slices.ContainsFunc(b.Entries, func(e continuo.Entry) bool {
 			return e.RunEvent != nil && e.RunEvent.Kind == continuo.RunNodeFinished && e.NodeID == node
@@ -56,12 +56,12 @@ func finishes(node string) func(continuo.Batch) bool {
 	}
 }
 
-func newHolder(store continuo.Store, picks func(continuo.Batch) bool) *holder {
-	return &holder{Store: store, picks: picks, reached: make(chan struct{}), open: make(chan struct{})}
+func newHeldStore(store continuo.Store, picks func(continuo.Batch) bool) *heldStore {
+	return &heldStore{Store: store, picks: picks, reached: make(chan struct{}), open: make(chan struct{})}
 }
 
-func with(t *testing.T, text string) func(*engine.Options) {
-	return func(o *engine.Options) { o.Workflows, o.Turns.Gone = newShelf(t, text), nil }
+func withWorkflow(t *testing.T, text string) func(*engine.Options) {
+	return func(o *engine.Options) { o.Workflows, o.Turns.Gone = newWorkflowSource(t, text), nil }
 }
 
 func startOf(t *testing.T, e *testEngine, id string) continuo.Run {
@@ -76,33 +76,33 @@ func startOf(t *testing.T, e *testEngine, id string) continuo.Run {
 // A person decides between the moment in which a step's end is worked out and its commit.
 func TestADecisionWithinAStepsEnd(t *testing.T) {
 	store := storetest.NewMemory()
-	held := newHolder(store, finishes("work"))
-	m := &actor{answer: good}
-	one, two := stage(t, held, m, with(t, sideBySide)), stage(t, store, m, with(t, sideBySide))
+	held := newHeldStore(store, finishesNode("work"))
+	m := &scriptedModel{answer: answerWell}
+	one, two := newRunEngine(t, held, m, withWorkflow(t, sideBySide)), newRunEngine(t, store, m, withWorkflow(t, sideBySide))
 	run := startOf(t, one, "side")
 	<-held.reached
 	if _, err := two.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
 		t.Fatal(err)
 	}
 	close(held.open)
-	if status := until(t, one, run); status.State != continuo.RunFinished {
-		t.Errorf("it is %s\n%s", status.State, strings.Join(told(t, one, run), "\n"))
+	if status := awaitRun(t, one, run); status.State != continuo.RunFinished {
+		t.Errorf("it is %s\n%s", status.State, strings.Join(eventsOf(t, one, run), "\n"))
 	}
 }
 
 // A step ends between the moment in which a person's decision is worked out and its commit.
 func TestAStepsEndWithinADecision(t *testing.T) {
 	store := storetest.NewMemory()
-	held := newHolder(store, finishes("ask"))
+	held := newHeldStore(store, finishesNode("ask"))
 	entered, open := make(chan struct{}, 10), make(chan struct{})
-	m := &actor{answer: func(a asked) (string, error) {
+	m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 		if a.step == "work" {
 			entered <- struct{}{}
 			<-open
 		}
 		return "fine", nil
 	}}
-	one, two := stage(t, store, m, with(t, sideBySide)), stage(t, held, m, with(t, sideBySide))
+	one, two := newRunEngine(t, store, m, withWorkflow(t, sideBySide)), newRunEngine(t, held, m, withWorkflow(t, sideBySide))
 	run := startOf(t, one, "side")
 	<-entered
 	decided := make(chan error, 1)
@@ -124,8 +124,8 @@ func TestAStepsEndWithinADecision(t *testing.T) {
 	if err := <-decided; err != nil {
 		t.Fatal(err)
 	}
-	if status := until(t, one, run); status.State != continuo.RunFinished {
-		t.Errorf("it is %s\n%s", status.State, strings.Join(told(t, one, run), "\n"))
+	if status := awaitRun(t, one, run); status.State != continuo.RunFinished {
+		t.Errorf("it is %s\n%s", status.State, strings.Join(eventsOf(t, one, run), "\n"))
 	}
 }
 
@@ -133,39 +133,39 @@ func TestAStepsEndWithinADecision(t *testing.T) {
 func TestAStopWithinTheLastStepsEnd(t *testing.T) {
 	const single = "id: single\nnodes:\n  work: {brief: Work.}\n"
 	store := storetest.NewMemory()
-	held := newHolder(store, finishes("work"))
-	m := &actor{answer: good}
-	one, two := stage(t, held, m, with(t, single)), stage(t, store, m, with(t, single))
+	held := newHeldStore(store, finishesNode("work"))
+	m := &scriptedModel{answer: answerWell}
+	one, two := newRunEngine(t, held, m, withWorkflow(t, single)), newRunEngine(t, store, m, withWorkflow(t, single))
 	run := startOf(t, one, "single")
 	<-held.reached
 	if status, err := two.Runs.Stop(t.Context(), run, "enough"); err != nil || status.State != continuo.RunStopped {
 		t.Fatal(status, err)
 	}
 	close(held.open)
-	until(t, one, run)
+	awaitRun(t, one, run)
 	if _, err := one.Runs.Resume(t.Context(), run, true); err != nil {
 		t.Fatal(err)
 	}
-	if status := until(t, one, run); status.State != continuo.RunFinished || len(finished(told(t, one, run))) != 1 {
-		t.Errorf("it is %s\n%s", status.State, strings.Join(told(t, one, run), "\n"))
+	if status := awaitRun(t, one, run); status.State != continuo.RunFinished || len(finishedNodes(eventsOf(t, one, run))) != 1 {
+		t.Errorf("it is %s\n%s", status.State, strings.Join(eventsOf(t, one, run), "\n"))
 	}
 }
 
 // Calls of somebody else's turn that wait for a person hold what a run records, but not for ever.
 func TestARunsChangesDoNotWaitForEver(t *testing.T) {
 	store := storetest.NewMemory()
-	m := &actor{answer: func(a asked) (string, error) {
+	m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 		if a.step == "" && strings.HasPrefix(a.messages[len(a.messages)-1], "user: ") {
 			return "call buy {}", nil
 		}
 		return "fine", nil
 	}}
-	e := stage(t, store, m, func(o *engine.Options) {
-		with(t, sideBySide)(o)
+	e := newRunEngine(t, store, m, func(o *engine.Options) {
+		withWorkflow(t, sideBySide)(o)
 		o.Tools, o.Policy, o.Wait = tool.Set{&counted{name: "buy"}}, tool.Policy{}, otherWait
 	})
 	run := startOf(t, e, "side")
-	until(t, e, run)
+	awaitRun(t, e, run)
 	chat, err := e.Turns.Chat(t.Context(), request(run.ConversationID, "Buy it."))
 	if err != nil {
 		t.Fatal(err)
@@ -186,20 +186,22 @@ func TestARunsChangesDoNotWaitForEver(t *testing.T) {
 // otherWait is how long an engine of these tests waits.
 const otherWait = 100_000_000 // ns
 
-// panics is a model with a fault of its own.
-type panics struct{ actor }
+// panickingModel is a model with a fault of its own.
+type panickingModel struct{ scriptedModel }
 
-func (p *panics) Stream(context.Context, []byte) iter.Seq2[model.Delta, error] { panic("out of order") }
+func (p *panickingModel) Stream(context.Context, []byte) iter.Seq2[model.Delta, error] {
+	panic("out of order")
+}
 
 // A step whose turn breaks down each time is not begun for ever.
 func TestAStepThatBreaksDownBreaksTheRunOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := stage(t, storetest.NewMemory(), &actor{answer: good}, func(o *engine.Options) {
-			with(t, "retry: {max: 50}"+sideBySide)(o)
-			o.Models = map[string]engine.Upstream{"actor": {Model: &panics{}}}
+		e := newRunEngine(t, storetest.NewMemory(), &scriptedModel{answer: answerWell}, func(o *engine.Options) {
+			withWorkflow(t, "retry: {max: 50}"+sideBySide)(o)
+			o.Models = map[string]engine.Upstream{"scripted": {Model: &panickingModel{}}}
 		})
 		run := startOf(t, e, "side")
-		if status := until(t, e, run); status.State != continuo.RunFailed || !strings.Contains(status.Reason, "failed 51 times") {
+		if status := awaitRun(t, e, run); status.State != continuo.RunFailed || !strings.Contains(status.Reason, "failed 51 times") {
 			t.Errorf("it is %s: %s", status.State, status.Reason)
 		}
 	})
@@ -211,28 +213,30 @@ func TestARunWithoutItsPromptsFails(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "system-base-rules-run.md"), []byte("\xff\xfe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	e := stage(t, storetest.NewMemory(), &actor{answer: good}, func(o *engine.Options) {
-		with(t, sideBySide)(o)
+	e := newRunEngine(t, storetest.NewMemory(), &scriptedModel{answer: answerWell}, func(o *engine.Options) {
+		withWorkflow(t, sideBySide)(o)
 		o.Prompts.Dir = dir
 	})
 	run := startOf(t, e, "side")
-	if status := until(t, e, run); status.State != continuo.RunFailed || !strings.Contains(status.Reason, "not UTF-8") {
+	if status := awaitRun(t, e, run); status.State != continuo.RunFailed || !strings.Contains(status.Reason, "not UTF-8") {
 		t.Errorf("it is %s: %s", status.State, status.Reason)
 	}
 }
 
-// textless is a store that has lost the texts of workflows.
-type textless struct{ continuo.Store }
+// storeWithoutTexts is a store that has lost the texts of workflows.
+type storeWithoutTexts struct{ continuo.Store }
 
-func (textless) Blob(context.Context, string) ([]byte, error) { return nil, continuo.ErrNotFound }
+func (storeWithoutTexts) Blob(context.Context, string) ([]byte, error) {
+	return nil, continuo.ErrNotFound
+}
 
 // A run whose workflow is lost can be looked at and ended.
 func TestARunThatCannotBeReadCanBeEnded(t *testing.T) {
 	store := storetest.NewMemory()
-	e := stage(t, store, &actor{answer: good}, with(t, sideBySide))
+	e := newRunEngine(t, store, &scriptedModel{answer: answerWell}, withWorkflow(t, sideBySide))
 	run := startOf(t, e, "side")
-	until(t, e, run)
-	lost := stage(t, textless{store}, &actor{answer: good}, with(t, sideBySide))
+	awaitRun(t, e, run)
+	lost := newRunEngine(t, storeWithoutTexts{store}, &scriptedModel{answer: answerWell}, withWorkflow(t, sideBySide))
 	if status, err := lost.Runs.Get(t.Context(), continuo.Scope{ProjectID: "default"}, run.ID); err != nil || !strings.Contains(status.Reason, "cannot be read") {
 		t.Errorf("it is %+v, %v", status, err)
 	}
@@ -244,10 +248,10 @@ func TestARunThatCannotBeReadCanBeEnded(t *testing.T) {
 // What a redaction removes of a step's answer is gone from its outputs too.
 func TestARedactedAnswerIsGoneFromTheOutputs(t *testing.T) {
 	store := storetest.NewMemory()
-	m := &actor{answer: func(asked) (string, error) { return "the secret word", nil }}
-	e := stage(t, store, m, with(t, sideBySide))
+	m := &scriptedModel{answer: func(stepRequest) (string, error) { return "the secret word", nil }}
+	e := newRunEngine(t, store, m, withWorkflow(t, sideBySide))
 	run := startOf(t, e, "side")
-	until(t, e, run)
+	awaitRun(t, e, run)
 	conversation, err := e.Log.Conversation(t.Context(), run.ConversationID)
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +266,7 @@ func TestARedactedAnswerIsGoneFromTheOutputs(t *testing.T) {
 			}
 		}
 	}
-	m.answer = func(a asked) (string, error) {
+	m.answer = func(a stepRequest) (string, error) {
 		if strings.Contains(strings.Join(a.system, "\n")+strings.Join(a.messages, "\n"), "secret") {
 			t.Errorf("a later step is shown it: %q", a)
 		}
@@ -271,7 +275,7 @@ func TestARedactedAnswerIsGoneFromTheOutputs(t *testing.T) {
 	if _, err := e.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
 		t.Fatal(err)
 	}
-	if status := until(t, e, run); status.State != continuo.RunFinished {
+	if status := awaitRun(t, e, run); status.State != continuo.RunFinished {
 		t.Errorf("it is %s: %s", status.State, status.Reason)
 	}
 }
@@ -280,11 +284,11 @@ func TestARedactedAnswerIsGoneFromTheOutputs(t *testing.T) {
 func TestARunIsLeftToThoseWhoHaveItsAgents(t *testing.T) {
 	store := storetest.NewMemory()
 	const needs = "id: needs\nnodes:\n  ask: {approval: Really?}\n  work: {brief: x, agent: planner}\nedges: [ask -> work]\n"
-	m := &actor{answer: good}
-	has := stage(t, store, m, with(t, needs))
-	lacks := stage(t, store, m, func(o *engine.Options) { with(t, needs)(o); o.Agents = nil })
+	m := &scriptedModel{answer: answerWell}
+	has := newRunEngine(t, store, m, withWorkflow(t, needs))
+	lacks := newRunEngine(t, store, m, func(o *engine.Options) { withWorkflow(t, needs)(o); o.Agents = nil })
 	run := startOf(t, has, "needs")
-	until(t, has, run)
+	awaitRun(t, has, run)
 	if _, err := lacks.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +301,7 @@ func TestARunIsLeftToThoseWhoHaveItsAgents(t *testing.T) {
 	if _, err := has.Runs.Resume(t.Context(), run, true); err != nil {
 		t.Fatal(err)
 	}
-	if status := until(t, has, run); status.State != continuo.RunFinished {
+	if status := awaitRun(t, has, run); status.State != continuo.RunFinished {
 		t.Errorf("it is %s: %s", status.State, status.Reason)
 	}
 }

@@ -37,32 +37,32 @@ var (
 )
 
 // judging answers the steps of broken. Its first score is too low, unless it is asked again.
-func judging(a asked) (string, error) {
+func judging(a stepRequest) (string, error) {
 	switch a.step + " " + a.visit {
 	case "judge 1":
-		return block(`{"score": 7}`), nil
+		return jsonBlock(`{"score": 7}`), nil
 	case "judge 2":
-		return block(`{"score": 2000}`), nil
+		return jsonBlock(`{"score": 2000}`), nil
 	}
 	return "said " + a.step, nil
 }
 
 func withBroken(t *testing.T) func(*engine.Options) {
-	return func(o *engine.Options) { o.Workflows = newShelf(t, broken) }
+	return func(o *engine.Options) { o.Workflows = newWorkflowSource(t, broken) }
 }
 
 // failedRun is a run of broken that failed in judge.
 func failedRun(t *testing.T, e *testEngine) continuo.Run {
 	t.Helper()
 	run := startOf(t, e, "broken")
-	if status := until(t, e, run); status.State != continuo.RunFailed || !strings.Contains(status.Reason, "outputs.score > 1000") {
+	if status := awaitRun(t, e, run); status.State != continuo.RunFailed || !strings.Contains(status.Reason, "outputs.score > 1000") {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
 	return run
 }
 
 // asksOf counts the requests of each step.
-func asksOf(m *actor) map[string]int {
+func asksOf(m *scriptedModel) map[string]int {
 	asks := map[string]int{}
 	for _, request := range m.requests() {
 		asks[request.step]++
@@ -73,8 +73,8 @@ func asksOf(m *actor) map[string]int {
 func TestAFailedRunIsRepaired(t *testing.T) {
 	for name, repair := range brokenRepairs {
 		t.Run(name, func(t *testing.T) {
-			m := &actor{answer: judging}
-			e := stage(t, storetest.NewMemory(), m, withBroken(t))
+			m := &scriptedModel{answer: judging}
+			e := newRunEngine(t, storetest.NewMemory(), m, withBroken(t))
 			run := failedRun(t, e)
 			repair.By, repair.Key = "ann", "once"
 			for range 2 { // the second is the same call again
@@ -82,7 +82,7 @@ func TestAFailedRunIsRepaired(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if status := until(t, e, run); status.State != continuo.RunFinished {
+			if status := awaitRun(t, e, run); status.State != continuo.RunFinished {
 				t.Fatalf("it is %s: %s", status.State, status.Reason)
 			}
 			judged := map[string]int{"set": 1, "skip": 1, "retry": 2, "replace": 2}[name]
@@ -164,10 +164,10 @@ func TestARepairOutlivesEveryKill(t *testing.T) {
 // the run had ended before.
 func repairKilled(t *testing.T, repair engine.RunRepair, writes int) bool {
 	t.Helper()
-	store, m := storetest.NewMemory(), &actor{answer: judging}
-	run := failedRun(t, stage(t, store, m, withBroken(t)))
+	store, m := storetest.NewMemory(), &scriptedModel{answer: judging}
+	run := failedRun(t, newRunEngine(t, store, m, withBroken(t)))
 	dies := &mortal{Store: store, left: writes, dead: make(chan struct{})}
-	first := stage(t, dies, m, withBroken(t))
+	first := newRunEngine(t, dies, m, withBroken(t))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	over := make(chan struct{})
@@ -194,18 +194,18 @@ func repairKilled(t *testing.T, repair engine.RunRepair, writes int) bool {
 	}
 	cancel()
 	<-over
-	second := stage(t, store, m, withBroken(t))
+	second := newRunEngine(t, store, m, withBroken(t))
 	if _, err := second.Turns.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := second.Runs.Repair(t.Context(), run, repair, true); err != nil {
 		t.Fatalf("after %d writes: %v", writes, err)
 	}
-	status := until(t, second, run)
+	status := awaitRun(t, second, run)
 	if status.State != continuo.RunFinished {
 		t.Fatalf("after %d writes it is %s: %s", writes, status.State, status.Reason)
 	}
-	events := finished(told(t, second, run))
+	events := finishedNodes(eventsOf(t, second, run))
 	slices.Sort(events)
 	if len(slices.Compact(slices.Clone(events))) != len(events) {
 		t.Fatalf("after %d writes finished were %v", writes, events)
@@ -213,7 +213,7 @@ func repairKilled(t *testing.T, repair engine.RunRepair, writes int) bool {
 	if asks := asksOf(m); asks["plan"] != 1 || asks["side"] != 1 {
 		t.Fatalf("after %d writes the steps were asked %v", writes, asks)
 	}
-	if got := byRepair(told(t, second, run)); got != 1 {
+	if got := byRepair(eventsOf(t, second, run)); got != 1 {
 		t.Fatalf("after %d writes there are %d repairs", writes, got)
 	}
 	return ended
@@ -233,8 +233,8 @@ func byRepair(events []string) (n int) {
 
 // Several repairs can be made before the run goes on.
 func TestARepairedRunStaysUntilItIsResumed(t *testing.T) {
-	m := &actor{answer: judging}
-	e := stage(t, storetest.NewMemory(), m, withBroken(t))
+	m := &scriptedModel{answer: judging}
+	e := newRunEngine(t, storetest.NewMemory(), m, withBroken(t))
 	run := failedRun(t, e)
 	for _, repair := range []engine.RunRepair{
 		{Kind: engine.RepairSet, Node: "plan", Outputs: json.RawMessage(`{"text": "another plan"}`), Hold: true},
@@ -249,7 +249,7 @@ func TestARepairedRunStaysUntilItIsResumed(t *testing.T) {
 	if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {
 		t.Fatal(err)
 	}
-	if status := until(t, e, run); status.State != continuo.RunFinished {
+	if status := awaitRun(t, e, run); status.State != continuo.RunFinished {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
 	if asks := asksOf(m); asks["plan"] != 1 || asks["judge"] != 1 || asks["side"] != 2 {
@@ -262,21 +262,21 @@ func TestARepairedRunStaysUntilItIsResumed(t *testing.T) {
 
 func TestRepairsThatCannotBe(t *testing.T) {
 	entered, open := make(chan struct{}, 1), make(chan struct{})
-	m := &actor{answer: func(a asked) (string, error) {
+	m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 		if a.step == "plan" {
 			entered <- struct{}{}
 			<-open
 		}
 		return judging(a)
 	}}
-	e := stage(t, storetest.NewMemory(), m, withBroken(t))
+	e := newRunEngine(t, storetest.NewMemory(), m, withBroken(t))
 	run := startOf(t, e, "broken")
 	<-entered
 	if _, err := e.Runs.Repair(t.Context(), run, brokenRepairs["set"], true); !errors.Is(err, engine.ErrRunUnderWay) {
 		t.Errorf("a run that is under way is repaired: %v", err)
 	}
 	close(open)
-	until(t, e, run)
+	awaitRun(t, e, run)
 	var problems *workflow.Problems
 	for _, one := range []struct {
 		repair engine.RunRepair
@@ -294,7 +294,7 @@ func TestRepairsThatCannotBe(t *testing.T) {
 	if _, err := e.Runs.Repair(t.Context(), run, engine.RunRepair{Kind: engine.RepairReplace, Workflow: []byte("id: broken"), File: "my.yaml"}, true); !errors.As(err, &problems) || problems.List[0].File != "my.yaml" {
 		t.Errorf("a workflow that is not right: %v", err)
 	}
-	if byRepair(told(t, e, run)) != 0 {
+	if byRepair(eventsOf(t, e, run)) != 0 {
 		t.Error("a repair that was refused is recorded")
 	}
 }

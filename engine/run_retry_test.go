@@ -29,21 +29,21 @@ edges: [one -> two, two -> three, three -> four, four -> five, five -> six]
 `
 
 func chained(t *testing.T) func(*engine.Options) {
-	return func(o *engine.Options) { o.Workflows, o.Turns.Gone = newShelf(t, chain), nil }
+	return func(o *engine.Options) { o.Workflows, o.Turns.Gone = newWorkflowSource(t, chain), nil }
 }
 
 // network is a model whose streams break off by a function of how many requests came before.
-func network(fails func(n int) *model.Error) *actor {
+func network(fails func(n int) *model.Error) *scriptedModel {
 	var mu sync.Mutex
 	n := 0
-	return &actor{answer: func(a asked) (string, error) {
+	return &scriptedModel{answer: func(a stepRequest) (string, error) {
 		mu.Lock()
 		n++
 		failure := fails(n)
 		mu.Unlock()
 		text := "Here it is: " + a.step
 		if a.step == "two" {
-			text = block(`{"n": 1}`)
+			text = jsonBlock(`{"n": 1}`)
 			if last := a.messages[len(a.messages)-1]; strings.Contains(last, "broke off") {
 				text = text[len("Here it is."):] // it goes on from what it said
 			}
@@ -59,13 +59,13 @@ func TestRunsGoOnThroughABadNetwork(t *testing.T) {
 	for i := range 20 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := stage(t, storetest.NewMemory(), network(func(n int) *model.Error {
+				e := newRunEngine(t, storetest.NewMemory(), network(func(n int) *model.Error {
 					if (n*7+i)%10 != 0 { // one in ten streams is cut
 						return nil
 					}
 					return &model.Error{Reason: continuo.ReasonNetwork, Retryable: true, Message: "the stream ended without its end"}
 				}), chained(t))
-				if status := until(t, e, startOf(t, e, "chain")); status.State != continuo.RunFinished {
+				if status := awaitRun(t, e, startOf(t, e, "chain")); status.State != continuo.RunFinished {
 					t.Errorf("it is %s: %s", status.State, status.Reason)
 				}
 			})
@@ -93,7 +93,7 @@ func TestARunWaitsForItsProvider(t *testing.T) {
 					return nil
 				})
 				store := storetest.NewMemory()
-				one, two := stage(t, store, m, chained(t)), stage(t, store, m, chained(t))
+				one, two := newRunEngine(t, store, m, chained(t)), newRunEngine(t, store, m, chained(t))
 				run := startOf(t, one, "chain")
 				time.Sleep(time.Second / 2)
 				seen := retrying(t, one, run)
@@ -107,7 +107,7 @@ func TestARunWaitsForItsProvider(t *testing.T) {
 				if n, err := two.Runs.ResumeAbandoned(t.Context(), 0); n != 1 || err != nil { // another program waits for the same moment
 					t.Fatal(n, err)
 				}
-				status := until(t, one, run)
+				status := awaitRun(t, one, run)
 				if status.State != continuo.RunFinished {
 					t.Errorf("it is %s: %s", status.State, status.Reason)
 				}
@@ -149,16 +149,16 @@ func TestARunGivesUpWhenItsLimitIsReached(t *testing.T) {
 				}
 				return nil
 			})
-			e := stage(t, storetest.NewMemory(), m, with(t, text))
+			e := newRunEngine(t, storetest.NewMemory(), m, withWorkflow(t, text))
 			run := startOf(t, e, "brief")
-			if status := until(t, e, run); status.State != continuo.RunFailed || !strings.Contains(status.Reason, want) {
+			if status := awaitRun(t, e, run); status.State != continuo.RunFailed || !strings.Contains(status.Reason, want) {
 				t.Errorf("it is %s: %s", status.State, status.Reason)
 			}
 			down = false
 			if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {
 				t.Fatal(err)
 			}
-			if status := until(t, e, run); status.State != continuo.RunFinished {
+			if status := awaitRun(t, e, run); status.State != continuo.RunFinished {
 				t.Errorf("resumed it is %s: %s", status.State, status.Reason)
 			}
 		})
@@ -170,8 +170,8 @@ func TestAFailureThatStaysFailsTheRun(t *testing.T) {
 	m := network(func(int) *model.Error {
 		return &model.Error{Reason: continuo.ReasonUpstream, Status: 401, Message: "Incorrect API key"}
 	})
-	e := stage(t, storetest.NewMemory(), m, chained(t))
-	if status := until(t, e, startOf(t, e, "chain")); status.State != continuo.RunFailed || !strings.Contains(status.Reason, "Incorrect API key") {
+	e := newRunEngine(t, storetest.NewMemory(), m, chained(t))
+	if status := awaitRun(t, e, startOf(t, e, "chain")); status.State != continuo.RunFailed || !strings.Contains(status.Reason, "Incorrect API key") {
 		t.Errorf("it is %s: %s", status.State, status.Reason)
 	}
 }
@@ -186,7 +186,7 @@ func TestAPersonDoesNotHaveToWaitForARetry(t *testing.T) {
 			}
 			return nil
 		})
-		e := stage(t, storetest.NewMemory(), m, chained(t))
+		e := newRunEngine(t, storetest.NewMemory(), m, chained(t))
 		run := startOf(t, e, "chain")
 		time.Sleep(time.Minute / 2)
 		if status, err := e.Runs.Stop(t.Context(), run, "later"); err != nil || status.State != continuo.RunStopped {
@@ -195,7 +195,7 @@ func TestAPersonDoesNotHaveToWaitForARetry(t *testing.T) {
 		if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {
 			t.Fatal(err)
 		}
-		if status := until(t, e, run); status.State != continuo.RunFinished || time.Since(begin) > 2*time.Minute {
+		if status := awaitRun(t, e, run); status.State != continuo.RunFinished || time.Since(begin) > 2*time.Minute {
 			t.Errorf("after %s it is %s: %s", time.Since(begin), status.State, status.Reason)
 		}
 	})

@@ -42,7 +42,7 @@ func within(t *testing.T, e *testEngine, run continuo.Run) *engine.RunStatus {
 func TestAVisitDoesNotInheritWhatBrokeOffBefore(t *testing.T) {
 	const twice = "id: twice\nnodes:\n  begin: {brief: Begin.}\n  work: {brief: Work.}\nedges:\n  - begin -> work\n  - {from: work, to: work, when: visit < 2, max: 2}\n"
 	var broke atomic.Bool
-	m := &actor{answer: func(a asked) (string, error) {
+	m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 		switch {
 		case a.step == "work" && broke.CompareAndSwap(false, true):
 			return "The first ", &model.Error{Reason: continuo.ReasonUpstream, Message: "gone"}
@@ -51,15 +51,15 @@ func TestAVisitDoesNotInheritWhatBrokeOffBefore(t *testing.T) {
 		}
 		return fmt.Sprintf("It is %s %s.", a.step, a.visit), nil
 	}}
-	e := stage(t, storetest.NewMemory(), m, with(t, twice))
+	e := newRunEngine(t, storetest.NewMemory(), m, withWorkflow(t, twice))
 	run := startOf(t, e, "twice")
-	if status := until(t, e, run); status.State != continuo.RunFailed {
+	if status := awaitRun(t, e, run); status.State != continuo.RunFailed {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
 	if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {
 		t.Fatal(err)
 	}
-	status := until(t, e, run)
+	status := awaitRun(t, e, run)
 	if status.State != continuo.RunFinished {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
@@ -80,9 +80,9 @@ func TestAVisitDoesNotInheritWhatBrokeOffBefore(t *testing.T) {
 // A person who stops a step's turn stops the run; it can be resumed.
 func TestAStepThatIsStoppedStopsTheRun(t *testing.T) {
 	hold := newHoldTool()
-	m := &actor{answer: holding}
-	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
-		with(t, rounds)(o)
+	m := &scriptedModel{answer: holding}
+	e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) {
+		withWorkflow(t, rounds)(o)
 		o.Tools, o.Policy = tool.Set{hold}, tool.Policy{Otherwise: tool.Allow}
 	})
 	run := startOf(t, e, "rounds")
@@ -94,13 +94,13 @@ func TestAStepThatIsStoppedStopsTheRun(t *testing.T) {
 	if err := e.Turns.Cancel(t.Context(), running[0]); err != nil {
 		t.Fatal(err)
 	}
-	if status := until(t, e, run); status.State != continuo.RunStopped || status.Reason != "the step work was stopped" {
+	if status := awaitRun(t, e, run); status.State != continuo.RunStopped || status.Reason != "the step work was stopped" {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
 	if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {
 		t.Fatal(err)
 	}
-	if status := until(t, e, run); status.State != continuo.RunFinished {
+	if status := awaitRun(t, e, run); status.State != continuo.RunFinished {
 		t.Errorf("resumed it is %s: %s", status.State, status.Reason)
 	}
 }
@@ -111,14 +111,14 @@ func TestARunThatIsNotDetachedStopsWithItsReader(t *testing.T) {
 	for _, soon := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			entered, open := make(chan struct{}, 10), make(chan struct{})
-			m := &actor{answer: func(a asked) (string, error) {
+			m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 				if a.step == "facts" {
 					entered <- struct{}{}
 					<-open
 				}
-				return good(a)
+				return answerWell(a)
 			}}
-			e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) { o.Turns.Gone = nil })
+			e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) { o.Turns.Gone = nil })
 			ctx, leave := context.WithCancel(t.Context())
 			status, err := e.Runs.Start(ctx, engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, Workflow: "report"})
 			if err != nil {
@@ -130,8 +130,8 @@ func TestARunThatIsNotDetachedStopsWithItsReader(t *testing.T) {
 			synctest.Wait()
 			if !soon {
 				close(open)
-				if status := within(t, e, run); status.State != continuo.RunRunning || len(finished(told(t, e, run))) > 2 {
-					t.Errorf("nobody goes on with it, and it is %s: %s\n%s", status.State, status.Reason, strings.Join(told(t, e, run), "\n"))
+				if status := within(t, e, run); status.State != continuo.RunRunning || len(finishedNodes(eventsOf(t, e, run))) > 2 {
+					t.Errorf("nobody goes on with it, and it is %s: %s\n%s", status.State, status.Reason, strings.Join(eventsOf(t, e, run), "\n"))
 				}
 			}
 			if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {
@@ -140,21 +140,21 @@ func TestARunThatIsNotDetachedStopsWithItsReader(t *testing.T) {
 			if soon {
 				close(open)
 			}
-			if status := within(t, e, run); status.State != continuo.RunWaiting || !slices.Equal(finished(told(t, e, run)), reportSteps[:7]) {
+			if status := within(t, e, run); status.State != continuo.RunWaiting || !slices.Equal(finishedNodes(eventsOf(t, e, run)), reportSteps[:7]) {
 				t.Errorf("taken up (soon: %t) it is %s: %s", soon, status.State, status.Reason)
 			}
 		})
 	}
 }
 
-// away is a store that lets no turn begin for a while.
-type away struct {
+// unavailableStore is a store that refuses to begin turns while isAway is set.
+type unavailableStore struct {
 	continuo.Store
 	isAway  atomic.Bool
 	refused atomic.Int64
 }
 
-func (s *away) Append(ctx context.Context, batch continuo.Batch) error {
+func (s *unavailableStore) Append(ctx context.Context, batch continuo.Batch) error {
 	if batch.Begin != nil && s.isAway.Load() {
 		s.refused.Add(1)
 		return fmt.Errorf("begin a turn: %w", continuo.ErrUnavailable)
@@ -167,16 +167,16 @@ func TestARunWaitsForWhatPasses(t *testing.T) {
 	for _, obstacle := range []string{"the store", "the turns"} {
 		t.Run(obstacle, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := &away{Store: storetest.NewMemory()}
+				store := &unavailableStore{Store: storetest.NewMemory()}
 				hold := newHoldTool()
-				m := &actor{answer: func(a asked) (string, error) {
+				m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 					if last := a.messages[len(a.messages)-1]; last == "user: Hold on." {
 						return "call hold {}", nil
 					}
-					return good(a)
+					return answerWell(a)
 				}}
-				e := stage(t, store, m, func(o *engine.Options) {
-					with(t, sideBySide)(o)
+				e := newRunEngine(t, store, m, func(o *engine.Options) {
+					withWorkflow(t, sideBySide)(o)
 					o.Tools, o.Policy, o.MaxTurns = tool.Set{hold}, tool.Policy{Otherwise: tool.Allow}, 1
 				})
 				if obstacle == "the turns" {
@@ -192,7 +192,7 @@ func TestARunWaitsForWhatPasses(t *testing.T) {
 				}
 				store.isAway.Store(false)
 				close(hold.letGo)
-				if status := within(t, e, run); status.State != continuo.RunWaiting || len(finished(told(t, e, run))) != 1 {
+				if status := within(t, e, run); status.State != continuo.RunWaiting || len(finishedNodes(eventsOf(t, e, run))) != 1 {
 					t.Errorf("then it is %s: %s", status.State, status.Reason)
 				}
 			})

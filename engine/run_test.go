@@ -50,12 +50,12 @@ edges:
 outputs: {score: nodes.review.score}
 `
 
-// shelf is a source of workflows.
-type shelf map[string]*workflow.Workflow
+// workflowSource is a source of workflows in memory.
+type workflowSource map[string]*workflow.Workflow
 
-func newShelf(t *testing.T, texts ...string) shelf {
+func newWorkflowSource(t *testing.T, texts ...string) workflowSource {
 	t.Helper()
-	s := shelf{}
+	s := workflowSource{}
 	for _, text := range texts {
 		w, err := workflow.Parse("test.yaml", []byte(text), workflow.Known{Any: true})
 		if err != nil {
@@ -66,14 +66,14 @@ func newShelf(t *testing.T, texts ...string) shelf {
 	return s
 }
 
-func (s shelf) Workflow(id string) (*workflow.Workflow, error) {
+func (s workflowSource) Workflow(id string) (*workflow.Workflow, error) {
 	if found := s[id]; found != nil {
 		return found, nil
 	}
 	return nil, fmt.Errorf("workflow %q: %w", id, continuo.ErrNotFound)
 }
 
-func (s shelf) Workflows() ([]*workflow.Workflow, error) {
+func (s workflowSource) Workflows() ([]*workflow.Workflow, error) {
 	var all []*workflow.Workflow
 	for _, w := range s {
 		all = append(all, w)
@@ -81,29 +81,29 @@ func (s shelf) Workflows() ([]*workflow.Workflow, error) {
 	return all, nil
 }
 
-// asked is a request of a step as the model got it.
-type asked struct {
+// stepRequest is a request of a step as the model got it.
+type stepRequest struct {
 	step, visit string
 	system      []string
 	messages    []string // of the others, as role: text
 	form        string   // the type of response_format
 }
 
-// actor is a model that answers steps by a function, which may fail.
-type actor struct {
-	answer func(asked) (string, error)
-	mu     sync.Mutex
-	seen   []asked
+// scriptedModel is a model that answers steps by a function, which may fail.
+type scriptedModel struct {
+	answer   func(stepRequest) (string, error)
+	mu       sync.Mutex
+	received []stepRequest
 }
 
-func (a *actor) Info() model.Info {
-	return model.Info{Provider: "actor", Name: "gpt-4o", Protocol: model.ProtocolOpenAIChat}
+func (a *scriptedModel) Info() model.Info {
+	return model.Info{Provider: "scripted", Name: "gpt-4o", Protocol: model.ProtocolOpenAIChat}
 }
 
-func (a *actor) Stream(_ context.Context, body []byte) iter.Seq2[model.Delta, error] {
-	request := readAsked(body)
+func (a *scriptedModel) Stream(_ context.Context, body []byte) iter.Seq2[model.Delta, error] {
+	request := parseStepRequest(body)
 	a.mu.Lock()
-	a.seen = append(a.seen, request)
+	a.received = append(a.received, request)
 	a.mu.Unlock()
 	return func(yield func(model.Delta, error) bool) {
 		text, err := a.answer(request)
@@ -134,16 +134,16 @@ func (a *actor) Stream(_ context.Context, body []byte) iter.Seq2[model.Delta, er
 	}
 }
 
-// cutHere is the end of an answer of an actor that reached its limit of tokens.
+// cutHere is the end of an answer of a scriptedModel that reached its limit of tokens.
 const cutHere = "…"
 
-func (a *actor) requests() []asked {
+func (a *scriptedModel) requests() []stepRequest {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return slices.Clone(a.seen)
+	return slices.Clone(a.received)
 }
 
-func readAsked(body []byte) asked {
+func parseStepRequest(body []byte) stepRequest {
 	var request struct {
 		Messages []struct {
 			Role    string
@@ -154,7 +154,7 @@ func readAsked(body []byte) asked {
 	if err := json.Unmarshal(body, &request); err != nil {
 		panic(err)
 	}
-	read := asked{form: request.Form.Type}
+	read := stepRequest{form: request.Form.Type}
 	for _, m := range request.Messages {
 		var text string
 		_ = json.Unmarshal(m.Content, &text) // null of an answer with calls
@@ -175,30 +175,30 @@ func readAsked(body []byte) asked {
 	return read
 }
 
-// good answers the steps of the report as they should be, the review by redo first.
-func good(a asked) (string, error) {
+// answerWell answers the steps of the report with valid outputs; the first review asks for a redo.
+func answerWell(a stepRequest) (string, error) {
 	switch a.step + " " + a.visit {
 	case "plan 1":
-		return block(`{"parts": ["one", "two"]}`), nil
+		return jsonBlock(`{"parts": ["one", "two"]}`), nil
 	case "facts 1":
-		return block(`{"facts": "water is wet"}`), nil
+		return jsonBlock(`{"facts": "water is wet"}`), nil
 	case "draft 1", "draft 2":
-		return block(`{"draft": "draft ` + a.visit + `"}`), nil
+		return jsonBlock(`{"draft": "draft ` + a.visit + `"}`), nil
 	case "review 1":
-		return block(`{"verdict": "redo", "score": 1}`), nil
+		return jsonBlock(`{"verdict": "redo", "score": 1}`), nil
 	case "review 2":
-		return block(`{"verdict": "good", "score": 7}`), nil
+		return jsonBlock(`{"verdict": "good", "score": 7}`), nil
 	}
 	return "all right, " + a.step, nil
 }
 
-func block(object string) string { return "Here it is.\n\n```json\n" + object + "\n```\n" }
+func jsonBlock(object string) string { return "Here it is.\n\n```json\n" + object + "\n```\n" }
 
-// stage is an engine with the report over a store.
-func stage(t *testing.T, store continuo.Store, m *actor, change func(*engine.Options)) *testEngine {
+// newRunEngine is an engine over a store, with the workflow report.
+func newRunEngine(t *testing.T, store continuo.Store, m *scriptedModel, change func(*engine.Options)) *testEngine {
 	t.Helper()
 	options := engine.Options{
-		Models: map[string]engine.Upstream{"actor": {Model: m}}, Default: "actor", Workflows: newShelf(t, report),
+		Models: map[string]engine.Upstream{"scripted": {Model: m}}, Default: "scripted", Workflows: newWorkflowSource(t, report),
 		Agents: map[string]engine.Agent{"planner": {ID: "planner", Persona: "You are a planner."}},
 	}
 	options.StepPause = time.Nanosecond
@@ -215,8 +215,8 @@ func stage(t *testing.T, store continuo.Store, m *actor, change func(*engine.Opt
 	return &testEngine{e, log}
 }
 
-// until follows a run until it rests: it is over, failed, was stopped, or waits.
-func until(t *testing.T, e *testEngine, run continuo.Run) *engine.RunStatus {
+// awaitRun follows a run until it is over, has failed, was stopped, or waits.
+func awaitRun(t *testing.T, e *testEngine, run continuo.Run) *engine.RunStatus {
 	t.Helper()
 	var last *engine.RunStatus
 	for progress, err := range e.Runs.Follow(t.Context(), run, 0) {
@@ -239,7 +239,7 @@ func until(t *testing.T, e *testEngine, run continuo.Run) *engine.RunStatus {
 	return last
 }
 
-func start(t *testing.T, e *testEngine, session string) continuo.Run {
+func startRun(t *testing.T, e *testEngine, session string) continuo.Run {
 	t.Helper()
 	status, err := e.Runs.Start(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: session, Workflow: "report", Detached: true})
 	if err != nil {
@@ -248,8 +248,8 @@ func start(t *testing.T, e *testEngine, session string) continuo.Run {
 	return status.Run
 }
 
-// told lists a run's events in order, as node visit kind.
-func told(t *testing.T, e *testEngine, run continuo.Run) []string {
+// eventsOf lists a run's events in order, as "node visit kind".
+func eventsOf(t *testing.T, e *testEngine, run continuo.Run) []string {
 	t.Helper()
 	conversation, err := e.Log.Conversation(t.Context(), run.ConversationID)
 	if err != nil {
@@ -267,9 +267,9 @@ func told(t *testing.T, e *testEngine, run continuo.Run) []string {
 	return events
 }
 
-// finished are the events of nodes that finished. The two branches of the report come in the order of the file, whichever
+// finishedNodes are the events of nodes that finished. The two branches of the report come in the order of the file, whichever
 // was quicker.
-func finished(events []string) []string {
+func finishedNodes(events []string) []string {
 	ended := slices.DeleteFunc(slices.Clone(events), func(event string) bool { return !strings.HasSuffix(event, "node_finished") })
 	if len(ended) > 2 && ended[1] == reportSteps[2] && ended[2] == reportSteps[1] {
 		ended[1], ended[2] = ended[2], ended[1]
@@ -283,21 +283,21 @@ var reportSteps = []string{
 }
 
 func TestRunGoesAlongItsEdges(t *testing.T) {
-	m := &actor{answer: good}
-	e := stage(t, storetest.NewMemory(), m, nil)
-	run := start(t, e, "s1")
-	status := until(t, e, run)
+	m := &scriptedModel{answer: answerWell}
+	e := newRunEngine(t, storetest.NewMemory(), m, nil)
+	run := startRun(t, e, "s1")
+	status := awaitRun(t, e, run)
 	if status.State != continuo.RunWaiting {
 		t.Fatalf("before the decision it is %s (%s)", status.State, status.Reason)
 	}
 	if _, err := e.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true, Comment: "Well done."}, true); err != nil {
 		t.Fatal(err)
 	}
-	status = until(t, e, run)
+	status = awaitRun(t, e, run)
 	if status.State != continuo.RunFinished || string(status.Outputs) != `{"score":7}` {
 		t.Errorf("it is %s (%s) with %s", status.State, status.Reason, status.Outputs)
 	}
-	if got := finished(told(t, e, run)); !slices.Equal(got, reportSteps) {
+	if got := finishedNodes(eventsOf(t, e, run)); !slices.Equal(got, reportSteps) {
 		t.Errorf("finished were\n%s", strings.Join(got, "\n"))
 	}
 	states := map[string]workflow.NodeState{}
@@ -314,10 +314,10 @@ func TestRunGoesAlongItsEdges(t *testing.T) {
 
 // What a step's requests begin with, and that the history behind it is the conversation's.
 func TestStepsAreToldWhatToDo(t *testing.T) {
-	m := &actor{answer: good}
-	e := stage(t, storetest.NewMemory(), m, nil)
-	run := start(t, e, "s1")
-	until(t, e, run)
+	m := &scriptedModel{answer: answerWell}
+	e := newRunEngine(t, storetest.NewMemory(), m, nil)
+	run := startRun(t, e, "s1")
+	awaitRun(t, e, run)
 	for _, request := range m.requests() {
 		persona := slices.Contains(request.system, "You are a planner.")
 		if persona != (request.step == "plan") {
@@ -345,24 +345,24 @@ func TestStepsAreToldWhatToDo(t *testing.T) {
 
 func TestAnAnswerThatLacksOutputsIsAskedForAgain(t *testing.T) {
 	tries := 0
-	m := &actor{answer: func(a asked) (string, error) {
+	m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 		if a.step != "facts" {
-			return good(a)
+			return answerWell(a)
 		}
 		tries++
 		switch tries {
 		case 1:
 			return "I have no JSON.", nil
 		case 2:
-			return block(`{"facts": 5}`), nil
+			return jsonBlock(`{"facts": 5}`), nil
 		}
 		if last := a.messages[len(a.messages)-1]; !strings.Contains(last, "facts is the number 5 and must be a string") {
 			t.Errorf("the step is told %s", last)
 		}
-		return good(a)
+		return answerWell(a)
 	}}
-	e := stage(t, storetest.NewMemory(), m, nil)
-	if status := until(t, e, start(t, e, "")); status.State != continuo.RunWaiting {
+	e := newRunEngine(t, storetest.NewMemory(), m, nil)
+	if status := awaitRun(t, e, startRun(t, e, "")); status.State != continuo.RunWaiting {
 		t.Errorf("it is %s: %s", status.State, status.Reason)
 	}
 }
@@ -370,15 +370,15 @@ func TestAnAnswerThatLacksOutputsIsAskedForAgain(t *testing.T) {
 func TestAStepThatNeverAnswersBreaksTheRunOff(t *testing.T) {
 	var mended sync.Once
 	bad := true
-	m := &actor{answer: func(a asked) (string, error) {
+	m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 		if a.step == "facts" && bad {
 			return "I have no JSON.", nil
 		}
-		return good(a)
+		return answerWell(a)
 	}}
-	e := stage(t, storetest.NewMemory(), m, nil)
-	run := start(t, e, "")
-	status := until(t, e, run)
+	e := newRunEngine(t, storetest.NewMemory(), m, nil)
+	run := startRun(t, e, "")
+	status := awaitRun(t, e, run)
 	if status.State != continuo.RunFailed || !strings.Contains(status.Reason, "facts gave no whole answer in 3 attempts") {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
@@ -386,7 +386,7 @@ func TestAStepThatNeverAnswersBreaksTheRunOff(t *testing.T) {
 	if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {
 		t.Fatal(err)
 	}
-	if status := until(t, e, run); status.State != continuo.RunWaiting {
+	if status := awaitRun(t, e, run); status.State != continuo.RunWaiting {
 		t.Errorf("after it was resumed it is %s: %s", status.State, status.Reason)
 	}
 }
@@ -394,10 +394,10 @@ func TestAStepThatNeverAnswersBreaksTheRunOff(t *testing.T) {
 // A model that breaks off leaves its text, and the resumed run goes on from it: the outputs may stand in both.
 func TestAResumedRunGoesOnFromThePartialAnswer(t *testing.T) {
 	broken := false
-	m := &actor{}
-	m.answer = func(a asked) (string, error) {
+	m := &scriptedModel{}
+	m.answer = func(a stepRequest) (string, error) {
 		if a.step != "facts" {
-			return good(a)
+			return answerWell(a)
 		}
 		if !broken {
 			broken = true
@@ -412,15 +412,15 @@ func TestAResumedRunGoesOnFromThePartialAnswer(t *testing.T) {
 		}
 		return " is wet\"}\n```", nil
 	}
-	e := stage(t, storetest.NewMemory(), m, nil)
-	run := start(t, e, "")
-	if status := until(t, e, run); status.State != continuo.RunFailed || !strings.Contains(status.Reason, "gone") {
+	e := newRunEngine(t, storetest.NewMemory(), m, nil)
+	run := startRun(t, e, "")
+	if status := awaitRun(t, e, run); status.State != continuo.RunFailed || !strings.Contains(status.Reason, "gone") {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
 	if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {
 		t.Fatal(err)
 	}
-	status := until(t, e, run)
+	status := awaitRun(t, e, run)
 	if status.State != continuo.RunWaiting {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
@@ -433,15 +433,15 @@ func TestAResumedRunGoesOnFromThePartialAnswer(t *testing.T) {
 
 func TestARunThatIsCancelledIsOver(t *testing.T) {
 	entered, open := make(chan struct{}, 1), make(chan struct{})
-	m := &actor{answer: func(a asked) (string, error) {
+	m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 		if a.step == "views" {
 			entered <- struct{}{}
 			<-open
 		}
-		return good(a)
+		return answerWell(a)
 	}}
-	e := stage(t, storetest.NewMemory(), m, nil)
-	run := start(t, e, "")
+	e := newRunEngine(t, storetest.NewMemory(), m, nil)
+	run := startRun(t, e, "")
 	<-entered
 	cancelled := make(chan error, 1)
 	go func() {
@@ -452,7 +452,7 @@ func TestARunThatIsCancelledIsOver(t *testing.T) {
 	if err := <-cancelled; err != nil {
 		t.Fatal(err)
 	}
-	if status := until(t, e, run); status.State != continuo.RunCancelled {
+	if status := awaitRun(t, e, run); status.State != continuo.RunCancelled {
 		t.Errorf("it is %s", status.State)
 	}
 	for chat := true; chat; { // its turn may end after it
@@ -471,24 +471,24 @@ func TestARunThatIsCancelledIsOver(t *testing.T) {
 // Any number of engines may go on with one run: each step is done once.
 func TestTwoEnginesGoOnWithOneRun(t *testing.T) {
 	store := storetest.NewMemory()
-	m := &actor{answer: good}
+	m := &scriptedModel{answer: answerWell}
 	alive := func(o *engine.Options) { o.Turns.Gone = nil }
-	one, two := stage(t, store, m, alive), stage(t, store, m, alive)
-	run := start(t, one, "")
+	one, two := newRunEngine(t, store, m, alive), newRunEngine(t, store, m, alive)
+	run := startRun(t, one, "")
 	if _, err := two.Runs.Resume(t.Context(), run, true); err != nil && !errors.Is(err, engine.ErrRunWaits) { // the first was quick
 		t.Fatal(err)
 	}
-	until(t, two, run)
+	awaitRun(t, two, run)
 	if _, err := one.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := two.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: false}, true); !errors.Is(err, continuo.ErrNotFound) && !errors.Is(err, engine.ErrRunOver) {
 		t.Errorf("a second decision: %v", err)
 	}
-	if status := until(t, two, run); status.State != continuo.RunFinished {
+	if status := awaitRun(t, two, run); status.State != continuo.RunFinished {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
-	if got := finished(told(t, one, run)); !slices.Equal(got, reportSteps) {
+	if got := finishedNodes(eventsOf(t, one, run)); !slices.Equal(got, reportSteps) {
 		t.Errorf("finished were\n%s", strings.Join(got, "\n"))
 	}
 	if n := len(m.requests()); n != len(reportSteps)-1 {
@@ -617,8 +617,8 @@ func entriesOf(t *testing.T, e *testEngine, run continuo.Run) []continuo.Entry {
 	return entries
 }
 
-// askedAgain returns the calls that the program made, not a model.
-func askedAgain(t *testing.T, e *testEngine, run continuo.Run) []continuo.ToolCall {
+// requestsAfterRefusal returns the calls that the program made, not a model.
+func requestsAfterRefusal(t *testing.T, e *testEngine, run continuo.Run) []continuo.ToolCall {
 	t.Helper()
 	var calls []continuo.ToolCall
 	for _, entry := range entriesOf(t, e, run) {
@@ -634,19 +634,19 @@ func TestARunGoesOnAfterEveryWrite(t *testing.T) {
 	var repeated, once counted
 	tools := tool.Set{&repeated, &once}
 	repeated.name, repeated.safe, once.name = "look", true, "buy"
-	m := &actor{answer: func(a asked) (string, error) {
+	m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 		if last := a.messages[len(a.messages)-1]; a.step == "facts" && strings.HasPrefix(last, "user: ") {
 			return "call look {}", nil
 		} else if a.step == "views" && strings.HasPrefix(last, "user: ") {
 			return "call buy {}", nil
 		}
-		return good(a)
+		return answerWell(a)
 	}}
 	for writes := 1; ; writes++ {
 		store := storetest.NewMemory()
 		dies := &mortal{Store: store, left: writes, dead: make(chan struct{})}
 		policy := func(o *engine.Options) { o.Tools, o.Policy = tools, tool.Policy{Otherwise: tool.Allow} }
-		first := stage(t, dies, m, policy)
+		first := newRunEngine(t, dies, m, policy)
 		status, err := first.Runs.Start(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s", Workflow: "report", Detached: true})
 		if err != nil {
 			continue // before it had begun
@@ -659,20 +659,20 @@ func TestARunGoesOnAfterEveryWrite(t *testing.T) {
 			whole = true
 		}
 		cancel()
-		second := stage(t, store, m, policy)
+		second := newRunEngine(t, store, m, policy)
 		if _, err := second.Turns.Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := second.Runs.Resume(t.Context(), status.Run, true); err != nil && !errors.Is(err, engine.ErrRunWaits) {
 			t.Fatalf("after %d writes: %v", writes, err)
 		}
-		if status := until(t, second, status.Run); status.State != continuo.RunWaiting {
-			t.Fatalf("after %d writes it is %s: %s\n%s", writes, status.State, status.Reason, strings.Join(told(t, second, status.Run), "\n"))
+		if status := awaitRun(t, second, status.Run); status.State != continuo.RunWaiting {
+			t.Fatalf("after %d writes it is %s: %s\n%s", writes, status.State, status.Reason, strings.Join(eventsOf(t, second, status.Run), "\n"))
 		}
-		if got := finished(told(t, second, status.Run)); !slices.Equal(got, reportSteps[:7]) {
+		if got := finishedNodes(eventsOf(t, second, status.Run)); !slices.Equal(got, reportSteps[:7]) {
 			t.Fatalf("after %d writes finished were\n%s", writes, strings.Join(got, "\n"))
 		}
-		for _, call := range askedAgain(t, second, status.Run) {
+		for _, call := range requestsAfterRefusal(t, second, status.Run) {
 			if call.Name != "look" {
 				t.Errorf("the program asked again for %s", call.Name)
 			}
@@ -703,31 +703,31 @@ func TestACallThatBrokeOffIsMadeAgainWhereThatIsSafe(t *testing.T) {
 					tool.during = dies.die
 				}
 			}
-			m := &actor{answer: func(a asked) (string, error) {
+			m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 				if last := a.messages[len(a.messages)-1]; a.step == "facts" && strings.HasPrefix(last, "user: ") {
 					return "call " + dying + " {}", nil
 				}
-				return good(a)
+				return answerWell(a)
 			}}
 			policy := func(o *engine.Options) {
 				o.Tools, o.Policy = tool.Set{look, buy}, tool.Policy{Otherwise: tool.Allow}
 			}
-			status, err := stage(t, dies, m, policy).Runs.Start(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s", Workflow: "report", Detached: true})
+			status, err := newRunEngine(t, dies, m, policy).Runs.Start(t.Context(), engine.RunRequest{Scope: continuo.Scope{ProjectID: "default"}, SessionID: "s", Workflow: "report", Detached: true})
 			if err != nil {
 				t.Fatal(err)
 			}
 			<-dies.dead
-			second := stage(t, store, m, policy)
+			second := newRunEngine(t, store, m, policy)
 			if _, err := second.Turns.Recover(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := second.Runs.Resume(t.Context(), status.Run, true); err != nil {
 				t.Fatal(err)
 			}
-			if status := until(t, second, status.Run); status.State != continuo.RunWaiting {
+			if status := awaitRun(t, second, status.Run); status.State != continuo.RunWaiting {
 				t.Fatalf("it is %s: %s", status.State, status.Reason)
 			}
-			calls, want := askedAgain(t, second, status.Run), 0
+			calls, want := requestsAfterRefusal(t, second, status.Run), 0
 			if dying == "look" {
 				want = 1
 			}

@@ -29,7 +29,7 @@ edges:
 
 // usually leaves an engine of these tests the pause between steps that it has by default.
 func usually(t *testing.T, text string) func(*engine.Options) {
-	return func(o *engine.Options) { with(t, text)(o); o.StepPause = 0 }
+	return func(o *engine.Options) { withWorkflow(t, text)(o); o.StepPause = 0 }
 }
 
 // holdTool holds its first call until it is let go or stopped; later ones are done at once.
@@ -55,7 +55,7 @@ func (h *holdTool) Run(ctx context.Context, _ tool.Call) tool.Result {
 }
 
 // holding lets the third visit of the step work call the tool hold, and answers everything else at once.
-func holding(a asked) (string, error) {
+func holding(a stepRequest) (string, error) {
 	if last := a.messages[len(a.messages)-1]; a.step == "work" && a.visit == "3" && strings.HasPrefix(last, "user: ") {
 		return "call hold {}", nil
 	}
@@ -69,12 +69,12 @@ func TestWhoWaitsInAnotherProcessGetsInDuringARun(t *testing.T) {
 		t.Run(string(policy), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, hold := storetest.NewMemory(), newHoldTool()
-				m := &actor{answer: holding}
+				m := &scriptedModel{answer: holding}
 				tools := func(o *engine.Options) {
 					usually(t, rounds)(o)
 					o.Tools, o.Policy = tool.Set{hold}, tool.Policy{Otherwise: tool.Allow}
 				}
-				one, two := stage(t, store, m, tools), stage(t, store, m, tools)
+				one, two := newRunEngine(t, store, m, tools), newRunEngine(t, store, m, tools)
 				run := startOf(t, one, "rounds")
 				<-hold.entered
 				answered := make(chan error, 1)
@@ -86,7 +86,7 @@ func TestWhoWaitsInAnotherProcessGetsInDuringARun(t *testing.T) {
 				if policy == engine.Wait {
 					close(hold.letGo) // who interrupts must not need that
 				}
-				status := until(t, one, run)
+				status := awaitRun(t, one, run)
 				if status.State != continuo.RunFinished {
 					t.Errorf("the run is %s: %s", status.State, status.Reason)
 				}
@@ -149,9 +149,9 @@ func stepsAround(t *testing.T, e *testEngine, run continuo.Run) (before, after i
 // Who follows a run that waits for a person is told when the program ends, and not before.
 func TestDrainEndsThoseWhoFollowAWaitingRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := stage(t, storetest.NewMemory(), &actor{answer: good}, with(t, sideBySide))
+		e := newRunEngine(t, storetest.NewMemory(), &scriptedModel{answer: answerWell}, withWorkflow(t, sideBySide))
 		run := startOf(t, e, "side")
-		until(t, e, run)
+		awaitRun(t, e, run)
 		ctx, leave := context.WithCancel(context.WithoutCancel(t.Context()))
 		defer leave()
 		told := make(chan error, 1)
@@ -183,14 +183,14 @@ func TestDrainEndsThoseWhoFollowAWaitingRun(t *testing.T) {
 func TestCloseDoesNotWaitForAnotherEnginesStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, entered, open := storetest.NewMemory(), make(chan struct{}, 1), make(chan struct{})
-		m := &actor{answer: func(a asked) (string, error) {
+		m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 			if a.step == "work" {
 				entered <- struct{}{}
 				<-open
 			}
 			return "fine", nil
 		}}
-		one, two := stage(t, store, m, with(t, sideBySide)), stage(t, store, m, with(t, sideBySide))
+		one, two := newRunEngine(t, store, m, withWorkflow(t, sideBySide)), newRunEngine(t, store, m, withWorkflow(t, sideBySide))
 		run := startOf(t, one, "side")
 		<-entered
 		if _, err := two.Runs.Resume(t.Context(), run, true); err != nil {
@@ -206,7 +206,7 @@ func TestCloseDoesNotWaitForAnotherEnginesStep(t *testing.T) {
 			t.Errorf("the step of the other is gone: %+v, %v", now, err)
 		}
 		close(open)
-		if status := until(t, one, run); status.State != continuo.RunWaiting || !slices.Equal(finished(told(t, one, run)), []string{"work 1 node_finished"}) {
+		if status := awaitRun(t, one, run); status.State != continuo.RunWaiting || !slices.Equal(finishedNodes(eventsOf(t, one, run)), []string{"work 1 node_finished"}) {
 			t.Errorf("it is %s: %s", status.State, status.Reason)
 		}
 	})

@@ -28,8 +28,8 @@ func refusal(err error) string {
 
 // Whoever looks at a task reads all of its findings, so there is an end to them; the task stays what it is.
 func TestATaskHasAtMostAThousandFindings(t *testing.T) {
-	e := stage(t, storetest.NewMemory(), &actor{answer: good}, nil)
-	given := give(t, e, "Look", "")
+	e := newRunEngine(t, storetest.NewMemory(), &scriptedModel{answer: answerWell}, nil)
+	given := createTask(t, e, "Look", "")
 	kept := 0
 	var err error
 	for err == nil && kept <= 1000 {
@@ -44,18 +44,18 @@ func TestATaskHasAtMostAThousandFindings(t *testing.T) {
 	if err != nil || len(now.Findings) != kept || now.Findings[kept-1].Message != fmt.Sprintf("No. %d", kept-1) {
 		t.Errorf("of %d the task has %d, %v", kept, len(now.Findings), err)
 	}
-	if agent := ended(t, e, deploy(t, e, given.ID, "")); agent.State != engine.TaskCompleted {
+	if agent := awaitAgent(t, e, deploy(t, e, given.ID, "")); agent.State != engine.TaskCompleted {
 		t.Errorf("an agent for it is %s: %s", agent.State, agent.Reason)
 	}
 }
 
 func TestATaskHasAtMostAHundredAgents(t *testing.T) {
-	m := &actor{answer: func(asked) (string, error) { return "done", nil }}
-	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) { o.MaxAgents = 200 })
-	given := give(t, e, "Try", "")
-	first := ended(t, e, deploy(t, e, given.ID, ""))
+	m := &scriptedModel{answer: func(stepRequest) (string, error) { return "done", nil }}
+	e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) { o.MaxAgents = 200 })
+	given := createTask(t, e, "Try", "")
+	first := awaitAgent(t, e, deploy(t, e, given.ID, ""))
 	for range 99 {
-		ended(t, e, deploy(t, e, given.ID, ""))
+		awaitAgent(t, e, deploy(t, e, given.ID, ""))
 	}
 	if _, err := e.Tasks.Deploy(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID}); refusal(err) != "task_id" {
 		t.Errorf("one more agent: %v", err)
@@ -67,14 +67,14 @@ func TestATaskHasAtMostAHundredAgents(t *testing.T) {
 	if n := len(m.requests()); n != 100 {
 		t.Errorf("the model was asked %d times", n)
 	}
-	deploy(t, e, give(t, e, "Try", "").ID, "") // another task is not concerned
+	deploy(t, e, createTask(t, e, "Try", "").ID, "") // another task is not concerned
 }
 
 // A task whose words were redacted can be looked at, but nobody is set to work on it.
 func TestARedactedTaskIsNotDeployed(t *testing.T) {
-	m := &actor{answer: func(asked) (string, error) { return "done", nil }}
-	e := stage(t, storetest.NewMemory(), m, nil)
-	given := give(t, e, "The secret work", `[{"role": "user", "content": "the secret word"}]`)
+	m := &scriptedModel{answer: func(stepRequest) (string, error) { return "done", nil }}
+	e := newRunEngine(t, storetest.NewMemory(), m, nil)
+	given := createTask(t, e, "The secret work", `[{"role": "user", "content": "the secret word"}]`)
 	conversation, err := e.Log.Conversation(t.Context(), given.ConversationID)
 	if err != nil {
 		t.Fatal(err)
@@ -101,12 +101,12 @@ func TestARedactedTaskIsNotDeployed(t *testing.T) {
 // An agent in the archive is one whose work is over; brought back it is as it was.
 func TestAnArchivedAgentIsCompleted(t *testing.T) {
 	store := storetest.NewMemory()
-	m := &actor{answer: func(asked) (string, error) { return "done", nil }}
-	e := stage(t, store, m, func(o *engine.Options) {
+	m := &scriptedModel{answer: func(stepRequest) (string, error) { return "done", nil }}
+	e := newRunEngine(t, store, m, func(o *engine.Options) {
 		o.Archivist = &upkeep.Archivist{Store: store, Objects: storetest.NewObjects()}
 	})
-	given := give(t, e, "Try", "")
-	agent := ended(t, e, deploy(t, e, given.ID, ""))
+	given := createTask(t, e, "Try", "")
+	agent := awaitAgent(t, e, deploy(t, e, given.ID, ""))
 	conversation, err := e.Log.Conversation(t.Context(), agent.ConversationID)
 	if err != nil {
 		t.Fatal(err)
@@ -136,8 +136,8 @@ func TestAnArchivedAgentIsCompleted(t *testing.T) {
 // One idempotency key may begin a chat, a task and an agent, and even where their keys are made of the same letters
 // each retry gives what its own first try began.
 func TestKeysOfChatsTasksAndAgentsDoNotMeet(t *testing.T) {
-	m := &actor{answer: func(asked) (string, error) { return "done", nil }}
-	e := stage(t, storetest.NewMemory(), m, nil)
+	m := &scriptedModel{answer: func(stepRequest) (string, error) { return "done", nil }}
+	e := newRunEngine(t, storetest.NewMemory(), m, nil)
 	ctx := context.WithoutCancel(t.Context())
 	begin := map[string]func() (string, error){}
 	for _, key := range []string{"abc", "task/abc", "agent/abc"} {
@@ -160,13 +160,13 @@ func TestKeysOfChatsTasksAndAgentsDoNotMeet(t *testing.T) {
 		}
 		return status.ConversationID, nil
 	}
-	given := give(t, e, "Try", "")
+	given := createTask(t, e, "Try", "")
 	begin["the agent"] = func() (string, error) {
 		agent, err := e.Tasks.Deploy(ctx, engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID, Key: "abc"})
 		if err != nil {
 			return "", err
 		}
-		return ended(t, e, agent).ConversationID, nil
+		return awaitAgent(t, e, agent).ConversationID, nil
 	}
 	begun, owner := map[string]string{}, map[string]string{}
 	for range 2 {
@@ -193,16 +193,16 @@ func TestKeysOfChatsTasksAndAgentsDoNotMeet(t *testing.T) {
 func TestRefusedDeploymentsLeaveNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // refusals wait a moment for room
 		hold := newHoldTool()
-		m := &actor{answer: func(a asked) (string, error) {
+		m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 			if len(a.messages) == 1 {
 				return "call hold {}", nil
 			}
 			return "done", nil
 		}}
-		e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+		e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) {
 			o.Tools, o.Policy, o.MaxTurns = tool.Set{hold}, tool.Policy{Otherwise: tool.Allow}, 1
 		})
-		given := give(t, e, "Try", "")
+		given := createTask(t, e, "Try", "")
 		chat, err := e.Turns.Chat(t.Context(), request("", "Hold on."))
 		if err != nil {
 			t.Fatal(err)
@@ -227,7 +227,7 @@ func TestRefusedDeploymentsLeaveNothing(t *testing.T) {
 		for range chat.Events {
 		}
 		synctest.Wait() // who knows the end may be faster than who leaves the place
-		if agent := ended(t, e, deploy(t, e, given.ID, "")); agent.State != engine.TaskCompleted {
+		if agent := awaitAgent(t, e, deploy(t, e, given.ID, "")); agent.State != engine.TaskCompleted {
 			t.Errorf("then one is %+v", agent)
 		}
 		if now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID); err != nil || len(now.Agents) != 1 {
@@ -238,10 +238,10 @@ func TestRefusedDeploymentsLeaveNothing(t *testing.T) {
 
 // The conversations of tasks and agents are records of work: nobody talks there, and who wants to go on from one forks it.
 func TestPeopleTalkInTheirOwnConversationsOnly(t *testing.T) {
-	m := &actor{answer: func(asked) (string, error) { return "done", nil }}
-	e := stage(t, storetest.NewMemory(), m, nil)
-	given := give(t, e, "Try", "")
-	agent := ended(t, e, deploy(t, e, given.ID, ""))
+	m := &scriptedModel{answer: func(stepRequest) (string, error) { return "done", nil }}
+	e := newRunEngine(t, storetest.NewMemory(), m, nil)
+	given := createTask(t, e, "Try", "")
+	agent := awaitAgent(t, e, deploy(t, e, given.ID, ""))
 	for kind, id := range map[string]string{"task": given.ConversationID, "agent": agent.ConversationID} {
 		before, err := e.Log.Conversation(t.Context(), id)
 		if err != nil {
@@ -273,17 +273,17 @@ func TestPeopleTalkInTheirOwnConversationsOnly(t *testing.T) {
 // works on, and says so.
 func TestWhatWasDeletedIsTold(t *testing.T) {
 	entered := make(chan struct{}, 1)
-	m := &actor{answer: func(a asked) (string, error) {
+	m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 		if strings.Contains(a.messages[0], "Wait") {
 			return "call wait {}", nil
 		}
 		return "done", nil
 	}}
-	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+	e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) {
 		o.Tools, o.Policy = tool.Set{waitTool{&counted{name: "wait"}, entered}}, tool.Policy{Otherwise: tool.Allow}
 	})
-	given := give(t, e, "Try", "")
-	agent := ended(t, e, deploy(t, e, given.ID, ""))
+	given := createTask(t, e, "Try", "")
+	agent := awaitAgent(t, e, deploy(t, e, given.ID, ""))
 	if err := e.Log.Delete(t.Context(), agent.ConversationID); err != nil {
 		t.Fatal(err)
 	}
@@ -297,14 +297,14 @@ func TestWhatWasDeletedIsTold(t *testing.T) {
 	if _, err := e.Tasks.Kill(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, ""); !errors.Is(err, continuo.ErrNotFound) {
 		t.Errorf("killed: %v", err)
 	}
-	if again := ended(t, e, deploy(t, e, given.ID, "")); again.State != engine.TaskCompleted {
+	if again := awaitAgent(t, e, deploy(t, e, given.ID, "")); again.State != engine.TaskCompleted {
 		t.Errorf("another one is %+v", again)
 	}
 	if now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID); err != nil || now.State != engine.TaskCompleted || len(now.Agents) != 2 {
 		t.Errorf("then the task is %+v, %v", now, err)
 	}
 
-	waits := give(t, e, "Wait", "")
+	waits := createTask(t, e, "Wait", "")
 	works := deploy(t, e, waits.ID, "")
 	<-entered
 	if err := e.Log.Delete(t.Context(), waits.ConversationID); err != nil {
@@ -321,13 +321,13 @@ func TestWhatWasDeletedIsTold(t *testing.T) {
 // A task has changed when an agent of it has ended.
 func TestATaskIsAsNewAsItsAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		says := fed{make(chan model.Delta)}
-		e := stage(t, storetest.NewMemory(), nil, func(o *engine.Options) { o.Models = map[string]engine.Upstream{"actor": {Model: says}} })
-		given := give(t, e, "Try", "")
+		says := fedModel{make(chan model.Delta)}
+		e := newRunEngine(t, storetest.NewMemory(), nil, func(o *engine.Options) { o.Models = map[string]engine.Upstream{"scripted": {Model: says}} })
+		given := createTask(t, e, "Try", "")
 		agent := deploy(t, e, given.ID, "")
 		says.say(model.Delta{Text: "Done."}) // which takes its time
 		says.say(model.Delta{Finish: "stop"})
-		agent = ended(t, e, agent)
+		agent = awaitAgent(t, e, agent)
 		now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
 		if err != nil || agent.EndedAt.IsZero() || !now.UpdatedAt.Equal(agent.EndedAt) || !agent.EndedAt.After(agent.StartedAt) {
 			t.Errorf("the agent is %+v, and the task %+v, %v", agent, now, err)

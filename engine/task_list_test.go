@@ -28,14 +28,14 @@ func (c *entryCounter) Entries(ctx context.Context, conversationID string, query
 // A list of tasks reads as many entries with findings as without, and tells the same as each task by itself.
 func TestAListOfTasksReadsNoFindings(t *testing.T) {
 	store := &entryCounter{Store: storetest.NewMemory()}
-	e := stage(t, store, &actor{answer: func(asked) (string, error) { return "It is done.", nil }}, nil)
+	e := newRunEngine(t, store, &scriptedModel{answer: func(stepRequest) (string, error) { return "It is done.", nil }}, nil)
 	scope := continuo.Scope{ProjectID: "default"}
 	var tasks []string
 	for i := range 6 {
-		made := give(t, e, fmt.Sprintf("Task %d", i), "")
+		made := createTask(t, e, fmt.Sprintf("Task %d", i), "")
 		tasks = append(tasks, made.ID)
 		for range i % 3 {
-			ended(t, e, deploy(t, e, made.ID, "planner"))
+			awaitAgent(t, e, deploy(t, e, made.ID, "planner"))
 		}
 	}
 	list := func() (int64, []engine.TaskStatus) {

@@ -16,14 +16,14 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-// fed is a model that says what it is given, one request after another; a finish ends the request.
-type fed struct{ deltas chan model.Delta }
+// fedModel is a model that says what it is given, one request after another; a finish ends the request.
+type fedModel struct{ deltas chan model.Delta }
 
-func (f fed) Info() model.Info {
+func (f fedModel) Info() model.Info {
 	return model.Info{Provider: "fed", Name: "gpt-4o", Protocol: model.ProtocolOpenAIChat}
 }
 
-func (f fed) Stream(ctx context.Context, _ []byte) iter.Seq2[model.Delta, error] {
+func (f fedModel) Stream(ctx context.Context, _ []byte) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		for {
 			select {
@@ -40,7 +40,7 @@ func (f fed) Stream(ctx context.Context, _ []byte) iter.Seq2[model.Delta, error]
 }
 
 // say gives the model what it says next, and returns when that is kept.
-func (f fed) say(deltas ...model.Delta) {
+func (f fedModel) say(deltas ...model.Delta) {
 	for _, delta := range deltas {
 		f.deltas <- delta
 	}
@@ -102,12 +102,12 @@ func TestAnAgentsOutputGoesWithItsState(t *testing.T) {
 		for reads, acted := 1, true; acted; reads++ {
 			t.Run(fmt.Sprintf("%s before read %d", name, reads), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					says, store := fed{make(chan model.Delta)}, &between{Store: storetest.NewMemory()}
-					e := stage(t, store, nil, func(o *engine.Options) {
-						o.Models = map[string]engine.Upstream{"actor": {Model: says}}
+					says, store := fedModel{make(chan model.Delta)}, &between{Store: storetest.NewMemory()}
+					e := newRunEngine(t, store, nil, func(o *engine.Options) {
+						o.Models = map[string]engine.Upstream{"scripted": {Model: says}}
 						o.Tools, o.Policy = tool.Set{&counted{name: "step"}}, tool.Policy{Otherwise: tool.Allow}
 					})
-					agent := deploy(t, e, give(t, e, "Try", "").ID, "")
+					agent := deploy(t, e, createTask(t, e, "Try", "").ID, "")
 					says.say(model.Delta{Text: "First."})
 					store.left, store.do = reads, func() { says.say(act.deltas...) }
 					output, err := e.Tasks.Output(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, 0, 0)

@@ -16,9 +16,9 @@ import (
 // takesUp has an engine go on with the work of agents.
 func takesUp(o *engine.Options) { o.TakeUp = true }
 
-// working answers an agent that calls a tool and then has done its work.
-func working() *actor {
-	return &actor{answer: func(a asked) (string, error) {
+// workingModel answers an agent that calls a tool and then has done its work.
+func workingModel() *scriptedModel {
+	return &scriptedModel{answer: func(a stepRequest) (string, error) {
 		if strings.HasPrefix(a.messages[len(a.messages)-1], "tool:") {
 			return "It is mended.", nil
 		}
@@ -37,9 +37,9 @@ func TestAnAgentGoesOnAfterEveryWrite(t *testing.T) {
 	for writes, whole := 1, false; !whole; writes++ {
 		synctest.Test(t, func(t *testing.T) {
 			store := storetest.NewMemory()
-			given := give(t, stage(t, store, working(), nil), "Mend it", "")
+			given := createTask(t, newRunEngine(t, store, workingModel(), nil), "Mend it", "")
 			dies := &mortal{Store: store, left: writes, dead: make(chan struct{})}
-			first := stage(t, dies, working(), steps)
+			first := newRunEngine(t, dies, workingModel(), steps)
 			deployed, err := first.Tasks.Deploy(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID, Prompt: "Gently."})
 			if err == nil {
 				answered++
@@ -48,7 +48,7 @@ func TestAnAgentGoesOnAfterEveryWrite(t *testing.T) {
 			dies.mu.Lock()
 			whole = dies.left > 0
 			dies.mu.Unlock()
-			second := stage(t, store, working(), steps)
+			second := newRunEngine(t, store, workingModel(), steps)
 			if _, err := second.Turns.Recover(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func TestAnAgentGoesOnAfterEveryWrite(t *testing.T) {
 				if agent.State != engine.TaskCompleted {
 					t.Errorf("after %d writes the agent is %s: %s", writes, agent.State, agent.Reason)
 				}
-				begun := said(t, second, agent.ConversationID)
+				begun := outputOf(t, second, agent.ConversationID)
 				if strings.Count(begun, "Mend it") != 1 || strings.Count(begun, "Gently.") != 1 || !strings.HasSuffix(begun, "It is mended.") {
 					t.Errorf("after %d writes its log says:\n%s", writes, begun)
 				}
@@ -79,8 +79,8 @@ func TestAnAgentGoesOnAfterEveryWrite(t *testing.T) {
 	}
 }
 
-// said is what the entries of a conversation say that are no results.
-func said(t *testing.T, e *testEngine, id string) string {
+// outputOf is what the entries of a conversation say that are no results.
+func outputOf(t *testing.T, e *testEngine, id string) string {
 	t.Helper()
 	conversation, err := e.Log.Conversation(t.Context(), id)
 	if err != nil {
@@ -101,9 +101,9 @@ func said(t *testing.T, e *testEngine, id string) string {
 func TestAnAgentIsLeftToAProgramThatStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := storetest.NewMemory()
-		m, holds := endless()
-		first := stage(t, store, m, holds)
-		agent := deploy(t, first, give(t, first, "Hold on", "").ID, "")
+		m, holds := endlessModel()
+		first := newRunEngine(t, store, m, holds)
+		agent := deploy(t, first, createTask(t, first, "Hold on", "").ID, "")
 		ends := func(e *testEngine) {
 			synctest.Wait()
 			at, cancel := context.WithCancel(t.Context())
@@ -111,7 +111,7 @@ func TestAnAgentIsLeftToAProgramThatStays(t *testing.T) {
 			_ = e.Close(at)
 		}
 		ends(first)
-		passing := stage(t, store, m, nil)
+		passing := newRunEngine(t, store, m, nil)
 		if _, err := passing.Turns.Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +120,7 @@ func TestAnAgentIsLeftToAProgramThatStays(t *testing.T) {
 			t.Errorf("left: %+v, %v", left, err)
 		}
 		for starts := 2; starts <= 6; starts++ {
-			next := stage(t, store, m, func(o *engine.Options) { holds(o); takesUp(o) })
+			next := newRunEngine(t, store, m, func(o *engine.Options) { holds(o); takesUp(o) })
 			if _, err := next.Turns.Recover(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -138,9 +138,9 @@ func TestAnAgentIsLeftToAProgramThatStays(t *testing.T) {
 	})
 }
 
-// endless is an agent that never comes to its end.
-func endless() (*actor, func(*engine.Options)) {
-	m := &actor{answer: func(asked) (string, error) { return "call wait {}", nil }}
+// endlessModel is a model for an agent whose work never ends.
+func endlessModel() (*scriptedModel, func(*engine.Options)) {
+	m := &scriptedModel{answer: func(stepRequest) (string, error) { return "call wait {}", nil }}
 	return m, func(o *engine.Options) {
 		o.Tools, o.Policy = tool.Set{waitTool{&counted{name: "wait"}, make(chan struct{}, 100)}}, tool.Policy{Otherwise: tool.Allow}
 		o.Limits.Tool = time.Hour
@@ -151,14 +151,14 @@ func endless() (*actor, func(*engine.Options)) {
 func TestALeftAgentCanBeKilled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := storetest.NewMemory()
-		m, holds := endless()
-		first := stage(t, store, m, holds)
-		agent := deploy(t, first, give(t, first, "Hold on", "").ID, "")
+		m, holds := endlessModel()
+		first := newRunEngine(t, store, m, holds)
+		agent := deploy(t, first, createTask(t, first, "Hold on", "").ID, "")
 		synctest.Wait()
 		at, cancel := context.WithCancel(t.Context())
 		cancel()
 		_ = first.Close(at)
-		killed, err := stage(t, store, m, nil).Tasks.Kill(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, "enough")
+		killed, err := newRunEngine(t, store, m, nil).Tasks.Kill(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, "enough")
 		if err != nil || killed.State != engine.TaskFailed {
 			t.Errorf("%+v, %v", killed, err)
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-func give(t *testing.T, e *testEngine, description, history string) *engine.TaskStatus {
+func createTask(t *testing.T, e *testEngine, description, history string) *engine.TaskStatus {
 	t.Helper()
 	request := engine.TaskRequest{Scope: continuo.Scope{ProjectID: "default"}, Request: task.Request{Description: description}}
 	if history != "" {
@@ -40,8 +40,8 @@ func deploy(t *testing.T, e *testEngine, taskID, kind string) *engine.DeployedAg
 	return agent
 }
 
-// ended waits until an agent is no longer at work.
-func ended(t *testing.T, e *testEngine, agent *engine.DeployedAgent) *engine.DeployedAgent {
+// awaitAgent waits until an agent is no longer at work.
+func awaitAgent(t *testing.T, e *testEngine, agent *engine.DeployedAgent) *engine.DeployedAgent {
 	t.Helper()
 	for range e.Turns.Follow(t.Context(), continuo.Turn{ConversationID: agent.ConversationID, ID: agent.TurnID}, 0) {
 	}
@@ -55,8 +55,8 @@ func ended(t *testing.T, e *testEngine, agent *engine.DeployedAgent) *engine.Dep
 // The agent is given the task with the conversation that explains it, tool groups as one line, and what it says
 // stands in a conversation of its own.
 func TestAnAgentIsGivenTheTaskWithItsHistory(t *testing.T) {
-	m := &actor{answer: func(asked) (string, error) { return "It is mended.", nil }}
-	e := stage(t, storetest.NewMemory(), m, nil)
+	m := &scriptedModel{answer: func(stepRequest) (string, error) { return "It is mended.", nil }}
+	e := newRunEngine(t, storetest.NewMemory(), m, nil)
 	talk, err := e.Log.Create(t.Context(), continuo.Conversation{})
 	if err != nil {
 		t.Fatal(err)
@@ -71,11 +71,11 @@ func TestAnAgentIsGivenTheTaskWithItsHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	given := give(t, e, "Mend the login", `"`+talk.ID+`"`)
+	given := createTask(t, e, "Mend the login", `"`+talk.ID+`"`)
 	if given.State != engine.TaskQueued || given.Task.Context.ConversationHistory.TotalMessages != 3 {
 		t.Errorf("it is %s with %+v", given.State, given.Task.Context.ConversationHistory)
 	}
-	agent := ended(t, e, deploy(t, e, given.ID, "planner"))
+	agent := awaitAgent(t, e, deploy(t, e, given.ID, "planner"))
 	if agent.State != engine.TaskCompleted || agent.TaskID != given.ID || agent.Type != "planner" {
 		t.Errorf("the agent is %+v", agent)
 	}
@@ -106,11 +106,11 @@ func TestAnAgentIsKilled(t *testing.T) {
 	var wait counted
 	wait.name = "wait"
 	waiting := waitTool{&wait, entered}
-	m := &actor{answer: func(asked) (string, error) { return "call wait {}", nil }}
-	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+	m := &scriptedModel{answer: func(stepRequest) (string, error) { return "call wait {}", nil }}
+	e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) {
 		o.Tools, o.Policy, o.MaxAgents = tool.Set{waiting}, tool.Policy{Otherwise: tool.Allow}, 1
 	})
-	given := give(t, e, "Wait", "")
+	given := createTask(t, e, "Wait", "")
 	agent := deploy(t, e, given.ID, "")
 	<-entered
 	if now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID); err != nil || now.State != engine.TaskRunning {
@@ -147,19 +147,19 @@ func (w waitTool) Run(ctx context.Context, call tool.Call) tool.Result {
 func TestAnAgentWhoseProgramIsGoneIsQueued(t *testing.T) {
 	store := storetest.NewMemory()
 	entered := make(chan struct{}, 1)
-	m := &actor{answer: func(asked) (string, error) { return "call wait {}", nil }}
+	m := &scriptedModel{answer: func(stepRequest) (string, error) { return "call wait {}", nil }}
 	dies := &mortal{Store: store, left: 1000, dead: make(chan struct{})}
-	first := stage(t, dies, m, func(o *engine.Options) {
+	first := newRunEngine(t, dies, m, func(o *engine.Options) {
 		o.Tools, o.Policy = tool.Set{waitTool{&counted{name: "wait"}, entered}}, tool.Policy{Otherwise: tool.Allow}
 		o.Limits.Tool = time.Second
 	})
-	given := give(t, first, "Wait", "")
+	given := createTask(t, first, "Wait", "")
 	agent := deploy(t, first, given.ID, "")
 	<-entered
 	dies.mu.Lock()
 	dies.left = 0
 	dies.mu.Unlock()
-	second := stage(t, store, m, nil)
+	second := newRunEngine(t, store, m, nil)
 	now, err := second.Tasks.Agent(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID)
 	if err != nil || now.State != engine.TaskQueued || !strings.Contains(now.Reason, "its program has ended") {
 		t.Errorf("it is %+v, %v", now, err)
@@ -167,8 +167,8 @@ func TestAnAgentWhoseProgramIsGoneIsQueued(t *testing.T) {
 }
 
 func TestFindingsAreKept(t *testing.T) {
-	e := stage(t, storetest.NewMemory(), &actor{answer: good}, nil)
-	given := give(t, e, "Look", "")
+	e := newRunEngine(t, storetest.NewMemory(), &scriptedModel{answer: answerWell}, nil)
+	given := createTask(t, e, "Look", "")
 	found, err := e.Tasks.Report(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID, engine.Finding{Type: "issue", Severity: "high", Message: "It leaks.", Data: json.RawMessage(`{"file":"a.go"}`)})
 	if err != nil || found.Seq != 2 {
 		t.Fatal(found, err)
@@ -188,8 +188,8 @@ func TestFindingsAreKept(t *testing.T) {
 }
 
 func TestAKeyMakesOneTaskAndOneAgent(t *testing.T) {
-	m := &actor{answer: func(asked) (string, error) { return "done", nil }}
-	e := stage(t, storetest.NewMemory(), m, nil)
+	m := &scriptedModel{answer: func(stepRequest) (string, error) { return "done", nil }}
+	e := newRunEngine(t, storetest.NewMemory(), m, nil)
 	request := engine.TaskRequest{Scope: continuo.Scope{ProjectID: "default"}, Request: task.Request{Description: "Once"}, Key: "k"}
 	first, _, err := e.Tasks.Create(t.Context(), request)
 	if err != nil {
@@ -207,7 +207,7 @@ func TestAKeyMakesOneTaskAndOneAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended(t, e, one)
+	awaitAgent(t, e, one)
 	if two, err := e.Tasks.Deploy(t.Context(), ask); err != nil || two.ID != one.ID || two.State != engine.TaskCompleted {
 		t.Errorf("again: %+v, %v", two, err)
 	}
@@ -219,11 +219,11 @@ func TestAKeyMakesOneTaskAndOneAgent(t *testing.T) {
 // A retry while the agent works gives that agent at once, whatever the quota says; another task's is refused.
 func TestAKeyIsRepeatedWhileItsAgentWorks(t *testing.T) {
 	entered := make(chan struct{}, 1)
-	m := &actor{answer: func(asked) (string, error) { return "call wait {}", nil }}
-	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+	m := &scriptedModel{answer: func(stepRequest) (string, error) { return "call wait {}", nil }}
+	e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) {
 		o.Tools, o.Policy, o.MaxAgents = tool.Set{waitTool{&counted{name: "wait"}, entered}}, tool.Policy{Otherwise: tool.Allow}, 1
 	})
-	ask := engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: give(t, e, "Wait", "").ID, Key: "k"}
+	ask := engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: createTask(t, e, "Wait", "").ID, Key: "k"}
 	one, err := e.Tasks.Deploy(t.Context(), ask)
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +232,7 @@ func TestAKeyIsRepeatedWhileItsAgentWorks(t *testing.T) {
 	if two, err := e.Tasks.Deploy(t.Context(), ask); err != nil || two.ID != one.ID || two.State != engine.TaskRunning {
 		t.Errorf("again: %+v, %v", two, err)
 	}
-	ask.TaskID = give(t, e, "Wait more", "").ID
+	ask.TaskID = createTask(t, e, "Wait more", "").ID
 	if _, err := e.Tasks.Deploy(t.Context(), ask); !errors.Is(err, continuo.ErrKeyReused) {
 		t.Errorf("for another task: %v", err)
 	}
@@ -242,7 +242,7 @@ func TestAKeyIsRepeatedWhileItsAgentWorks(t *testing.T) {
 }
 
 func TestAHistoryThatThereIsNot(t *testing.T) {
-	e := stage(t, storetest.NewMemory(), &actor{answer: good}, nil)
+	e := newRunEngine(t, storetest.NewMemory(), &scriptedModel{answer: answerWell}, nil)
 	for _, history := range []string{`"conv_00000000000000000000000000000000"`, `{"conversation_id": "conv_00000000000000000000000000000000", "from": 3}`} {
 		_, _, err := e.Tasks.Create(t.Context(), engine.TaskRequest{Scope: continuo.Scope{ProjectID: "default"}, Request: task.Request{Description: "x", ConversationHistory: json.RawMessage(history)}})
 		var refused *task.ValidationError
@@ -257,7 +257,7 @@ func TestAModelSummarizesAHistory(t *testing.T) {
 	long := "We talked for long. " + strings.Repeat("And then some more was said. ", 20)
 	history := string(rawjson.MustMarshal([]map[string]string{{"role": "assistant", "content": long}}))
 	fails := false
-	m := &actor{answer: func(a asked) (string, error) {
+	m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 		if fails {
 			return "", &model.Error{Reason: continuo.ReasonUpstream, Message: "gone"}
 		}
@@ -266,7 +266,7 @@ func TestAModelSummarizesAHistory(t *testing.T) {
 		}
 		return "They talked.", nil
 	}}
-	e := stage(t, storetest.NewMemory(), m, nil)
+	e := newRunEngine(t, storetest.NewMemory(), m, nil)
 	request := engine.TaskRequest{Scope: continuo.Scope{ProjectID: "default"}, Request: task.Request{Description: "Go on", Compression: task.Semantic, ConversationHistory: json.RawMessage(history)}}
 	status, warnings, err := e.Tasks.Create(t.Context(), request)
 	if err != nil || len(warnings) > 0 || !strings.HasPrefix(status.Task.Context.ConversationHistory.Messages[0].Content, "They talked.") {
@@ -283,17 +283,17 @@ func TestAModelSummarizesAHistory(t *testing.T) {
 // change what its work came to.
 func TestWhatDoesNotBeginLeavesNothing(t *testing.T) {
 	entered := make(chan struct{}, 1)
-	m := &actor{answer: func(a asked) (string, error) {
+	m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 		if strings.Contains(a.messages[0], "Wait") {
 			return "call wait {}", nil
 		}
 		return "done", nil
 	}}
-	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+	e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) {
 		o.Tools, o.Policy, o.MaxTurns = tool.Set{waitTool{&counted{name: "wait"}, entered}}, tool.Policy{Otherwise: tool.Allow}, 1
 	})
-	quick := give(t, e, "Quick", "")
-	agent := ended(t, e, deploy(t, e, quick.ID, ""))
+	quick := createTask(t, e, "Quick", "")
+	agent := awaitAgent(t, e, deploy(t, e, quick.ID, ""))
 	metadata := json.RawMessage(`{"task_id": 5}`)
 	if _, err := e.Log.Update(t.Context(), agent.ConversationID, continuo.ConversationChange{Metadata: metadata}); err != nil {
 		t.Fatal(err)
@@ -301,7 +301,7 @@ func TestWhatDoesNotBeginLeavesNothing(t *testing.T) {
 	if _, err := e.Log.Append(t.Context(), agent.ConversationID, []continuo.Entry{{Role: continuo.User, Content: continuo.Text("And now?")}}, continuo.AppendOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	deploy(t, e, give(t, e, "Wait", "").ID, "")
+	deploy(t, e, createTask(t, e, "Wait", "").ID, "")
 	<-entered
 	if _, err := e.Tasks.Deploy(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: quick.ID}); !errors.Is(err, engine.ErrTooManyTurns) {
 		t.Errorf("beyond the turns of a project: %v", err)

@@ -25,16 +25,16 @@ import (
 func TestAnAgentThatIsNotAtWorkTakesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := newHoldTool()
-		m := &actor{answer: func(a asked) (string, error) {
+		m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 			if last := a.messages[len(a.messages)-1]; last == "user: Hold on." {
 				return "call hold {}", nil
 			}
 			return "done", nil
 		}}
-		e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+		e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) {
 			o.Tools, o.Policy, o.MaxAgents, o.MaxTurns = tool.Set{hold}, tool.Policy{Otherwise: tool.Allow}, 1, 1
 		})
-		given := give(t, e, "Try", "")
+		given := createTask(t, e, "Try", "")
 		chat, err := e.Turns.Chat(t.Context(), request("", "Hold on."))
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestAnAgentThatIsNotAtWorkTakesNoPlace(t *testing.T) {
 		}
 		for range 2 {
 			synctest.Wait() // who knows the end may be faster than who leaves the place
-			ended(t, e, deploy(t, e, given.ID, ""))
+			awaitAgent(t, e, deploy(t, e, given.ID, ""))
 		}
 	})
 }
@@ -59,13 +59,13 @@ func TestAnAgentThatIsNotAtWorkTakesNoPlace(t *testing.T) {
 func TestAnAgentsWorkIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		entered := make(chan struct{}, 1)
-		m := &actor{answer: func(asked) (string, error) { return "call wait {}", nil }}
-		e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+		m := &scriptedModel{answer: func(stepRequest) (string, error) { return "call wait {}", nil }}
+		e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) {
 			o.Tools, o.Policy = tool.Set{waitTool{&counted{name: "wait"}, entered}}, tool.Policy{Otherwise: tool.Allow}
 			o.AgentTimeout, o.Limits.Tool, o.Limits.Turn = time.Hour, 5*time.Hour, time.Minute
 		})
 		began := time.Now()
-		agent := ended(t, e, deploy(t, e, give(t, e, "Wait", "").ID, ""))
+		agent := awaitAgent(t, e, deploy(t, e, createTask(t, e, "Wait", "").ID, ""))
 		if took := time.Since(began).Round(time.Minute); agent.State != engine.TaskFailed || !strings.Contains(agent.Reason, "took longer than 1h0m0s; raise handoff.agent_timeout") || took != time.Hour {
 			t.Errorf("after %s it is %s: %s", took, agent.State, agent.Reason)
 		}
@@ -74,17 +74,17 @@ func TestAnAgentsWorkIsBounded(t *testing.T) {
 
 // An agent whose call waits for a person is blocked, and so is its task, until somebody decides.
 func TestAnAgentThatAsksIsBlocked(t *testing.T) {
-	m := &actor{answer: func(a asked) (string, error) {
+	m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 		if len(a.messages) == 1 {
 			return "call buy {}", nil
 		}
 		return "done", nil
 	}}
 	buy := &counted{name: "buy"}
-	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+	e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) {
 		o.Tools, o.Policy = tool.Set{buy}, tool.Policy{Otherwise: tool.Ask}
 	})
-	given := give(t, e, "Buy", "")
+	given := createTask(t, e, "Buy", "")
 	agent := deploy(t, e, given.ID, "")
 	conversation, err := e.Log.Conversation(t.Context(), agent.ConversationID)
 	if err != nil {
@@ -133,14 +133,14 @@ func TestAProgramsWordsAreNotLogged(t *testing.T) {
 	for _, logText := range []bool{false, true} {
 		logged := &lockedWriter{}
 		entered := make(chan struct{}, 1)
-		m := &actor{answer: func(asked) (string, error) { return "call wait {}", nil }}
-		e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) {
+		m := &scriptedModel{answer: func(stepRequest) (string, error) { return "call wait {}", nil }}
+		e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) {
 			o.Models["printer"] = engine.Upstream{Model: printer{}}
 			o.Logger, o.LogText = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug})), logText
 			o.Tools, o.Policy = tool.Set{waitTool{&counted{name: "wait"}, entered}}, tool.Policy{Otherwise: tool.Allow}
 		})
-		given := give(t, e, "Try", "")
-		if agent := ended(t, e, deploy(t, e, given.ID, "printer")); agent.State != engine.TaskFailed || !strings.Contains(agent.Reason, "hush-hush") {
+		given := createTask(t, e, "Try", "")
+		if agent := awaitAgent(t, e, deploy(t, e, given.ID, "printer")); agent.State != engine.TaskFailed || !strings.Contains(agent.Reason, "hush-hush") {
 			t.Errorf("it is %s: %s", agent.State, agent.Reason)
 		}
 		agent := deploy(t, e, given.ID, "")
@@ -155,25 +155,25 @@ func TestAProgramsWordsAreNotLogged(t *testing.T) {
 	}
 }
 
-// program is a connector, which remembers what it was asked and who it was told to be.
-type program struct {
+// fakeConnector is a connector, which remembers what it was asked and who it was told to be.
+type fakeConnector struct {
 	mu     sync.Mutex
 	bodies []string
-	told   [][2]string
+	ids    [][2]string
 }
 
-func (p *program) Info() model.Info {
+func (p *fakeConnector) Info() model.Info {
 	return model.Info{Provider: "command", Name: "program", Protocol: model.ProtocolPrompt}
 }
 
-func (p *program) AtWork(taskID, agentID string) model.Model {
+func (p *fakeConnector) AtWork(taskID, agentID string) model.Model {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.told = append(p.told, [2]string{taskID, agentID})
+	p.ids = append(p.ids, [2]string{taskID, agentID})
 	return p
 }
 
-func (p *program) Stream(_ context.Context, body []byte) iter.Seq2[model.Delta, error] {
+func (p *fakeConnector) Stream(_ context.Context, body []byte) iter.Seq2[model.Delta, error] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.bodies = append(p.bodies, string(body))
@@ -185,14 +185,14 @@ func (p *program) Stream(_ context.Context, body []byte) iter.Seq2[model.Delta, 
 // An agent is told its ids and how it reports, behind the task and what whoever deployed it has added; a program knows its ids
 // besides. The prompt of the task itself stays as it is, and so does who else speaks to the program.
 func TestAnAgentKnowsWhoItIs(t *testing.T) {
-	m, connector := &actor{answer: func(asked) (string, error) { return "done", nil }}, &program{}
-	e := stage(t, storetest.NewMemory(), m, func(o *engine.Options) { o.Models["program"] = engine.Upstream{Model: connector} })
-	given := give(t, e, "Mend the login", "")
+	m, connector := &scriptedModel{answer: func(stepRequest) (string, error) { return "done", nil }}, &fakeConnector{}
+	e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) { o.Models["program"] = engine.Upstream{Model: connector} })
+	given := createTask(t, e, "Mend the login", "")
 	prompt, err := given.Prompt()
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, second := ended(t, e, deploy(t, e, given.ID, "")), ended(t, e, deploy(t, e, given.ID, "program"))
+	first, second := awaitAgent(t, e, deploy(t, e, given.ID, "")), awaitAgent(t, e, deploy(t, e, given.ID, "program"))
 	chat, err := e.Turns.Chat(t.Context(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "default"}, Model: "program", Message: continuo.Text("Hello")})
 	if err != nil {
 		t.Fatal(err)
@@ -209,8 +209,8 @@ func TestAnAgentKnowsWhoItIs(t *testing.T) {
 			t.Errorf("the agent %s is told %s", agent, message)
 		}
 	}
-	if want := [][2]string{{given.ID, second.ID}}; !slices.Equal(connector.told, want) || len(connector.bodies) != 2 {
-		t.Errorf("the program is %q, and was asked %d times", connector.told, len(connector.bodies))
+	if want := [][2]string{{given.ID, second.ID}}; !slices.Equal(connector.ids, want) || len(connector.bodies) != 2 {
+		t.Errorf("the program is %q, and was asked %d times", connector.ids, len(connector.bodies))
 	}
 	if _, err := e.Tasks.Report(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID, engine.Finding{AgentID: second.ID, Message: "It is mended."}); err != nil {
 		t.Error(err)

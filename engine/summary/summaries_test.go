@@ -32,23 +32,23 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// speaking is a model that answers what a function says, and remembers what it was asked.
-type speaking struct {
+// scriptedModel is a model that answers what a function says, and remembers what it was asked.
+type scriptedModel struct {
 	name   string
 	answer func(ctx context.Context, body string) (string, error)
 
-	mu    sync.Mutex
-	asked []string
+	mu       sync.Mutex
+	requests []string
 }
 
-func (s *speaking) Info() model.Info {
+func (s *scriptedModel) Info() model.Info {
 	return model.Info{Provider: "p", Name: s.name, Protocol: model.ProtocolOpenAIChat}
 }
 
-func (s *speaking) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
+func (s *scriptedModel) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		s.mu.Lock()
-		s.asked = append(s.asked, string(body))
+		s.requests = append(s.requests, string(body))
 		s.mu.Unlock()
 		text, err := s.answer(ctx, string(body))
 		if err != nil {
@@ -59,26 +59,26 @@ func (s *speaking) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delt
 	}
 }
 
-func (s *speaking) bodies() []string {
+func (s *scriptedModel) bodies() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.asked)
+	return slices.Clone(s.requests)
 }
 
-// summing is an engine whose continuity view shows at most 20 messages, and summaries of the others.
-type summing struct {
+// summaryEngine is an engine whose continuity view shows at most 20 messages, and summaries of the others.
+type summaryEngine struct {
 	*engine.Engine
 	Log      *continuo.Log
 	t        *testing.T
-	chat     *speaking
+	chat     *scriptedModel
 	registry *prometheus.Registry
 }
 
-func newSumming(t *testing.T, log *continuo.Log, summarizer model.Model, changes ...func(*engine.Options)) *summing {
+func newSummaryEngine(t *testing.T, log *continuo.Log, summarizer model.Model, changes ...func(*engine.Options)) *summaryEngine {
 	t.Helper()
 	settings := window.DefaultSettings()
 	settings.ChatMaxMessages, settings.ChatStrategy = 20, window.Summarize
-	s := &summing{Log: log, t: t, registry: prometheus.NewRegistry(), chat: &speaking{name: "gpt-4o", answer: func(context.Context, string) (string, error) {
+	s := &summaryEngine{Log: log, t: t, registry: prometheus.NewRegistry(), chat: &scriptedModel{name: "gpt-4o", answer: func(context.Context, string) (string, error) {
 		return "Fine, that is noted.", nil
 	}}}
 	options := engine.Options{Models: map[string]catalog.Upstream{"chat": {Model: s.chat}}, Default: "chat", Views: &settings}
@@ -95,12 +95,12 @@ func newSumming(t *testing.T, log *continuo.Log, summarizer model.Model, changes
 	return s
 }
 
-func newSummedLog() *continuo.Log {
+func newCountedLog() *continuo.Log {
 	return continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Counter: token.O200k()})
 }
 
 // say carries out one turn and returns the conversation after it.
-func (s *summing) say(session, text string) continuo.Conversation {
+func (s *summaryEngine) say(session, text string) continuo.Conversation {
 	s.t.Helper()
 	chat, err := s.Turns.Chat(s.t.Context(), start.ChatRequest{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, SessionID: session, Message: continuo.Text(text)})
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *summing) say(session, text string) continuo.Conversation {
 	return s.conversation(session)
 }
 
-func (s *summing) conversation(session string) continuo.Conversation {
+func (s *summaryEngine) conversation(session string) continuo.Conversation {
 	s.t.Helper()
 	conversation, err := s.Log.Find(s.t.Context(), continuo.Scope{ProjectID: continuo.DefaultProject}, session)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *summing) conversation(session string) continuo.Conversation {
 }
 
 // entries reads a conversation, summaries apart.
-func (s *summing) entries(conversation continuo.Conversation) (all, summaries []continuo.Entry) {
+func (s *summaryEngine) entries(conversation continuo.Conversation) (all, summaries []continuo.Entry) {
 	s.t.Helper()
 	for entry, err := range s.Log.Read(s.t.Context(), conversation, continuo.Range{}) {
 		if err != nil {
@@ -145,8 +145,8 @@ func (s *summing) entries(conversation continuo.Conversation) (all, summaries []
 
 const firstWish = "Build me a shop for green tea with at most 40 kinds."
 
-// talk has a conversation of so many turns about tea.
-func (s *summing) talk(session string, turns int) continuo.Conversation {
+// appendConversation has a conversation of so many turns about tea.
+func (s *summaryEngine) appendConversation(session string, turns int) continuo.Conversation {
 	s.t.Helper()
 	conversation := s.say(session, firstWish)
 	for i := 1; i < turns; i++ {
@@ -156,7 +156,7 @@ func (s *summing) talk(session string, turns int) continuo.Conversation {
 }
 
 // checkSummaries holds the summaries of a conversation to what holds for all, and its requests to being made again.
-func (s *summing) checkSummaries(conversation continuo.Conversation) []continuo.Entry {
+func (s *summaryEngine) checkSummaries(conversation continuo.Conversation) []continuo.Entry {
 	s.t.Helper()
 	all, summaries := s.entries(conversation)
 	for _, e := range summaries {
@@ -177,8 +177,8 @@ func (s *summing) checkSummaries(conversation continuo.Conversation) []continuo.
 }
 
 func TestALongChatIsSummarized(t *testing.T) {
-	s := newSumming(t, newSummedLog(), nil)
-	conversation := s.talk("tea", 60)
+	s := newSummaryEngine(t, newCountedLog(), nil)
+	conversation := s.appendConversation("tea", 60)
 	summaries := s.checkSummaries(conversation)
 	if len(summaries) < 3 || len(summaries) > 20 {
 		t.Fatalf("%d summaries of 60 turns", len(summaries))
@@ -204,9 +204,9 @@ func TestALongChatIsSummarized(t *testing.T) {
 
 // TestASummaryIsMadeOnce has a program end after the summary and before the request, and another one take the turn up.
 func TestASummaryIsMadeOnce(t *testing.T) {
-	log := newSummedLog()
-	s := newSumming(t, log, nil)
-	conversation := s.talk("tea", 10)
+	log := newCountedLog()
+	s := newSummaryEngine(t, log, nil)
+	conversation := s.appendConversation("tea", 10)
 	_, before := s.entries(conversation)
 	chosen, err := s.Catalog.Resolve(catalog.TurnSpec{Mode: continuo.ModeChat})
 	if err != nil {
@@ -214,7 +214,7 @@ func TestASummaryIsMadeOnce(t *testing.T) {
 	}
 	input := turn.Input{Message: continuo.Text("And now?"), Mode: continuo.ModeChat}
 	for range 3 { // killed each time before its turn began
-		if err := s.Summaries.Ahead(t.Context(), conversation.ID, newSumming(t, log, nil).Catalog.Runner(chosen), input); err != nil {
+		if err := s.Summaries.Ahead(t.Context(), conversation.ID, newSummaryEngine(t, log, nil).Catalog.Runner(chosen), input); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -222,7 +222,7 @@ func TestASummaryIsMadeOnce(t *testing.T) {
 	if len(after) != len(before)+1 {
 		t.Fatalf("%d summaries after three tries, %d before", len(after), len(before))
 	}
-	conversation = newSumming(t, log, nil).say("tea", "And now?")
+	conversation = newSummaryEngine(t, log, nil).say("tea", "And now?")
 	if summaries := s.checkSummaries(conversation); len(summaries) != len(after) {
 		t.Errorf("the turn made another summary: %d", len(summaries))
 	}
@@ -233,11 +233,11 @@ func TestASummaryIsMadeOnce(t *testing.T) {
 }
 
 func TestAModelMakesTheSummary(t *testing.T) {
-	small := &speaking{name: "small-1", answer: func(_ context.Context, body string) (string, error) {
+	small := &scriptedModel{name: "small-1", answer: func(_ context.Context, body string) (string, error) {
 		return fmt.Sprintf("\nThe shop so far, %d bytes.\n", len(body)), nil
 	}}
-	s := newSumming(t, newSummedLog(), small)
-	summaries := s.checkSummaries(s.talk("tea", 40))
+	s := newSummaryEngine(t, newCountedLog(), small)
+	summaries := s.checkSummaries(s.appendConversation("tea", 40))
 	asked := small.bodies()
 	if len(summaries) < 2 || len(asked) != len(summaries) {
 		t.Fatalf("%d summaries, the model was asked %d times", len(summaries), len(asked))
@@ -271,9 +271,9 @@ func TestAModelThatFailsOrIsLateGivesWayToTheBuiltIn(t *testing.T) {
 	for name, answer := range answers {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newSumming(t, newSummedLog(), &speaking{name: "small-1", answer: answer})
+				s := newSummaryEngine(t, newCountedLog(), &scriptedModel{name: "small-1", answer: answer})
 				begin := time.Now()
-				summaries := s.checkSummaries(s.talk("tea", 25))
+				summaries := s.checkSummaries(s.appendConversation("tea", 25))
 				if len(summaries) == 0 {
 					t.Fatal("no summary")
 				}
@@ -292,8 +292,8 @@ func TestAModelThatFailsOrIsLateGivesWayToTheBuiltIn(t *testing.T) {
 
 // TestAForkHasTheSummariesOfItsPast forks before and behind a summary.
 func TestAForkHasTheSummariesOfItsPast(t *testing.T) {
-	s := newSumming(t, newSummedLog(), nil)
-	conversation := s.talk("tea", 40)
+	s := newSummaryEngine(t, newCountedLog(), nil)
+	conversation := s.appendConversation("tea", 40)
 	_, summaries := s.entries(conversation)
 	last := summaries[len(summaries)-1]
 	for _, at := range []int64{last.Seq - 1, last.Seq, conversation.LastSeq} {
@@ -316,8 +316,8 @@ func TestAForkHasTheSummariesOfItsPast(t *testing.T) {
 
 // TestARedactedEntryLeavesNoSummaryOfIt redacts what a summary repeats: later requests show neither.
 func TestARedactedEntryLeavesNoSummaryOfIt(t *testing.T) {
-	s := newSumming(t, newSummedLog(), nil)
-	conversation := s.talk("tea", 30)
+	s := newSummaryEngine(t, newCountedLog(), nil)
+	conversation := s.appendConversation("tea", 30)
 	_, summaries := s.entries(conversation)
 	if _, err := s.Log.Redact(t.Context(), conversation, 1, 1, ""); err != nil {
 		t.Fatal(err)
@@ -356,7 +356,7 @@ func TestARedactedEntryLeavesNoSummaryOfIt(t *testing.T) {
 
 // TestACallThatStandsOpenWaitsForItsSummary begins with a log that ends in the middle of a group.
 func TestACallThatStandsOpenWaitsForItsSummary(t *testing.T) {
-	s := newSumming(t, newSummedLog(), nil)
+	s := newSummaryEngine(t, newCountedLog(), nil)
 	entries := []continuo.Entry{{Role: continuo.User, Content: continuo.Text(firstWish)}}
 	for i := range 40 {
 		entries = append(entries, continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(fmt.Sprintf("Answer %d.", i))}, continuo.Entry{Role: continuo.User, Content: continuo.Text("More.")})
@@ -375,8 +375,8 @@ func TestACallThatStandsOpenWaitsForItsSummary(t *testing.T) {
 
 // TestMuchIsReadInPart begins with more than is read for one summary.
 func TestMuchIsReadInPart(t *testing.T) {
-	small := &speaking{name: "small-1", answer: func(context.Context, string) (string, error) { return "much was said", nil }}
-	s := newSumming(t, newSummedLog(), small)
+	small := &scriptedModel{name: "small-1", answer: func(context.Context, string) (string, error) { return "much was said", nil }}
+	s := newSummaryEngine(t, newCountedLog(), small)
 	entries := []continuo.Entry{{Role: continuo.User, Content: continuo.Text(firstWish)}}
 	for i := range 500 {
 		entries = append(entries, continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(fmt.Sprintf("%d %s", i, strings.Repeat("words ", 200)))}, continuo.Entry{Role: continuo.User, Content: continuo.Text("More.")})
@@ -402,7 +402,7 @@ func TestMuchIsReadInPart(t *testing.T) {
 }
 
 func TestNotesOfARole(t *testing.T) {
-	log := newSummedLog()
+	log := newCountedLog()
 	author := func(name string) *continuo.Author {
 		return &continuo.Author{RoleName: strings.ToLower(name), DisplayName: name}
 	}
@@ -438,8 +438,8 @@ func TestNotesOfARole(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			small := &speaking{name: "small-1", answer: func(context.Context, string) (string, error) { return test.answer, nil }}
-			s := newSumming(t, log, small)
+			small := &scriptedModel{name: "small-1", answer: func(context.Context, string) (string, error) { return test.answer, nil }}
+			s := newSummaryEngine(t, log, small)
 			entry, err := s.Summaries.Make(t.Context(), conversation, 1, 4, 0, "ann", test.by, 1000)
 			if err != nil {
 				t.Fatal(err)
@@ -466,7 +466,7 @@ func TestNotesOfARole(t *testing.T) {
 
 // TestNotesTakeTheNotesBeforeAlong makes notes twice.
 func TestNotesTakeTheNotesBeforeAlong(t *testing.T) {
-	s := newSumming(t, newSummedLog(), nil)
+	s := newSummaryEngine(t, newCountedLog(), nil)
 	conversation := s.say("tea", "We decided to sell green tea.")
 	entry, err := s.Summaries.Make(t.Context(), conversation, 1, 2, 0, "ann", "", 1000)
 	if err != nil {
@@ -499,7 +499,7 @@ func TestWhatCameSinceDoesNotDisplaceTheNotesBefore(t *testing.T) {
 		unread  bool
 	}{"one": {[]string{flood}, false}, "many": {many, true}} {
 		t.Run(name, func(t *testing.T) {
-			s := newSumming(t, newSummedLog(), nil)
+			s := newSummaryEngine(t, newCountedLog(), nil)
 			conversation := s.say("tea", "We decided to sell green tea.")
 			notes, err := s.Summaries.Make(t.Context(), conversation, 1, 2, 0, "ann", "", 1000)
 			if err != nil {
@@ -528,10 +528,10 @@ func TestWhatCameSinceDoesNotDisplaceTheNotesBefore(t *testing.T) {
 // TestATurnCanBeStoppedWhileItsSummaryIsMade cancels a turn whose summarizer takes its time.
 func TestATurnCanBeStoppedWhileItsSummaryIsMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		late := &speaking{name: "small-1", answer: func(ctx context.Context, _ string) (string, error) { <-ctx.Done(); return "", ctx.Err() }}
-		log := newSummedLog()
-		conversation := newSumming(t, log, nil).talk("tea", 10)
-		s := newSumming(t, log, late)
+		late := &scriptedModel{name: "small-1", answer: func(ctx context.Context, _ string) (string, error) { <-ctx.Done(); return "", ctx.Err() }}
+		log := newCountedLog()
+		conversation := newSummaryEngine(t, log, nil).appendConversation("tea", 10)
+		s := newSummaryEngine(t, log, late)
 		begin := time.Now()
 		chat, err := s.Turns.Chat(t.Context(), start.ChatRequest{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, SessionID: "tea", Message: continuo.Text("And now?"), Detached: true})
 		if err != nil {
@@ -574,8 +574,8 @@ func TestASummaryIsCutToItsSize(t *testing.T) {
 }
 
 func TestTheSummarizerMustBeThere(t *testing.T) {
-	chat := &speaking{name: "gpt-4o"}
-	if _, err := engine.New(newSummedLog(), engine.Options{Models: map[string]catalog.Upstream{"chat": {Model: chat}}, Default: "chat", Summarizer: "nobody"}, nil); !errors.Is(err, continuo.ErrInvalid) {
+	chat := &scriptedModel{name: "gpt-4o"}
+	if _, err := engine.New(newCountedLog(), engine.Options{Models: map[string]catalog.Upstream{"chat": {Model: chat}}, Default: "chat", Summarizer: "nobody"}, nil); !errors.Is(err, continuo.ErrInvalid) {
 		t.Errorf("%v", err)
 	}
 }

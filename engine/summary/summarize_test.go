@@ -22,11 +22,11 @@ import (
 	"github.com/continuo-log/continuo/task"
 )
 
-// prompted is a model that is asked as a program is.
-type prompted struct{ *speaking }
+// connectorModel is a model that is asked as a program is.
+type connectorModel struct{ *scriptedModel }
 
-func (p prompted) Info() model.Info {
-	info := p.speaking.Info()
+func (p connectorModel) Info() model.Info {
+	info := p.scriptedModel.Info()
 	info.Protocol = model.ProtocolPrompt
 	return info
 }
@@ -36,8 +36,8 @@ func smallByDefault(options *engine.Options) { options.Default = "small" }
 
 // everyKind makes a model of each kind that can be asked for a summary, which answers what a function says.
 func everyKind(answer func(ctx context.Context, body string) (string, error)) map[string]model.Model {
-	said := func() *speaking { return &speaking{name: "small-1", answer: answer} }
-	return map[string]model.Model{"with calls": said(), "a transcript's": transcript.New(said()), "a program": prompted{said()}}
+	said := func() *scriptedModel { return &scriptedModel{name: "small-1", answer: answer} }
+	return map[string]model.Model{"with calls": said(), "a transcript's": transcript.New(said()), "a program": connectorModel{said()}}
 }
 
 // Whatever a model is like, it is shown the whole text and the rules, and what it answers is the summary.
@@ -48,7 +48,7 @@ func TestModelsOfEveryKindSummarize(t *testing.T) {
 		asked = body
 		return "They talked.", nil
 	}) {
-		e := newSumming(t, newSummedLog(), m, smallByDefault)
+		e := newSummaryEngine(t, newCountedLog(), m, smallByDefault)
 		status, warnings, err := e.Tasks.Create(t.Context(), taskOf(long))
 		if err != nil || len(warnings) > 0 || status.Task.Context.ConversationHistory.Messages[0].Content != "They talked. (summarized)" {
 			t.Errorf("%s: %+v, %v, %v", kind, status, warnings, err)
@@ -56,8 +56,8 @@ func TestModelsOfEveryKindSummarize(t *testing.T) {
 		if !strings.Contains(asked, strings.TrimSpace(long)) || !strings.Contains(asked, "at most 150 characters") {
 			t.Errorf("%s: it was asked %s", kind, asked)
 		}
-		e = newSumming(t, newSummedLog(), m)
-		summaries := e.checkSummaries(e.talk("tea", 15))
+		e = newSummaryEngine(t, newCountedLog(), m)
+		summaries := e.checkSummaries(e.appendConversation("tea", 15))
 		if len(summaries) == 0 {
 			t.Errorf("%s: a long talk has no summary", kind)
 		}
@@ -72,7 +72,7 @@ func TestModelsOfEveryKindSummarize(t *testing.T) {
 // A model that is shown a transcript is told how to read one and how to answer.
 func TestATranscriptsModelAnswersInEvents(t *testing.T) {
 	var asked string
-	small := &speaking{name: "small-1", answer: func(_ context.Context, body string) (string, error) {
+	small := &scriptedModel{name: "small-1", answer: func(_ context.Context, body string) (string, error) {
 		asked = body
 		return "§think: It is short.\n\n§respond: They talked.", nil
 	}}
@@ -94,11 +94,11 @@ func taskOf(messages ...string) tasks.Request {
 // A model that does not answer holds nobody up for longer than one summary may take; the extract stands in.
 func TestASummaryHasATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		late := &speaking{name: "small-1", answer: func(ctx context.Context, _ string) (string, error) {
+		late := &scriptedModel{name: "small-1", answer: func(ctx context.Context, _ string) (string, error) {
 			<-ctx.Done()
 			return "", ctx.Err()
 		}}
-		e := newSumming(t, newSummedLog(), late, smallByDefault)
+		e := newSummaryEngine(t, newCountedLog(), late, smallByDefault)
 		began := time.Now()
 		status, warnings, err := e.Tasks.Create(t.Context(), taskOf(strings.Repeat("It is late. ", 20), strings.Repeat("It is later. ", 20)))
 		if err != nil || len(warnings) != 2 || time.Since(began) != summary.SummaryPatience {
@@ -115,12 +115,12 @@ func TestASummaryHasATime(t *testing.T) {
 // Whoever no longer wants a task waits for no summary of it, and there is no task.
 func TestSummariesEndWithTheirRequest(t *testing.T) {
 	asked := make(chan struct{}, 100)
-	small := &speaking{name: "small-1", answer: func(ctx context.Context, _ string) (string, error) {
+	small := &scriptedModel{name: "small-1", answer: func(ctx context.Context, _ string) (string, error) {
 		asked <- struct{}{}
 		<-ctx.Done()
 		return "", ctx.Err()
 	}}
-	e := newSumming(t, newSummedLog(), small, smallByDefault)
+	e := newSummaryEngine(t, newCountedLog(), small, smallByDefault)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		<-asked
@@ -139,9 +139,9 @@ func TestSummariesEndWithTheirRequest(t *testing.T) {
 
 // A model that breaks down takes nothing down with it.
 func TestAModelThatPanicsMakesNoSummary(t *testing.T) {
-	small := &speaking{name: "small-1", answer: func(context.Context, string) (string, error) { panic("a bug") }}
+	small := &scriptedModel{name: "small-1", answer: func(context.Context, string) (string, error) { panic("a bug") }}
 	var logged strings.Builder
-	e := newSumming(t, newSummedLog(), small, smallByDefault, func(options *engine.Options) {
+	e := newSummaryEngine(t, newCountedLog(), small, smallByDefault, func(options *engine.Options) {
 		options.Logger = slog.New(slog.NewTextHandler(&logged, nil))
 	})
 	status, warnings, err := e.Tasks.Create(t.Context(), taskOf(strings.Repeat("It is late. ", 20)))
@@ -156,14 +156,14 @@ func TestAModelThatPanicsMakesNoSummary(t *testing.T) {
 // What a program says that could not make a summary is logged only where the text of messages may be.
 func TestAProgramsWordsOnASummaryAreNotLogged(t *testing.T) {
 	for _, logText := range []bool{false, true} {
-		fails := prompted{&speaking{name: "small-1", answer: func(context.Context, string) (string, error) {
+		fails := connectorModel{&scriptedModel{name: "small-1", answer: func(context.Context, string) (string, error) {
 			return "", &model.Error{Reason: continuo.ReasonUpstream, Message: "its stderr: word hush-hush"}
 		}}}
 		var logged strings.Builder
-		e := newSumming(t, newSummedLog(), fails, func(options *engine.Options) {
+		e := newSummaryEngine(t, newCountedLog(), fails, func(options *engine.Options) {
 			options.Logger, options.LogText = slog.New(slog.NewTextHandler(&logged, nil)), logText
 		})
-		conversation := e.talk("tea", 3)
+		conversation := e.appendConversation("tea", 3)
 		if _, err := e.Summaries.Make(t.Context(), conversation, 1, 4, 0, "", "small", 1000); err != nil {
 			t.Fatal(err)
 		}
