@@ -233,6 +233,12 @@ type Ahead struct {
 	More []continuo.Entry
 }
 
+// Expecting is part of [window.Paged]: that of the embedded source would lack the additional entries.
+func (a Ahead) Expecting(entries int) window.Source {
+	a.Expect = entries
+	return a
+}
+
 // Backward is part of [window.Source].
 func (a Ahead) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
 	return func(yield func(continuo.Entry, error) bool) {
