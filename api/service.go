@@ -18,9 +18,9 @@ func (s *Service) serviceOperations() []Operation {
 	return []Operation{
 		adapted(Operation{
 			ID: "speakMCP", Method: "POST", Path: "/mcp", Tag: "service", Summary: "speak the Model Context Protocol",
-			Description: "One message of the Model Context Protocol (streamable HTTP, without sessions, protocol versions up to 2026-07-28), " +
-				"with the same keys as every other call. docs/mcp-server.md of the source describes the tools, resources and prompts, " +
-				"and the methods of the protocol list them. Answers and errors have the form of the protocol.",
+			Description: "One message of the Model Context Protocol (streamable HTTP, without sessions, protocol versions up to " +
+				"2026-07-28), with the same keys as every other call. docs/mcp-server.md of the source describes the tools, " +
+				"resources and prompts, and the methods of the protocol list them. Answers and errors have the form of the protocol.",
 			Body: []Media{message},
 			Answers: answers(
 				ok("The answer, as the only event of a stream or after notifications.").as(Media{Type: "text/event-stream"}, message),
@@ -38,7 +38,8 @@ func (s *Service) serviceOperations() []Operation {
 		}, s.Ready),
 		adapted(Operation{
 			ID: "metrics", Method: "GET", Path: "/metrics", Tag: "service", Summary: "figures for Prometheus",
-			Description: "The figures are of all projects: only a key of the server's own project (its setting `project`) may read them.",
+			Description: "The figures are of all projects: only a key of the server's own project (its setting `project`) may read " +
+				"them.",
 			Answers: answers(
 				ok("The text format of Prometheus, or the one that the header `Accept` names.").as(text),
 				failing(http.StatusForbidden, "The key is another project's (`not_your_figures`), or as for any other call."),
