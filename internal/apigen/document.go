@@ -54,8 +54,8 @@ func (s *schemas) document(written []byte, operations []api.Operation, shared ma
 	if err != nil {
 		return nil, err
 	}
-	components = with(with(components, "responses", answers), "schemas", all)
-	return with(with(head, "paths", paths), "components", components), nil
+	components = with(components, "responses", answers, "schemas", all)
+	return with(head, "paths", paths, "components", components), nil
 }
 
 // paths describes all operations. Tags are those that the head of the document describes.
@@ -126,7 +126,8 @@ func (s *schemas) operation(o api.Operation) (object, error) {
 		return nil, err
 	}
 	first, size := utf8.DecodeRuneInString(o.Summary)
-	shown := with(with(with(nil, "tags", []string{o.Tag}), "operationId", o.ID), "summary", string(unicode.ToUpper(first))+o.Summary[size:])
+	summary := string(unicode.ToUpper(first)) + o.Summary[size:]
+	shown := with(nil, "tags", []string{o.Tag}, "operationId", o.ID, "summary", summary)
 	if text := cmp.Or(o.Description, p.description("", afterFirst(p.fields["Service."+methodName(o.ID)]))); text != "" {
 		shown = with(shown, "description", text)
 	}
@@ -159,12 +160,12 @@ func (s *schemas) parameters(o api.Operation) ([]object, error) {
 		if err != nil {
 			return nil, err
 		}
-		parameter := with(with(nil, "name", input.Name), "in", input.In)
+		parameter := with(nil, "name", input.Name, "in", input.In)
 		if input.In == api.InPath || input.Field.Tag.Get("required") == "true" {
 			parameter = with(parameter, "required", true)
 		}
 		if strings.HasSuffix(input.Name, ".") { // a prefix
-			parameter = with(with(parameter, "style", "form"), "explode", true)
+			parameter = with(parameter, "style", "form", "explode", true)
 		}
 		if text := schema.Get("description"); text != nil {
 			parameter.Set("description", text)
@@ -179,12 +180,12 @@ func (s *schemas) requestBody(shown object, o api.Operation) (object, error) {
 	in, _ := o.Types()
 	if o.Body != nil {
 		content, err := s.content(o.Body, nil)
-		return with(shown, "requestBody", with(with(nil, "required", true), "content", content)), err
+		return with(shown, "requestBody", with(nil, "required", true, "content", content)), err
 	}
 	isBody := func(i api.Input) bool { return i.In == api.InBody }
 	if !slices.ContainsFunc(o.Inputs(), isBody) {
 		if _, empty := in.FieldByName("EmptyBody"); empty {
-			nothing := with(with(nil, "type", "object"), "additionalProperties", false)
+			nothing := with(nil, "type", "object", "additionalProperties", false)
 			shown = with(shown, "requestBody", with(nil, "content", with(nil, api.JSON, with(nil, "schema", nothing))))
 		}
 		return shown, nil

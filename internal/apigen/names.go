@@ -73,8 +73,8 @@ var opaque = []string{"Plan"}
 
 // arguments are the schemas of fields that have another form among the arguments of a call.
 var arguments = map[string]object{
-	"MetadataFilter.Labels": with(with(with(with(nil, "type", "object"), "maxProperties", 8), "additionalProperties",
-		with(nil, "type", []string{"string", "number", "boolean"})),
+	"MetadataFilter.Labels": with(nil, "type", "object", "maxProperties", 8, "additionalProperties",
+		with(nil, "type", []string{"string", "number", "boolean"}),
 		"description", "Only conversations whose metadata have all of these values."),
 }
 
@@ -93,17 +93,19 @@ var fields = map[string]object{
 	"Conversation.Metadata":    anyObject(),
 	"Entry.Extra":              anyObject(),
 	"OutputPart.Raw":           anyObject(),
-	"DecisionRequest.Decision": with(with(nil, "type", "string"), "enum", []string{"allow", "deny"}),
-	"TurnEvents.LastEventID":   with(with(nil, "type", "integer"), "minimum", 0),
-	"Turn.State":               with(with(nil, "type", "string"), "enum", []continuo.TurnState{continuo.TurnRunning, continuo.TurnFinished, continuo.TurnFailed}), // a void turn is not shown
-	"RunEvent.Inputs":          anyObject(),
-	"RunEvent.Outputs":         anyObject(),
-	"TaskEvent.Finding":        anyObject(),
-	"TaskEvent.Task":           ref("Task"),
-	"Replayed.Body":            anyObject(),
-	"Context.Messages":         with(with(nil, "type", "array"), "items", anyObject()),
-	"Repair.Rule":              with(nil, "type", "string"), // other rules than those of the log, too
-	"RolePlan.Kind":            with(with(nil, "type", "string"), "enum", []string{"delta", "full", "window", "summary", "memory"}),
+	"DecisionRequest.Decision": with(nil, "type", "string", "enum", []string{"allow", "deny"}),
+	"TurnEvents.LastEventID":   with(nil, "type", "integer", "minimum", 0),
+	// A void turn is not shown.
+	"Turn.State": with(nil, "type", "string", "enum",
+		[]continuo.TurnState{continuo.TurnRunning, continuo.TurnFinished, continuo.TurnFailed}),
+	"RunEvent.Inputs":   anyObject(),
+	"RunEvent.Outputs":  anyObject(),
+	"TaskEvent.Finding": anyObject(),
+	"TaskEvent.Task":    ref("Task"),
+	"Replayed.Body":     anyObject(),
+	"Context.Messages":  with(nil, "type", "array", "items", anyObject()),
+	"Repair.Rule":       with(nil, "type", "string"), // other rules than those of the log, too
+	"RolePlan.Kind":     with(nil, "type", "string", "enum", []string{"delta", "full", "window", "summary", "memory"}),
 }
 
 // form is how the members of a type differ from its fields.

@@ -37,9 +37,11 @@ func newSchemas(root string) *schemas {
 	}
 }
 
-// with adds a member to an object.
-func with(o object, name string, value any) object {
-	o.Set(name, rawjson.MustMarshal(value))
+// with adds members to an object: their names and values, alternately.
+func with(o object, members ...any) object {
+	for i := 0; i < len(members); i += 2 {
+		o.Set(members[i].(string), rawjson.MustMarshal(members[i+1]))
+	}
 	return o
 }
 
@@ -54,7 +56,7 @@ func (s *schemas) of(t reflect.Type) (object, error) {
 	}
 	switch t {
 	case reflect.TypeFor[time.Time]():
-		return with(with(nil, "type", "string"), "format", "date-time"), nil
+		return with(nil, "type", "string", "format", "date-time"), nil
 	case reflect.TypeFor[json.RawMessage]():
 		return object{}, nil
 	case reflect.TypeFor[api.Setting]():
@@ -76,13 +78,13 @@ func (s *schemas) of(t reflect.Type) (object, error) {
 		return s.component(t, s.structure)
 	case reflect.Slice, reflect.Array:
 		items, err := s.of(t.Elem())
-		return with(with(nil, "type", "array"), "items", items), err
+		return with(nil, "type", "array", "items", items), err
 	case reflect.Map:
 		values, err := s.of(t.Elem())
 		if len(values) == 0 {
-			return with(with(nil, "type", "object"), "additionalProperties", true), err
+			return with(nil, "type", "object", "additionalProperties", true), err
 		}
-		return with(with(nil, "type", "object"), "additionalProperties", values), err
+		return with(nil, "type", "object", "additionalProperties", values), err
 	case reflect.String:
 		return s.text(t)
 	case reflect.Bool:
@@ -119,7 +121,7 @@ func (s *schemas) text(t reflect.Type) (object, error) {
 		return with(nil, "type", "string"), nil
 	}
 	return s.component(t, func(t reflect.Type) (object, error) {
-		return s.described(with(with(nil, "type", "string"), "enum", p.values[t.Name()]), t)
+		return s.described(with(nil, "type", "string", "enum", p.values[t.Name()]), t)
 	})
 }
 
@@ -217,7 +219,8 @@ func (s *schemas) stream(t reflect.Type) (object, error) {
 		if _, err := s.of(field.Type); err != nil {
 			return nil, fmt.Errorf("%s: %w", field.Name, err)
 		}
-		line := fmt.Sprintf("- `%s`: `%s`. %s", field.Tag.Get("event"), s.name(field.Type), p.description(t.Name(), p.fields[t.Name()+"."+field.Name]))
+		text := p.description(t.Name(), p.fields[t.Name()+"."+field.Name])
+		line := fmt.Sprintf("- `%s`: `%s`. %s", field.Tag.Get("event"), s.name(field.Type), text)
 		lines = append(lines, strings.TrimSpace(line))
 	}
 	return with(schema, "description", strings.Join(lines, "\n")), nil
@@ -316,12 +319,12 @@ func tagged(schema object, field reflect.StructField, nullable, allValues bool) 
 	case "object":
 		schema = anyObject()
 	case "[]object":
-		schema = with(with(nil, "type", "array"), "items", anyObject())
+		schema = with(nil, "type", "array", "items", anyObject())
 	default:
 		return nil, fmt.Errorf("the type %s is unknown", kind)
 	}
 	if names := tag.Get("enum"); names != "" && !allValues {
-		schema = with(with(nil, "type", "string"), "enum", strings.Split(names, ","))
+		schema = with(nil, "type", "string", "enum", strings.Split(names, ","))
 	}
 	if value, ok := tag.Lookup("const"); ok {
 		return with(nil, "const", json.RawMessage(value)), nil
@@ -359,7 +362,7 @@ func tagged(schema object, field reflect.StructField, nullable, allValues bool) 
 	return schema, nil
 }
 
-func anyObject() object { return with(with(nil, "type", "object"), "additionalProperties", true) }
+func anyObject() object { return with(nil, "type", "object", "additionalProperties", true) }
 
 // orNull makes the schema of a value that may be null.
 func orNull(schema object) object {

@@ -23,13 +23,13 @@ func (s *schemas) tools(all []mcpserver.Tool) (object, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", tool.Name, err)
 		}
-		list = with(list, tool.Name, with(with(nil, "input", input), "output", output))
+		list = with(list, tool.Name, with(nil, "input", input, "output", output))
 	}
 	failure, err := s.of(mcpserver.FailureType())
 	if err != nil {
 		return nil, err
 	}
-	inlined, err := s.inline(with(with(nil, "failure", failure), "tools", list).Raw(), nil)
+	inlined, err := s.inline(with(nil, "failure", failure, "tools", list).Raw(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (s *schemas) input(tool mcpserver.Tool) (object, error) {
 			required = append(required, input.Argument())
 		}
 	}
-	schema := with(with(nil, "type", "object"), "properties", properties)
+	schema := with(nil, "type", "object", "properties", properties)
 	if len(required) > 0 {
 		schema = with(schema, "required", required)
 	}
