@@ -218,12 +218,12 @@ func TestKeysAreLoggedByID(t *testing.T) {
 		t.Errorf("logged %v", line)
 	}
 	keys.revoke(key)
-	over := &logBuffer{}
-	ask(t, newKeyedServer(t, keys, Options{Logger: over.logger()}), "GET", "/api/conversations", "", as(shown)...).unauthorized("invalid_api_key")
-	if line := over.line(t, "request"); line["key_id"] != key.ID || line["status"] != 401.0 {
+	afterwards := &logBuffer{}
+	ask(t, newKeyedServer(t, keys, Options{Logger: afterwards.logger()}), "GET", "/api/conversations", "", as(shown)...).unauthorized("invalid_api_key")
+	if line := afterwards.line(t, "request"); line["key_id"] != key.ID || line["status"] != 401.0 {
 		t.Errorf("logged %v", line)
 	}
-	for _, text := range []string{log.String(), over.String()} {
+	for _, text := range []string{log.String(), afterwards.String()} {
 		if secret := shown[len(shown)-20:]; strings.Contains(text, secret) || strings.Contains(text, key.Hash) {
 			t.Errorf("the log has the secret:\n%s", text)
 		}

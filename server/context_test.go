@@ -19,15 +19,15 @@ func TestTheContextOfARun(t *testing.T) {
 		Messages []shownMessage
 	}
 	ask(t, handler, "GET", path+"&system=true&at=1", "").into(200, &shown)
-	var told []string
+	var names []string
 	for _, message := range shown.Messages {
 		if message.Role == "system" {
 			name, _, _ := strings.Cut(message.Content.String(), "\n")
-			told = append(told, name)
+			names = append(names, name)
 		}
 	}
-	if shown.View != "run" || !strings.HasSuffix(strings.Join(told, " "), "MODE RUN_DIRECTIVE NODE_BRIEF STEP_CONTEXT") {
-		t.Errorf("by the view %s it is told %q", shown.View, told)
+	if shown.View != "run" || !strings.HasSuffix(strings.Join(names, " "), "MODE RUN_DIRECTIVE NODE_BRIEF STEP_CONTEXT") {
+		t.Errorf("the view %s shows %q", shown.View, names)
 	}
 	for _, test := range []struct {
 		path        string

@@ -84,7 +84,7 @@ func mustJSON(t *testing.T, value any) string {
 }
 
 // Two roles are compared, or one role in two rounds, or at two times; the lines together make both texts.
-func TestTwoSightsAreCompared(t *testing.T) {
+func TestTwoRolesAreCompared(t *testing.T) {
 	_, handler := newCrewServer(t)
 	sendToCrew(t, handler, "team", "s", "Plant a tree.")
 	var rounds struct{ Data []engine.RoleRound }

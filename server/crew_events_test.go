@@ -52,13 +52,13 @@ func TestACrewIsFollowedOverItsCycles(t *testing.T) {
 		return ask(t, handler, "GET", "/api/crews/team/events?session_id=s", "", "Last-Event-ID", lastID)
 	}
 	first := sendToCrew(t, handler, "team", "s", "Plant a tree.")
-	heard := last(first).id
-	if answer := events(heard); answer.status != 204 {
+	lastID := last(first).id
+	if answer := events(lastID); answer.status != 204 {
 		t.Errorf("a client that has received the end gets %d %s", answer.status, answer.body)
 	}
 	second := sendToCrew(t, handler, "team", "s", "And a bush.")
 	third := sendToCrew(t, handler, "team", "s", "And grass.")
-	missed := crewFrames(t, events(heard).body)
+	missed := crewFrames(t, events(lastID).body)
 	if have, want := textOf(t, missed), textOf(t, second)+textOf(t, third); have != want {
 		t.Errorf("a client that was disconnected received\n%s, not\n%s", have, want)
 	}
@@ -128,7 +128,7 @@ func TestLiveEventsOfCrews(t *testing.T) {
 }
 
 // A message that is sent during a cycle is shown to the roles in it.
-func TestACrewIsSpokenToWhileItWorks(t *testing.T) {
+func TestAMessageDuringACycle(t *testing.T) {
 	gate := newGate()
 	handler := New(newEngine(t, withCrews(withModel(gate.model()))), Options{}).(*server)
 	var first, second engine.CrewStatus

@@ -70,20 +70,20 @@ func actor(_ context.Context, shown []shownMessage, yield func(model.Delta) bool
 			lines = append(lines, text)
 		}
 	}
-	talk, said := "", 0
+	transcript, said := "", 0
 	for _, message := range shown {
 		switch {
 		case message.Role == "user":
-			talk += message.Content.String() + "\n\n"
+			transcript += message.Content.String() + "\n\n"
 		case message.Role == "assistant" && message.Content.String() != "":
 			said++
 		}
 	}
-	if strings.Contains(talk, "User: "+name+" must fail") || strings.Contains(talk, "User: all must fail") {
+	if strings.Contains(transcript, "User: "+name+" must fail") || strings.Contains(transcript, "User: all must fail") {
 		yield(model.Delta{Text: "I was just "})
 		return &model.Error{Reason: continuo.ReasonUpstream, Status: 418, Message: "the provider said no"}
 	}
-	said += strings.Count(talk, "Assistant ("+name+"):")
+	said += strings.Count(transcript, "Assistant ("+name+"):")
 	if tool, arguments, _ := strings.Cut(call, " "); call != "" && said == 0 && shown[len(shown)-1].Role != "tool" {
 		yield(model.Delta{ToolCall: &model.ToolCallDelta{ID: "call_0", Type: "function", Name: tool, Arguments: arguments, Done: true}})
 		return nil
@@ -139,7 +139,7 @@ func endOf(t *testing.T, frames []runFrame) (status engine.CrewStatus) {
 // textOf writes what was said in a stream's entries, one on a line: who, and what.
 func textOf(t *testing.T, frames []runFrame) string {
 	t.Helper()
-	var words strings.Builder
+	var text strings.Builder
 	for _, frame := range frames {
 		var entry continuo.Entry
 		if frame.kind != "entry" {
@@ -155,9 +155,9 @@ func textOf(t *testing.T, frames []runFrame) string {
 		if entry.Author != nil {
 			who = entry.Author.DisplayName
 		}
-		fmt.Fprintf(&words, "%s: %s\n", who, entry.Content.String())
+		fmt.Fprintf(&text, "%s: %s\n", who, entry.Content.String())
 	}
-	return words.String()
+	return text.String()
 }
 
 // exerciseCrews sends a message to a crew without a stream, and resumes it: the state then depends on timing.

@@ -130,9 +130,9 @@ func (w *reconnectingReader) follow(ctx context.Context, client *http.Client) er
 		if err != nil {
 			return err
 		}
-		over, err := w.readConnection(response)
+		ended, err := w.readConnection(response)
 		response.Body.Close()
-		if over || err != nil {
+		if ended || err != nil {
 			return err
 		}
 	}
@@ -187,7 +187,7 @@ func TestManyReadersReadTheSame(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: readers}}
 	defer client.CloseIdleConnections()
 
-	over := make(chan struct{})
+	ended := make(chan struct{})
 	all := make([]*reconnectingReader, readers)
 	starts := make([]int, readers)
 	for i := range all {
@@ -196,7 +196,7 @@ func TestManyReadersReadTheSame(t *testing.T) {
 			w.drops = append(w.drops, 1+random.IntN(deltas/3))
 		}
 		if i%10 == 3 {
-			w.pause = over
+			w.pause = ended
 		}
 		starts[i] = random.IntN(milestones)
 		script.joined[starts[i]].Add(1)
@@ -225,7 +225,7 @@ func TestManyReadersReadTheSame(t *testing.T) {
 	default:
 		t.Fatalf("the turn ended early: %s", first.body[max(0, len(first.body)-2000):])
 	}
-	close(over)
+	close(ended)
 	running.Wait()
 	events := readEvents(t, first)
 	if len(events) < deltas {

@@ -20,10 +20,10 @@ func TestAHandoffIsOnlyShown(t *testing.T) {
 	if shown.View != "handoff" || len(shown.Messages) != 2 || shown.Messages[0].Content.String() != "hello" || shown.Plan.Items[0].Reason != "latest_user" {
 		t.Errorf("shown: %+v", shown)
 	}
-	var told struct{ Format, Text string }
-	ask(t, handler, "GET", "/api/conversations/s/context?view=handoff", "").into(200, &told)
-	if told.Format != "handoff" || !strings.Contains(told.Text, "CONVERSATION HISTORY") || !strings.Contains(told.Text, "\n    hello\n") {
-		t.Errorf("told: %+v", told)
+	var text struct{ Format, Text string }
+	ask(t, handler, "GET", "/api/conversations/s/context?view=handoff", "").into(200, &text)
+	if text.Format != "handoff" || !strings.Contains(text.Text, "CONVERSATION HISTORY") || !strings.Contains(text.Text, "\n    hello\n") {
+		t.Errorf("got %+v", text)
 	}
 	ask(t, handler, "GET", "/api/conversations/s/context?view=codex&format=handoff", "").failed(400, "invalid_request", "")
 	ask(t, handler, "POST", "/chat", `{"session_id": "s", "message": "a", "view": "handoff"}`).failed(400, "invalid_request", "view")

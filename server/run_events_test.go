@@ -372,23 +372,23 @@ func TestStoppedRunsAreHeardOn(t *testing.T) {
 	if err := json.Unmarshal(last(first).data, &end); err != nil || end.State != continuo.RunFailed || end.Reason == "" {
 		t.Fatalf("the run ended as %s: %v", last(first).data, err)
 	}
-	path, heard := "/api/runs/"+end.ID, last(first).id
-	if answer := ask(t, handler, "GET", path+"/events", "", "Last-Event-ID", heard); answer.status != http.StatusNoContent {
+	path, lastID := "/api/runs/"+end.ID, last(first).id
+	if answer := ask(t, handler, "GET", path+"/events", "", "Last-Event-ID", lastID); answer.status != http.StatusNoContent {
 		t.Errorf("status %d after the end: %s", answer.status, answer.body)
 	}
-	again := runFrames(t, ask(t, handler, "GET", path+"/events?after="+strings.TrimSuffix(heard, api.EndSuffix), "").body)
-	if len(again) != 1 || again[0].kind != "end" || again[0].id != heard {
+	again := runFrames(t, ask(t, handler, "GET", path+"/events?after="+strings.TrimSuffix(lastID, api.EndSuffix), "").body)
+	if len(again) != 1 || again[0].kind != "end" || again[0].id != lastID {
 		t.Errorf("the end was %s, and is %s", last(first).raw, last(again).raw)
 	}
 	ask(t, handler, "POST", path+"/resume", "").into(202, &struct{}{})
-	rest := runFrames(t, ask(t, handler, "GET", path+"/events", "", "Last-Event-ID", heard).body)
+	rest := runFrames(t, ask(t, handler, "GET", path+"/events", "", "Last-Event-ID", lastID).body)
 	if err := json.Unmarshal(last(rest).data, &end); err != nil || end.State != continuo.RunFinished {
 		t.Errorf("the run ended as %s: %v", last(rest).data, err)
 	}
-	heardAgain := ask(t, handler, "GET", path+"/events", "").body
-	whole := runFrames(t, heardAgain)
-	if third := ask(t, handler, "GET", path+"/events", "").body; !bytes.Equal(storedEvents(third), storedEvents(heardAgain)) {
-		t.Errorf("the stream was, read again,\n%s\nand then\n%s", heardAgain, third)
+	second := ask(t, handler, "GET", path+"/events", "").body
+	whole := runFrames(t, second)
+	if third := ask(t, handler, "GET", path+"/events", "").body; !bytes.Equal(storedEvents(third), storedEvents(second)) {
+		t.Errorf("the stream was, read again,\n%s\nand then\n%s", second, third)
 	}
 	if have, want := entryIDs(first)+entryIDs(rest), entryIDs(whole); have != want {
 		t.Errorf("two streams had the entries\n%s, one has\n%s", have, want)

@@ -149,9 +149,9 @@ func TestClientComesBack(t *testing.T) {
 	if !strings.Contains(string(seen[len(seen)-1].Data), `"response":"Once upon a time"`) {
 		t.Errorf("the last event is %s", seen[len(seen)-1].Data)
 	}
-	over := ask(t, handler, "GET", turnPath("story", id)+"/events", "", "Last-Event-ID", seen[len(seen)-1].ID)
-	if over.status != http.StatusNoContent {
-		t.Errorf("after the last event the status is %d: %s", over.status, over.body)
+	answer := ask(t, handler, "GET", turnPath("story", id)+"/events", "", "Last-Event-ID", seen[len(seen)-1].ID)
+	if answer.status != http.StatusNoContent {
+		t.Errorf("after the last event the status is %d: %s", answer.status, answer.body)
 	}
 }
 
@@ -240,9 +240,9 @@ func TestCancelFromAnotherEngine(t *testing.T) {
 	answer := background(t, here, `{"message": "tell", "session_id": "s"}`)
 	within(t, "the first word", gate.reached)
 	id := newestTurn(t, there, "s").ID
-	var told continuo.Turn
-	if ask(t, there, "POST", turnPath("s", id)+"/cancel", "").into(202, &told); told.State != continuo.TurnRunning {
-		t.Errorf("the turn was %+v", told)
+	var before continuo.Turn
+	if ask(t, there, "POST", turnPath("s", id)+"/cancel", "").into(202, &before); before.State != continuo.TurnRunning {
+		t.Errorf("the turn was %+v", before)
 	}
 	stopped := within(t, "the turn's end", answer).failed(409, "llm_error", "")
 	if stopped.Error.Reason != "cancelled" || stopped.Response != "Once " {
@@ -403,7 +403,7 @@ func TestOneKeyIsOneTurnAcrossEngines(t *testing.T) {
 	if err != nil || len(events) != 1 || events[0].Type != "done" {
 		t.Errorf("%v: %s", err, late.body)
 	}
-	if over := ask(t, handlers[0], "GET", path, "", "Last-Event-ID", kept[1].ID); over.status != http.StatusNoContent {
-		t.Errorf("status %d: %s", over.status, over.body)
+	if answer := ask(t, handlers[0], "GET", path, "", "Last-Event-ID", kept[1].ID); answer.status != http.StatusNoContent {
+		t.Errorf("status %d: %s", answer.status, answer.body)
 	}
 }
