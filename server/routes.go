@@ -25,10 +25,10 @@ func (s *server) routes() []route {
 	own := s.handlers()
 	var routes []route
 	for _, o := range s.api.Operations() {
-		make := own[o.ID]
+		handlerOf := own[o.ID]
 		switch {
-		case make != nil:
-			routes = append(routes, route{o, make(o)})
+		case handlerOf != nil:
+			routes = append(routes, route{o, handlerOf(o)})
 			delete(own, o.ID)
 		case o.Adapted():
 			panic("server: the operation " + o.ID + " has no handler")

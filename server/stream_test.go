@@ -7,8 +7,10 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +30,17 @@ var schemaOf = map[string]string{
 	"turn": "TurnEvent", "context": "ChatContext", "reasoning": "TextEvent", "delta": "TextEvent",
 	"tool_call": "ToolCallEvent", "tool_call_delta": "ToolCallDeltaEvent", "approval": "ToolCallEvent", "decision": "DecisionEvent",
 	"fallback": "FallbackEvent", "tool_result": "ToolResultEvent", "done": "ChatAnswer", "error": "ChatFailure",
+}
+
+// The document lists the events that streams have: the tests of streams accept no others.
+func TestEventsAreListed(t *testing.T) {
+	listed := map[string]bool{}
+	for field := range reflect.TypeFor[api.EventStream]().Fields() {
+		listed[field.Tag.Get("event")] = true
+	}
+	if have, want := slices.Sorted(maps.Keys(listed)), slices.Sorted(maps.Keys(schemaOf)); !slices.Equal(have, want) {
+		t.Errorf("api.EventStream lists the events %q, not %q", have, want)
+	}
 }
 
 // readEvents reads a stream, checks its form, and holds its events against openapi.json.
