@@ -18,7 +18,9 @@ type connection struct {
 	conn       *sql.Conn
 	prepared   map[string]*sql.Stmt // by SQL text, all of which are constants of this package
 	indexDirty bool                 // removed documents may still have terms in the index
-	residue    bool                 // what was redacted or deleted may still be in the write-ahead log
+	// inTransaction says that transact has not ended; it stays set when its work panics.
+	inTransaction bool
+	residue       bool // what was redacted or deleted may still be in the write-ahead log
 }
 
 func newConnection(ctx context.Context, db *sql.DB) (*connection, error) {
@@ -101,16 +103,23 @@ func (c *connection) transact(work func() error) error {
 	if _, err := c.exec(`BEGIN IMMEDIATE`); err != nil {
 		return &beginError{err}
 	}
+	c.inTransaction = true
 	err := work()
 	if err == nil {
 		_, err = c.exec(`COMMIT`)
 	}
 	if err != nil {
-		// After some errors SQLite has already rolled back, and this ROLLBACK fails with that message; it
-		// cannot fail otherwise.
-		_, _ = c.exec(`ROLLBACK`)
+		c.rollBack()
 	}
+	c.inTransaction = false
 	return err
+}
+
+// rollBack ends a transaction. After some errors SQLite has already rolled back, and this ROLLBACK fails with that
+// message; it cannot fail otherwise.
+func (c *connection) rollBack() {
+	_, _ = c.exec(`ROLLBACK`)
+	c.inTransaction = false
 }
 
 // snapshot runs several queries on one snapshot of the database.
