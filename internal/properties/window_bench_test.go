@@ -106,12 +106,11 @@ func toolConversation(b *testing.B, store continuo.Store, view window.View, size
 			Envelope: strings.Repeat("3f", 32), RequestSHA256: strings.Repeat("a0", 32), RequestBytes: 61_234, EstimatedTokens: 15_120,
 			Usage: &continuo.Usage{InputTokens: 15_011, OutputTokens: 212, CachedTokens: 14_720}, FinishReason: "stop", LatencyMS: 2120,
 		}
-		call := fmt.Sprintf("call_%d", seq-seq%6)
 		switch i % 6 {
 		case 0:
 			entries[i] = continuo.Entry{Role: continuo.User, Content: continuo.Text(text)}
 		case 1, 3:
-			call = fmt.Sprintf("call_%d", seq)
+			call := fmt.Sprintf("call_%d", seq)
 			entries[i] = continuo.Entry{
 				Role: continuo.Assistant, Content: continuo.Null(), Round: round,
 				ToolCalls: []continuo.ToolCall{continuo.FunctionCall(call, "fs.search", `{"pattern":"figures","path":"@project/internal"}`)},

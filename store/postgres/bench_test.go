@@ -26,7 +26,7 @@ CREATE SEQUENCE bare_seq CACHE 1000`
 
 const insertBare = `
 INSERT INTO bare (` + entryColumns + `)
-VALUES ($1, nextval('bare_seq'), 'ent_0199c5f0d1a27000b8f7c2a94f1e6d3a', 'user', false, '2026-03-01T12:00:00.123456789Z', NULL, 700, 175, $2)`
+VALUES ($1, nextval('bare_seq'), 'ent_0199c5f0d1a27000b8f7c2a94f1e6d3a', 'user', false, '2026-03-01T12:00:00.123456789Z', NULL, 700, 175, $2, 0)`
 
 // BenchmarkAppend appends messages of 700 characters, durably, one at a time for each writer. Beside it, on
 // the same server, it measures the driver by itself and pgbench, each with as many connections as there are
