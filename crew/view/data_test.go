@@ -70,7 +70,7 @@ func TestGroupChatsThroughEveryView(t *testing.T) {
 						if chats == 2 {
 							return
 						}
-						chat.Messages = chat.Messages[:min(len(chat.Messages), 300)]
+						chat.Messages = chat.Messages[:min(len(chat.Messages), 160)]
 					}
 					chats++
 					view := roleView(kind, newest(20), charsAtMost(8000))

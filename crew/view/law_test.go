@@ -3,6 +3,7 @@ package view_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"reflect"
 	"regexp"
 	"strings"
@@ -287,10 +288,14 @@ func newCrew(t *testing.T, random *rand.Rand, views ...crewview.View) *crewOf {
 // A role of a crew is shown every message of others exactly once as new, whatever the view, the budget and how much of
 // what is new is read at once, and its cursor never moves back or past what was not shown.
 func TestEveryRoleIsShownEveryMessageOnce(t *testing.T) {
+	seeds := uint64(4)
+	if os.Getenv("CONTINUO_LONG") != "" {
+		seeds = 12
+	}
 	for _, backlog := range []int64{2048, 40, 9, 2} {
 		t.Run(fmt.Sprint(backlog), func(t *testing.T) {
 			crewview.SetMaxBacklog(t, backlog)
-			for seed := range uint64(12) {
+			for seed := range seeds {
 				showEverything(t, seed, backlog > 1000)
 			}
 		})

@@ -103,7 +103,7 @@ func TestRequestsOfRolesExtendTheOnesBefore(t *testing.T) {
 				continue // it is measured in the same way
 			}
 			t.Run(of.name+" as "+form, func(t *testing.T) {
-				share, size := crewTalk(t, crewView(of.kind, of.newest, messages), 150, 300)
+				share, size := crewTalk(t, crewView(of.kind, of.newest, messages), 80, 300)
 				t.Logf("%.1f %% of a request of %d bytes extend the one before", 100*share, size)
 				if share < of.least {
 					t.Errorf("want at least %.0f %%", 100*of.least)

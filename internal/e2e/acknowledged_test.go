@@ -212,10 +212,7 @@ func (s *ackScene) writingRoutes() (routes []string) {
 // line arrives. What was acknowledged is there when the server is back, and what it began goes on.
 func TestKilledAtTheAnswer(t *testing.T) {
 	_ = killTest(t)
-	kills := 2
-	if os.Getenv("CONTINUO_LONG") != "" {
-		kills = 20
-	}
+	kills := rounds(1, 20)
 	routes := newAckScene(t).writingRoutes()
 	if len(routes) == 0 {
 		t.Fatal("the page at / lists no route that writes")

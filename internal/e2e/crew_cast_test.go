@@ -101,6 +101,13 @@ func (c *cast) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.traps.pass(atEnd, "")
 }
 
+// lacksSessions reports whether no session was loaded yet, or none lost.
+func (c *cast) lacksSessions() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.loads == 0 || c.lost == 0
+}
+
 // loaded says whether an agent finds its session; one in four is lost.
 func (c *cast) loaded(found cue) bool {
 	c.mu.Lock()

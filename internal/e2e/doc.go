@@ -8,8 +8,8 @@
 //
 // The kill tests (kill*_test.go) kill or stop programs with SIGKILL and SIGSTOP at random points while they stream, and
 // compare what clients received before with what the log and the streams contain after. They need Linux and are skipped
-// in short tests; CONTINUO_LONG=1 kills ten times as often, CONTINUO_SEED repeats the scripts of a run, though not its
-// timing.
+// in short tests; CONTINUO_LONG=1 kills many times as often (the calls of rounds have both numbers), CONTINUO_SEED
+// repeats the scripts of a run, though not its timing.
 //
 // The runs' kill tests (run_kill*_test.go) do the same while runs of workflows are in progress, on SQLite and on
 // replicas over PostgreSQL. The MCP server is tested with the public conformance suite and its inspector

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -124,10 +123,6 @@ func (b *besieged) round() {
 // answered, and of what became of the unanswered, that agrees with the rules of a log.
 func TestHistories(t *testing.T) {
 	random := killTest(t)
-	rounds := 1
-	if os.Getenv("CONTINUO_LONG") != "" {
-		rounds = 3 // the log of a conversation stays shorter than a page
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	b := besiege(t, random)
@@ -146,7 +141,7 @@ func TestHistories(t *testing.T) {
 		clients = append(clients, w)
 		living.Go(func() { w.live(ctx, stop) })
 	}
-	for range rounds {
+	for range rounds(1, 3) { // so few that the log of a conversation stays shorter than a page
 		b.round()
 	}
 	close(stop)

@@ -153,6 +153,13 @@ func (l *losses) count(c *talk, a *attempt, answer *continuo.Entry, heard heardR
 	}
 }
 
+// cutAny reports whether a turn was cut off while a client received its answer.
+func (l *losses) cutAny() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.heard > 0
+}
+
 func (l *losses) report(t *testing.T) {
 	t.Helper()
 	l.mu.Lock()

@@ -29,10 +29,7 @@ func TestPausedProgram(t *testing.T) {
 
 func paused(t *testing.T, database func(*testing.T) string) {
 	random := killTest(t)
-	pauses := 4
-	if os.Getenv("CONTINUO_LONG") != "" {
-		pauses = 60
-	}
+	pauses := rounds(2, 60)
 	upstream := startScripted(t)
 	h := newHome(t, upstream, "lease: "+pauseLease.String())
 	h.storeURL = database(t)

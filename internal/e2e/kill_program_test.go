@@ -34,7 +34,7 @@ func newHome(t *testing.T, upstream *scripted, turn ...string) *home {
 	settings := fmt.Sprintf(`model: main
 models:
   main: {protocol: openai-chat, base_url: %q, model: scripted, api_key_env: SCRIPT_KEY}
-tools: {project_dir: %q, ask: [fs.search], ask_timeout: 10s}
+tools: {project_dir: %q, ask: [fs.search], ask_timeout: 5m}
 log: {level: warn}
 context: {max_messages: 1000, max_chars: 10000000}
 chat: {max_history_messages: 1000, max_context_tokens: 2000000}

@@ -30,14 +30,19 @@ func killTest(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
+// rounds is how often a test repeats what it does: a few times by default, many times with CONTINUO_LONG.
+func rounds(short, long int) int {
+	if os.Getenv("CONTINUO_LONG") != "" {
+		return long
+	}
+	return short
+}
+
 // TestKilledPrograms kills the program again and again, while it streams several turns at once, runs tools,
 // begins and ends turns, and while it recovers from the kill before.
 func TestKilledPrograms(t *testing.T) {
 	random := killTest(t)
-	kills := 80
-	if os.Getenv("CONTINUO_LONG") != "" {
-		kills = 2000
-	}
+	kills := rounds(25, 2000)
 	upstream := startScripted(t)
 	h := newHome(t, upstream)
 	crew := &crew{t: t, upstream: upstream, random: random, losses: &losses{}}

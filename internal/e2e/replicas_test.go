@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -312,10 +311,6 @@ func (r *roamer) checkOneAtATime(ctx context.Context, k *killable) {
 // has two turns at once, and every reader hears its turn to the end.
 func TestReplicas(t *testing.T) {
 	random := killTest(t)
-	rounds := 1
-	if os.Getenv("CONTINUO_LONG") != "" {
-		rounds = 12
-	}
 	primary := pgtest.Start(t, pgtest.Options{Durable: true, ListenTCP: true, Replication: true})
 	standby := primary.Standby(t, pgtest.Options{Durable: true, ListenTCP: true})
 	primary.CommitsWaitFor(t, standby)
@@ -337,7 +332,7 @@ func TestReplicas(t *testing.T) {
 		living.Go(func() { r.live(ctx, stop) })
 	}
 	quiet := func() { <-time.After(time.Duration(300+f.chance(700)) * time.Millisecond) }
-	for range rounds {
+	for range rounds(1, 12) {
 		for place := range f.places {
 			quiet()
 			f.replace(place)

@@ -23,6 +23,8 @@ type stage struct {
 	random *rand.Rand // of the goroutine that kills
 	// crowded makes several programs go on with the same run now and then.
 	crowded bool
+	// lacks reports whether what the test is about has not happened yet; nil for a test that needs nothing to happen.
+	lacks func() bool
 
 	mu       sync.Mutex
 	places   []*killable
@@ -81,6 +83,15 @@ func (s *stage) any() *killable {
 	return s.places[rand.IntN(len(s.places))] //nolint:gosec // whichever answers
 }
 
+// mostKills is how many times the planned number of kills there are at most, where a test has to show more.
+const mostKills = 10
+
+// killsAgain reports whether there is another kill after so many: as planned, or because what the test is about has not
+// happened yet.
+func (s *stage) killsAgain(kills, planned int) bool {
+	return !s.t.Failed() && (kills < planned || kills < mostKills*planned && s.lacks != nil && s.lacks())
+}
+
 // killed is how often programs were killed until now.
 func (s *stage) killed() int {
 	s.mu.Lock()
@@ -95,6 +106,13 @@ func (s *stage) waited(overKill bool) {
 	if overKill {
 		s.outlived++
 	}
+}
+
+// questionsOutlived is how many questions have waited over a kill until now.
+func (s *stage) questionsOutlived() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.outlived
 }
 
 func (s *stage) isEnding() bool {
@@ -182,10 +200,7 @@ func (s *stage) play(ctx context.Context, name string, conversations, kills int)
 			}
 		})
 	}
-	for kill := range kills {
-		if s.t.Failed() {
-			break
-		}
+	for kill := 0; s.killsAgain(kill, kills); kill++ {
 		if place := s.killOne(); kill == kills-1 && len(s.places) > 1 {
 			s.leave(place)
 		} else {

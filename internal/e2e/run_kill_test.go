@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -13,22 +12,11 @@ import (
 	"github.com/continuo-log/continuo/internal/pgtest"
 )
 
-// The figures of the tests that kill programs with runs. Several stages play side by side.
+// The figures of the tests that kill programs with runs.
 const (
-	killStages             = 4
-	killsOfStage           = 15
-	killsOfReplicas        = 20
 	conversationsOfStage   = 3
 	conversationsOfReplica = 4
-	longFactor             = 20
 )
-
-func runKills(kills int) int {
-	if os.Getenv("CONTINUO_LONG") != "" {
-		return longFactor * kills
-	}
-	return kills
-}
 
 // TestUndisturbedRuns carries out each workflow once: what the other tests want is what comes of that.
 func TestUndisturbedRuns(t *testing.T) {
@@ -56,12 +44,13 @@ func TestKilledRuns(t *testing.T) {
 	var found evidence
 	var counting sync.Mutex
 	t.Run("stages", func(t *testing.T) {
-		for i := range killStages {
+		for i := range rounds(2, 4) {
 			chances := rand.New(rand.NewPCG(random.Uint64(), 0))
 			t.Run(strconv.Itoa(i), func(t *testing.T) {
 				t.Parallel()
 				s := newStage(t, chances, "", 1)
-				s.play(ctx, fmt.Sprintf("s%d", i), conversationsOfStage, runKills(killsOfStage))
+				s.lacks = func() bool { return s.questionsOutlived() == 0 }
+				s.play(ctx, fmt.Sprintf("s%d", i), conversationsOfStage, rounds(10, 300))
 				own := s.check(ctx)
 				counting.Lock()
 				defer counting.Unlock()
@@ -89,6 +78,6 @@ func testReplicas(t *testing.T, crowded bool) {
 	defer cancel()
 	s := newStage(t, random, server.Database(t), 2)
 	s.crowded = crowded
-	s.play(ctx, "r", conversationsOfReplica, runKills(killsOfReplicas))
+	s.play(ctx, "r", conversationsOfReplica, rounds(7, 400))
 	s.check(ctx)
 }

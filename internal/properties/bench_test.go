@@ -76,7 +76,7 @@ func longConversations(b *testing.B, sizes []int) (*continuo.Log, []continuo.Con
 // share_% is how much of the requests' bytes extend the request before, moves how often the window moved.
 func BenchmarkPrefixShare(b *testing.B) {
 	for _, source := range []string{"beam", "coding-agents", "aider-history", "locomo"} {
-		s := longest(b, source)
+		s := longest(b, source, 1000)
 		for _, name := range []string{window.Codex, window.Continuity} {
 			b.Run(source+"/"+name, func(b *testing.B) {
 				var g growth

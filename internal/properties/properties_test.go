@@ -141,7 +141,7 @@ var budgets = []window.Limits{
 // TestEveryPrefixBuildsAValidRequest is the law that everything else serves.
 func TestEveryPrefixBuildsAValidRequest(t *testing.T) {
 	var builds, overflows atomic.Int64
-	step := 151 // of the prefixes of all conversations, one in so many
+	step := 601 // of the prefixes of all conversations, one in so many
 	if long() {
 		step = 1
 	}
@@ -161,7 +161,8 @@ func TestEveryPrefixBuildsAValidRequest(t *testing.T) {
 					tried++
 					for _, name := range []string{window.Codex, window.Continuity, window.Replay, task.HandoffView} {
 						for _, limits := range budgets {
-							if limits == (window.Limits{}) && long() && tried%unlimitedStep != 0 {
+							unlimited := limits == (window.Limits{})
+							if unlimited && long() && tried%unlimitedStep != 0 || !unlimited && fits(s.entries[:at], limits) {
 								continue
 							}
 							builds.Add(1)
@@ -175,6 +176,16 @@ func TestEveryPrefixBuildsAValidRequest(t *testing.T) {
 		})
 	}
 	t.Cleanup(func() { t.Logf("%d builds, %d of them overflows", builds.Load(), overflows.Load()) })
+}
+
+// fits reports whether entries are within limits, whatever a view makes of them: they are planned as without limits.
+func fits(entries []continuo.Entry, limits window.Limits) bool {
+	total := continuo.Size{}
+	for _, e := range entries {
+		total = total.Add(continuo.Size{Messages: 1, Chars: e.Chars, Tokens: e.Tokens})
+	}
+	within := func(limit, total int) bool { return limit == 0 || 2*total < limit } // what a view adds is far less
+	return within(limits.Messages, total.Messages) && within(limits.Chars, total.Chars) && within(limits.Tokens, total.Tokens)
 }
 
 // each calls try for one in step of the prefixes that end in a user or tool entry, and for the last one
@@ -427,19 +438,28 @@ func requestBytes(t *testing.T, s *stored) string {
 	return string(body) + string(planned)
 }
 
-// TestReplayingALongConversationOnlyGrowsBetweenMoves sends a long conversation turn by turn, as a
-// program would, and compares each request with the one before.
-func TestReplayingALongConversationOnlyGrowsBetweenMoves(t *testing.T) {
+// TestRequestsOnlyGrowBetweenMoves sends a long conversation turn by turn, as a program would, and compares each request
+// with the one before.
+func TestRequestsOnlyGrowBetweenMoves(t *testing.T) {
+	most := 400
+	if long() {
+		most = 1000
+	}
 	for _, source := range []string{"beam", "coding-agents", "aider-history"} {
-		s := longest(t, source)
-		growth := replayGrowth(t, s, window.Codex, 5)
-		t.Logf("%s: %d requests, %d moves, %.1f %% of the bytes extend the request before", s.name, growth.requests, growth.moves, growth.share()*100)
-		if growth.broken > 0 {
-			t.Errorf("%s: %d requests changed earlier bytes without a move", s.name, growth.broken)
-		}
-		if growth.moves == 0 || growth.moves > growth.requests/3 {
-			t.Errorf("%s: %d moves in %d requests", s.name, growth.moves, growth.requests)
-		}
+		s := longest(t, source, most)
+		t.Run(source, func(t *testing.T) { checkGrowth(t, s) })
+		t.Run(source+" with summaries", func(t *testing.T) { checkGrowthWithSummaries(t, s) })
+	}
+}
+
+func checkGrowth(t *testing.T, s *stored) {
+	growth := replayGrowth(t, s, window.Codex, 5)
+	t.Logf("%s: %d requests, %d moves, %.1f %% of the bytes extend the request before", s.name, growth.requests, growth.moves, growth.share()*100)
+	if growth.broken > 0 {
+		t.Errorf("%s: %d requests changed earlier bytes without a move", s.name, growth.broken)
+	}
+	if growth.moves == 0 || growth.moves > growth.requests/3 {
+		t.Errorf("%s: %d moves in %d requests", s.name, growth.moves, growth.requests)
 	}
 }
 
@@ -451,8 +471,8 @@ type growth struct {
 
 func (g growth) share() float64 { return float64(g.shared) / float64(max(g.bytes, 1)) }
 
-// longest returns the conversation with the most messages of a file, its last 1 000 entries at most.
-func longest(t testing.TB, source string) *stored {
+// longest returns the conversation with the most messages of a file, its first entries at most.
+func longest(t testing.TB, source string, most int) *stored {
 	t.Helper()
 	for _, file := range dataFiles(t) {
 		if !strings.HasPrefix(filepath.Base(file), source) {
@@ -464,9 +484,7 @@ func longest(t testing.TB, source string) *stored {
 				best = document
 			}
 		}
-		if len(best.Entries) > 1000 {
-			best.Entries = best.Entries[:1000] // 500 rounds
-		}
+		best.Entries = best.Entries[:min(len(best.Entries), most)]
 		if s := numbered(t, best); s != nil {
 			return s
 		}

@@ -55,7 +55,7 @@ func withSummary(t testing.TB, s *stored, at int64) *stored {
 // TestEveryPrefixBuildsAValidRequestWithASummary holds plans that show summaries to the laws of all plans.
 func TestEveryPrefixBuildsAValidRequestWithASummary(t *testing.T) {
 	var builds, shown atomic.Int64
-	step := 401
+	step := 1201
 	if long() {
 		step = 7
 	}
@@ -121,57 +121,54 @@ func trySummary(t *testing.T, s *stored, name string, limits window.Limits) bool
 	return shown == 1
 }
 
-// TestRequestsWithSummariesOnlyGrowBetweenMoves replays long conversations, with a summary made whenever the window
-// would move past entries that none covers, as turns do.
-func TestRequestsWithSummariesOnlyGrowBetweenMoves(t *testing.T) {
-	for _, source := range []string{"beam", "coding-agents", "aider-history"} {
-		s := longest(t, source)
-		view, err := window.DefaultSettings().View(window.Codex)
+// checkGrowthWithSummaries replays a conversation with a summary made whenever the window would move past entries that
+// none covers, as turns do.
+func checkGrowthWithSummaries(t *testing.T, s *stored) {
+	view, err := window.DefaultSettings().View(window.Codex)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := continuo.Size{}
+	for _, e := range s.entries {
+		total = total.Add(continuo.Size{Messages: 1, Chars: e.Chars, Tokens: e.Tokens + 4})
+	}
+	view.Limits, view.Strategy = window.Limits{Messages: total.Messages / 5, Tokens: total.Tokens / 5}, window.Summarize
+	build := func(log *stored) *window.Plan {
+		plan, err := view.Build(log, window.Input{At: int64(len(log.entries)), Counter: token.O200k()})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s at %d: %v", s.name, len(log.entries), err)
 		}
-		total := continuo.Size{}
-		for _, e := range s.entries {
-			total = total.Add(continuo.Size{Messages: 1, Chars: e.Chars, Tokens: e.Tokens + 4})
-		}
-		view.Limits, view.Strategy = window.Limits{Messages: total.Messages / 5, Tokens: total.Tokens / 5}, window.Summarize
-		build := func(log *stored) *window.Plan {
-			plan, err := view.Build(log, window.Input{At: int64(len(log.entries)), Counter: token.O200k()})
-			if err != nil {
-				t.Fatalf("%s at %d: %v", s.name, len(log.entries), err)
+		return plan
+	}
+	log, made, shown := &stored{name: s.name}, 0, 0
+	var g growth
+	var before []byte
+	for _, entry := range s.entries {
+		if entry.Role == continuo.Assistant && !entry.Hidden && len(log.entries) > 0 {
+			plan := build(log)
+			if plan.Moved && plan.Totals.Dropped > 0 {
+				at := int64(len(log.entries)) + 1
+				log.entries = append(log.entries, summaryOf(t, log.entries, plan.Window.Start-1, at))
+				made++
+				plan = build(log)
 			}
-			return plan
-		}
-		log, made, shown := &stored{name: s.name}, 0, 0
-		var g growth
-		var before []byte
-		for _, entry := range s.entries {
-			if entry.Role == continuo.Assistant && !entry.Hidden && len(log.entries) > 0 {
-				plan := build(log)
-				if plan.Moved && plan.Totals.Dropped > 0 {
-					at := int64(len(log.entries)) + 1
-					log.entries = append(log.entries, summaryOf(t, log.entries, plan.Window.Start-1, at))
-					made++
-					plan = build(log)
-				}
-				if plan.Window.Summary != 0 {
-					shown++
-				}
-				now := historyBytes(t, plan)
-				g.add(before, now, plan.Moved)
-				before = now
-				entry.Round = &continuo.Round{View: plan.View, ViewHash: plan.ViewHash, At: plan.At, Window: plan.Window}
+			if plan.Window.Summary != 0 {
+				shown++
 			}
-			entry.Seq = int64(len(log.entries)) + 1
-			log.entries = append(log.entries, entry)
+			now := historyBytes(t, plan)
+			g.add(before, now, plan.Moved)
+			before = now
+			entry.Round = &continuo.Round{View: plan.View, ViewHash: plan.ViewHash, At: plan.At, Window: plan.Window}
 		}
-		t.Logf("%s: %d requests, %d moves, %d summaries made, %d requests show one, %.1f %% of the bytes extend the request before",
-			s.name, g.requests, g.moves, made, shown, g.share()*100)
-		if g.broken > 0 {
-			t.Errorf("%s: %d requests changed earlier bytes without a move", s.name, g.broken)
-		}
-		if g.moves == 0 || g.moves > g.requests/3 || shown == 0 {
-			t.Errorf("%s: %d moves in %d requests, %d show a summary", s.name, g.moves, g.requests, shown)
-		}
+		entry.Seq = int64(len(log.entries)) + 1
+		log.entries = append(log.entries, entry)
+	}
+	t.Logf("%s: %d requests, %d moves, %d summaries made, %d requests show one, %.1f %% of the bytes extend the request before",
+		s.name, g.requests, g.moves, made, shown, g.share()*100)
+	if g.broken > 0 {
+		t.Errorf("%s: %d requests changed earlier bytes without a move", s.name, g.broken)
+	}
+	if g.moves == 0 || g.moves > g.requests/3 || shown == 0 {
+		t.Errorf("%s: %d moves in %d requests, %d show a summary", s.name, g.moves, g.requests, shown)
 	}
 }

@@ -16,7 +16,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 func TestSuite(t *testing.T) {
-	for name, partitions := range map[string]int{"plain": 0, "partitioned": 16} {
+	for name, partitions := range map[string]int{"plain": 0, "partitioned": 4} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) storetest.Opener {
 				url := newDatabase(t, partitions)
@@ -26,13 +26,21 @@ func TestSuite(t *testing.T) {
 	}
 }
 
+// times is how often a test repeats what it does: a few times by default, many times with CONTINUO_LONG.
+func times(short, long int) int {
+	if os.Getenv("CONTINUO_LONG") != "" {
+		return long
+	}
+	return short
+}
+
 // newDatabase returns the URL of a database with an empty store.
 func newDatabase(t testing.TB, partitions int) string {
 	t.Helper()
 	server := pgtest.Shared(t)
 	template := "plain"
 	if partitions > 0 {
-		template = "partitioned"
+		template = fmt.Sprint("partitioned_", partitions)
 	}
 	server.Template(t, template, func(url string) error {
 		store, err := Open(t.Context(), url, Options{Partitions: partitions})
