@@ -40,3 +40,26 @@ type ChatContext struct {
 	// Whether the window has moved since the previous request.
 	Moved bool `json:"moved"`
 }
+
+// AnswerOf makes the result of a turn that ended with an entry: its answer, or the problem of a model that gave no complete
+// one. plan is that of the last request; nil if it is not known.
+func AnswerOf(ids ChatIDs, last *continuo.Entry, usage continuo.Usage, plan *window.Plan) (*ChatAnswer, error) {
+	if last.Error != nil {
+		failed := ProblemOf(ModelFailed(last.Error))
+		failed.Turn = &PartialAnswer{ChatIDs: ids, Response: last.Content.String(), Usage: usage}
+		return nil, failed
+	}
+	answer := &ChatAnswer{ChatIDs: ids, Response: last.Content.String(), Usage: usage, Context: ChatContextOf(plan)}
+	if last.Round != nil {
+		answer.FinishReason = last.Round.FinishReason
+	}
+	return answer, nil
+}
+
+// ChatContextOf is the part of a plan that answers show; nil without a plan.
+func ChatContextOf(plan *window.Plan) *ChatContext {
+	if plan == nil {
+		return nil
+	}
+	return &ChatContext{View: plan.View, At: plan.At, PlanTotals: plan.Totals, Epoch: plan.Window.Epoch, Moved: plan.Moved}
+}

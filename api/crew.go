@@ -66,9 +66,13 @@ type CrewRow struct {
 //
 // The valid ones by id, and then the invalid files, each with all of its problems. They are the same for all projects. The
 // list has one page.
-func (s *Service) ListCrews(context.Context, continuo.Scope, Nothing) (list All[CrewRow], err error) {
-	found, err := s.Engine.Crews.List()
-	broken, err := brokenFiles(err)
+func (s *Service) ListCrews(context.Context, continuo.Scope, Nothing) (All[CrewRow], error) {
+	return CrewList(s.Engine.Crews.List())
+}
+
+// CrewList makes the list of crews from the valid ones and the problems of the invalid files. It returns other errors.
+func CrewList(found []*crew.Crew, problems error) (list All[CrewRow], err error) {
+	broken, err := brokenFiles(problems)
 	list.Data = []CrewRow{}
 	for _, one := range found {
 		summary := one.Summary()

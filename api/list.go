@@ -24,6 +24,9 @@ type All[T any] struct {
 	NextCursor *string `json:"next_cursor" const:"null"`
 }
 
+// AllOf makes the list of all items.
+func AllOf[T any](items []T) All[T] { return All[T]{Data: append([]T{}, items...)} }
+
 // Cursor is the input of lists that are read page by page.
 type Cursor struct {
 	// The `next_cursor` of the page before.

@@ -117,10 +117,15 @@ func (s *Service) Search(ctx context.Context, scope continuo.Scope, in SearchQue
 	case err != nil:
 		return page, err
 	}
-	page.Incomplete, page.Waiting = result.Incomplete, result.Waiting
+	return SearchPageOf(result), nil
+}
+
+// SearchPageOf makes the page of a result.
+func SearchPageOf(result index.Result) SearchPage {
+	page := SearchPage{Incomplete: result.Incomplete, Waiting: result.Waiting}
 	page.Data = append([]index.Item{}, result.Items...)
 	if page.HasMore = result.NextCursor != ""; page.HasMore {
 		page.NextCursor = &result.NextCursor
 	}
-	return page, nil
+	return page
 }

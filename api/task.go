@@ -86,13 +86,18 @@ func (s *Service) ListTasks(ctx context.Context, scope continuo.Scope, in TaskFi
 	}
 	page.Data = []engine.ListedTask{}
 	for _, status := range found {
-		status.Task.Context = task.Context{}
-		page.Data = append(page.Data, status.ListItem)
+		page.Data = append(page.Data, TaskRow(status))
 	}
 	if next != nil {
 		page.HasMore, page.NextCursor = true, WriteCursor(conversationCursor(*next))
 	}
 	return page, nil
+}
+
+// TaskRow is a task in a list, without its findings and the texts that explain it.
+func TaskRow(status engine.TaskStatus) engine.ListedTask {
+	status.Task.Context = task.Context{}
+	return status.ListItem
 }
 
 // TaskRequest is a request to create a task.

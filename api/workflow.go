@@ -46,9 +46,14 @@ type WorkflowRow struct {
 //
 // The valid ones by id, and then the invalid files, each with all of its problems. They are the same for all projects. The
 // list has one page.
-func (s *Service) ListWorkflows(context.Context, continuo.Scope, Nothing) (list All[WorkflowRow], err error) {
-	found, err := s.Engine.Runs.Workflows()
-	broken, err := brokenFiles(err)
+func (s *Service) ListWorkflows(context.Context, continuo.Scope, Nothing) (All[WorkflowRow], error) {
+	return WorkflowList(s.Engine.Runs.Workflows())
+}
+
+// WorkflowList makes the list of workflows from the valid ones and the problems of the invalid files. It returns other
+// errors.
+func WorkflowList(found []*workflow.Workflow, problems error) (list All[WorkflowRow], err error) {
+	broken, err := brokenFiles(problems)
 	list.Data = []WorkflowRow{}
 	for _, one := range found {
 		summary := one.Summary()

@@ -88,21 +88,7 @@ func (p *progress) result() (*api.ChatAnswer, error) {
 	if p.last == nil {
 		return nil, p.failure(fmt.Errorf("turn %s ended without an answer", p.ids.TurnID))
 	}
-	if p.last.Error != nil {
-		return nil, p.failure(api.ModelFailed(p.last.Error))
-	}
-	answer := &api.ChatAnswer{ChatIDs: p.ids, Response: p.last.Content.String(), Usage: p.usage, Context: contextOf(p.plan)}
-	if p.last.Round != nil {
-		answer.FinishReason = p.last.Round.FinishReason
-	}
-	return answer, nil
-}
-
-func contextOf(plan *window.Plan) *api.ChatContext {
-	if plan == nil {
-		return nil
-	}
-	return &api.ChatContext{View: plan.View, At: plan.At, PlanTotals: plan.Totals, Epoch: plan.Window.Epoch, Moved: plan.Moved}
+	return api.AnswerOf(p.ids, p.last, p.usage, p.plan)
 }
 
 // failure adds the turn's state so far to an error, so that no text of the model is lost.

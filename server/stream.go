@@ -104,7 +104,7 @@ func (e *eventStream) sendTurnEvent(event turn.Event, p *progress) {
 	case turn.Started:
 		e.sendAs(event.ID, "turn", p.ids)
 	case turn.Planned:
-		e.sendAs(event.ID, "context", contextOf(event.Plan))
+		e.sendAs(event.ID, "context", api.ChatContextOf(event.Plan))
 	case turn.ReasoningDelta:
 		if event.Text != "" {
 			e.sendAs(event.ID, "reasoning", api.TextEvent{Text: event.Text})

@@ -5,13 +5,14 @@ import (
 	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/upkeep"
 )
 
 type archiveCommand struct {
 	Conversations []string `arg:"" name:"conv" help:"Which ones: ids, keys or @1."`
-	JSON          bool     `help:"Write JSON: {data}."`
+	JSON          bool     `help:"Write JSON: {data, …}, in the form of the API's lists."`
 }
 
 func (archiveCommand) Help() string {
@@ -34,7 +35,7 @@ func (c *archiveCommand) Run(ctx context.Context, a *app, w *services) error {
 
 type restoreCommand struct {
 	Conversations []string `arg:"" name:"conv" help:"Which ones: ids or keys."`
-	JSON          bool     `help:"Write JSON: {data}."`
+	JSON          bool     `help:"Write JSON: {data, …}, in the form of the API's lists."`
 }
 
 func (restoreCommand) Help() string {
@@ -78,7 +79,7 @@ func (a *app) eachOf(ctx context.Context, w *services, names []string, asJSON bo
 		}
 	}
 	if asJSON {
-		return a.json(map[string]any{"data": found})
+		return a.json(api.AllOf(found))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine/conversations"
 
 	continuo "github.com/continuo-log/continuo"
@@ -29,7 +30,7 @@ type chatCommand struct {
 	Mode    *string `enum:"chat,agent,run" help:"Mode from the next message on: chat, agent or run. Default: agent where --agent is given, else as the conversation is."`
 	Agent   *string `placeholder:"AGENT" help:"The agent that answers from the next message on: an agent of the settings, or none. Default: unchanged."`
 	Model   *string `placeholder:"NAME" help:"The model (model)."`
-	JSON    bool    `help:"With --message: write JSON as POST /chat does, with error when the answer is not whole."`
+	JSON    bool    `help:"With --message: write JSON, as POST /chat does: the answer, or the error with what there is of it."`
 }
 
 func (chatCommand) Help() string {
@@ -144,10 +145,24 @@ func (c *chatCommand) once(ctx context.Context, t *talk) error {
 	if err == nil && t.stopping {
 		err = &reportedError{context.Canceled}
 	}
-	if !c.JSON || t.answer == nil {
+	if !c.JSON || t.ended == nil {
 		return err
 	}
-	return errors.Join(err, t.json(t.answer))
+	return errors.Join(err, t.printAnswer(context.WithoutCancel(ctx)))
+}
+
+// printAnswer writes the answer to the last message as POST /chat does, or the error for which there is no complete one.
+func (t *talk) printAnswer(ctx context.Context) error {
+	ids := api.ChatIDs{SessionID: nameOf(t.conversation), ConversationID: t.conversation.ID, TurnID: t.ended.TurnID}
+	var err error
+	if ids.Resumed, err = t.engine.Turns.Resumed(ctx, ids.ConversationID, ids.TurnID); err != nil {
+		return err
+	}
+	answer, failure := api.AnswerOf(ids, t.ended.Entry, t.ended.Usage, t.plan)
+	if failure != nil {
+		return t.json(failure)
+	}
+	return t.json(answer)
 }
 
 // message is the text of --message, or of standard input.
@@ -170,24 +185,3 @@ func (c *chatCommand) message(t *talk) (string, error) {
 
 // maxLine is the longest message from standard input, in bytes.
 const maxLine = 32 << 20
-
-// answerJSON is the answer to one message, with the names of POST /chat.
-type answerJSON struct {
-	SessionID      string              `json:"session_id"`
-	ConversationID string              `json:"conversation_id"`
-	TurnID         string              `json:"turn_id"`
-	Response       string              `json:"response"`
-	FinishReason   string              `json:"finish_reason"`
-	Usage          continuo.Usage      `json:"usage"`
-	Context        *contextJSON        `json:"context"`
-	Error          *continuo.TurnError `json:"error,omitempty"`
-}
-
-// contextJSON describes what the last request showed of the conversation.
-type contextJSON struct {
-	View string `json:"view"`
-	At   int64  `json:"at"`
-	window.PlanTotals
-	Epoch int64 `json:"epoch"`
-	Moved bool  `json:"moved"`
-}

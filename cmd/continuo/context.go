@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine/catalog"
 
 	continuo "github.com/continuo-log/continuo"
@@ -33,7 +34,7 @@ type contextShowCommand struct {
 	Rendering    bool    `help:"Show the rendering too, in the view's own form."`
 	Raw          bool    `help:"Write the rendering alone, byte for byte."`
 	Request      int64   `placeholder:"SEQ" help:"Rebuild the request that led to this answer, and compare its bytes."`
-	JSON         bool    `help:"Write JSON: {view, format, messages or text, plan}; with --request {body, sha256, same, redacted, round, plan}."`
+	JSON         bool    `help:"Write JSON, as the API does: {conversation_id, view, format, messages or text, plan}; with --request {body, sha256, same, redacted, round, plan}."`
 }
 
 func (contextShowCommand) Help() string {
@@ -92,7 +93,7 @@ func (c *contextShowCommand) Run(ctx context.Context, a *app, w *services) error
 	case c.Raw:
 		return a.rawContext(shown)
 	case c.JSON:
-		return a.json(shown)
+		return a.json(api.ConversationContext{ConversationID: conversation.ID, Context: shown})
 	}
 	return c.show(ctx, a, w, conversation, shown)
 }

@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"errors"
 
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/internal/term"
 )
 
 type crewListCommand struct {
-	JSON bool `help:"Write JSON: {data}."`
+	JSON bool `help:"Write JSON: {data, …}, in the form of the API's lists."`
 }
 
 func (crewListCommand) Help() string {
@@ -29,11 +30,11 @@ func (l *crewListCommand) Run(a *app) error {
 	}
 	found, problems := newCrewFolder(settings).Crews()
 	if l.JSON {
-		listed := []crew.Summary{}
-		for _, one := range found {
-			listed = append(listed, one.Summary())
+		list, err := api.CrewList(found, problems)
+		if err != nil {
+			return err
 		}
-		return errors.Join(a.json(map[string]any{"data": listed}), problems)
+		return errors.Join(a.json(list), problems)
 	}
 	for i, one := range found {
 		if i > 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/term"
 )
@@ -74,7 +75,7 @@ func (l *crewLook) list(ctx context.Context, role string) error {
 		return l.explained(l.session, err)
 	}
 	if l.json {
-		return l.app.json(map[string]any{"data": rounds})
+		return l.app.json(api.AllOf(rounds))
 	}
 	if len(rounds) == 0 {
 		return l.noRound(role, 0)

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/internal/term"
 )
@@ -128,7 +129,7 @@ func stateOf(key *auth.Key) string {
 }
 
 type listKeysCommand struct {
-	JSON bool `help:"Write JSON: {data}."`
+	JSON bool `help:"Write JSON: {data, …}, in the form of the API's lists."`
 }
 
 func (listKeysCommand) Help() string {
@@ -160,7 +161,7 @@ func (l *listKeysCommand) Run(ctx context.Context, a *app) error {
 		for _, key := range keys {
 			shown = append(shown, shownKey{key, stateOf(&key)})
 		}
-		return a.json(map[string]any{"data": shown})
+		return a.json(api.AllOf(shown))
 	}
 	if len(keys) == 0 {
 		a.note("No API keys. Make one with: continuo keys create")

@@ -1,9 +1,11 @@
 package main
 
+import "github.com/continuo-log/continuo/api"
+
 // listing are the flags of commands that list.
 type listing struct {
 	Limit int  `default:"30" help:"How many to list at most; 0 for all."`
-	JSON  bool `help:"Write JSON: {data, has_more}."`
+	JSON  bool `help:"Write JSON: {data, has_more, …}, as the API does."`
 }
 
 func (l *listing) check() error {
@@ -14,9 +16,9 @@ func (l *listing) check() error {
 }
 
 // showList writes what was found, as JSON or as print does; more says that there is more than the limit. If nothing was
-// found, none says so.
+// found, none says so. No command continues a list, so that there is never a cursor.
 func showList[T any](a *app, flags listing, found []T, more bool, none, print func()) error {
-	return a.show(flags.JSON, map[string]any{"data": found, "has_more": more}, func() {
+	return a.show(flags.JSON, api.List[T]{Data: append([]T{}, found...), HasMore: more}, func() {
 		if len(found) == 0 {
 			none()
 			return

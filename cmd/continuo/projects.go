@@ -8,6 +8,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/internal/term"
 )
@@ -17,7 +18,7 @@ type projectsCommand struct {
 }
 
 type listProjectsCommand struct {
-	JSON bool `help:"Write JSON: {data}."`
+	JSON bool `help:"Write JSON: {data, …}, in the form of the API's lists."`
 }
 
 func (listProjectsCommand) Help() string {
@@ -47,7 +48,7 @@ func (l *listProjectsCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	return a.show(l.JSON, map[string]any{"data": projects}, func() {
+	return a.show(l.JSON, api.AllOf(projects), func() {
 		t := a.table("project", "created", ">keys")
 		for _, project := range projects {
 			created := ""

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/internal/term"
 )
 
@@ -92,7 +93,7 @@ func (p *prune) list(ctx context.Context) error {
 	case err != nil:
 		return err
 	case p.JSON:
-		return p.app.json(map[string]any{"data": found})
+		return p.app.json(api.AllOf(found))
 	}
 	p.app.note("%s of project %s would be %s.", term.Count(len(found), "conversation"), p.w.settings.Project, p.participle())
 	return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/internal/term"
 )
 
@@ -75,7 +76,7 @@ func (c *redactCommand) print(a *app, conversation continuo.Conversation, redact
 		seqs = append(seqs, redacted[i].Seq)
 	}
 	if c.JSON {
-		return a.json(map[string]any{"conversation_id": conversation.ID, "redacted": seqs, "residue": residue})
+		return a.json(api.Redacted{ConversationID: conversation.ID, Redacted: seqs, Residue: residue})
 	}
 	if len(seqs) == 0 {
 		a.note("Nothing to do: they were redacted before.")

@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/fulltext"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/term"
@@ -58,7 +59,7 @@ func (s *searchCommand) Run(ctx context.Context, a *app, w *services) error {
 		return err
 	}
 	if s.JSON {
-		err = a.json(searchedJSON(result))
+		err = a.json(api.SearchPageOf(result))
 	} else {
 		a.printFound(result, strings.Join(s.Query, " "))
 	}
@@ -122,15 +123,6 @@ func (a *app) catchUp(ctx context.Context, w *services, scope index.Scope) error
 		return fmt.Errorf("search: %w", ctx.Err())
 	}
 	return nil
-}
-
-// searchedJSON is a page of matches in the API's form.
-func searchedJSON(result index.Result) map[string]any {
-	page := map[string]any{"data": append([]index.Item{}, result.Items...), "has_more": result.NextCursor != "", "next_cursor": nil, "incomplete": result.Incomplete}
-	if result.NextCursor != "" {
-		page["next_cursor"] = result.NextCursor
-	}
-	return page
 }
 
 // printFound prints matches, two lines for each.

@@ -37,8 +37,8 @@ type talk struct {
 	converses    bool            // messages are read until the input ends
 	always       map[string]bool // tools whose calls the person allows without further questions
 
-	answer *answerJSON  // to the last message, once its turn has ended
-	plan   *window.Plan // of the last request; nil before the first
+	ended *turn.Event  // the end of the last message's turn; nil before it
+	plan  *window.Plan // of the last request; nil before the first
 
 	stopping bool  // a signal came during this turn
 	leaving  bool  // a signal requested to leave

@@ -148,8 +148,8 @@ func (s *stream) finish(event turn.Event) {
 		s.answerText(event.Entry.Content.String())
 	}
 	s.endLine()
-	s.keep(event)
-	switch s.answer.FinishReason {
+	s.ended = &event
+	switch finishReason(event.Entry) {
 	case "length":
 		s.remark("%s", "the answer was cut at its limit of tokens (models.NAME.max_output_tokens, or the model's own); a message such as \"continue\" continues it")
 	case "content_filter":
@@ -158,18 +158,12 @@ func (s *stream) finish(event turn.Event) {
 	s.showContext()
 }
 
-// keep stores the end of a turn for the JSON form.
-func (s *stream) keep(event turn.Event) {
-	s.answer = &answerJSON{
-		SessionID: nameOf(s.conversation), ConversationID: s.conversation.ID, TurnID: event.TurnID,
-		Response: event.Entry.Content.String(), Usage: event.Usage, Error: event.Entry.Error,
+// finishReason is why the model ended an answer; "" if it is not known.
+func finishReason(entry *continuo.Entry) string {
+	if entry.Round == nil {
+		return ""
 	}
-	if event.Entry.Round != nil {
-		s.answer.FinishReason = event.Entry.Round.FinishReason
-	}
-	if plan := s.plan; plan != nil {
-		s.answer.Context = &contextJSON{View: plan.View, At: plan.At, PlanTotals: plan.Totals, Epoch: plan.Window.Epoch, Moved: plan.Moved}
-	}
+	return entry.Round.FinishReason
 }
 
 func (s *stream) showContext() {
@@ -184,7 +178,7 @@ func (s *stream) showContext() {
 // fail ends an incomplete answer.
 func (s *stream) fail(event turn.Event) {
 	s.endLine()
-	s.keep(event)
+	s.ended = &event
 	failure := event.Entry.Error
 	kept := keptOf(event.Entry)
 	if failure.Reason == continuo.ReasonCancelled && !s.plain {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/term"
 )
@@ -194,7 +195,11 @@ func (l *taskListCommand) Run(ctx context.Context, a *app, w *services) error {
 	if err != nil {
 		return err
 	}
-	return showList(a, l.listing, found, more, func() {
+	rows := []engine.ListedTask{}
+	for _, status := range found {
+		rows = append(rows, api.TaskRow(status))
+	}
+	return showList(a, l.listing, rows, more, func() {
 		a.note("No such tasks in project %s. Give one away with: continuo task create --description TEXT", w.settings.Project)
 	}, func() { a.printTasks(found, l.Status == nil) })
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/term"
@@ -70,10 +71,7 @@ func (c *taskCreateCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	if c.JSON {
-		return a.json(struct {
-			*engine.TaskStatus
-			Warnings []task.Warning `json:"warnings"`
-		}{status, append([]task.Warning{}, warnings...)})
+		return a.json(api.CreatedTask{TaskStatus: status, Warnings: append([]task.Warning{}, warnings...)})
 	}
 	for _, warning := range warnings {
 		a.note("%s %s. %s.", a.notePaint.Yellow("note:"), warning.Message, strings.TrimSuffix(warning.Suggestion, "."))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/workflow"
 )
@@ -27,7 +28,7 @@ func (a *app) workflows() (workflowFolder, error) {
 }
 
 type workflowListCommand struct {
-	JSON bool `help:"Write JSON: {data}."`
+	JSON bool `help:"Write JSON: {data, …}, in the form of the API's lists."`
 }
 
 func (workflowListCommand) Help() string {
@@ -47,11 +48,11 @@ func (l *workflowListCommand) Run(a *app) error {
 	}
 	found, problems := folder.Workflows()
 	if l.JSON {
-		summaries := []workflow.Summary{}
-		for _, w := range found {
-			summaries = append(summaries, w.Summary())
+		list, err := api.WorkflowList(found, problems)
+		if err != nil {
+			return err
 		}
-		return errors.Join(a.json(map[string]any{"data": summaries}), problems)
+		return errors.Join(a.json(list), problems)
 	}
 	t := a.table("workflow", ">steps", "name")
 	for _, one := range found {
