@@ -52,7 +52,7 @@ Examples:
     printf 'Hello\nWhat did I say?\n' | continuo chat s1`
 }
 
-// Run talks until the input ends.
+// Run chats until the input ends.
 func (c *chatCommand) Run(ctx context.Context, a *app) error {
 	if c.JSON && c.Message == nil && !c.Resume {
 		return usage("--json needs --message or --resume: a talk is no document")
@@ -92,8 +92,8 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 }
 
 // begin finds the conversation, or checks that it can be begun.
-func (c *chatCommand) begin(ctx context.Context, a *app, w *services) (*talk, error) {
-	t := &talk{app: a, services: w, user: c.User, plain: !a.inTerminal || !a.outTerminal}
+func (c *chatCommand) begin(ctx context.Context, a *app, w *services) (*chatSession, error) {
+	t := &chatSession{app: a, services: w, user: c.User, plain: !a.inTerminal || !a.outTerminal}
 	if err := c.check(continuo.Conversation{}); err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func isReference(name string) bool {
 }
 
 // once sends one message, or resumes a failed turn, and prints the answer.
-func (c *chatCommand) once(ctx context.Context, t *talk) error {
+func (c *chatCommand) once(ctx context.Context, t *chatSession) error {
 	message, err := c.message(t)
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (c *chatCommand) once(ctx context.Context, t *talk) error {
 	if c.Resume {
 		err = t.resume(ctx, "")
 	} else {
-		err = t.say(ctx, message)
+		err = t.sendMessage(ctx, message)
 	}
 	if err == nil && t.stopping {
 		err = &reportedError{context.Canceled}
@@ -152,7 +152,7 @@ func (c *chatCommand) once(ctx context.Context, t *talk) error {
 }
 
 // printAnswer writes the answer to the last message as POST /chat does, or the error for which there is no complete one.
-func (t *talk) printAnswer(ctx context.Context) error {
+func (t *chatSession) printAnswer(ctx context.Context) error {
 	ids := api.ChatIDs{SessionID: nameOf(t.conversation), ConversationID: t.conversation.ID, TurnID: t.ended.TurnID}
 	var err error
 	if ids.Resumed, err = t.engine.Turns.Resumed(ctx, ids.ConversationID, ids.TurnID); err != nil {
@@ -166,7 +166,7 @@ func (t *talk) printAnswer(ctx context.Context) error {
 }
 
 // message is the text of --message, or of standard input.
-func (c *chatCommand) message(t *talk) (string, error) {
+func (c *chatCommand) message(t *chatSession) (string, error) {
 	if c.Message == nil {
 		return "", nil
 	}

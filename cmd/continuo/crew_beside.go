@@ -18,7 +18,7 @@ import (
 const comparisonWidth = 100
 
 // compareEntries shows, entry by entry, what two roles see.
-func (l *crewLook) compareEntries(ctx context.Context, left, right engine.RoleContextQuery) error {
+func (l *crewContexts) compareEntries(ctx context.Context, left, right engine.RoleContextQuery) error {
 	both, err := l.engine.Crews.CompareRoles(ctx, l.session, left, right)
 	if err != nil {
 		return l.explained(l.session, err)
@@ -43,7 +43,7 @@ func (l *crewLook) compareEntries(ctx context.Context, left, right engine.RoleCo
 }
 
 // printUse prints how much of its limits each of two plans uses.
-func (l *crewLook) printUse(names [2]string, both *engine.Comparison, width int) {
+func (l *crewContexts) printUse(names [2]string, both *engine.Comparison, width int) {
 	t := l.table("", ">", ">")
 	t.Add("", l.paint.Dim(names[0]), l.paint.Dim(names[1]))
 	for _, measure := range []struct {
@@ -188,7 +188,7 @@ func (r comparisonRow) isAlike(next comparisonRow) bool {
 
 // comparisonTable is what two roles see of each entry.
 type comparisonTable struct {
-	*crewLook
+	*crewContexts
 	names    [2]string
 	plans    [2]*window.Plan
 	rows     []comparisonRow
@@ -198,9 +198,9 @@ type comparisonTable struct {
 	messages map[int64]*continuo.Entry
 }
 
-func newComparisonTable(l *crewLook, both *engine.Comparison) *comparisonTable {
+func newComparisonTable(l *crewContexts, both *engine.Comparison) *comparisonTable {
 	b := &comparisonTable{
-		crewLook: l, names: columnNames(both.Left, both.Right), plans: [2]*window.Plan{both.Left.Plan, both.Right.Plan},
+		crewContexts: l, names: columnNames(both.Left, both.Right), plans: [2]*window.Plan{both.Left.Plan, both.Right.Plan},
 		hidden: map[string]int{}, messages: map[int64]*continuo.Entry{},
 	}
 	for _, plan := range b.plans {
@@ -347,7 +347,7 @@ func (b *comparisonTable) addAlike(ctx context.Context, t *term.Table, rows []co
 		if err != nil {
 			return err
 		}
-		who, words := whoSaid(entry), b.entryText(entry)
+		who, words := speakerOf(entry), b.entryText(entry)
 		if n := entriesIn(rows[i : i+1]); n > 1 {
 			who, words = "", b.paint.Dim(term.Count(n, "entry")+", the first: "+term.Plain(words))
 		}
@@ -388,8 +388,8 @@ func (b *comparisonTable) entry(ctx context.Context, seq int64) (*continuo.Entry
 	return nil, fmt.Errorf("entry %d: %w", seq, continuo.ErrNotFound)
 }
 
-// whoSaid is the name of an entry's author for people.
-func whoSaid(entry *continuo.Entry) string {
+// speakerOf is the name of an entry's author for people.
+func speakerOf(entry *continuo.Entry) string {
 	const most = 12
 	name := ""
 	if entry.Author != nil {

@@ -70,7 +70,7 @@ func comparisonText(t *testing.T, left, right *window.Plan, withPlan bool) strin
 		right.Messages = append(right.Messages, window.Message{Seq: seq, Entry: entry})
 	}
 	var out bytes.Buffer
-	l := &crewLook{app: &app{console: &console{out: &out}}, plan: withPlan}
+	l := &crewContexts{app: &app{console: &console{out: &out}}, plan: withPlan}
 	b := newComparisonTable(l, &engine.Comparison{Left: engine.RoleContext{Role: "ann", Plan: left}, Right: engine.RoleContext{Role: "bob", Plan: right}})
 	if err := b.print(t.Context(), comparisonWidth); err != nil {
 		t.Fatal(err)
@@ -155,7 +155,7 @@ func TestDifferenceWraps(t *testing.T) {
 	lines := linediff.Lines("same\n"+words, "same\n"+words+"more")
 	for _, width := range []int{0, 40} {
 		var out bytes.Buffer
-		l := &crewLook{app: &app{console: &console{out: &out, width: width}}}
+		l := &crewContexts{app: &app{console: &console{out: &out, width: width}}}
 		l.printDifference(lines)
 		got := out.String()
 		if strings.Count(got, "unbreakable") != 24 {

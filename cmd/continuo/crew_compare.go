@@ -18,11 +18,11 @@ func viewText(side engine.RoleContext) string {
 	return fmt.Sprintf("%s, at entry %s", side.Role, term.Number(side.At))
 }
 
-// around is how many equal lines are shown before and after a difference.
-const around = 3
+// contextLines is how many equal lines are shown before and after a difference.
+const contextLines = 3
 
 // difference shows the lines that differ between two rounds of a role.
-func (l *crewLook) difference(ctx context.Context, role string, rounds roundPair) error {
+func (l *crewContexts) difference(ctx context.Context, role string, rounds roundPair) error {
 	from, err := l.query(ctx, role, 0, rounds.from)
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (l *crewLook) difference(ctx context.Context, role string, rounds roundPair
 }
 
 // printDifference prints the lines that differ, and a few around them.
-func (l *crewLook) printDifference(lines []engine.DiffLine) {
+func (l *crewContexts) printDifference(lines []engine.DiffLine) {
 	left := 0 // how many equal lines were omitted
 	omitted := func() {
 		if left > 0 {
@@ -75,7 +75,7 @@ func (l *crewLook) printDifference(lines []engine.DiffLine) {
 }
 
 // printLine prints a line after a sign, wrapped between words in a terminal.
-func (l *crewLook) printLine(sign, text string, paint func(string) string) {
+func (l *crewContexts) printLine(sign, text string, paint func(string) string) {
 	lines := []string{text}
 	if l.width > 0 {
 		lines = term.Wrap(text, max(l.width-len(sign), 12))
@@ -91,7 +91,7 @@ func (l *crewLook) printLine(sign, text string, paint func(string) string) {
 
 // nearChange reports whether a line that differs is close to an index.
 func nearChange(lines []engine.DiffLine, at int) bool {
-	for _, line := range lines[max(at-around, 0):min(at+around+1, len(lines))] {
+	for _, line := range lines[max(at-contextLines, 0):min(at+contextLines+1, len(lines))] {
 		if line.Op != linediff.Equal {
 			return true
 		}

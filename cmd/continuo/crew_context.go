@@ -77,7 +77,7 @@ func (c *crewContextCommand) check() error {
 
 // Run shows what a role sees or saw.
 func (c *crewContextCommand) Run(ctx context.Context, a *app, w *services) error {
-	look, err := a.crewLook(ctx, w, c.crewChoice)
+	look, err := a.crewContexts(ctx, w, c.crewChoice)
 	if err != nil {
 		return err
 	}
@@ -105,8 +105,8 @@ func (c *crewContextCommand) Run(ctx context.Context, a *app, w *services) error
 	return look.compareEntries(ctx, left, right)
 }
 
-// crewLook shows what the roles of a crew see.
-type crewLook struct {
+// crewContexts shows what the roles of a crew see.
+type crewContexts struct {
 	*app
 	*services
 	session                 engine.CrewSession
@@ -114,8 +114,8 @@ type crewLook struct {
 	plan, system, raw, json bool
 }
 
-// crewLook finds a crew and its conversation.
-func (a *app) crewLook(ctx context.Context, w *services, choice crewChoice) (*crewLook, error) {
+// crewContexts finds a crew and its conversation.
+func (a *app) crewContexts(ctx context.Context, w *services, choice crewChoice) (*crewContexts, error) {
 	session, err := w.crewSession(ctx, choice, false)
 	if err != nil {
 		return nil, err
@@ -127,11 +127,11 @@ func (a *app) crewLook(ctx context.Context, w *services, choice crewChoice) (*cr
 	if err != nil {
 		return nil, w.explained(session, err)
 	}
-	return &crewLook{app: a, services: w, session: session, conversation: conversation}, nil
+	return &crewContexts{app: a, services: w, session: session, conversation: conversation}, nil
 }
 
 // show shows the context of one role.
-func (l *crewLook) show(ctx context.Context, query engine.RoleContextQuery) error {
+func (l *crewContexts) show(ctx context.Context, query engine.RoleContextQuery) error {
 	if query.Request != 0 {
 		return l.showRequest(ctx, query)
 	}
@@ -152,7 +152,7 @@ func (l *crewLook) show(ctx context.Context, query engine.RoleContextQuery) erro
 }
 
 // showRequest shows a request to a role's model, and whether it can still be rebuilt.
-func (l *crewLook) showRequest(ctx context.Context, query engine.RoleContextQuery) error {
+func (l *crewContexts) showRequest(ctx context.Context, query engine.RoleContextQuery) error {
 	replayed, err := l.engine.Crews.RoleRequest(ctx, l.session, query.Role, query.Request)
 	if err != nil {
 		return l.explained(l.session, err)
@@ -179,7 +179,7 @@ func (l *crewLook) showRequest(ctx context.Context, query engine.RoleContextQuer
 }
 
 // print prints what a role sees.
-func (l *crewLook) print(ctx context.Context, query engine.RoleContextQuery, where string, plan *window.Plan) error {
+func (l *crewContexts) print(ctx context.Context, query engine.RoleContextQuery, where string, plan *window.Plan) error {
 	text := crews.RoleText(plan)
 	if l.system {
 		both, err := l.engine.Crews.CompareRoles(ctx, l.session, query, query)
@@ -214,7 +214,7 @@ func (l *crewLook) print(ctx context.Context, query engine.RoleContextQuery, whe
 }
 
 // line is a line of a role's text with its structural parts coloured: no line of a message can look like them.
-func (l *crewLook) line(line string) string {
+func (l *crewContexts) line(line string) string {
 	line = l.shown(line)
 	if strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]") || strings.HasPrefix(line, "[MORE]") {
 		return l.paint.Dim(line)

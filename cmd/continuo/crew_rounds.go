@@ -42,7 +42,7 @@ func isRound(word string) bool {
 }
 
 // query is what a role sees at a position of the log, or saw in one of its rounds.
-func (l *crewLook) query(ctx context.Context, role string, at int64, round int) (engine.RoleContextQuery, error) {
+func (l *crewContexts) query(ctx context.Context, role string, at int64, round int) (engine.RoleContextQuery, error) {
 	query := engine.RoleContextQuery{Role: role, At: at}
 	if round == 0 {
 		return query, nil
@@ -61,7 +61,7 @@ func (l *crewLook) query(ctx context.Context, role string, at int64, round int) 
 	return query, nil
 }
 
-func (l *crewLook) noRound(role string, rounds int) error {
+func (l *crewContexts) noRound(role string, rounds int) error {
 	if rounds == 0 {
 		return fmt.Errorf("role %s: %w: it was not asked in this conversation yet", term.OneLine(role, 60), continuo.ErrNotFound)
 	}
@@ -69,7 +69,7 @@ func (l *crewLook) noRound(role string, rounds int) error {
 }
 
 // list lists the requests to a role's model.
-func (l *crewLook) list(ctx context.Context, role string) error {
+func (l *crewContexts) list(ctx context.Context, role string) error {
 	rounds, err := l.engine.Crews.RoleRounds(ctx, l.session, role)
 	if err != nil {
 		return l.explained(l.session, err)

@@ -41,7 +41,7 @@ Examples:
     continuo crew run garden --follow`
 }
 
-// Run sends the message, or talks until the input ends.
+// Run sends the message, or chats until the input ends.
 func (r *crewRunCommand) Run(ctx context.Context, a *app) error {
 	if r.Message == "" && r.Crew != "" && !yamlform.IsID(r.Crew) { // continuo crew run "Hello"
 		r.Crew, r.Message = "", r.Crew
@@ -53,7 +53,7 @@ func (r *crewRunCommand) Run(ctx context.Context, a *app) error {
 	case r.JSON && talks:
 		return usage("--json needs a message: a talk is no document")
 	}
-	t, leave, err := a.beginCrewTalk(ctx, crewChoice{r.Crew, r.Session}, true)
+	t, leave, err := a.openCrewChatSession(ctx, crewChoice{r.Crew, r.Session}, true)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (r *crewRunCommand) Run(ctx context.Context, a *app) error {
 	t.session.UserID = r.User
 	t.asJSON, t.quiet = r.JSON, r.JSON
 	if r.Follow {
-		return t.lookOn(ctx)
+		return t.watchOnly(ctx)
 	}
 	found, err := t.crews.Get(t.session.Crew)
 	if errors.Is(err, continuo.ErrNotFound) && r.Message == "" {
@@ -80,8 +80,8 @@ func (r *crewRunCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	t.ownLines(ctx)
-	return t.sayTo(ctx, message)
+	t.openInput(ctx)
+	return t.send(ctx, message)
 }
 
 // message is the given text, or that of standard input.
@@ -102,8 +102,8 @@ func (r *crewRunCommand) message(a *app) (string, error) {
 	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
-// beginCrewTalk builds what a command that follows a crew needs; leave ends it.
-func (a *app) beginCrewTalk(ctx context.Context, choice crewChoice, begin bool) (t *crewTalk, leave func(), err error) {
+// openCrewChatSession builds what a command that follows a crew needs; leave ends it.
+func (a *app) openCrewChatSession(ctx context.Context, choice crewChoice, begin bool) (t *crewChatSession, leave func(), err error) {
 	w, err := a.wireTurns(ctx, !begin)
 	if err != nil {
 		return nil, nil, err
@@ -113,8 +113,8 @@ func (a *app) beginCrewTalk(ctx context.Context, choice crewChoice, begin bool) 
 		w.Close()
 		return nil, nil, err
 	}
-	t = &crewTalk{
-		talk: &talk{app: a, services: w, plain: !a.outTerminal}, session: session, crews: w.engine.Crews, turns: w.engine.Turns,
+	t = &crewChatSession{
+		chatSession: &chatSession{app: a, services: w, plain: !a.outTerminal}, session: session, crews: w.engine.Crews, turns: w.engine.Turns,
 	}
 	t.signals = make(chan os.Signal, 2)
 	signal.Notify(t.signals, os.Interrupt, syscall.SIGTERM)
@@ -126,15 +126,15 @@ func (a *app) beginCrewTalk(ctx context.Context, choice crewChoice, begin bool) 
 	return t, t.end, nil
 }
 
-// ownLines prepares to ask the person about calls, if there is a terminal.
-func (t *crewTalk) ownLines(ctx context.Context) {
+// openInput prepares to ask the person about calls, if there is a terminal.
+func (t *crewChatSession) openInput(ctx context.Context) {
 	if t.plain || !t.inTerminal || t.asJSON {
 		return
 	}
 	t.lines = t.newLines(ctx, t.slashLines)
 }
 
-func (t *crewTalk) end() {
+func (t *crewChatSession) end() {
 	if t.lines != nil {
 		t.lines.Close()
 	}
@@ -142,9 +142,9 @@ func (t *crewTalk) end() {
 	t.services.Close()
 }
 
-// crewTalk is a conversation with a crew in the terminal.
-type crewTalk struct {
-	*talk
+// crewChatSession is a conversation with a crew in the terminal.
+type crewChatSession struct {
+	*chatSession
 	session engine.CrewSession
 	crews   crewCycles
 	turns   crewTurns
@@ -152,7 +152,7 @@ type crewTalk struct {
 }
 
 // refresh reads the state of the conversation; one that does not exist yet is empty.
-func (t *crewTalk) refresh(ctx context.Context) error {
+func (t *crewChatSession) refresh(ctx context.Context) error {
 	name := t.session.SessionID
 	if name == "" {
 		name = continuo.CrewWorkflow(t.session.Crew)
@@ -165,8 +165,8 @@ func (t *crewTalk) refresh(ctx context.Context) error {
 	return err
 }
 
-// sayTo sends a message and shows the crew's cycle.
-func (t *crewTalk) sayTo(ctx context.Context, message string) error {
+// send sends a message and shows the crew's cycle.
+func (t *crewChatSession) send(ctx context.Context, message string) error {
 	if err := t.refresh(ctx); err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (t *crewTalk) sayTo(ctx context.Context, message string) error {
 }
 
 // resumeCycle resumes a cycle that was interrupted, and shows it.
-func (t *crewTalk) resumeCycle(ctx context.Context) error {
+func (t *crewChatSession) resumeCycle(ctx context.Context) error {
 	if err := t.refresh(ctx); err != nil {
 		return err
 	}
@@ -185,9 +185,9 @@ func (t *crewTalk) resumeCycle(ctx context.Context) error {
 	})
 }
 
-// lookOn shows the newest cycle from its beginning, and resumes nothing.
-func (t *crewTalk) lookOn(ctx context.Context) error {
-	return t.watch(ctx, crewWatched{looksOn: true}, func(ctx context.Context) (*engine.CrewStatus, error) {
+// watchOnly shows the newest cycle from its beginning, and resumes nothing.
+func (t *crewChatSession) watchOnly(ctx context.Context) error {
+	return t.watch(ctx, crewWatched{followsOnly: true}, func(ctx context.Context) (*engine.CrewStatus, error) {
 		return t.crews.Status(ctx, t.session)
 	})
 }
@@ -208,12 +208,12 @@ Examples:
 
 // Run resumes the cycle and follows it.
 func (r *crewResumeCommand) Run(ctx context.Context, a *app) error {
-	t, leave, err := a.beginCrewTalk(ctx, r.crewChoice, false)
+	t, leave, err := a.openCrewChatSession(ctx, r.crewChoice, false)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	t.asJSON, t.quiet = r.JSON, r.JSON
-	t.ownLines(ctx)
+	t.openInput(ctx)
 	return t.resumeCycle(ctx)
 }

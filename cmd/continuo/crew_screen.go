@@ -12,20 +12,20 @@ import (
 
 // crewScreen shows the progress of a cycle.
 type crewScreen interface {
-	// took shows a step of the cycle. It may wait for the person's decision on a call.
-	took(ctx context.Context, progress engine.CrewProgress) error
-	// beat updates what depends on the time.
-	beat(now time.Time)
+	// update shows a step of the cycle. It may wait for the person's decision on a call.
+	update(ctx context.Context, progress engine.CrewProgress) error
+	// tick updates what depends on the time.
+	tick(now time.Time)
 	// end finishes the output; status is the crew's final state.
 	end(status *engine.CrewStatus)
 }
 
 // newCrewScreen chooses how a cycle is shown. Own is the message that the person has just sent.
-func (t *crewTalk) newCrewScreen(status *engine.CrewStatus, own string) crewScreen {
+func (t *crewChatSession) newCrewScreen(status *engine.CrewStatus, own string) crewScreen {
 	if t.asJSON {
 		return &crewJSON{t.app}
 	}
-	s := &crewSpeech{crew: t, stream: &stream{talk: t.talk}, members: map[string]member{}, shown: map[int64]bool{}, own: own}
+	s := &crewTextScreen{crew: t, stream: &stream{chatSession: t.chatSession}, members: map[string]member{}, shown: map[int64]bool{}, own: own}
 	edge := &margin{out: t.out}
 	s.wrap = &term.Wrapper{Out: edge}
 	if !t.plain {
@@ -41,12 +41,12 @@ func (t *crewTalk) newCrewScreen(status *engine.CrewStatus, own string) crewScre
 // crewJSON writes lines of JSON.
 type crewJSON struct{ *app }
 
-func (j *crewJSON) took(_ context.Context, progress engine.CrewProgress) error {
+func (j *crewJSON) update(_ context.Context, progress engine.CrewProgress) error {
 	jsonLines(j.app, progress.Entry, progress.Status)
 	return nil
 }
 
-func (j *crewJSON) beat(time.Time) {}
+func (j *crewJSON) tick(time.Time) {}
 
 func (j *crewJSON) end(status *engine.CrewStatus) { j.jsonLine("end", "status", status) }
 

@@ -113,7 +113,7 @@ func (a *app) printRoles(status *engine.CrewStatus, news map[string]*window.Role
 	for i, role := range status.Roles {
 		t.Add(
 			a.rolePaint(i)(role.Name), term.OneLine(role.DisplayName, 30), term.OneLine(role.Connector, 20), role.View, term.Number(role.Cursor),
-			newsText(role, news[role.Name]), term.Number(role.Answers), term.OneLine(role.Session, 20), a.roleState(status, role),
+			unreadText(role, news[role.Name]), term.Number(role.Answers), term.OneLine(role.Session, 20), a.roleState(status, role),
 		)
 	}
 	t.DropEmpty(7)
@@ -140,8 +140,8 @@ func (a *app) printTrouble(role engine.RoleStatus) {
 	}
 }
 
-// newsText describes how much is unread for a role: what it would see, and what remains after that.
-func newsText(role engine.RoleStatus, plan *window.RolePlan) string {
+// unreadText describes how much is unread for a role: what it would see, and what remains after that.
+func unreadText(role engine.RoleStatus, plan *window.RolePlan) string {
 	switch {
 	case plan == nil && role.HasNews:
 		return "yes"

@@ -85,7 +85,7 @@ func (p inTerminal) types(text string) {
 	}
 }
 
-// A talk with a crew: it is shown live, Ctrl-C stops it and the talk continues, and the commands know the crew.
+// A chat with a crew: it is shown live, Ctrl-C stops it and the chat continues, and the commands know the crew.
 func TestTalkWithACrew(t *testing.T) {
 	dir := t.TempDir()
 	p := startInTerminal(t, dir, "--set", "demo.pace=150ms", "crew", "run")

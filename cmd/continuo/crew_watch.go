@@ -36,14 +36,14 @@ type crewTurns interface {
 
 // crewWatched selects what of a cycle is shown.
 type crewWatched struct {
-	after   int64  // the seq after which it is shown
-	own     string // the message that the person has just sent, which is not shown again; "" for none
-	looksOn bool   // another program runs it, if any does
+	after       int64  // the seq after which it is shown
+	own         string // the message that the person has just sent, which is not shown again; "" for none
+	followsOnly bool   // another program runs it, if any does
 }
 
 // crewWatch follows one cycle until the crew is idle.
 type crewWatch struct {
-	*crewTalk
+	*crewChatSession
 	crewWatched
 	screen   crewScreen
 	stopping atomic.Bool        // a person has stopped the cycle
@@ -52,20 +52,20 @@ type crewWatch struct {
 }
 
 // watch begins or resumes a cycle and follows it. begin gets the context of the cycle.
-func (t *crewTalk) watch(ctx context.Context, what crewWatched, begin func(context.Context) (*engine.CrewStatus, error)) error {
+func (t *crewChatSession) watch(ctx context.Context, what crewWatched, begin func(context.Context) (*engine.CrewStatus, error)) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	status, err := begin(ctx)
 	if err != nil {
 		return t.explained(t.session, err)
 	}
-	if what.looksOn {
+	if what.followsOnly {
 		what.after = status.FirstSeq - 1
 	}
 	if t.conversation, err = t.engine.Conversations.Conversation(ctx, status.ConversationID); err != nil {
 		return err
 	}
-	w := &crewWatch{crewTalk: t, crewWatched: what, leave: leave}
+	w := &crewWatch{crewChatSession: t, crewWatched: what, leave: leave}
 	w.screen = t.newCrewScreen(status, what.own)
 	return w.follow(ctx, status)
 }
@@ -94,13 +94,13 @@ func (w *crewWatch) follow(ctx context.Context, status *engine.CrewStatus) error
 			}
 			err := step.err
 			if err == nil {
-				err = w.screen.took(ctx, step.progress)
+				err = w.screen.update(ctx, step.progress)
 			}
 			if err != nil {
 				return w.ended(ctx, err)
 			}
 		case now := <-beat.C:
-			w.screen.beat(now)
+			w.screen.tick(now)
 		}
 	}
 }
@@ -127,8 +127,8 @@ func (w *crewWatch) handleSignals(ctx context.Context, done <-chan struct{}) {
 			w.leaving = true
 			w.leave()
 			return
-		case w.looksOn || w.isElsewhere(ctx):
-			w.looksOn, w.leaving = true, true
+		case w.followsOnly || w.isElsewhere(ctx):
+			w.followsOnly, w.leaving = true, true
 			w.leave()
 			return
 		}
@@ -155,14 +155,14 @@ func (w *crewWatch) isElsewhere(ctx context.Context) bool {
 }
 
 // isOurs reports whether this process runs a turn.
-func (t *crewTalk) isOurs(ctx context.Context, turnID string) bool {
+func (t *crewChatSession) isOurs(ctx context.Context, turnID string) bool {
 	found, err := t.turns.Get(ctx, t.conversation, turnID)
 	return err == nil && isOurs(found)
 }
 
 // decide asks the person whether a call may run, and reports the answer to its turn. Ctrl-C at the question stops the
 // cycle.
-func (t *crewTalk) decide(ctx context.Context, s *stream, event turn.Event) error {
+func (t *crewChatSession) decide(ctx context.Context, s *stream, event turn.Event) error {
 	call := *event.Call
 	found, err := t.turns.Get(ctx, t.conversation, event.TurnID)
 	if err != nil {
@@ -175,19 +175,19 @@ func (t *crewTalk) decide(ctx context.Context, s *stream, event turn.Event) erro
 	switch {
 	case answer.stop:
 		t.lines.Close()
-		t.ownLines(ctx) // the previous ones report the end of their input permanently
+		t.openInput(ctx) // the previous ones report the end of their input permanently
 		select {
 		case t.signals <- os.Interrupt:
 		default: // one is waiting already
 		}
 		return nil
 	case answer.elsewhere:
-		t.remark("This was decided elsewhere, or the time for a decision ran out.")
+		t.printAside("This was decided elsewhere, or the time for a decision ran out.")
 		return nil
 	}
 	err = t.turns.Decide(ctx, found, call.ID, answer.Decision)
 	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrNotRunning) {
-		t.remark("That came too late.")
+		t.printAside("That came too late.")
 		return nil
 	}
 	return err

@@ -108,9 +108,9 @@ type crewFollower struct {
 func followerOf(c *scriptedCrew, terminal, asJSON bool) *crewFollower {
 	f := &crewFollower{}
 	a := &app{console: &console{in: strings.NewReader(""), out: &f.out, err: &f.notes, outTerminal: terminal, paint: term.Style(terminal), width: 60}}
-	t := &crewTalk{talk: &talk{app: a, plain: !terminal}, crews: c, turns: scriptedTurns{c}, asJSON: asJSON}
+	t := &crewChatSession{chatSession: &chatSession{app: a, plain: !terminal}, crews: c, turns: scriptedTurns{c}, asJSON: asJSON}
 	t.signals = make(chan os.Signal, 2)
-	f.crewWatch = &crewWatch{crewTalk: t, leave: func() {}}
+	f.crewWatch = &crewWatch{crewChatSession: t, leave: func() {}}
 	f.screen = t.newCrewScreen(&c.at, "Hello")
 	return f
 }
@@ -194,25 +194,25 @@ func TestSpeechInAPipe(t *testing.T) {
 // In a terminal the line of a silent role says for how long, and goes away when it speaks.
 func TestSilenceInATerminal(t *testing.T) {
 	f := followerOf(&scriptedCrew{at: someCrew(continuo.RunRunning, "")}, true, false)
-	s := f.screen.(*crewSpeech)
+	s := f.screen.(*crewTextScreen)
 	took := func(progress engine.CrewProgress) {
 		t.Helper()
-		if err := s.took(t.Context(), progress); err != nil {
+		if err := s.update(t.Context(), progress); err != nil {
 			t.Fatal(err)
 		}
 	}
 	took(engine.CrewProgress{Entry: &continuo.Entry{Role: continuo.System, Hidden: true, NodeID: "builder", RunEvent: &continuo.RunEvent{Kind: continuo.RunNodeBegan}}})
-	s.beat(s.sign)
-	s.beat(s.sign.Add(3 * time.Second))
+	s.tick(s.sign)
+	s.tick(s.sign.Add(3 * time.Second))
 	if got := f.out.String(); !strings.HasSuffix(got, "\r\x1b[K\x1b[2mBackend Dev is speaking… 3 s\x1b[0m") {
 		t.Errorf("silence is shown as %q", got)
 	}
 	f.out.Reset()
 	for _, step := range said(3, "builder", "It is ", "done.") {
 		took(step)
-		s.beat(s.sign.Add(3 * time.Second))
+		s.tick(s.sign.Add(3 * time.Second))
 	}
-	s.beat(s.sign.Add(3 * time.Second)) // no role speaks now
+	s.tick(s.sign.Add(3 * time.Second)) // no role speaks now
 	text, ok := strings.CutPrefix(f.out.String(), "\r\x1b[K")
 	if text = strings.ReplaceAll(text, "\x1b[2mBackend Dev is speaking… 3 s\x1b[0m\r\x1b[K", ""); !ok || !strings.HasSuffix(text, "\n  It is done.\n\n") {
 		t.Errorf("what it says is shown as %q", f.out.String())

@@ -64,6 +64,6 @@ func (d *diagnosis) unreadPrompts(dir string, names []string) {
 		if file.IsDir() || strings.HasPrefix(name, ".") || slices.Contains(names, name) || near == "" && !strings.HasPrefix(name, "system-") {
 			continue
 		}
-		d.add("prompt", warning, "%s: nothing reads it; %s", filepath.Join(dir, name), meantOr(name, names))
+		d.add("prompt", warning, "%s: nothing reads it; %s", filepath.Join(dir, name), didYouMean(name, names))
 	}
 }

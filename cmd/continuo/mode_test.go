@@ -74,7 +74,7 @@ func homeOf(t *testing.T, upstream http.Handler) func(stdin string, args ...stri
 	}
 }
 
-// Whether a command or a talk switches the mode: the next request has other system messages, and everything
+// Whether a command or a chat switches the mode: the next request has other system messages, and everything
 // else of it is byte for byte what the request before had, with what was said since at the end.
 func TestSwitchingTheModeOnTheCommandLine(t *testing.T) {
 	upstream := &recorder{}
@@ -148,7 +148,7 @@ func TestSwitchingTheModeOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// A talk says which mode and agent there are, and from when on others count.
+// A chat says which mode and agent there are, and from when on others count.
 func TestTalkShowsItsModeAndAgent(t *testing.T) {
 	command := homeOf(t, &recorder{})
 	out, notes := command("/mode\n/agent bob\n/mode\nhello\n/mode\n/mode run\n/agent\n/agent none\n/mode\n/new\n/mode\n", "chat", "s1", "--agent", "ada")
@@ -175,26 +175,26 @@ func TestTalkShowsItsModeAndAgent(t *testing.T) {
 		t.Errorf("the agents are shown as\n%s", out)
 	}
 	for _, prompt := range []struct {
-		talk talk
-		want string
+		chatSession chatSession
+		want        string
 	}{
-		{talk{}, "› "},
-		{talk{mode: continuo.ModeRun}, "run › "},
-		{talk{agent: "ada"}, "agent ada › "},
-		{talk{agent: "ada", mode: continuo.ModeChat}, "chat ada › "},
-		{talk{conversation: continuo.Conversation{ActiveMode: continuo.ModeAgent, ActiveAgent: "ada"}}, "agent ada › "},
-		{talk{conversation: continuo.Conversation{ActiveMode: continuo.ModeChat, ActiveAgent: "ada"}}, "› "},
-		{talk{conversation: continuo.Conversation{ActiveMode: continuo.ModeAgent, ActiveAgent: "ada"}, agent: "none"}, "agent › "},
+		{chatSession{}, "› "},
+		{chatSession{mode: continuo.ModeRun}, "run › "},
+		{chatSession{agent: "ada"}, "agent ada › "},
+		{chatSession{agent: "ada", mode: continuo.ModeChat}, "chat ada › "},
+		{chatSession{conversation: continuo.Conversation{ActiveMode: continuo.ModeAgent, ActiveAgent: "ada"}}, "agent ada › "},
+		{chatSession{conversation: continuo.Conversation{ActiveMode: continuo.ModeChat, ActiveAgent: "ada"}}, "› "},
+		{chatSession{conversation: continuo.Conversation{ActiveMode: continuo.ModeAgent, ActiveAgent: "ada"}, agent: "none"}, "agent › "},
 	} {
-		prompt.talk.app = &app{console: &console{}}
-		if got := prompt.talk.prompt(); got != prompt.want {
+		prompt.chatSession.app = &app{console: &console{}}
+		if got := prompt.chatSession.prompt(); got != prompt.want {
 			t.Errorf("the prompt is %q, want %q", got, prompt.want)
 		}
 	}
 }
 
 func TestTabCompletesModesAndAgents(t *testing.T) {
-	of := &talk{services: &services{settings: &config.Config{Agents: map[string]config.AgentConfig{"ada": {}, "adam": {}, "bob": {}}}}}
+	of := &chatSession{services: &services{settings: &config.Config{Agents: map[string]config.AgentConfig{"ada": {}, "adam": {}, "bob": {}}}}}
 	for line, want := range map[string]string{
 		"/ag": "/agent ", "/agent b": "/agent bob", "/agent ad": "/agent ad", "/agent n": "/agent none", "/mode r": "/mode run", "/mode x": "/mode x", "/m": "/mode ",
 	} {

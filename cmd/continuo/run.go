@@ -71,7 +71,7 @@ func (w *services) findRun(ctx context.Context, name string, choice runChoice) (
 	if !errors.Is(err, continuo.ErrNotFound) {
 		return continuo.Run{}, err
 	}
-	found, err := w.runsThat(ctx, func(run continuo.Run) bool { return strings.HasPrefix(run.ID, name) })
+	found, err := w.filterRuns(ctx, func(run continuo.Run) bool { return strings.HasPrefix(run.ID, name) })
 	switch {
 	case err != nil:
 		return continuo.Run{}, err
@@ -85,7 +85,7 @@ func (w *services) findRun(ctx context.Context, name string, choice runChoice) (
 
 // chooseRun finds the run if none is named.
 func (w *services) chooseRun(ctx context.Context, choice runChoice) (continuo.Run, error) {
-	found, err := w.runsThat(ctx, choice.can)
+	found, err := w.filterRuns(ctx, choice.can)
 	switch {
 	case err != nil:
 		return continuo.Run{}, err
@@ -97,8 +97,8 @@ func (w *services) chooseRun(ctx context.Context, choice runChoice) (continuo.Ru
 	return found[0], nil
 }
 
-// runsThat lists the runs for which a condition holds, the newest first.
-func (w *services) runsThat(ctx context.Context, holds func(continuo.Run) bool) ([]continuo.Run, error) {
+// filterRuns lists the runs for which a condition holds, the newest first.
+func (w *services) filterRuns(ctx context.Context, holds func(continuo.Run) bool) ([]continuo.Run, error) {
 	all, _, err := w.runs(ctx, continuo.RunQuery{}, runsSearched)
 	return slices.DeleteFunc(all, func(run continuo.Run) bool { return !holds(run) }), err
 }

@@ -55,8 +55,8 @@ func rowsOf(text string, width int, paint func(string) string) []string {
 	return rows
 }
 
-// notUnderstood says why a question is repeated.
-func (q *question) notUnderstood(line string) string {
+// repeatReason says why a question is repeated.
+func (q *question) repeatReason(line string) string {
 	if said := term.OneLine(line, 40); said != "" {
 		return fmt.Sprintf("%q is neither yes nor no: begin the answer with y or n.", said)
 	}
@@ -69,8 +69,8 @@ type decided struct {
 	comment     string
 }
 
-// understand parses an answer; false if it is neither yes nor no. In the answer to a call that is the reason for a no.
-func (q *question) understand(line string) (decided, bool) {
+// parseAnswer parses an answer; false if it is neither yes nor no. In the answer to a call that is the reason for a no.
+func (q *question) parseAnswer(line string) (decided, bool) {
 	word, comment, _ := strings.Cut(strings.TrimSpace(line), " ")
 	comment = strings.TrimSpace(comment)
 	switch strings.ToLower(strings.TrimRight(word, ",:;.")) {
@@ -88,21 +88,21 @@ func (q *question) understand(line string) (decided, bool) {
 	return decided{comment: strings.TrimSpace(line)}, q.call != nil
 }
 
-// typist reads the lines that a person types.
-type typist struct {
+// answerReader reads the lines that a person types.
+type answerReader struct {
 	keys     *term.Keyboard
 	in       *bufio.Reader  // buffers nothing between lines
 	underway chan term.Line // the line that is being read; nil if none is
 	ended    bool           // at the last look there was nothing more to read
 }
 
-func newTypist(in io.Reader) *typist {
+func newTypist(in io.Reader) *answerReader {
 	keys := term.NewKeyboard(in)
-	return &typist{keys: keys, in: bufio.NewReader(keys)}
+	return &answerReader{keys: keys, in: bufio.NewReader(keys)}
 }
 
 // reading returns the line that is being read: one whose reader gave up is kept for the next reader.
-func (t *typist) reading() <-chan term.Line {
+func (t *answerReader) reading() <-chan term.Line {
 	if t.underway == nil {
 		got := make(chan term.Line, 1)
 		t.keys.NextLine()
@@ -119,8 +119,8 @@ func (t *typist) reading() <-chan term.Line {
 	return t.underway
 }
 
-// consider determines what a person has to decide in the run's current state.
-func (w *runWatch) consider(ctx context.Context) error {
+// findPending determines what a person has to decide in the run's current state.
+func (w *runWatch) findPending(ctx context.Context) error {
 	if w.view.status.State != continuo.RunWaiting || w.stopping {
 		return nil
 	}
@@ -183,22 +183,22 @@ func (w *runWatch) ask(q *question) {
 
 func (w *runWatch) askNext() {
 	if w.live.asking == nil && len(w.questions) > 0 && !w.stopping {
-		w.live.ask(w.questions[0], w.typist.keys)
+		w.live.ask(w.questions[0], w.answerReader.keys)
 	}
 }
 
 // answers returns the line that a person types. It is read also before a question is asked, so that earlier input is
 // not taken for the answer.
 func (w *runWatch) answers() <-chan term.Line {
-	if w.live == nil || w.live.asking == nil && w.typist.ended {
+	if w.live == nil || w.live.asking == nil && w.answerReader.ended {
 		return nil
 	}
-	return w.typist.reading()
+	return w.answerReader.reading()
 }
 
 // answer uses a typed line as the answer to the current question.
 func (w *runWatch) answer(ctx context.Context, line term.Line) error {
-	w.typist.underway, w.typist.ended = nil, line.Err != nil
+	w.answerReader.underway, w.answerReader.ended = nil, line.Err != nil
 	q := w.live.asking
 	if q == nil || line.Ended < q.since {
 		if line.Err == nil {
@@ -219,9 +219,9 @@ func (w *runWatch) answer(ctx context.Context, line term.Line) error {
 		w.questions = w.questions[1:]
 		return w.interrupted(ctx)
 	}
-	said, ok := q.understand(line.Text)
+	said, ok := q.parseAnswer(line.Text)
 	if !ok {
-		q.unclear = q.notUnderstood(line.Text)
+		q.unclear = q.repeatReason(line.Text)
 		w.askNext()
 		return nil
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // runInputs collects the inputs of a run from the flags and asks for missing ones, if there is a terminal.
-func (a *app) runInputs(of *workflow.Workflow, r *runStartCommand, typist *typist) (json.RawMessage, error) {
+func (a *app) runInputs(of *workflow.Workflow, r *runStartCommand, typist *answerReader) (json.RawMessage, error) {
 	values := map[string]json.RawMessage{}
 	if r.Inputs != "" {
 		text, err := a.readInputs(r.Inputs)
@@ -26,7 +26,7 @@ func (a *app) runInputs(of *workflow.Workflow, r *runStartCommand, typist *typis
 			return nil, err
 		}
 		if err := json.Unmarshal(text, &values); err != nil || values == nil {
-			return nil, usage("--inputs %s: give a JSON object with the inputs by name, such as {\"topic\": \"tea\"}: %w", r.Inputs, orElse(err, "it is null"))
+			return nil, usage("--inputs %s: give a JSON object with the inputs by name, such as {\"topic\": \"tea\"}: %w", r.Inputs, withHint(err, "it is null"))
 		}
 		for name := range values {
 			if _, err := inputOf(of, name); err != nil {
@@ -47,7 +47,7 @@ func (a *app) runInputs(of *workflow.Workflow, r *runStartCommand, typist *typis
 	return rawjson.Marshal(values)
 }
 
-func orElse(err error, words string) error {
+func withHint(err error, words string) error {
 	if err == nil {
 		return fmt.Errorf("%s", words)
 	}
@@ -151,7 +151,7 @@ func readBounded(path string) ([]byte, error) {
 }
 
 // askInputs asks for the required inputs that were not given. Without a terminal the error names them all.
-func (a *app) askInputs(of *workflow.Workflow, values map[string]json.RawMessage, typist *typist, alone bool) error {
+func (a *app) askInputs(of *workflow.Workflow, values map[string]json.RawMessage, typist *answerReader, alone bool) error {
 	var missing []workflow.Field
 	for _, field := range of.Inputs {
 		if _, given := values[field.Name]; !given && field.Default == nil && !field.Optional {
@@ -176,7 +176,7 @@ func (a *app) askInputs(of *workflow.Workflow, values map[string]json.RawMessage
 }
 
 // askInput asks until the answer is valid.
-func (a *app) askInput(field workflow.Field, typist *typist) (json.RawMessage, error) {
+func (a *app) askInput(field workflow.Field, typist *answerReader) (json.RawMessage, error) {
 	a.note("%s %s", a.notePaint.Bold(field.Name), inputText(field))
 	for {
 		_, _ = fmt.Fprint(a.err, a.notePaint.Cyan(promptSign))

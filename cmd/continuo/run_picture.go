@@ -22,8 +22,8 @@ type runView struct {
 	edges  []workflow.Edge // of its workflow
 	after  int64           // events up to this seq are no longer followed
 	paint  term.Style
-	// took has the newest visits of nodes, as far as their entries were seen.
-	took map[string]visit
+	// show has the newest visits of nodes, as far as their entries were seen.
+	show map[string]visit
 	// said is the end of the current step's text, doing its other activity; "" for none.
 	said, doing string
 	others      map[string]string // text of concurrent turns, by their ids
@@ -35,7 +35,7 @@ type runView struct {
 type visit struct{ began, ended time.Time }
 
 func newRunView(status engine.RunStatus, paint term.Style) *runView {
-	return &runView{status: status, paint: paint, took: map[string]visit{}}
+	return &runView{status: status, paint: paint, show: map[string]visit{}}
 }
 
 // take applies one step of the run.
@@ -52,7 +52,7 @@ func (v *runView) take(progress engine.RunProgress) {
 }
 
 func (v *runView) takeEvent(entry *continuo.Entry) {
-	of := v.took[entry.NodeID]
+	of := v.show[entry.NodeID]
 	switch entry.RunEvent.Kind {
 	case continuo.RunNodeBegan:
 		if of.began.IsZero() || !of.ended.IsZero() {
@@ -66,7 +66,7 @@ func (v *runView) takeEvent(entry *continuo.Entry) {
 	default:
 		return
 	}
-	v.took[entry.NodeID] = of
+	v.show[entry.NodeID] = of
 }
 
 // keptTextBytes is how much of a step's text is kept for display.
@@ -117,7 +117,7 @@ func tailOf(text string, size int) string {
 type frame struct {
 	width, height int // in columns and lines; a height of 0 is no limit
 	now           time.Time
-	beat          int  // counts the pictures, for animations
+	tick          int  // counts the pictures, for animations
 	still         bool // the picture is the last one, without animations
 }
 
@@ -127,7 +127,7 @@ func (v *runView) picture(f frame) []string {
 	nodes := v.nodes(f)
 	tail := v.tail(f.width)
 	if f.height > 0 {
-		nodes = v.around(nodes, f.height-len(lines)-len(tail), f.width)
+		nodes = v.visibleNodes(nodes, f.height-len(lines)-len(tail), f.width)
 	}
 	return append(append(lines, nodes...), tail...)
 }
@@ -226,7 +226,7 @@ func (v *runView) nodes(f frame) []string {
 // nodeText describes the state of a node.
 func (v *runView) nodeText(node workflow.NodeStatus, f frame) string {
 	words := string(node.State)
-	took := v.took[node.ID]
+	took := v.show[node.ID]
 	switch {
 	case node.State == workflow.NodeFailed && v.status.State != continuo.RunFailed && v.status.State != continuo.RunRunning:
 		words = "stopped"
@@ -236,7 +236,7 @@ func (v *runView) nodeText(node workflow.NodeStatus, f frame) string {
 		words = "waits to retry until " + node.RetryAt.Local().Format(time.TimeOnly)
 	case node.State == workflow.NodeRunning:
 		if !f.still {
-			words += " " + spinner(f.beat)
+			words += " " + spinner(f.tick)
 		}
 		if !took.began.IsZero() {
 			words += " " + term.Duration(f.now.Sub(took.began))
@@ -320,8 +320,8 @@ func (v *runView) tail(width int) []string {
 	return []string{term.Fit(v.paint.Dim(strings.TrimRight("  "+text, " ")), width)}
 }
 
-// around keeps those lines of the nodes for which there is room, the ones around the current node.
-func (v *runView) around(nodes []string, room, width int) []string {
+// visibleNodes keeps those lines of the nodes for which there is room, the ones around the current node.
+func (v *runView) visibleNodes(nodes []string, room, width int) []string {
 	if len(nodes) <= room {
 		return nodes
 	}

@@ -82,7 +82,7 @@ func TestRunPictures(t *testing.T) {
 		}
 	}
 	for _, width := range []int{119, 79, 39, 20} {
-		f := frame{width: width, now: after(75), beat: 3}
+		f := frame{width: width, now: after(75), tick: 3}
 		draw("says", f, aView(said).picture(f))
 		draw("calls", f, calls.picture(f))
 	}
@@ -108,7 +108,7 @@ func TestRunPictures(t *testing.T) {
 func TestRunPicturesFit(t *testing.T) {
 	for width := 8; width < 100; width++ {
 		for height := 4; height < 14; height++ {
-			f := frame{width: width, height: height, now: after(100), beat: width}
+			f := frame{width: width, height: height, now: after(100), tick: width}
 			lines := aView("漢字🙂\x1b[31m\r\n e\u0301" + strings.Repeat("x", width)).picture(f)
 			if len(lines) > height {
 				t.Errorf("%d lines in %d", len(lines), height)

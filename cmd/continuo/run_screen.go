@@ -16,10 +16,10 @@ import (
 
 // runScreen shows the progress of a run: as a picture, as lines, or as JSON.
 type runScreen interface {
-	// took shows a step of the run that the view has applied.
-	took(progress engine.RunProgress)
-	// beat updates what depends on the time.
-	beat()
+	// update shows a step of the run that the view has applied.
+	update(progress engine.RunProgress)
+	// tick updates what depends on the time.
+	tick()
 	// end prints what remains when the run is no longer followed.
 	end()
 }
@@ -44,9 +44,9 @@ type runLive struct {
 	asking *question // the question below the picture, which is paused meanwhile
 }
 
-func (l *runLive) took(engine.RunProgress) {}
+func (l *runLive) update(engine.RunProgress) {}
 
-func (l *runLive) beat() {
+func (l *runLive) tick() {
 	l.beats++
 	if l.asking == nil {
 		l.draw(0)
@@ -72,7 +72,7 @@ func (l *runLive) end() {
 // frame measures the terminal. The last column stays free: some terminals clear it with the rest of the line.
 func (l *runLive) frame() frame {
 	width, height := l.errSize()
-	return frame{width: max(width-1, 8), height: max(height-1, pictureLeast), now: time.Now(), beat: l.beats}
+	return frame{width: max(width-1, 8), height: max(height-1, pictureLeast), now: time.Now(), tick: l.beats}
 }
 
 // ask writes a question below the picture and leaves the cursor where the answer goes. Text that was typed before is no
@@ -132,7 +132,7 @@ func (l *runLines) asks(node workflow.NodeStatus, nodes []workflow.NodeStatus) {
 	}
 }
 
-func (l *runLines) took(progress engine.RunProgress) {
+func (l *runLines) update(progress engine.RunProgress) {
 	if progress.Entry == nil || progress.Entry.RunEvent == nil || progress.Status == nil {
 		return
 	}
@@ -213,7 +213,7 @@ func eventText(event *continuo.RunEvent, node workflow.NodeStatus) string {
 	}
 }
 
-func (l *runLines) beat() {}
+func (l *runLines) tick() {}
 func (l *runLines) end()  {}
 
 // runJSON writes lines of JSON.
@@ -222,11 +222,11 @@ type runJSON struct {
 	view *runView
 }
 
-func (j *runJSON) took(progress engine.RunProgress) {
+func (j *runJSON) update(progress engine.RunProgress) {
 	jsonLines(j.app, progress.Entry, progress.Status)
 }
 
-func (j *runJSON) beat() {}
+func (j *runJSON) tick() {}
 func (j *runJSON) end()  { j.jsonLine("end", "status", j.view.status) }
 
 // printOutputs writes the outputs of a finished run: for a person, or as JSON for a program.

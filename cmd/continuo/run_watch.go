@@ -42,7 +42,7 @@ type runWatch struct {
 	view         *runView
 	screen       runScreen
 	live         *runLive // the screen, if it is a terminal where a person can be asked; else nil
-	typist       *typist
+	answerReader *answerReader
 	asJSON       bool
 	yes          bool            // approve nodes without asking
 	questions    []*question     // open ones; the first of them is asked
@@ -62,7 +62,7 @@ type runFlags struct {
 }
 
 // watchRun begins or resumes a run and follows it after a seq. begin gets the context of the run.
-func (a *app) watchRun(ctx context.Context, w *services, flags runFlags, typist *typist, after int64, begin func(context.Context) (*engine.RunStatus, error)) error {
+func (a *app) watchRun(ctx context.Context, w *services, flags runFlags, typist *answerReader, after int64, begin func(context.Context) (*engine.RunStatus, error)) error {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	signals := make(chan os.Signal, 2)
@@ -81,9 +81,9 @@ func (a *app) watchRun(ctx context.Context, w *services, flags runFlags, typist 
 	return a.newRunWatch(runService{w.engine.Runs, w.engine.Turns}, conversation, view, flags, typist, signals, leave).follow(ctx, after)
 }
 
-func (a *app) newRunWatch(e runService, conversation continuo.Conversation, view *runView, flags runFlags, typist *typist, signals chan os.Signal, leave context.CancelFunc) *runWatch {
+func (a *app) newRunWatch(e runService, conversation continuo.Conversation, view *runView, flags runFlags, typist *answerReader, signals chan os.Signal, leave context.CancelFunc) *runWatch {
 	w := &runWatch{
-		app: a, runService: e, conversation: conversation, view: view, typist: typist,
+		app: a, runService: e, conversation: conversation, view: view, answerReader: typist,
 		asJSON: flags.JSON, yes: flags.Yes, always: map[string]bool{}, signals: signals, leave: leave, turnID: view.status.TurnID,
 	}
 	w.screen = a.newRunScreen(view, flags.JSON)
@@ -111,7 +111,7 @@ func (w *runWatch) follow(ctx context.Context, after int64) error {
 	defer w.ownTerminal()()
 	beat := time.NewTicker(pictureEvery)
 	defer beat.Stop()
-	err := w.consider(ctx)
+	err := w.findPending(ctx)
 	for beats := 0; err == nil; {
 		select {
 		case step, ok := <-steps:
@@ -120,7 +120,7 @@ func (w *runWatch) follow(ctx context.Context, after int64) error {
 			}
 			err = w.take(ctx, step)
 		case <-beat.C:
-			w.screen.beat()
+			w.screen.tick()
 			if beats++; beats%recheckEvery == 0 {
 				w.recheck(ctx)
 			}
@@ -141,7 +141,7 @@ func (w *runWatch) take(ctx context.Context, step step[engine.RunProgress]) erro
 		return step.err
 	}
 	w.view.take(step.progress)
-	w.screen.took(step.progress)
+	w.screen.update(step.progress)
 	if event := step.progress.Turn; event != nil && event.Kind == turn.Asked {
 		return w.takeCall(ctx, *event, step.progress.ConversationID)
 	}
@@ -150,7 +150,7 @@ func (w *runWatch) take(ctx context.Context, step step[engine.RunProgress]) erro
 	}
 	w.turnID = cmp.Or(step.progress.Status.TurnID, w.turnID)
 	w.recheck(ctx)
-	return w.consider(ctx)
+	return w.findPending(ctx)
 }
 
 // interrupted handles a signal: the first one stops the run, the second one leaves, a third one kills. A run that

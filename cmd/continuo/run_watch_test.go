@@ -227,7 +227,7 @@ func TestAnswers(t *testing.T) {
 		{call, "a better one", decided{comment: "a better one"}, true},
 		{call, "  ", decided{}, false},
 	} {
-		if got, ok := c.of.understand(c.said); got != c.want || ok != c.understood {
+		if got, ok := c.of.parseAnswer(c.said); got != c.want || ok != c.understood {
 			t.Errorf("%q is %+v, %v; want %+v, %v", c.said, got, ok, c.want, c.understood)
 		}
 	}

@@ -69,7 +69,7 @@ func (c *storeCopyCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer run.close()
-	if err := run.mayBegin(ctx); err != nil {
+	if err := run.confirmLosses(ctx); err != nil {
 		return err
 	}
 	report := copyReport{From: storeText(run.from), To: storeText(run.to), Verified: c.Verify}
@@ -163,8 +163,8 @@ func (r *storeCopy) close() {
 	}
 }
 
-// mayBegin asks for confirmation if the destination would lose data.
-func (r *storeCopy) mayBegin(ctx context.Context) error {
+// confirmLosses asks for confirmation if the destination would lose data.
+func (r *storeCopy) confirmLosses(ctx context.Context) error {
 	if r.Verify || r.Yes {
 		return nil
 	}

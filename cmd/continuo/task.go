@@ -86,14 +86,14 @@ func (w *services) findTask(ctx context.Context, name string) (*engine.TaskStatu
 	for _, status := range found {
 		ids = append(ids, status.ID)
 	}
-	if id, err = theOnly("task", name, w.settings.Project, "continuo task list shows what there is", ids); err != nil {
+	if id, err = uniqueMatch("task", name, w.settings.Project, "continuo task list shows what there is", ids); err != nil {
 		return nil, err
 	}
 	return w.engine.Tasks.Get(ctx, w.scope(), id)
 }
 
-// theOnly is the one id that begins with a name; hint says where to find one.
-func theOnly(what, name, project, hint string, ids []string) (string, error) {
+// uniqueMatch is the one id that begins with a name; hint says where to find one.
+func uniqueMatch(what, name, project, hint string, ids []string) (string, error) {
 	switch len(ids) {
 	case 0:
 		return "", fmt.Errorf("%s %s: %w in project %s; %s", what, term.OneLine(name, 60), continuo.ErrNotFound, project, hint)
@@ -146,7 +146,7 @@ func (w *services) findAgent(ctx context.Context, name string, working bool) (*e
 	for _, agent := range found {
 		ids = append(ids, agent.ID)
 	}
-	id, err := theOnly("agent", name, w.settings.Project, "continuo task show TASK shows the agents of a task", ids)
+	id, err := uniqueMatch("agent", name, w.settings.Project, "continuo task show TASK shows the agents of a task", ids)
 	if err != nil {
 		return nil, err
 	}

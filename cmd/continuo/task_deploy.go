@@ -46,7 +46,7 @@ func (d *taskDeployCommand) Run(ctx context.Context, a *app) error {
 	watch := agentWatch{app: a, services: w, quiet: d.JSON, asks: true}
 	err = watch.follow(ctx, func(ctx context.Context) (*engine.DeployedAgent, error) {
 		return w.engine.Tasks.Deploy(ctx, engine.DeployRequest{Scope: w.scope(), TaskID: status.ID, Type: d.Type, Prompt: d.Prompt})
-	}, watch.orKilled)
+	}, watch.eventsOrKill)
 	if !d.JSON || watch.agent == nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (d *taskDeployCommand) Run(ctx context.Context, a *app) error {
 	return errors.Join(a.json(output), err)
 }
 
-// agentWatch shows an agent's work as a talk shows an answer.
+// agentWatch shows an agent's work as a chat shows an answer.
 type agentWatch struct {
 	*app
 	*services
@@ -68,7 +68,7 @@ type agentWatch struct {
 
 // follow finds or starts an agent, and shows the events of its work. Ctrl-C ends the context of the events.
 func (w *agentWatch) follow(ctx context.Context, find func(context.Context) (*engine.DeployedAgent, error), events func(context.Context) iter.Seq2[turn.Event, error]) error {
-	t := &talk{app: w.app, services: w.services, plain: !w.outTerminal, quiet: w.quiet}
+	t := &chatSession{app: w.app, services: w.services, plain: !w.outTerminal, quiet: w.quiet}
 	t.signals = make(chan os.Signal, 2)
 	signal.Notify(t.signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(t.signals)
@@ -76,7 +76,7 @@ func (w *agentWatch) follow(ctx context.Context, find func(context.Context) (*en
 		t.lines = t.newLines(ctx, t.slashLines)
 		defer func() { t.lines.Close() }()
 	}
-	err := t.carry(ctx, func(ctx context.Context) (*engine.Chat, error) {
+	err := t.runTurn(ctx, func(ctx context.Context) (*engine.Chat, error) {
 		agent, err := find(ctx)
 		if err != nil {
 			return nil, err
@@ -86,7 +86,7 @@ func (w *agentWatch) follow(ctx context.Context, find func(context.Context) (*en
 		if !isAtWork(*agent) {
 			works = "worked"
 		}
-		t.remark("%s (%s) %s on %s.", agent.ID, term.OneLine(agent.Type, 60), works, agent.TaskID)
+		t.printAside("%s (%s) %s on %s.", agent.ID, term.OneLine(agent.Type, 60), works, agent.TaskID)
 		conversation, err := w.engine.Conversations.Conversation(ctx, agent.ConversationID)
 		return &engine.Chat{Conversation: conversation, TurnID: agent.TurnID, Events: events(ctx)}, err
 	})
@@ -101,8 +101,8 @@ func (w *agentWatch) work(ctx context.Context) iter.Seq2[turn.Event, error] {
 	return w.engine.Turns.Follow(ctx, continuo.Turn{ConversationID: w.agent.ConversationID, ID: w.agent.TurnID}, 0)
 }
 
-// orKilled yields the events of the agent's work to its end, and kills the agent when ctx ends.
-func (w *agentWatch) orKilled(ctx context.Context) iter.Seq2[turn.Event, error] {
+// eventsOrKill yields the events of the agent's work to its end, and kills the agent when ctx ends.
+func (w *agentWatch) eventsOrKill(ctx context.Context) iter.Seq2[turn.Event, error] {
 	return func(yield func(turn.Event, error) bool) {
 		stays := context.WithoutCancel(ctx)
 		killed := make(chan error, 1)
@@ -156,7 +156,7 @@ func (l *taskLogsCommand) Run(ctx context.Context, a *app, w *services) error {
 	}
 	if l.Follow {
 		watch := agentWatch{app: a, services: w}
-		return watch.follow(ctx, func(context.Context) (*engine.DeployedAgent, error) { return agent, nil }, watch.unasked)
+		return watch.follow(ctx, func(context.Context) (*engine.DeployedAgent, error) { return agent, nil }, watch.eventsWithoutQuestions)
 	}
 	output, err := w.engine.Tasks.Output(ctx, w.scope(), agent.ID, 0, maxLine)
 	if err != nil {
@@ -179,8 +179,8 @@ func deployedText(agent engine.DeployedAgent) string {
 	return words
 }
 
-// unasked yields the events of the agent's work until ctx ends; for a call that waits it only prints a note.
-func (w *agentWatch) unasked(ctx context.Context) iter.Seq2[turn.Event, error] {
+// eventsWithoutQuestions yields the events of the agent's work until ctx ends; for a call that waits it only prints a note.
+func (w *agentWatch) eventsWithoutQuestions(ctx context.Context) iter.Seq2[turn.Event, error] {
 	return func(yield func(turn.Event, error) bool) {
 		for event, err := range w.work(ctx) {
 			if err == nil && event.Kind == turn.Asked {

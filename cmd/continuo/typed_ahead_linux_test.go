@@ -141,7 +141,7 @@ func TestTypedAheadInAChat(t *testing.T) {
 	}
 }
 
-// The same in a talk with a crew.
+// The same in a chat with a crew.
 func TestTypedAheadInACrew(t *testing.T) {
 	dir := t.TempDir()
 	m := newHeldModel(t, dir)

@@ -44,7 +44,7 @@ func checkAgent(settings *config.Config, id string) error {
 	case len(known) == 0:
 		return usage("there is no agent %q: agents are defined in continuo.yaml under agents, and there are none", term.OneLine(id, 60))
 	}
-	return usage("there is no agent %q; %s", term.OneLine(id, 60), meantOr(id, known))
+	return usage("there is no agent %q; %s", term.OneLine(id, 60), didYouMean(id, known))
 }
 
 // agentText summarizes an agent on one line.
@@ -67,8 +67,8 @@ func agentText(settings *config.Config, agent config.AgentConfig) string {
 	return strings.Join(words, " · ")
 }
 
-// meantOr suggests the nearest name, or else lists the known ones.
-func meantOr(name string, known []string) string {
+// didYouMean suggests the nearest name, or else lists the known ones.
+func didYouMean(name string, known []string) string {
 	if near := nearest.Name(name, known); near != "" {
 		return "did you mean " + near + "?"
 	}

@@ -60,7 +60,7 @@ func TestConnectorsAtWork(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		own, turn, work time.Duration
-		talks, works    bool
+		chats, works    bool
 	}{
 		"a short turn":      {0, 1, time.Minute, false, true},
 		"short work":        {0, time.Minute, 1, true, false},
@@ -74,7 +74,7 @@ func TestConnectorsAtWork(t *testing.T) {
 		models := map[string]engine.Upstream{}
 		modelWiring{telemetry: &telemetry{}}.addConnectors(settings, models)
 		m := models["c"].Model
-		if text, err := answerOf(t, m); (err == nil) != test.talks || err == nil && text != "a b||" {
+		if text, err := answerOf(t, m); (err == nil) != test.chats || err == nil && text != "a b||" {
 			t.Errorf("%s: it says %q, %v", name, text, err)
 		}
 		if text, err := answerOf(t, m.(engine.Connector).AtWork("task_1", "agent_1")); (err == nil) != test.works || err == nil && text != "a b|task_1|agent_1" {

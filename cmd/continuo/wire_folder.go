@@ -83,7 +83,7 @@ func (r *readFolder[T]) err() error {
 func (f folder[T]) advice(read *readFolder[T], id string) string {
 	advice := "there are none; write one to a file in " + cmp.Or(f.dir, "a folder, and name that in "+f.setting)
 	if len(read.good) > 0 {
-		advice = meantOr(id, slices.Sorted(maps.Keys(read.good)))
+		advice = didYouMean(id, slices.Sorted(maps.Keys(read.good)))
 	}
 	if len(read.bad) > 0 {
 		advice += "; " + term.Count(len(read.bad), "file") + " could not be used: continuo doctor says why"

@@ -19,10 +19,10 @@ type member struct {
 	paint func(string) string
 }
 
-// crewSpeech shows the roles' text as it is streamed, each below the role's name, and other events apart from it.
-type crewSpeech struct {
+// crewTextScreen shows the roles' text as it is streamed, each below the role's name, and other events apart from it.
+type crewTextScreen struct {
 	*stream
-	crew    *crewTalk
+	crew    *crewChatSession
 	members map[string]member
 	shown   map[int64]bool // entries whose text was printed already
 	own     string         // the message that the person has just sent; "" once its entry was received
@@ -34,19 +34,19 @@ type crewSpeech struct {
 	silence string         // the line that shows how long it has been silent
 }
 
-// took is part of crewScreen.
-func (s *crewSpeech) took(ctx context.Context, progress engine.CrewProgress) error {
+// update is part of crewScreen.
+func (s *crewTextScreen) update(ctx context.Context, progress engine.CrewProgress) error {
 	if progress.Turn != nil {
 		return s.live(ctx, progress.Role, *progress.Turn)
 	}
 	if progress.Entry != nil {
-		s.entry(progress.Entry)
+		s.showEntry(progress.Entry)
 	}
 	return nil
 }
 
-// who is a role in its form for people; a role that the crew no longer has is shown by its name.
-func (s *crewSpeech) who(role string) member {
+// member is a role in its form for people; a role that the crew no longer has is shown by its name.
+func (s *crewTextScreen) member(role string) member {
 	if known, ok := s.members[role]; ok {
 		return known
 	}
@@ -54,7 +54,7 @@ func (s *crewSpeech) who(role string) member {
 }
 
 // live shows an event of a role's turn.
-func (s *crewSpeech) live(ctx context.Context, role string, event turn.Event) error {
+func (s *crewTextScreen) live(ctx context.Context, role string, event turn.Event) error {
 	if event.TurnID != s.turnID {
 		s.finishSpeech()
 		s.role, s.turnID = role, event.TurnID
@@ -67,7 +67,7 @@ func (s *crewSpeech) live(ctx context.Context, role string, event turn.Event) er
 			s.reasoning(event.Text)
 		}
 	case turn.TextDelta:
-		s.say(event.Text)
+		s.showText(event.Text)
 	case turn.FellBack:
 		s.printNote("%s failed, asking another model: %s", event.Attempt.Round.Model, event.Attempt.Error.Message)
 	case turn.Asked:
@@ -82,37 +82,37 @@ func (s *crewSpeech) live(ctx context.Context, role string, event turn.Event) er
 		s.shown[event.Entry.Seq] = true
 		s.printNote("%s", resultText(event.Entry))
 	case turn.Answered, turn.Finished, turn.Failed:
-		s.said(event)
+		s.finishAnswer(event)
 	case turn.Started, turn.Planned, turn.CallDelta:
 	}
 	return nil
 }
 
-// say shows a fragment of a role's text, held back while it may turn out to be a pass, or the role's own label.
-func (s *crewSpeech) say(text string) {
+// showText shows a fragment of a role's text, held back while it may turn out to be a pass, or the role's own label.
+func (s *crewTextScreen) showText(text string) {
 	s.held += text
-	if s.text.Len() == 0 && crew.MayBecomePass(s.held, s.who(s.role).name, s.role) {
+	if s.text.Len() == 0 && crew.MayBecomePass(s.held, s.member(s.role).name, s.role) {
 		return
 	}
 	s.release()
 }
 
 // release shows what was held back.
-func (s *crewSpeech) release() {
+func (s *crewTextScreen) release() {
 	if s.held == "" {
 		return
 	}
 	s.head()
 	text := s.held
 	if s.text.Len() == 0 {
-		text = crew.NormalizeAnswer(text, s.who(s.role).name, s.role)
+		text = crew.NormalizeAnswer(text, s.member(s.role).name, s.role)
 	}
 	s.held = ""
 	s.answerText(text)
 }
 
-// said finishes an answer with its entry.
-func (s *crewSpeech) said(event turn.Event) {
+// finishAnswer finishes an answer with its entry.
+func (s *crewTextScreen) finishAnswer(event turn.Event) {
 	if entry := event.Entry; !s.shown[entry.Seq] {
 		s.shown[entry.Seq] = true
 		if s.text.Len() == 0 && s.held == "" {
@@ -120,7 +120,7 @@ func (s *crewSpeech) said(event turn.Event) {
 		}
 		if entry.IsPlaceholder() {
 			s.held = ""
-			s.passes(s.who(s.role))
+			s.printPass(s.member(s.role))
 		}
 		s.release()
 		s.endLine()
@@ -133,7 +133,7 @@ func (s *crewSpeech) said(event turn.Event) {
 }
 
 // cut says that an answer is incomplete, and why.
-func (s *crewSpeech) cut(entry *continuo.Entry) {
+func (s *crewTextScreen) cut(entry *continuo.Entry) {
 	if why := cutText(entry); why != "" {
 		s.printNote("✂ %s", why)
 	}
@@ -161,11 +161,11 @@ func finishText(reason string) string {
 	return ""
 }
 
-// passes says that a role has nothing to add.
-func (s *crewSpeech) passes(who member) { s.printNote("%s has nothing to add", who.name) }
+// printPass says that a role has nothing to add.
+func (s *crewTextScreen) printPass(who member) { s.printNote("%s has nothing to add", who.name) }
 
 // finishSpeech finishes the text of the current role.
-func (s *crewSpeech) finishSpeech() {
+func (s *crewTextScreen) finishSpeech() {
 	s.endLine()
 	s.silence = ""
 	if s.headed {
@@ -176,16 +176,16 @@ func (s *crewSpeech) finishSpeech() {
 }
 
 // head writes the role's name, once.
-func (s *crewSpeech) head() {
+func (s *crewTextScreen) head() {
 	if s.headed {
 		return
 	}
 	s.endLine()
 	s.headed = true
-	s.headline(s.who(s.role))
+	s.headline(s.member(s.role))
 }
 
-func (s *crewSpeech) headline(who member) {
+func (s *crewTextScreen) headline(who member) {
 	if s.plain {
 		s.print("%s:", who.name)
 		return
@@ -194,13 +194,13 @@ func (s *crewSpeech) headline(who member) {
 }
 
 // printNote writes a line that is not a role's text.
-func (s *crewSpeech) printNote(format string, args ...any) {
+func (s *crewTextScreen) printNote(format string, args ...any) {
 	s.endLine()
-	s.remark("%s", s.clip(term.OneLine(fmt.Sprintf(format, args...), 1000)))
+	s.printAside("%s", s.clip(term.OneLine(fmt.Sprintf(format, args...), 1000)))
 }
 
-// fault writes an error without truncation, since a person has to fix it.
-func (s *crewSpeech) fault(text string) {
+// printError writes an error without truncation, since a person has to fix it.
+func (s *crewTextScreen) printError(text string) {
 	s.endLine()
 	text = term.OneLine(text, 1000)
 	if s.plain {
@@ -212,7 +212,7 @@ func (s *crewSpeech) fault(text string) {
 
 // askFor handles a call that waits for a decision: only a person at this terminal is asked, and calls of turns that run
 // in another process are left to it.
-func (s *crewSpeech) askFor(ctx context.Context, event turn.Event) error {
+func (s *crewTextScreen) askFor(ctx context.Context, event turn.Event) error {
 	canAsk := !s.plain && s.lines != nil
 	if !canAsk && !s.crew.isOurs(ctx, event.TurnID) {
 		return nil
@@ -223,26 +223,26 @@ func (s *crewSpeech) askFor(ctx context.Context, event turn.Event) error {
 	return s.crew.decide(ctx, s.stream, event)
 }
 
-// entry shows an entry of the log: an answer that was not streamed, or an entry outside of turns.
-func (s *crewSpeech) entry(entry *continuo.Entry) {
+// showEntry shows an entry of the log: an answer that was not streamed, or an entry outside of turns.
+func (s *crewTextScreen) showEntry(entry *continuo.Entry) {
 	if event := entry.RunEvent; event != nil {
-		s.event(entry, event)
+		s.showEvent(entry, event)
 	}
 	switch {
 	case entry.Hidden || s.shown[entry.Seq]:
 	case entry.Role == continuo.User:
 		s.personMessage(entry)
 	case entry.IsPlaceholder():
-		s.passes(s.who(entry.Author.RoleName))
+		s.printPass(s.member(entry.Author.RoleName))
 	case entry.Role == continuo.Assistant:
-		s.whole(entry)
+		s.showAnswer(entry)
 	case entry.Role == continuo.Tool:
 		s.printNote("%s", resultText(entry))
 	}
 }
 
 // personMessage shows a person's message, unless it was just sent here.
-func (s *crewSpeech) personMessage(entry *continuo.Entry) {
+func (s *crewTextScreen) personMessage(entry *continuo.Entry) {
 	if s.own != "" && entry.Content.String() == s.own {
 		s.own = ""
 		return
@@ -251,19 +251,19 @@ func (s *crewSpeech) personMessage(entry *continuo.Entry) {
 	if entry.Author != nil && entry.Author.DisplayName != "" {
 		who.name = fmt.Sprintf("User (%s)", term.OneLine(entry.Author.DisplayName, 64))
 	}
-	s.speech(who, entry)
+	s.printSpeech(who, entry)
 }
 
-// whole shows an answer that was not streamed.
-func (s *crewSpeech) whole(entry *continuo.Entry) {
+// showAnswer shows an answer that was not streamed.
+func (s *crewTextScreen) showAnswer(entry *continuo.Entry) {
 	name := entry.NodeID
 	if entry.Author != nil && entry.Author.RoleName != "" {
 		name = entry.Author.RoleName
 	}
-	s.speech(s.who(name), entry)
+	s.printSpeech(s.member(name), entry)
 }
 
-func (s *crewSpeech) speech(who member, entry *continuo.Entry) {
+func (s *crewTextScreen) printSpeech(who member, entry *continuo.Entry) {
 	s.finishSpeech()
 	s.headline(who)
 	text := entry.Content.String()
@@ -285,29 +285,29 @@ func (s *crewSpeech) speech(who member, entry *continuo.Entry) {
 	s.text.Reset()
 }
 
-// event shows a recorded event of the cycle.
-func (s *crewSpeech) event(entry *continuo.Entry, event *continuo.RunEvent) {
+// showEvent shows a recorded event of the cycle.
+func (s *crewTextScreen) showEvent(entry *continuo.Entry, event *continuo.RunEvent) {
 	switch event.Kind {
 	case continuo.RunNodeBegan:
 		s.finishSpeech()
 		s.role, s.sign = entry.NodeID, time.Now()
 		if event.Attempt > 1 {
-			s.printNote("%s is asked again, attempt %d", s.who(entry.NodeID).name, event.Attempt)
+			s.printNote("%s is asked again, attempt %d", s.member(entry.NodeID).name, event.Attempt)
 		}
 	case continuo.CrewRoleFailed:
 		s.finishSpeech()
-		s.fault(fmt.Sprintf("✗ %s did not answer: %s", s.who(entry.NodeID).name, event.Reason))
+		s.printError(fmt.Sprintf("✗ %s did not answer: %s", s.member(entry.NodeID).name, event.Reason))
 	case continuo.CrewReset, continuo.CrewRestored, continuo.RunResumed:
 		s.printNote("%s", entry.Content.String())
 	}
 }
 
-// beat shows how long the current role has been silent.
-func (s *crewSpeech) beat(now time.Time) {
+// tick shows how long the current role has been silent.
+func (s *crewTextScreen) tick(now time.Time) {
 	if s.plain || s.inLine || s.role == "" || !bool(s.paint) {
 		return
 	}
-	who := s.who(s.role)
+	who := s.member(s.role)
 	words := "is speaking…"
 	if silent := now.Sub(s.sign); silent >= time.Second {
 		words += fmt.Sprintf(" %d s", int(silent.Seconds()))
@@ -323,10 +323,10 @@ func (s *crewSpeech) beat(now time.Time) {
 
 // end says how the cycle ended, if it ended by itself; the command says the rest. The reason is not truncated: its end
 // contains the limit that was reached and why roles failed.
-func (s *crewSpeech) end(status *engine.CrewStatus) {
+func (s *crewTextScreen) end(status *engine.CrewStatus) {
 	s.finishSpeech()
 	if status != nil && status.State == continuo.RunFinished {
 		s.endLine()
-		s.remark("The cycle has ended: %s.", term.OneLine(status.Reason, 1000))
+		s.printAside("The cycle has ended: %s.", term.OneLine(status.Reason, 1000))
 	}
 }

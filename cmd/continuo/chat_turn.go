@@ -15,7 +15,7 @@ import (
 )
 
 // broken returns the conversation's newest turn if it failed, else nil.
-func (t *talk) broken(ctx context.Context) (*continuo.Turn, error) {
+func (t *chatSession) broken(ctx context.Context) (*continuo.Turn, error) {
 	if t.conversation.ID == "" {
 		return nil, nil
 	}
@@ -27,7 +27,7 @@ func (t *talk) broken(ctx context.Context) (*continuo.Turn, error) {
 }
 
 // resume resumes the interrupted turn.
-func (t *talk) resume(ctx context.Context, _ string) error {
+func (t *chatSession) resume(ctx context.Context, _ string) error {
 	if t.conversation.ID == "" && t.session != "" {
 		return fmt.Errorf("conversation %s: %w", t.session, continuo.ErrNotFound)
 	}
@@ -38,7 +38,7 @@ func (t *talk) resume(ctx context.Context, _ string) error {
 	if broken == nil {
 		return usage("nothing has broken off in this conversation: say something instead")
 	}
-	return t.carry(ctx, func(ctx context.Context) (*engine.Chat, error) {
+	return t.runTurn(ctx, func(ctx context.Context) (*engine.Chat, error) {
 		return t.engine.Turns.Resume(ctx, engine.ResumeRequest{Turn: *broken, View: t.view, OnBusy: engine.Wait})
 	})
 }
@@ -62,12 +62,12 @@ func (s *stream) decide(ctx context.Context, event turn.Event) error {
 		err = s.engine.Turns.Cancel(ctx, found)
 	case answer.elsewhere:
 		s.print("")
-		s.remark("This was decided elsewhere, or the time for a decision ran out.")
+		s.printAside("This was decided elsewhere, or the time for a decision ran out.")
 	default:
 		err = s.engine.Turns.Decide(ctx, found, call.ID, answer.Decision)
 	}
 	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrNotRunning) {
-		s.remark("That came too late.")
+		s.printAside("That came too late.")
 		return nil
 	}
 	return err
@@ -91,11 +91,11 @@ const askAgain = 300 * time.Millisecond
 func (s *stream) ask(ctx context.Context, of continuo.Turn, asked turn.Event) verdict {
 	call := *asked.Call
 	if s.plain || s.lines == nil {
-		s.remark("not allowed, since there is no terminal to ask in: %s (tools.allow lists what may run)", callText(call, 300))
+		s.printAside("not allowed, since there is no terminal to ask in: %s (tools.allow lists what may run)", callText(call, 300))
 		return verdict{Decision: turn.Decision{Reason: "there is no terminal to ask in"}}
 	}
 	s.print("%s %s", s.paint.Yellow("May this run?"), callText(call, 2000))
-	s.remark("y: yes · n: no · a: always in this talk · Ctrl-C: stop · or say what to do instead%s", deadlineText(asked))
+	s.printAside("y: yes · n: no · a: always in this talk · Ctrl-C: stop · or say what to do instead%s", deadlineText(asked))
 	since := s.lines.Asks()
 	look := time.NewTicker(askAgain)
 	defer look.Stop()
@@ -110,25 +110,25 @@ func (s *stream) ask(ctx context.Context, of continuo.Turn, asked turn.Event) ve
 		case line := <-s.reading(s.lines):
 			s.underway = nil
 			if line.Err == nil && line.Begun < since {
-				s.keepEarly(line.Text)
+				s.queueLine(line.Text)
 				continue
 			}
-			if said, ok := s.understand(call, line); ok {
+			if said, ok := s.parseAnswer(call, line); ok {
 				return said
 			}
 		}
 	}
 }
 
-// keepEarly keeps a line that was begun before a question for the next prompt, if there will be one.
-func (s *stream) keepEarly(line string) {
+// queueLine keeps a line that was begun before a question for the next prompt, if there will be one.
+func (s *stream) queueLine(line string) {
 	switch {
 	case strings.TrimSpace(line) == "":
 	case s.converses:
 		s.early = append(s.early, line)
-		s.remark("Typed before the question: kept as your next message, not taken as the answer.")
+		s.printAside("Typed before the question: kept as your next message, not taken as the answer.")
 	default:
-		s.remark("Typed before the question: not taken as the answer.")
+		s.printAside("Typed before the question: not taken as the answer.")
 	}
 }
 
@@ -146,8 +146,8 @@ func (s *stream) waits(ctx context.Context, of continuo.Turn, call continuo.Tool
 	return err != nil || slices.ContainsFunc(waiting, func(other turn.WaitingCall) bool { return other.ID == call.ID })
 }
 
-// understand parses what a person typed; false for an empty line.
-func (s *stream) understand(call continuo.ToolCall, line term.Line) (verdict, bool) {
+// parseAnswer parses what a person typed; false for an empty line.
+func (s *stream) parseAnswer(call continuo.ToolCall, line term.Line) (verdict, bool) {
 	if line.Err != nil {
 		return verdict{stop: true}, true
 	}

@@ -27,7 +27,7 @@ type lineReader interface {
 
 // newLines chooses how to read: with line editing from a terminal, plainly from a pipe. complete returns the
 // completions for Tab.
-func (t *talk) newLines(ctx context.Context, complete func(arguments bool) []string) lineReader {
+func (t *chatSession) newLines(ctx context.Context, complete func(arguments bool) []string) lineReader {
 	file, isFile := t.in.(*os.File)
 	if t.plain || !isFile {
 		scanner := bufio.NewScanner(t.in)
@@ -42,11 +42,11 @@ func (t *talk) newLines(ctx context.Context, complete func(arguments bool) []str
 	if t.keys == nil {
 		t.keys = term.NewKeyboard(file)
 	}
-	return term.NewEditor(file, t.keys, screen, t.prompt(), t.said(ctx), completeSlash(complete))
+	return term.NewEditor(file, t.keys, screen, t.prompt(), t.inputHistory(ctx), completeSlash(complete))
 }
 
-// said returns the newest one-line messages of the conversation, oldest first, for the arrow keys.
-func (t *talk) said(ctx context.Context) []string {
+// inputHistory returns the newest one-line messages of the conversation, oldest first, for the arrow keys.
+func (t *chatSession) inputHistory(ctx context.Context) []string {
 	if t.conversation.ID == "" {
 		return nil
 	}
@@ -108,7 +108,7 @@ func completeSlash(lines func(arguments bool) []string) func(line string, positi
 }
 
 // slashLines are the completions: commands, or commands with a known argument.
-func (t *talk) slashLines(arguments bool) (lines []string) {
+func (t *chatSession) slashLines(arguments bool) (lines []string) {
 	if !arguments {
 		for _, command := range slashCommands() {
 			lines = append(lines, command.name+" ")

@@ -11,8 +11,8 @@ import (
 	"github.com/continuo-log/continuo/internal/term"
 )
 
-// stance is the mode of the next message, and the agent that answers it; "" for none.
-func (t *talk) stance() (continuo.Mode, string) {
+// modeAndAgent is the mode of the next message, and the agent that answers it; "" for none.
+func (t *chatSession) modeAndAgent() (continuo.Mode, string) {
 	mode, agent := t.mode, t.agent
 	if mode == "" && agent != "" && agent != config.NoAgent {
 		mode = continuo.ModeAgent
@@ -28,8 +28,8 @@ func (t *talk) stance() (continuo.Mode, string) {
 }
 
 // modeText describes the mode of the next message, and the agent that answers it.
-func (t *talk) modeText() string {
-	mode, agent := t.stance()
+func (t *chatSession) modeText() string {
+	mode, agent := t.modeAndAgent()
 	words := "mode " + string(mode)
 	if agent == "" {
 		return words
@@ -42,8 +42,8 @@ func (t *talk) modeText() string {
 }
 
 // prompt is the input prompt: the mode of the next message and its agent, unless that is a plain chat.
-func (t *talk) prompt() string {
-	mode, agent := t.stance()
+func (t *chatSession) prompt() string {
+	mode, agent := t.modeAndAgent()
 	if mode == continuo.ModeChat && agent == "" {
 		return t.paint.Cyan("› ")
 	}
@@ -55,20 +55,20 @@ func (t *talk) prompt() string {
 }
 
 // switchMode executes /mode.
-func (t *talk) switchMode(ctx context.Context, argument string) error {
+func (t *chatSession) switchMode(ctx context.Context, argument string) error {
 	switch mode := continuo.Mode(argument); mode {
 	case "":
-		return t.showStance(ctx)
+		return t.showMode(ctx)
 	case continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun:
 		t.mode = mode
-		t.fromNextMessage()
+		t.printFromNextMessage()
 		return nil
 	}
 	return usage("/mode %s: known are chat, agent, run", term.OneLine(argument, 40))
 }
 
 // switchAgent executes /agent.
-func (t *talk) switchAgent(ctx context.Context, argument string) error {
+func (t *chatSession) switchAgent(ctx context.Context, argument string) error {
 	if argument == "" {
 		return t.listAgents(ctx)
 	}
@@ -78,12 +78,12 @@ func (t *talk) switchAgent(ctx context.Context, argument string) error {
 	if argument != config.NoAgent {
 		t.mode = "" // that of an agent
 	}
-	t.fromNextMessage()
+	t.printFromNextMessage()
 	return nil
 }
 
 // chooseAgent sets the agent from the next message on.
-func (t *talk) chooseAgent(id string) error {
+func (t *chatSession) chooseAgent(id string) error {
 	if id != config.NoAgent {
 		if err := checkAgent(t.settings, id); err != nil || id == "" {
 			return cmp.Or(err, usage("an agent's id is empty; none means no agent"))
@@ -93,8 +93,8 @@ func (t *talk) chooseAgent(id string) error {
 	return nil
 }
 
-// dismiss removes the conversation's agent if no agent was chosen.
-func (t *talk) dismiss(ctx context.Context) error {
+// removeAgent removes the conversation's agent if no agent was chosen.
+func (t *chatSession) removeAgent(ctx context.Context) error {
 	if t.agent != config.NoAgent {
 		return nil
 	}
@@ -109,35 +109,35 @@ func (t *talk) dismiss(ctx context.Context) error {
 	return nil
 }
 
-// fromNextMessage prints the choice; it is stored with the next message.
-func (t *talk) fromNextMessage() {
-	t.remark("%s from the next message on.", capital(t.modeText()))
+// printFromNextMessage prints the choice; it is stored with the next message.
+func (t *chatSession) printFromNextMessage() {
+	t.printAside("%s from the next message on.", capital(t.modeText()))
 }
 
 // capital begins a sentence.
 func capital(words string) string { return strings.ToUpper(words[:1]) + words[1:] }
 
-// showStance prints the active mode, and the one of the next message.
-func (t *talk) showStance(ctx context.Context) error {
+// showMode prints the active mode, and the one of the next message.
+func (t *chatSession) showMode(ctx context.Context) error {
 	if t.mode == "" && t.agent == "" {
 		if t.conversation.ID != "" {
 			if err := t.refresh(ctx); err != nil {
 				return err
 			}
 		}
-		t.remark("%s.", capital(t.modeText()))
+		t.printAside("%s.", capital(t.modeText()))
 		return nil
 	}
-	t.fromNextMessage()
+	t.printFromNextMessage()
 	return nil
 }
 
 // listAgents lists the agents, and the current one.
-func (t *talk) listAgents(ctx context.Context) error {
-	if err := t.showStance(ctx); err != nil {
+func (t *chatSession) listAgents(ctx context.Context) error {
+	if err := t.showMode(ctx); err != nil {
 		return err
 	}
-	_, active := t.stance()
+	_, active := t.modeAndAgent()
 	list := t.table()
 	for _, id := range agentIDs(t.settings) {
 		mark := " "
@@ -148,7 +148,7 @@ func (t *talk) listAgents(ctx context.Context) error {
 	}
 	t.printTable(list, t.tableWidth())
 	if list.Len() == 0 {
-		t.remark("There are no agents; they are set in continuo.yaml under agents.")
+		t.printAside("There are no agents; they are set in continuo.yaml under agents.")
 	}
 	return nil
 }

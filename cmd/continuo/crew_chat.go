@@ -14,11 +14,11 @@ import (
 	"github.com/continuo-log/continuo/internal/term"
 )
 
-// run talks with the crew until the input ends.
-func (t *crewTalk) run(ctx context.Context, found *crew.Crew) error {
-	t.ownLines(ctx)
+// run reads messages to the crew until the input ends.
+func (t *crewChatSession) run(ctx context.Context, found *crew.Crew) error {
+	t.openInput(ctx)
 	t.converses = true
-	defer t.lookAfterRoles(ctx)()
+	defer t.watchRoles(ctx)()
 	if err := t.welcome(ctx, found); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (t *crewTalk) run(ctx context.Context, found *crew.Crew) error {
 		if err := t.take(ctx, line); errors.Is(err, errLeave) {
 			break
 		} else if stopped := new(crewStopped); errors.As(err, &stopped) {
-			t.remark("Stopped. /resume or any message continues.")
+			t.printAside("Stopped. /resume or any message continues.")
 		} else if err != nil {
 			report(t.console, err)
 		}
@@ -44,9 +44,9 @@ func (t *crewTalk) run(ctx context.Context, found *crew.Crew) error {
 	return t.goodbye(ctx)
 }
 
-// lookAfterRoles maintains the programs of the roles during the conversation, until stop. Unlike services.watch it
+// watchRoles maintains the programs of the roles during the conversation, until stop. Unlike services.watch it
 // recovers no work of other programs, whose output would not be visible here.
-func (t *crewTalk) lookAfterRoles(ctx context.Context) (stop func()) {
+func (t *crewChatSession) watchRoles(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var looking sync.WaitGroup
 	looking.Go(func() { t.services.engine.Crews.WatchRoles(ctx, t.settings.Turn.Lease/3) })
@@ -57,29 +57,29 @@ func (t *crewTalk) lookAfterRoles(ctx context.Context) (stop func()) {
 }
 
 // welcome shows the crew's roles and its state.
-func (t *crewTalk) welcome(ctx context.Context, found *crew.Crew) error {
+func (t *crewChatSession) welcome(ctx context.Context, found *crew.Crew) error {
 	name, roles := term.OneLine(found.Name, 60), make([]string, len(found.Roles))
 	for i := range found.Roles {
 		roles[i] = t.rolePaint(i)(term.OneLine(found.Roles[i].DisplayName, 40))
 	}
 	t.print("%s  %s", t.paint.Bold(name), term.Fit(strings.Join(roles, " · "), max(t.width-term.Width(name)-3, 20)))
 	if t.conversation.ID == "" {
-		t.remark("Nothing has been said yet. /help lists commands, Ctrl-D leaves.")
+		t.printAside("Nothing has been said yet. /help lists commands, Ctrl-D leaves.")
 		return nil
 	}
-	t.remark("%s · %s. /help lists commands, Ctrl-D leaves.", term.OneLine(t.conversation.Title, 60), term.Count(t.conversation.LastSeq, "entry"))
+	t.printAside("%s · %s. /help lists commands, Ctrl-D leaves.", term.OneLine(t.conversation.Title, 60), term.Count(t.conversation.LastSeq, "entry"))
 	status, err := t.crews.Status(ctx, t.session)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return nil
 	}
 	if err == nil && status.State != continuo.RunFinished {
-		t.remark("%s", t.cycleText(status))
+		t.printAside("%s", t.cycleText(status))
 	}
 	return err
 }
 
 // cycleText describes the state of the newest cycle, and how to resume it.
-func (t *crewTalk) cycleText(status *engine.CrewStatus) string {
+func (t *crewChatSession) cycleText(status *engine.CrewStatus) string {
 	switch {
 	case status.State == continuo.RunRunning && status.Speaking != "":
 		return fmt.Sprintf("A cycle is under way: %s is speaking.", displayName(status, status.Speaking))
@@ -100,10 +100,10 @@ func displayName(status *engine.CrewStatus, role string) string {
 }
 
 // goodbye says how to continue later.
-func (t *crewTalk) goodbye(ctx context.Context) error {
+func (t *crewChatSession) goodbye(ctx context.Context) error {
 	status, err := t.crews.Status(context.WithoutCancel(ctx), t.session)
 	if err == nil {
-		t.remark("Go on with: continuo crew run %s", crewArgs(status))
+		t.printAside("Go on with: continuo crew run %s", crewArgs(status))
 	}
 	return nil
 }
@@ -112,33 +112,35 @@ func (t *crewTalk) goodbye(ctx context.Context) error {
 type crewSlash struct {
 	name, argument, help string
 	after                bool // does nothing before the first message
-	run                  func(*crewTalk, context.Context, string) error
+	run                  func(*crewChatSession, context.Context, string) error
 }
 
 // crewSlashes lists them in the order of /help.
 func crewSlashes() []crewSlash {
 	return []crewSlash{
-		{"/status", "", "the state of each role: its cursor, what is new to it, its messages", true, (*crewTalk).showStatus},
-		{"/roles", "", "who is in the crew, and who speaks for them", false, (*crewTalk).showRoles},
-		{"/context", "ROLE", "the text that a role would be shown now", true, (*crewTalk).showContext},
-		{"/history", "[N]", "the newest N entries of the log (default 20)", true, func(t *crewTalk, ctx context.Context, argument string) error { return t.showHistory(ctx, argument) }},
-		{"/resume", "", "go on with a cycle that failed or was stopped", true, func(t *crewTalk, ctx context.Context, _ string) error { return t.resumeCycle(ctx) }},
-		{"/stop", "", "stop a cycle that runs in another program", true, (*crewTalk).stop},
-		{"/reset", "", "reset the crew: the roles see no earlier messages", true, (*crewTalk).reset},
-		{"/restore", "", "take the newest reset back", true, (*crewTalk).restore},
-		{"/help", "", "this list", false, (*crewTalk).help},
-		{"/quit", "", "leave; Ctrl-D does too", false, func(*crewTalk, context.Context, string) error { return errLeave }},
+		{"/status", "", "the state of each role: its cursor, what is new to it, its messages", true, (*crewChatSession).showStatus},
+		{"/roles", "", "who is in the crew, and who speaks for them", false, (*crewChatSession).showRoles},
+		{"/context", "ROLE", "the text that a role would be shown now", true, (*crewChatSession).showContext},
+		{"/history", "[N]", "the newest N entries of the log (default 20)", true, func(t *crewChatSession, ctx context.Context, argument string) error {
+			return t.showHistory(ctx, argument)
+		}},
+		{"/resume", "", "go on with a cycle that failed or was stopped", true, func(t *crewChatSession, ctx context.Context, _ string) error { return t.resumeCycle(ctx) }},
+		{"/stop", "", "stop a cycle that runs in another program", true, (*crewChatSession).stop},
+		{"/reset", "", "reset the crew: the roles see no earlier messages", true, (*crewChatSession).reset},
+		{"/restore", "", "take the newest reset back", true, (*crewChatSession).restore},
+		{"/help", "", "this list", false, (*crewChatSession).help},
+		{"/quit", "", "leave; Ctrl-D does too", false, func(*crewChatSession, context.Context, string) error { return errLeave }},
 	}
 }
 
 // take executes a command or sends a message.
-func (t *crewTalk) take(ctx context.Context, line string) error {
+func (t *crewChatSession) take(ctx context.Context, line string) error {
 	trimmed := strings.TrimSpace(line)
 	switch {
 	case strings.HasPrefix(trimmed, "//"):
-		return t.sayTo(ctx, trimmed[1:])
+		return t.send(ctx, trimmed[1:])
 	case !strings.HasPrefix(trimmed, "/"):
-		return t.sayTo(ctx, line)
+		return t.send(ctx, line)
 	}
 	name, argument, _ := strings.Cut(trimmed, " ")
 	for _, command := range crewSlashes() {
@@ -149,30 +151,30 @@ func (t *crewTalk) take(ctx context.Context, line string) error {
 	return usage("there is no command %s: /help lists them; // at the beginning says a message that begins with /", term.OneLine(name, 40))
 }
 
-func (t *crewTalk) carryOut(ctx context.Context, command crewSlash, argument string) error {
+func (t *crewChatSession) carryOut(ctx context.Context, command crewSlash, argument string) error {
 	if command.after {
 		if err := t.refresh(ctx); err != nil {
 			return err
 		}
 		if t.conversation.ID == "" {
-			t.remark("Nothing has been said yet.")
+			t.printAside("Nothing has been said yet.")
 			return nil
 		}
 	}
 	return command.run(t, ctx, argument)
 }
 
-func (t *crewTalk) help(context.Context, string) error {
+func (t *crewChatSession) help(context.Context, string) error {
 	list := t.table()
 	for _, command := range crewSlashes() {
 		list.Add(t.paint.Cyan(command.name+" "+command.argument), command.help)
 	}
 	t.printTable(list, t.tableWidth())
-	t.remark("Ctrl-C stops a cycle. Pasted lines stay together until Enter. // begins a message with a slash.")
+	t.printAside("Ctrl-C stops a cycle. Pasted lines stay together until Enter. // begins a message with a slash.")
 	return nil
 }
 
-func (t *crewTalk) showStatus(ctx context.Context, _ string) error {
+func (t *crewChatSession) showStatus(ctx context.Context, _ string) error {
 	status, err := t.crews.Status(ctx, t.session)
 	if err != nil {
 		return t.explained(t.session, err)
@@ -182,7 +184,7 @@ func (t *crewTalk) showStatus(ctx context.Context, _ string) error {
 	return nil
 }
 
-func (t *crewTalk) showRoles(context.Context, string) error {
+func (t *crewChatSession) showRoles(context.Context, string) error {
 	found, err := t.crews.Get(t.session.Crew)
 	if err != nil {
 		return err
@@ -192,43 +194,43 @@ func (t *crewTalk) showRoles(context.Context, string) error {
 	return nil
 }
 
-func (t *crewTalk) showContext(ctx context.Context, role string) error {
+func (t *crewChatSession) showContext(ctx context.Context, role string) error {
 	if role == "" {
 		return usage("/context needs a role: /roles lists them")
 	}
 	t.measure()
-	look := crewLook{app: t.app, services: t.services, session: t.session, conversation: t.conversation}
+	look := crewContexts{app: t.app, services: t.services, session: t.session, conversation: t.conversation}
 	return look.show(ctx, engine.RoleContextQuery{Role: role})
 }
 
-func (t *crewTalk) stop(ctx context.Context, _ string) error {
+func (t *crewChatSession) stop(ctx context.Context, _ string) error {
 	status, err := t.crews.Stop(ctx, t.session, "a person stopped it")
 	if err != nil {
 		return t.explained(t.session, err)
 	}
-	t.remark("The newest cycle is %s (%s).", status.State, term.OneLine(status.Reason, 200))
+	t.printAside("The newest cycle is %s (%s).", status.State, term.OneLine(status.Reason, 200))
 	return nil
 }
 
-func (t *crewTalk) reset(ctx context.Context, _ string) error {
+func (t *crewChatSession) reset(ctx context.Context, _ string) error {
 	status, err := t.crews.Reset(ctx, t.session, "")
 	if err != nil {
 		return t.explained(t.session, err)
 	}
-	t.remark("The crew is reset. Messages up to entry %s are kept; /restore undoes this.", term.Number(status.Since))
+	t.printAside("The crew is reset. Messages up to entry %s are kept; /restore undoes this.", term.Number(status.Since))
 	return nil
 }
 
-func (t *crewTalk) restore(ctx context.Context, _ string) error {
+func (t *crewChatSession) restore(ctx context.Context, _ string) error {
 	if _, err := t.crews.Restore(ctx, t.session, ""); err != nil {
 		return t.explained(t.session, err)
 	}
-	t.remark("The reset was undone: the roles see the earlier entries again.")
+	t.printAside("The reset was undone: the roles see the earlier entries again.")
 	return nil
 }
 
 // slashLines are the completions: commands, or commands with a role.
-func (t *crewTalk) slashLines(arguments bool) (lines []string) {
+func (t *crewChatSession) slashLines(arguments bool) (lines []string) {
 	if !arguments {
 		for _, command := range crewSlashes() {
 			lines = append(lines, command.name+" ")

@@ -11,31 +11,31 @@ import (
 	"github.com/continuo-log/continuo/internal/term"
 )
 
-// slashCommand is a command of a talk.
+// slashCommand is a command of a chat.
 type slashCommand struct {
 	name, argument, help string
-	run                  func(*talk, context.Context, string) error
+	run                  func(*chatSession, context.Context, string) error
 }
 
 // slashCommands lists them in the order of /help.
 func slashCommands() []slashCommand {
 	return []slashCommand{
-		{"/context", "", "what the next request will show of this conversation, in short", (*talk).showContextNow},
-		{"/plan", "", "the same with a verdict and a reason for every entry", (*talk).showPlanNow},
-		{"/history", "[N]", "the newest N entries of the log (default 20)", (*talk).showHistory},
-		{"/resume", "", "go on with an answer that broke off", (*talk).resume},
-		{"/mode", "[chat|agent|run]", "switch the mode with the next message; without one, say which is active", (*talk).switchMode},
-		{"/agent", "[ID|none]", "choose who answers from the next message on; without one, list the agents", (*talk).switchAgent},
-		{"/title", "TEXT", "give the conversation a title", (*talk).retitle},
-		{"/new", "", "begin a new conversation", (*talk).startNew},
-		{"/help", "", "this list", (*talk).help},
-		{"/quit", "", "leave; Ctrl-D does too", func(*talk, context.Context, string) error { return errLeave }},
+		{"/context", "", "what the next request will show of this conversation, in short", (*chatSession).showContextNow},
+		{"/plan", "", "the same with a verdict and a reason for every entry", (*chatSession).showPlanNow},
+		{"/history", "[N]", "the newest N entries of the log (default 20)", (*chatSession).showHistory},
+		{"/resume", "", "go on with an answer that broke off", (*chatSession).resume},
+		{"/mode", "[chat|agent|run]", "switch the mode with the next message; without one, say which is active", (*chatSession).switchMode},
+		{"/agent", "[ID|none]", "choose who answers from the next message on; without one, list the agents", (*chatSession).switchAgent},
+		{"/title", "TEXT", "give the conversation a title", (*chatSession).retitle},
+		{"/new", "", "begin a new conversation", (*chatSession).startNew},
+		{"/help", "", "this list", (*chatSession).help},
+		{"/quit", "", "leave; Ctrl-D does too", func(*chatSession, context.Context, string) error { return errLeave }},
 	}
 }
 
 // command executes a line that is a command and reports whether it was one. An unknown word after a slash is refused in
 // the terminal, where it is a typing error, and is a message in a script.
-func (t *talk) command(ctx context.Context, line string) (done bool, err error) {
+func (t *chatSession) command(ctx context.Context, line string) (done bool, err error) {
 	line = strings.TrimSpace(line)
 	if !strings.HasPrefix(line, "/") || strings.HasPrefix(line, "//") {
 		return false, nil
@@ -52,18 +52,18 @@ func (t *talk) command(ctx context.Context, line string) (done bool, err error) 
 	return true, usage("there is no command %s: /help lists them; // at the beginning says a message that begins with /", term.OneLine(name, 40))
 }
 
-func (t *talk) help(context.Context, string) error {
+func (t *chatSession) help(context.Context, string) error {
 	list := t.table()
 	for _, command := range slashCommands() {
 		list.Add(t.paint.Cyan(command.name+" "+command.argument), command.help)
 	}
 	t.printTable(list, 0)
-	t.remark("Ctrl-C stops an answer. Pasted lines stay together until Enter. // begins a message with a slash.")
+	t.printAside("Ctrl-C stops an answer. Pasted lines stay together until Enter. // begins a message with a slash.")
 	return nil
 }
 
-// upcoming is what a request would show now.
-func (t *talk) upcoming(ctx context.Context) (*engine.Context, error) {
+// nextContext is what a request would show now.
+func (t *chatSession) nextContext(ctx context.Context) (*engine.Context, error) {
 	if t.conversation.ID == "" {
 		return nil, nil
 	}
@@ -71,17 +71,17 @@ func (t *talk) upcoming(ctx context.Context) (*engine.Context, error) {
 		return nil, err
 	}
 	next := t.conversation
-	next.ActiveMode, next.ActiveAgent = t.stance()
+	next.ActiveMode, next.ActiveAgent = t.modeAndAgent()
 	return t.engine.Contexts.Build(ctx, next, engine.ContextRequest{View: t.view, UsualView: usualView})
 }
 
-func (t *talk) showContextNow(ctx context.Context, _ string) error {
-	shown, err := t.upcoming(ctx)
+func (t *chatSession) showContextNow(ctx context.Context, _ string) error {
+	shown, err := t.nextContext(ctx)
 	if err != nil {
 		return err
 	}
 	if shown == nil {
-		t.remark("Nothing has been said yet.")
+		t.printAside("Nothing has been said yet.")
 		return nil
 	}
 	t.showUse(shown.Plan)
@@ -101,20 +101,20 @@ func (t *talk) showContextNow(ctx context.Context, _ string) error {
 	return nil
 }
 
-func (t *talk) showPlanNow(ctx context.Context, _ string) error {
-	shown, err := t.upcoming(ctx)
+func (t *chatSession) showPlanNow(ctx context.Context, _ string) error {
+	shown, err := t.nextContext(ctx)
 	if err != nil {
 		return err
 	}
 	if shown == nil {
-		t.remark("Nothing has been said yet.")
+		t.printAside("Nothing has been said yet.")
 		return nil
 	}
-	t.remark("view %s · %s", shown.View, contextLine(shown.Plan))
+	t.printAside("view %s · %s", shown.View, contextLine(shown.Plan))
 	return t.showPlan(ctx, t.services, t.conversation, shown.Plan)
 }
 
-func (t *talk) showHistory(ctx context.Context, argument string) error {
+func (t *chatSession) showHistory(ctx context.Context, argument string) error {
 	limit := int64(20)
 	if argument != "" {
 		given, err := strconv.ParseInt(argument, 10, 64)
@@ -126,7 +126,7 @@ func (t *talk) showHistory(ctx context.Context, argument string) error {
 	return t.history(ctx, limit)
 }
 
-func (t *talk) retitle(ctx context.Context, argument string) error {
+func (t *chatSession) retitle(ctx context.Context, argument string) error {
 	switch {
 	case argument == "":
 		return usage("/title needs a text")
@@ -139,15 +139,15 @@ func (t *talk) retitle(ctx context.Context, argument string) error {
 		}
 		t.conversation = changed
 	}
-	t.remark("The conversation is called %s.", fmt.Sprintf("%q", term.OneLine(argument, 100)))
+	t.printAside("The conversation is called %s.", fmt.Sprintf("%q", term.OneLine(argument, 100)))
 	return nil
 }
 
-func (t *talk) startNew(context.Context, string) error {
+func (t *chatSession) startNew(context.Context, string) error {
 	if t.conversation.ID != "" {
-		t.remark("%s stays as it is.", nameOf(t.conversation))
+		t.printAside("%s stays as it is.", nameOf(t.conversation))
 	}
 	t.conversation, t.session, t.title, t.plan = continuo.Conversation{}, "", "", nil
-	t.remark("A new conversation.")
+	t.printAside("A new conversation.")
 	return nil
 }

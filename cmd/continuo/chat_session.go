@@ -16,8 +16,8 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// talk is a chat in the terminal or over pipes.
-type talk struct {
+// chatSession is a chat in the terminal or over pipes.
+type chatSession struct {
 	*app
 	*services
 	conversation continuo.Conversation // the zero value until it is begun
@@ -45,11 +45,11 @@ type talk struct {
 	failure  error // error of the first message that failed, for the exit code of a script
 }
 
-// errLeave ends a talk.
+// errLeave ends a chat.
 var errLeave = errors.New("leave")
 
-// run talks until the input ends.
-func (t *talk) run(ctx context.Context) error {
+// run reads and answers messages until the input ends.
+func (t *chatSession) run(ctx context.Context) error {
 	t.lines, t.converses = t.newLines(ctx, t.slashLines), true
 	defer func() { t.lines.Close() }()
 	if err := t.welcome(ctx); err != nil {
@@ -83,8 +83,8 @@ func (t *talk) run(ctx context.Context) error {
 	}
 }
 
-// goodbye says how to continue and returns the result of the talk: of a script that is its first failure.
-func (t *talk) goodbye() error {
+// goodbye says how to continue and returns the result of the chat: of a script that is its first failure.
+func (t *chatSession) goodbye() error {
 	if t.plain {
 		if t.leaving {
 			return fmt.Errorf("stopped: %w", context.Canceled)
@@ -95,13 +95,13 @@ func (t *talk) goodbye() error {
 		return nil
 	}
 	if t.conversation.ID != "" {
-		t.remark("Go on with: continuo chat %s", nameOf(t.conversation))
+		t.printAside("Go on with: continuo chat %s", nameOf(t.conversation))
 	}
 	return nil
 }
 
-// remark writes a line that is no part of an answer: dim, and in a pipe to standard error.
-func (t *talk) remark(format string, args ...any) {
+// printAside writes a line that is no part of an answer: dim, and in a pipe to standard error.
+func (t *chatSession) printAside(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if t.plain {
 		if !t.quiet {
@@ -113,7 +113,7 @@ func (t *talk) remark(format string, args ...any) {
 }
 
 // next waits for a line or a signal.
-func (t *talk) next(lines lineReader) (string, error) {
+func (t *chatSession) next(lines lineReader) (string, error) {
 	if len(t.early) > 0 {
 		line := t.early[0]
 		t.early = t.early[1:]
@@ -131,7 +131,7 @@ func (t *talk) next(lines lineReader) (string, error) {
 }
 
 // reading returns the line that is being read: one whose reader gave up is kept for the next reader.
-func (t *talk) reading(lines lineReader) <-chan term.Line {
+func (t *chatSession) reading(lines lineReader) <-chan term.Line {
 	if t.underway == nil {
 		lines.Prompt(t.prompt())
 		got := make(chan term.Line, 1)
@@ -144,48 +144,48 @@ func (t *talk) reading(lines lineReader) <-chan term.Line {
 }
 
 // take executes a command or sends a message.
-func (t *talk) take(ctx context.Context, line string) error {
+func (t *chatSession) take(ctx context.Context, line string) error {
 	if done, err := t.command(ctx, line); done {
 		return err
 	}
 	if strings.HasPrefix(line, "//") {
 		line = line[1:]
 	}
-	return t.say(ctx, line)
+	return t.sendMessage(ctx, line)
 }
 
 // welcome shows the agent or model and the state of the conversation.
-func (t *talk) welcome(ctx context.Context) error {
+func (t *chatSession) welcome(ctx context.Context) error {
 	if t.plain {
 		return nil
 	}
 	t.print("%s  %s", t.paint.Bold("continuo chat"), t.paint.Dim(modelText(t.settings, "")))
 	if t.settings.DefaultModel == config.DemoModel && len(t.settings.Models) == 0 {
-		t.remark("continuo doctor --help shows how to use a real model.")
+		t.printAside("continuo doctor --help shows how to use a real model.")
 	}
 	if t.conversation.ID == "" {
-		t.remark("A new conversation · %s. /help lists commands, Ctrl-D leaves.", t.modeText())
+		t.printAside("A new conversation · %s. /help lists commands, Ctrl-D leaves.", t.modeText())
 		return nil
 	}
-	t.remark("%s · %s · %s. /help lists commands, Ctrl-D leaves.",
+	t.printAside("%s · %s · %s. /help lists commands, Ctrl-D leaves.",
 		term.OneLine(t.conversation.Title, 60), term.Count(t.conversation.LastSeq, "entry"), t.modeText())
 	if id := t.conversation.ActiveAgent; t.agent == "" && checkAgent(t.settings, id) != nil {
-		t.remark("The agent %s of this conversation is not in the settings any more. /agent chooses another one, or none.", term.OneLine(id, 60))
+		t.printAside("The agent %s of this conversation is not in the settings any more. /agent chooses another one, or none.", term.OneLine(id, 60))
 	}
 	t.print("")
 	if err := t.history(ctx, 6); err != nil {
 		return err
 	}
 	if broken, err := t.broken(ctx); err == nil && broken != nil {
-		t.remark("The last answer was interrupted (%s). /resume continues it.", broken.Reason)
+		t.printAside("The last answer was interrupted (%s). /resume continues it.", broken.Reason)
 	}
 	return nil
 }
 
 // history shows the newest entries.
-func (t *talk) history(ctx context.Context, limit int64) error {
+func (t *chatSession) history(ctx context.Context, limit int64) error {
 	if t.conversation.ID == "" {
-		t.remark("Nothing has been said yet.")
+		t.printAside("Nothing has been said yet.")
 		return nil
 	}
 	if err := t.refresh(ctx); err != nil {
@@ -200,7 +200,7 @@ func (t *talk) history(ctx context.Context, limit int64) error {
 }
 
 // refresh reads the current state of the conversation.
-func (t *talk) refresh(ctx context.Context) error {
+func (t *chatSession) refresh(ctx context.Context) error {
 	conversation, err := t.engine.Conversations.Conversation(ctx, t.conversation.ID)
 	if err == nil {
 		t.conversation = conversation
@@ -208,20 +208,20 @@ func (t *talk) refresh(ctx context.Context) error {
 	return err
 }
 
-// say begins a turn with a message and shows it until its end.
-func (t *talk) say(ctx context.Context, message string) error {
-	if err := t.dismiss(ctx); err != nil {
+// sendMessage begins a turn with a message and shows it until its end.
+func (t *chatSession) sendMessage(ctx context.Context, message string) error {
+	if err := t.removeAgent(ctx); err != nil {
 		return err
 	}
-	return t.carry(ctx, func(ctx context.Context) (*engine.Chat, error) {
+	return t.runTurn(ctx, func(ctx context.Context) (*engine.Chat, error) {
 		return t.engine.Turns.Chat(ctx, engine.ChatRequest{
 			Scope: continuo.Scope{ProjectID: t.settings.Project}, UserID: t.user, SessionID: t.session, Message: continuo.Text(message), Mode: t.mode, AgentID: t.agent, View: t.view, UsualView: usualView,
 		})
 	})
 }
 
-// carry shows a turn from its beginning to its end; Ctrl-C stops it.
-func (t *talk) carry(ctx context.Context, begin func(context.Context) (*engine.Chat, error)) error {
+// runTurn shows a turn from its beginning to its end; Ctrl-C stops it.
+func (t *chatSession) runTurn(ctx context.Context, begin func(context.Context) (*engine.Chat, error)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	t.stopping = false
@@ -237,7 +237,7 @@ func (t *talk) carry(ctx context.Context, begin func(context.Context) (*engine.C
 	if err != nil {
 		return err
 	}
-	if err := t.begun(ctx, chat.Conversation); err != nil {
+	if err := t.setConversation(ctx, chat.Conversation); err != nil {
 		return err
 	}
 	stream := t.newStream()
@@ -255,8 +255,8 @@ func (t *talk) carry(ctx context.Context, begin func(context.Context) (*engine.C
 	return stream.failure
 }
 
-// watch stops the turn at the first signal, and ends the talk at the second or at one that is not Ctrl-C.
-func (t *talk) watch(done <-chan struct{}, cancel context.CancelCauseFunc) {
+// watch stops the turn at the first signal, and ends the chat at the second or at one that is not Ctrl-C.
+func (t *chatSession) watch(done <-chan struct{}, cancel context.CancelCauseFunc) {
 	for {
 		select {
 		case <-done:
@@ -273,8 +273,8 @@ func (t *talk) watch(done <-chan struct{}, cancel context.CancelCauseFunc) {
 	}
 }
 
-// begun records the conversation once a turn runs in it.
-func (t *talk) begun(ctx context.Context, conversation continuo.Conversation) error {
+// setConversation records the conversation once a turn runs in it.
+func (t *chatSession) setConversation(ctx context.Context, conversation continuo.Conversation) error {
 	t.conversation, t.session, t.mode, t.agent = conversation, conversation.ID, "", ""
 	if t.title == "" {
 		return nil

@@ -13,7 +13,7 @@ import (
 
 // stream shows one turn while it runs.
 type stream struct {
-	*talk
+	*chatSession
 	inLine   bool // the current line has text
 	thinking bool // and that is thinking
 	waiting  bool // the waiting sign is on the line
@@ -23,8 +23,8 @@ type stream struct {
 }
 
 // newStream gets ready for one turn.
-func (t *talk) newStream() *stream {
-	s := &stream{talk: t, wrap: &term.Wrapper{Out: t.out}}
+func (t *chatSession) newStream() *stream {
+	s := &stream{chatSession: t, wrap: &term.Wrapper{Out: t.out}}
 	if !t.plain {
 		t.measure()
 		s.wrap.Width = t.width
@@ -43,17 +43,17 @@ func (s *stream) show(event turn.Event) {
 	case turn.TextDelta:
 		s.answerText(event.Text)
 	case turn.FellBack:
-		s.remark("%s", s.clip(fmt.Sprintf("%s failed, asking another model: %s", event.Attempt.Round.Model, event.Attempt.Error.Message)))
+		s.printAside("%s", s.clip(fmt.Sprintf("%s failed, asking another model: %s", event.Attempt.Round.Model, event.Attempt.Error.Message)))
 	case turn.Answered:
 		s.endLine()
 	case turn.Called:
-		s.remark("%s", s.clip("→ "+callText(*event.Call, 300)))
+		s.printAside("%s", s.clip("→ "+callText(*event.Call, 300)))
 	case turn.Decided:
 		if !event.Decision.Allowed {
-			s.remark("%s", s.clip("✗ not allowed: "+callText(*event.Call, 300)))
+			s.printAside("%s", s.clip("✗ not allowed: "+callText(*event.Call, 300)))
 		}
 	case turn.ToolDone:
-		s.remark("%s", s.clip(resultText(event.Entry)))
+		s.printAside("%s", s.clip(resultText(event.Entry)))
 	case turn.Finished:
 		s.finish(event)
 	case turn.Failed:
@@ -151,9 +151,9 @@ func (s *stream) finish(event turn.Event) {
 	s.ended = &event
 	switch finishReason(event.Entry) {
 	case "length":
-		s.remark("%s", "the answer was cut at its limit of tokens (models.NAME.max_output_tokens, or the model's own); a message such as \"continue\" continues it")
+		s.printAside("%s", "the answer was cut at its limit of tokens (models.NAME.max_output_tokens, or the model's own); a message such as \"continue\" continues it")
 	case "content_filter":
-		s.remark("%s", "the answer "+finishText("content_filter"))
+		s.printAside("%s", "the answer "+finishText("content_filter"))
 	}
 	s.showContext()
 }
@@ -168,7 +168,7 @@ func finishReason(entry *continuo.Entry) string {
 
 func (s *stream) showContext() {
 	if s.plan != nil {
-		s.remark("%s", s.clip("context: "+contextLine(s.plan)))
+		s.printAside("%s", s.clip("context: "+contextLine(s.plan)))
 	}
 	if !s.plain {
 		s.print("")
@@ -180,7 +180,7 @@ func (s *stream) fail(event turn.Event) {
 	s.endLine()
 	s.ended = &event
 	failure := event.Entry.Error
-	kept := keptOf(event.Entry)
+	kept := keptText(event.Entry)
 	if failure.Reason == continuo.ReasonCancelled && !s.plain {
 		s.print("%s", s.paint.Yellow("Stopped: "+kept+"."))
 		s.showContext()
@@ -202,8 +202,8 @@ func (s *stream) resumeCommand() string {
 	return "continuo chat " + shellQuote(nameOf(s.conversation)) + " --resume"
 }
 
-// keptOf describes what the log has of an interrupted answer.
-func keptOf(entry *continuo.Entry) string {
+// keptText describes what the log has of an interrupted answer.
+func keptText(entry *continuo.Entry) string {
 	if !entry.Content.IsEmpty() {
 		return fmt.Sprintf("what there is of the answer is kept as entry %d", entry.Seq)
 	}
