@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -9,7 +10,6 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/plaintext"
 	"github.com/continuo-log/continuo/internal/rawjson"
-	"github.com/continuo-log/continuo/internal/wire/anthropic"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -31,33 +31,38 @@ func Anthropic(messages []window.Message, o Options) (rendered []json.RawMessage
 		return nil, nil, err
 	}
 	for _, m := range w.out {
-		raw, err := m.marshal()
-		if err != nil {
-			return nil, nil, err
-		}
-		rendered = append(rendered, raw)
+		rendered = append(rendered, m.appendTo(nil))
 	}
 	return rendered, w.system, nil
 }
 
-// blockMessage is a message to which blocks can still be added.
+// blockMessage is a message to which blocks can still be added. Blocks have no white space between their tokens.
 type blockMessage struct {
 	role    string
 	blocks  []json.RawMessage
 	passing int // number of blocks at the end that the next request does not have
 }
 
-func (m blockMessage) marshal() (json.RawMessage, error) {
-	raw, err := rawjson.Marshal(anthropic.InputMessage{Role: m.role, Content: m.blocks})
-	if err != nil {
-		return nil, fmt.Errorf("render for Anthropic: %w", err)
+// appendTo appends the message as JSON.
+func (m blockMessage) appendTo(dst []byte) []byte {
+	begin := len(dst)
+	dst = rawjson.AppendString(append(dst, `{"role":`...), m.role)
+	dst = append(dst, `,"content":[`...)
+	for i, block := range m.blocks {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, block...)
 	}
-	return repairSurrogates(raw), nil
+	dst = append(dst, "]}"...)
+	repairSurrogates(dst[begin:])
+	return dst
 }
 
 // anthropicWriter collects rendered messages.
 type anthropicWriter struct {
 	options Options
+	memory  []byte // of the blocks
 	ids     callIDs
 	begun   bool // a message other than a system message was seen
 	system  []string
@@ -69,17 +74,17 @@ func writeAnthropic(messages []window.Message, o Options) (*anthropicWriter, err
 	if err != nil {
 		return nil, fmt.Errorf("render for Anthropic: %w", err)
 	}
-	w := &anthropicWriter{options: o}
-	for _, g := range groups {
-		if err := w.group(g); err != nil {
-			return nil, fmt.Errorf("render seq %d for Anthropic: %w", g.head.Seq, err)
+	w := &anthropicWriter{options: o, memory: make([]byte, 0, roomFor(messages))}
+	for i := range groups {
+		if err := w.group(&groups[i]); err != nil {
+			return nil, fmt.Errorf("render seq %d for Anthropic: %w", groups[i].head.Seq, err)
 		}
 	}
 	w.finish()
 	return w, nil
 }
 
-func (w *anthropicWriter) group(g group) error {
+func (w *anthropicWriter) group(g *group) error {
 	if g.head.Role == continuo.System {
 		w.addSystem(g.head)
 		return nil
@@ -98,9 +103,9 @@ func (w *anthropicWriter) group(g group) error {
 		}
 		return nil
 	}
-	ids := make(map[string]string, len(g.head.ToolCalls))
+	ids := callNames{calls: g.head.ToolCalls}
 	for _, call := range g.head.ToolCalls {
-		ids[call.ID] = w.ids.take(anthropicCallID(call.ID))
+		ids.ids = append(ids.ids, w.ids.take(anthropicCallID(call.ID)))
 	}
 	blocks, err := w.assistantBlocks(g.head, ids)
 	if err != nil {
@@ -108,7 +113,7 @@ func (w *anthropicWriter) group(g group) error {
 	}
 	w.add("assistant", blocks)
 	for _, m := range g.callOrder() {
-		block, err := w.resultBlock(m, ids[m.ToolCallID])
+		block, err := w.resultBlock(m, ids.of(m.ToolCallID))
 		if err != nil {
 			return err
 		}
@@ -124,7 +129,7 @@ func (w *anthropicWriter) addSystem(m *window.Message) {
 	case !w.begun:
 		w.system = append(w.system, text)
 	default:
-		w.add("user", []json.RawMessage{textBlock(inSystemTags(text))})
+		w.add("user", []json.RawMessage{w.textBlock(inSystemTags(text))})
 	}
 }
 
@@ -137,7 +142,7 @@ func (w *anthropicWriter) add(role string, blocks []json.RawMessage) {
 		return
 	}
 	if len(w.out) == 0 && role == "assistant" {
-		w.out = append(w.out, blockMessage{role: "user", blocks: []json.RawMessage{textBlock(LeadIn)}})
+		w.out = append(w.out, blockMessage{role: "user", blocks: []json.RawMessage{w.textBlock(LeadIn)}})
 	}
 	if n := len(w.out); n > 0 && w.out[n-1].role == role {
 		w.out[n-1].blocks = append(w.out[n-1].blocks, blocks...)
@@ -155,8 +160,11 @@ func (w *anthropicWriter) finish() {
 	}
 	last := &w.out[n-1]
 	end := len(last.blocks) - 1
+	if typeOf(last.blocks[end]) != "text" {
+		return
+	}
 	object, err := rawjson.ParseObject(last.blocks[end])
-	if err != nil || blockType(object) != "text" {
+	if err != nil {
 		return
 	}
 	text, _ := rawjson.String(object.Get("text"))
@@ -170,8 +178,41 @@ func (w *anthropicWriter) finish() {
 // isBlank reports whether the API would refuse a text as empty.
 func isBlank(text string) bool { return plaintext.IsBlank(text) }
 
-func textBlock(text string) json.RawMessage {
-	return rawjson.MustMarshal(anthropic.TextBlock{Type: "text", Text: text})
+// textBlock writes a text block.
+func (w *anthropicWriter) textBlock(text string) json.RawMessage {
+	begin := w.begin("text")
+	w.memory = rawjson.AppendString(append(w.memory, `,"text":`...), text)
+	return w.end(begin)
+}
+
+// begin begins a block of a type that this package writes, and returns its offset.
+func (w *anthropicWriter) begin(blockType string) int {
+	begin := len(w.memory)
+	w.memory = append(append(append(w.memory, typeFirst...), blockType...), '"')
+	return begin
+}
+
+// end ends the block that begins at an offset.
+func (w *anthropicWriter) end(begin int) json.RawMessage {
+	w.memory = append(w.memory, '}')
+	return w.memory[begin:len(w.memory):len(w.memory)]
+}
+
+// typeFirst is how a block begins that this package writes.
+const typeFirst = `{"type":"`
+
+// typeOf is the type of a block, "" for none.
+func typeOf(block json.RawMessage) string {
+	if rest, ok := bytes.CutPrefix(block, []byte(typeFirst)); ok {
+		if end := bytes.IndexAny(rest, `"\\`); end >= 0 && rest[end] == '"' {
+			return string(rest[:end])
+		}
+	}
+	object, err := rawjson.ParseObject(block)
+	if err != nil {
+		return ""
+	}
+	return blockType(object)
 }
 
 func blockType(object rawjson.Object) string {

@@ -1,8 +1,10 @@
 package render
 
 import (
+	"bytes"
 	"encoding/json"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/anthropic"
 	"github.com/continuo-log/continuo/window"
@@ -10,7 +12,7 @@ import (
 
 // assistantBlocks writes an assistant message; ids are its calls' ids in the request. A message without text
 // and calls gives no blocks.
-func (w *anthropicWriter) assistantBlocks(m *window.Message, ids map[string]string) ([]json.RawMessage, error) {
+func (w *anthropicWriter) assistantBlocks(m *window.Message, ids callNames) ([]json.RawMessage, error) {
 	own := w.vendorBlocks(m)
 	if own != nil && shownWhole(m) && sameCalls(own, m) {
 		return withoutLastThinking(ownBlocks(own, m, ids)), nil
@@ -27,11 +29,9 @@ func (w *anthropicWriter) assistantBlocks(m *window.Message, ids map[string]stri
 			Type: "thinking", Thinking: m.Entry.Reasoning.Text, Signature: m.Entry.Reasoning.Signature,
 		}))
 	}
-	blocks = append(blocks, contentBlocks(m)...)
-	for _, call := range m.ToolCalls {
-		block, err := rawjson.Marshal(anthropic.ToolUseBlock{
-			Type: "tool_use", ID: ids[call.ID], Name: ToolName(call.Name), Input: inputObject(call.Arguments),
-		})
+	blocks = append(blocks, w.contentBlocks(m)...)
+	for i := range m.ToolCalls {
+		block, err := w.callBlock(&m.ToolCalls[i], ids.at(i))
 		if err != nil {
 			return nil, err
 		}
@@ -40,11 +40,22 @@ func (w *anthropicWriter) assistantBlocks(m *window.Message, ids map[string]stri
 	return withoutLastThinking(blocks), nil
 }
 
+// callBlock writes a tool_use block.
+func (w *anthropicWriter) callBlock(call *continuo.ToolCall, id string) (_ json.RawMessage, err error) {
+	begin := w.begin("tool_use")
+	w.memory = rawjson.AppendString(append(w.memory, `,"id":`...), id)
+	w.memory = rawjson.AppendString(append(w.memory, `,"name":`...), ToolName(call.Name))
+	w.memory = append(w.memory, `,"input":`...)
+	if w.memory, err = rawjson.AppendCompact(w.memory, inputObject(call.Arguments)); err != nil {
+		return nil, err
+	}
+	return w.end(begin), nil
+}
+
 // withoutLastThinking drops trailing thinking: a message must not end with it.
 func withoutLastThinking(blocks []json.RawMessage) []json.RawMessage {
 	for len(blocks) > 0 {
-		object, err := rawjson.ParseObject(blocks[len(blocks)-1])
-		if kind := blockType(object); err != nil || kind != "thinking" && kind != "redacted_thinking" {
+		if kind := typeOf(blocks[len(blocks)-1]); kind != "thinking" && kind != "redacted_thinking" {
 			break
 		}
 		blocks = blocks[:len(blocks)-1]
@@ -70,14 +81,14 @@ func sameCalls(blocks []rawjson.Object, m *window.Message) bool {
 
 // ownBlocks writes the provider's own blocks. A call gets its id in the request, and the shortened arguments
 // if the plan cut them down.
-func ownBlocks(own []rawjson.Object, m *window.Message, ids map[string]string) []json.RawMessage {
+func ownBlocks(own []rawjson.Object, m *window.Message, ids callNames) []json.RawMessage {
 	var blocks, calls []json.RawMessage // calls are added at the end of their segment
 	n := 0
 	for _, block := range own {
 		switch blockType(block) {
 		case "tool_use":
 			call := m.ToolCalls[n]
-			block.Set("id", rawjson.MustMarshal(ids[call.ID]))
+			block.Set("id", rawjson.MustMarshal(ids.at(n)))
 			if call.Arguments != m.Entry.ToolCalls[n].Arguments || !isObject(block.Get("input")) {
 				block.Set("input", inputObject(call.Arguments))
 			}
@@ -105,6 +116,6 @@ func inputObject(arguments string) json.RawMessage {
 }
 
 func isObject(value json.RawMessage) bool {
-	_, err := rawjson.ParseObject(value)
-	return err == nil && json.Valid(value)
+	trimmed := bytes.TrimLeft(value, " \n\t\r")
+	return len(trimmed) > 0 && trimmed[0] == '{' && json.Valid(value)
 }

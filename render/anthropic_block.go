@@ -19,29 +19,29 @@ func (w *anthropicWriter) userBlocks(m *window.Message) ([]json.RawMessage, erro
 			}
 		}
 	} else {
-		blocks = contentBlocks(m)
+		blocks = w.contentBlocks(m)
 	}
 	if len(blocks) == 0 {
-		blocks = []json.RawMessage{textBlock(emptyMessage)}
+		blocks = []json.RawMessage{w.textBlock(emptyMessage)}
 	}
 	return blocks, nil
 }
 
 // contentBlocks writes content of any protocol as blocks of a user message, an assistant message or a result.
 // Empty texts are left out.
-func contentBlocks(m *window.Message) []json.RawMessage {
+func (w *anthropicWriter) contentBlocks(m *window.Message) []json.RawMessage {
 	if !m.Content.IsParts() {
 		if text := m.Content.String(); !isBlank(text) {
-			return []json.RawMessage{textBlock(text)}
+			return []json.RawMessage{w.textBlock(text)}
 		}
 		return nil
 	}
 	var blocks []json.RawMessage
 	for _, part := range m.Content.Parts() {
-		block, ok := partBlock(m.Role, part)
+		block, ok := w.partBlock(m.Role, part)
 		switch {
 		case !ok:
-			blocks = append(blocks, textBlock(unsupported(part)))
+			blocks = append(blocks, w.textBlock(unsupported(part)))
 		case block != nil:
 			blocks = append(blocks, block)
 		}
@@ -51,12 +51,12 @@ func contentBlocks(m *window.Message) []json.RawMessage {
 
 // partBlock writes one part, nil for an empty one, which is left out. It returns not ok for a part that this
 // kind of message cannot hold.
-func partBlock(role continuo.Role, part continuo.Part) (block json.RawMessage, ok bool) {
+func (w *anthropicWriter) partBlock(role continuo.Role, part continuo.Part) (block json.RawMessage, ok bool) {
 	switch {
 	case part.IsText() && isBlank(part.Text):
 		return nil, true
 	case part.IsText():
-		return textBlock(part.Text), true
+		return w.textBlock(part.Text), true
 	case role == continuo.Assistant && isThinking(part.Type):
 		return nil, true
 	case role == continuo.Assistant:
@@ -64,7 +64,7 @@ func partBlock(role continuo.Role, part continuo.Part) (block json.RawMessage, o
 		if !ok || isBlank(text) {
 			return nil, ok
 		}
-		return textBlock(text), true
+		return w.textBlock(text), true
 	}
 	block = mediaBlock(part)
 	return block, block != nil
@@ -118,11 +118,13 @@ func sourceBlock(kind, title, url string) json.RawMessage {
 // resultBlock writes a tool result under the id that its call has in the request.
 func (w *anthropicWriter) resultBlock(m *window.Message, id string) (json.RawMessage, error) {
 	vendor := w.options.vendor(m)
-	own, err := rawjson.ParseObject(vendor.Get("block"))
-	if err != nil || blockType(own) != "tool_result" {
-		own = nil
+	var own rawjson.Object
+	if block := vendor.Get("block"); block != nil {
+		var err error
+		if own, err = rawjson.ParseObject(block); err != nil || blockType(own) != "tool_result" {
+			own = nil
+		}
 	}
-	block := anthropic.ToolResultBlock{Type: "tool_result", ToolUseID: id, IsError: failed(m, vendor, own)}
 	if own != nil && shownWhole(m) {
 		own.Set("tool_use_id", rawjson.MustMarshal(id))
 		if content := cleanBlocks(own.Get("content")); content != nil {
@@ -130,17 +132,27 @@ func (w *anthropicWriter) resultBlock(m *window.Message, id string) (json.RawMes
 		}
 		return own.Without("cache_control").Raw(), nil
 	}
+	isError := failed(m, vendor, own)
+	var list json.RawMessage // the content, where it is not a string
 	switch blocks := w.vendorBlocks(m); {
 	case len(blocks) > 0 && shownWhole(m):
-		block.Content = rawjson.MustMarshal(blocks)
+		list = rawjson.MustMarshal(blocks)
 	case m.Content.IsParts():
-		if content := contentBlocks(m); len(content) > 0 {
-			block.Content = rawjson.MustMarshal(content)
+		if content := w.contentBlocks(m); len(content) > 0 {
+			list = rawjson.MustMarshal(content)
 		}
-	case m.Content.String() != "":
-		block.Content = rawjson.MustMarshal(m.Content.String())
 	}
-	return rawjson.Marshal(block)
+	begin := w.begin("tool_result")
+	w.memory = rawjson.AppendString(append(w.memory, `,"tool_use_id":`...), id)
+	if list != nil {
+		w.memory = append(append(w.memory, `,"content":`...), list...)
+	} else if !m.Content.IsParts() && m.Content.String() != "" {
+		w.memory = rawjson.AppendString(append(w.memory, `,"content":`...), m.Content.String())
+	}
+	if isError {
+		w.memory = append(w.memory, `,"is_error":true`...)
+	}
+	return w.end(begin), nil
 }
 
 // failed reports whether the tool reported a failure of its call.
@@ -151,8 +163,14 @@ func failed(m *window.Message, vendor, own rawjson.Object) bool {
 	if m.Entry == nil {
 		return false
 	}
+	if m.Entry.ToolFailed() || m.Entry.Error != nil {
+		return true
+	}
+	if len(m.Entry.Extra) == 0 {
+		return false
+	}
 	extra, _ := rawjson.ParseObject(m.Entry.Extra)
-	return m.Entry.ToolFailed() || m.Entry.Error != nil || isTrue(extra.Get("is_error"))
+	return isTrue(extra.Get("is_error"))
 }
 
 // vendorBlocks returns the provider's own blocks of a message, nil when it has none.
@@ -162,6 +180,9 @@ func (w *anthropicWriter) vendorBlocks(m *window.Message) []rawjson.Object {
 
 // cleanBlocks reads a list of blocks, without cache marks and empty texts; nil when it is no list of blocks.
 func cleanBlocks(list json.RawMessage) []rawjson.Object {
+	if len(list) == 0 {
+		return nil
+	}
 	var raws []json.RawMessage
 	if json.Unmarshal(list, &raws) != nil || raws == nil {
 		return nil

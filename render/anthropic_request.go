@@ -49,14 +49,26 @@ func anthropicBody(env continuo.Envelope, messages []blockMessage) ([]byte, erro
 	if request.MaxTokens == 0 {
 		request.MaxTokens = DefaultMaxTokens
 	}
+	request.Messages = []json.RawMessage{}
+	room := 0
 	for _, m := range messages {
-		raw, err := m.marshal()
-		if err != nil {
-			return nil, err
+		room += 32
+		for _, block := range m.blocks {
+			room += len(block) + 1
 		}
-		request.Messages = append(request.Messages, raw)
 	}
-	return rawjson.Marshal(request)
+	head, err := rawjson.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	body := append(make([]byte, 0, len(head)+room), head[:len(head)-len("]}")]...)
+	for i, m := range messages {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = m.appendTo(body)
+	}
+	return append(body, "]}"...), nil
 }
 
 func anthropicTools(specs []continuo.ToolSpec) []anthropic.Tool {
@@ -115,13 +127,7 @@ func markCached(messages []blockMessage) {
 // mark sets a cache mark on the last block that may have one and that the next request also has.
 func mark(m *blockMessage) {
 	for i, raw := range slices.Backward(m.blocks[:len(m.blocks)-m.passing]) {
-		var block struct {
-			Type string `json:"type"`
-		}
-		if json.Unmarshal(raw, &block) != nil {
-			return
-		}
-		switch block.Type {
+		switch typeOf(raw) {
 		case "text", "image", "document", "tool_use", "tool_result":
 			m.blocks[i] = withMark(raw)
 			return

@@ -11,13 +11,13 @@ import (
 // group is a message with the results of its calls; most messages have none.
 type group struct {
 	head    *window.Message
-	results []*window.Message // in the order of the log
+	results []window.Message // in the order of the log
 }
 
 // groupsOf splits messages into groups. A result that answers no open call of the message before it, and
 // a call without a result, are errors.
 func groupsOf(messages []window.Message) ([]group, error) {
-	var groups []group
+	groups := make([]group, 0, len(messages))
 	var open []string
 	for i := range messages {
 		m := &messages[i]
@@ -28,7 +28,7 @@ func groupsOf(messages []window.Message) ([]group, error) {
 			}
 			open = slices.Delete(open, at, at+1)
 			last := &groups[len(groups)-1]
-			last.results = append(last.results, m)
+			last.results = messages[i-len(last.results) : i+1] // results follow their head
 			continue
 		}
 		if len(open) > 0 {
@@ -61,13 +61,26 @@ func misplaced(index int, m *window.Message, problem string) error {
 
 // callOrder returns the results in the order of the calls.
 func (g group) callOrder() []*window.Message {
+	ordered := make([]*window.Message, len(g.results))
+	for i := range g.results {
+		result := &g.results[i]
+		if i >= len(g.head.ToolCalls) || g.head.ToolCalls[i].ID != result.ToolCallID {
+			return g.sorted()
+		}
+		ordered[i] = result
+	}
+	return ordered
+}
+
+// sorted is callOrder for results that are not in the order of the calls.
+func (g group) sorted() []*window.Message {
 	position := make(map[string]int, len(g.head.ToolCalls))
 	for i, call := range g.head.ToolCalls {
 		position[call.ID] = i
 	}
 	ordered := make([]*window.Message, len(g.results))
-	for _, result := range g.results {
-		ordered[position[result.ToolCallID]] = result
+	for i := range g.results {
+		ordered[position[g.results[i].ToolCallID]] = &g.results[i]
 	}
 	return ordered
 }

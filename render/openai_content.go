@@ -11,15 +11,15 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// openAIContent writes content in the form that a message of its role allows: a string as a string, supported
-// parts unchanged, others as text that names them, null as null. Images of a tool result are added to media,
-// which is nil for the other roles.
-func openAIContent(m *window.Message, media *[]json.RawMessage) (json.RawMessage, error) {
+// appendOpenAIContent writes content in the form that a message of its role allows: a string as a string,
+// supported parts unchanged, others as text that names them, null as null. Images of a tool result are added to
+// media, which is nil for the other roles.
+func appendOpenAIContent(dst []byte, m *window.Message, media *[]json.RawMessage) ([]byte, error) {
 	switch {
 	case m.Content.IsNull():
-		return json.RawMessage("null"), nil
+		return append(dst, "null"...), nil
 	case m.Content.IsText():
-		return rawjson.Marshal(m.Content.String())
+		return rawjson.AppendString(dst, m.Content.String()), nil
 	}
 	var parts []json.RawMessage
 	for _, part := range m.Content.Parts() {
@@ -32,9 +32,23 @@ func openAIContent(m *window.Message, media *[]json.RawMessage) (json.RawMessage
 		}
 	}
 	if len(parts) == 0 {
-		return json.RawMessage("null"), nil
+		return append(dst, "null"...), nil
 	}
-	return rawjson.Marshal(parts)
+	return appendList(dst, parts)
+}
+
+// appendList writes a list of values that are kept as received.
+func appendList(dst []byte, values []json.RawMessage) (_ []byte, err error) {
+	dst = append(dst, '[')
+	for i, value := range values {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		if dst, err = rawjson.AppendCompact(dst, value); err != nil {
+			return dst, err
+		}
+	}
+	return append(dst, ']'), nil
 }
 
 // openAIPart writes one part, nil for thinking, which is left out. It returns not ok for a part that the

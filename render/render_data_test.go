@@ -172,7 +172,7 @@ func flatten(messages []json.RawMessage) []string {
 			continue
 		}
 		if text, ok := rawjson.String(m.Content); ok {
-			list = append(list, fmt.Sprintf("%s %s", m.Role, textBlock(text)))
+			list = append(list, fmt.Sprintf("%s %s", m.Role, (&anthropicWriter{}).textBlock(text)))
 			continue
 		}
 		for n, block := range cleanBlocks(m.Content) {

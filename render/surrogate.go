@@ -9,25 +9,19 @@ import (
 // replacementEscape is U+FFFD as a JSON escape.
 const replacementEscape = `\ufffd`
 
-// repairSurrogates replaces each escaped lone surrogate, such as \ud83d, by the replacement character: APIs
+// repairSurrogates replaces each escaped lone surrogate in data, such as \ud83d, by the replacement character: APIs
 // refuse a request with one. Text that went through Go strings has none, but parts, arguments and vendor data
 // are sent unchanged. data must be valid JSON.
-func repairSurrogates(data []byte) []byte {
-	at := loneSurrogate(data, 0)
-	if at < 0 {
-		return data
+func repairSurrogates(data []byte) {
+	for at := loneSurrogate(data, 0); at >= 0; at = loneSurrogate(data, at) {
+		copy(data[at:], replacementEscape)
 	}
-	repaired := bytes.Clone(data)
-	for ; at >= 0; at = loneSurrogate(repaired, at) {
-		copy(repaired[at:], replacementEscape)
-	}
-	return repaired
 }
 
 // loneSurrogate returns the offset of the first lone surrogate escape at or after from, -1 when there is
 // none. from must not be inside an escape.
 func loneSurrogate(data []byte, from int) int {
-	if !bytes.Contains(data[from:], []byte(`\ud`)) && !bytes.Contains(data[from:], []byte(`\uD`)) {
+	if !bytes.Contains(data[from:], []byte(`\u`)) || !bytes.Contains(data[from:], []byte(`\ud`)) && !bytes.Contains(data[from:], []byte(`\uD`)) {
 		return -1
 	}
 	for i := from; i < len(data); i++ {

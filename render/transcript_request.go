@@ -71,9 +71,9 @@ func AnthropicTranscript(env continuo.Envelope, plan *window.Plan) ([]byte, erro
 	if len(texts) == 0 {
 		return nil, errNothingToShow()
 	}
-	message := blockMessage{role: "user"}
+	message, w := blockMessage{role: "user"}, anthropicWriter{}
 	for i, text := range texts {
-		block := textBlock(text)
+		block := w.textBlock(text)
 		if slices.Contains(marks, i) {
 			block = withMark(block)
 		}

@@ -29,7 +29,7 @@ func UnsentAnthropic(messages []window.Message, o Options) []continuo.MissingPar
 		if shownWhole(m) && (w.vendorBlocks(m) != nil || m.Role == continuo.Tool && o.vendor(m).Get("block") != nil) {
 			return true // sent as the provider's own blocks
 		}
-		_, ok := partBlock(m.Role, part)
+		_, ok := w.partBlock(m.Role, part)
 		return ok
 	})
 }
@@ -60,7 +60,7 @@ func Withheld(messages []window.Message, o Options) []window.WithheldBlocks {
 	var withheld []window.WithheldBlocks
 	for i := range messages {
 		m := &messages[i]
-		if m.Entry == nil || m.Seq == 0 {
+		if m.Entry == nil || m.Seq == 0 || len(m.Entry.Vendor) == 0 {
 			continue
 		}
 		for _, provider := range slices.Sorted(maps.Keys(m.Entry.Vendor)) {

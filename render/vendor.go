@@ -17,7 +17,7 @@ type Options struct {
 
 // vendor returns the provider's own data on a message, nil when there is none or it is not an object.
 func (o Options) vendor(m *window.Message) rawjson.Object {
-	if o.Provider == "" || m.Entry == nil {
+	if o.Provider == "" || m.Entry == nil || len(m.Entry.Vendor[o.Provider]) == 0 {
 		return nil
 	}
 	object, err := rawjson.ParseObject(m.Entry.Vendor[o.Provider])

@@ -14,6 +14,9 @@ import (
 // IsBlank reports whether a text has nothing visible: only white space, control and format characters, fillers,
 // variation selectors, escape sequences, and combining marks without a letter.
 func IsBlank(text string) bool {
+	if text != "" && text[0] > ' ' && text[0] < 0x7f {
+		return false // visible, and in no escape sequence
+	}
 	return !strings.ContainsFunc(Clean(text), func(r rune) bool { return IsVisible(r) && !unicode.Is(unicode.Mn, r) })
 }
 

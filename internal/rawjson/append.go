@@ -1,53 +1,67 @@
 package rawjson
 
 import (
+	"bytes"
+	"encoding/json"
+	"math/bits"
 	"strconv"
 	"unicode/utf8"
 )
 
 const hexDigits = "0123456789abcdef"
 
-// isPlain has the characters of ASCII that a string has as they are.
-var isPlain = func() (plain [256]bool) {
-	for c := ' '; c < utf8.RuneSelf; c++ {
-		plain[c] = c != '"' && c != '\\'
-	}
-	return plain
-}()
-
 // AppendString appends a text as Marshal writes it.
 func AppendString(to []byte, text string) []byte {
-	to = append(to, '"')
-	start := 0
-	for i := 0; i < len(text); {
-		c := text[i]
-		if isPlain[c] {
-			i++
-			continue
-		}
-		if c >= utf8.RuneSelf {
-			r, size := utf8.DecodeRuneInString(text[i:])
-			isInvalid := r == utf8.RuneError && size == 1
-			if !isInvalid && r != '\u2028' && r != '\u2029' {
-				i += size
-				continue
-			}
-			to = append(to, text[start:i]...)
-			if isInvalid {
-				to = append(to, `\ufffd`...)
-			} else {
-				to = append(to, `\u202`...)
-				to = append(to, hexDigits[r&0xf])
-			}
-			i += size
-			start = i
-			continue
-		}
-		to = appendEscape(append(to, text[start:i]...), c)
-		i++
-		start = i
+	if !utf8.ValidString(text) {
+		return append(to, MustMarshal(text)...)
 	}
-	return append(append(to, text[start:]...), '"')
+	to = append(to, '"')
+	done := 0 // text before it is in to
+	for i := 0; i < len(text); {
+		if i += plainLength(text[i:]); i == len(text) {
+			break
+		}
+		switch c := text[i]; {
+		case c < utf8.RuneSelf:
+			to = appendEscape(append(to, text[done:i]...), c)
+			done = i + 1
+		case c == 0xe2 && (text[i:i+3] == "\u2028" || text[i:i+3] == "\u2029"):
+			to = append(append(to, text[done:i]...), `\u202`...)
+			to = append(to, hexDigits[text[i+2]&0xf])
+			i += 2
+			done = i + 1
+		}
+		i++
+	}
+	return append(append(to, text[done:]...), '"')
+}
+
+// plainLength is how many bytes of valid UTF-8 at the beginning of a text are certainly written as they are. It compares
+// eight bytes at a time.
+func plainLength(text string) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	length := 0
+	for ; len(text) >= 8; text = text[8:] {
+		x := uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
+			uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
+		quote, backslash, separator := x^('"'*ones), x^('\\'*ones), x^(0xe2*ones)
+		// A byte of the mask is above 0x7f where a byte of x is below ' ', or one of the three is zero. Bytes after the
+		// first one may be wrong.
+		mask := (x - ' '*ones) & ^x
+		mask |= (quote - ones) & ^quote
+		mask |= (backslash - ones) & ^backslash
+		mask |= (separator - ones) & ^separator
+		if mask &= highs; mask != 0 {
+			return length + bits.TrailingZeros64(mask)/8
+		}
+		length += 8
+	}
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c == '"' || c == '\\' || c == 0xe2 {
+			return length + i
+		}
+	}
+	return length + len(text)
 }
 
 // appendEscape appends a character of ASCII that a string cannot have as it is.
@@ -67,6 +81,31 @@ func appendEscape(to []byte, c byte) []byte {
 		return append(to, '\\', 't')
 	}
 	return append(to, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
+}
+
+// AppendCompact appends a JSON value as Marshal writes a json.RawMessage: without white space between its tokens. It
+// fails for a value that is not valid JSON.
+func AppendCompact(to []byte, value json.RawMessage) ([]byte, error) {
+	if !json.Valid(value) {
+		return to, syntaxError(value)
+	}
+	for len(value) > 0 {
+		length := bytes.IndexByte(value, '"')
+		if length < 0 {
+			length = len(value)
+		}
+		for _, c := range value[:length] {
+			if !isSpace(c) {
+				to = append(to, c)
+			}
+		}
+		if value = value[length:]; len(value) > 0 {
+			s := splitter{data: value}
+			s.skipString()
+			to, value = append(to, value[:s.at]...), value[s.at:]
+		}
+	}
+	return to, nil
 }
 
 // Encoder appends the members of one JSON object, as Marshal writes them. The names of members are plain text.

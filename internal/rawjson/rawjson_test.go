@@ -84,3 +84,27 @@ func FuzzSplit(f *testing.F) {
 		}
 	})
 }
+
+// What is appended equals what Marshal writes.
+func FuzzAppend(f *testing.F) {
+	for _, text := range []string{
+		``, `{"a": [1, "x\"]} ", {}], "b" : null}`, "\x00\b\f\n\r\t\x1f\x7f\"\\<&>", "é水\u2028\u2029\u202a\ufffd", "\xff\xe2\x80", ` "\ud83d" `, `[1,`,
+		`{"\\":"\\\""}`, "\"\xff\u2028\"",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		want := string(rawjson.MustMarshal(text))
+		if got := string(rawjson.AppendString([]byte("before"), text)); got != "before"+want {
+			t.Errorf("%q is written %s, want %s", text, got, want)
+		}
+		compact, err := rawjson.Marshal(json.RawMessage(text))
+		got, appendErr := rawjson.AppendCompact([]byte("before"), json.RawMessage(text))
+		if (err == nil) != (appendErr == nil) {
+			t.Fatalf("%q: %v, Marshal says %v", text, appendErr, err)
+		}
+		if err == nil && string(got) != "before"+string(compact) {
+			t.Errorf("%q is compacted to %s, want %s", text, got, compact)
+		}
+	})
+}
