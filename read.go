@@ -51,6 +51,22 @@ func (l *Log) Entries(ctx context.Context, conversationID string, r Range) iter.
 // yield the appended entries.
 func (l *Log) Read(ctx context.Context, conversation Conversation, r Range) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
+		for entry, err := range l.ReadShared(ctx, conversation, r) {
+			if err != nil {
+				yield(Entry{}, err)
+				return
+			}
+			if !yield(*entry, nil) {
+				return
+			}
+		}
+	}
+}
+
+// ReadShared is [Log.Read] for a reader that does not change the entries: they are not copied, and other readers may
+// have the same ones.
+func (l *Log) ReadShared(ctx context.Context, conversation Conversation, r Range) iter.Seq2[*Entry, error] {
+	return func(yield func(*Entry, error) bool) {
 		if r.To == 0 || r.To > conversation.LastSeq {
 			r.To = conversation.LastSeq
 		}
@@ -75,14 +91,14 @@ func (l *Log) Read(ctx context.Context, conversation Conversation, r Range) iter
 				held = 0
 			}
 			if err != nil {
-				yield(Entry{}, fmt.Errorf("read conversation %s: %w", conversation.ID, err))
+				yield(nil, fmt.Errorf("read conversation %s: %w", conversation.ID, err))
 				return
 			}
-			for _, entry := range page {
-				if !yield(entry, nil) {
+			for i := range page {
+				if !yield(&page[i], nil) {
 					return
 				}
-				next = entry.Seq + step
+				next = page[i].Seq + step
 			}
 		}
 	}

@@ -102,8 +102,8 @@ func (r *handoffReader) read() error {
 		}
 		r.rows++
 		read = entry.Seq
-		r.request.Learn(&entry)
-		m := r.message(assemble.Add(&entry))
+		r.request.Learn(entry)
+		m := r.message(assemble.Add(entry))
 		if m == nil {
 			continue
 		}
@@ -137,7 +137,7 @@ func (r *handoffReader) findUser(before int64) error {
 			return err
 		}
 		r.rows++
-		r.user = r.message(&window.Unit{Entries: []*continuo.Entry{&entry}})
+		r.user = r.message(&window.Unit{Entries: []*continuo.Entry{entry}})
 		before = entry.Seq
 	}
 	return nil

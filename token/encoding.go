@@ -38,10 +38,11 @@ type Encoding struct {
 	classes *classTable
 	vocab   *vocab
 	cache   *pieceCache
+	once    *onceCache
 }
 
 func newEncoding(name string, p pattern, packed string) *Encoding {
-	return &Encoding{name: name, pattern: p, classes: classes(), vocab: mustUnpack(name, packed), cache: new(pieceCache)}
+	return &Encoding{name: name, pattern: p, classes: classes(), vocab: mustUnpack(name, packed), cache: new(pieceCache), once: new(onceCache)}
 }
 
 // Name returns the encoding's published name, such as "o200k_base".

@@ -156,7 +156,7 @@ func TestASourceShowsAllThatThereIs(t *testing.T) {
 	h := newHouse(t)
 	h.append("one", "two", "three")
 	source := turn.Source{Log: h.log, Conversation: continuo.Conversation{ID: h.conversation.ID, LastSeq: 1}}
-	read := func(entries iter.Seq2[continuo.Entry, error]) (texts []string) {
+	read := func(entries iter.Seq2[*continuo.Entry, error]) (texts []string) {
 		for entry, err := range entries {
 			if err != nil {
 				t.Fatal(err)

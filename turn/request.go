@@ -110,7 +110,7 @@ func windowInput(at int64, envelope continuo.Envelope, info model.Info) (window.
 		leadIn = render.LeadIn
 	}
 	return window.Input{
-		LeadIn: leadIn, At: at, Counter: encoding, Prompt: promptSize(envelope, encoding), ModelWindow: info.ContextWindow,
+		LeadIn: leadIn, At: at, Counter: encoding, Prompt: promptSize(&envelope, encoding), ModelWindow: info.ContextWindow,
 		Output: envelope.MaxOutputTokens, Provider: info.Provider, Model: info.Name, Estimated: !exact && info.Provider != demoProvider,
 	}, nil
 }
@@ -124,21 +124,6 @@ func withInstruction(envelope continuo.Envelope, info model.Info) (continuo.Enve
 	var err error
 	envelope.Instruction, err = render.Instruction(envelope.Tools)
 	return envelope, err
-}
-
-// promptSize measures the system messages and the tools, or the instruction that describes the tools.
-func promptSize(envelope continuo.Envelope, counter continuo.Counter) continuo.Size {
-	size := continuo.Size{Messages: len(envelope.System)}
-	for _, text := range envelope.System {
-		size = size.Add(continuo.Measure(continuo.Text(text), nil, counter))
-	}
-	if envelope.Instruction != "" {
-		return size.Add(continuo.Measure(continuo.Text(envelope.Instruction), nil, counter)).Add(continuo.Size{Messages: 1})
-	}
-	for _, spec := range envelope.Tools {
-		size = size.Add(continuo.Measure(continuo.Text(string(rawjson.MustMarshal(spec))), nil, counter))
-	}
-	return size
 }
 
 // Render renders a request's body in the model's protocol. The plan must have its attachments loaded.

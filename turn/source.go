@@ -30,49 +30,51 @@ func (s Source) Expecting(entries int) window.Source {
 }
 
 // Backward yields the entries at or before seq, the newest first.
-func (s Source) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
-	return func(yield func(continuo.Entry, error) bool) {
+func (s Source) Backward(seq int64) iter.Seq2[*continuo.Entry, error] {
+	return func(yield func(*continuo.Entry, error) bool) {
 		if seq < 1 {
 			return
 		}
 		now, err := s.through(seq)
 		if err != nil {
-			yield(continuo.Entry{}, err)
+			yield(nil, err)
 			return
 		}
-		s.Log.Read(s.context(), now, continuo.Range{To: seq, Backward: true, Expect: s.Expect, Keeps: true, Snapshot: s.Snapshot})(yield)
+		s.Log.ReadShared(s.context(), now, continuo.Range{To: seq, Backward: true, Expect: s.Expect, Keeps: true, Snapshot: s.Snapshot})(yield)
 	}
 }
 
 // Forward yields the entries from seq up.
-func (s Source) Forward(seq int64) iter.Seq2[continuo.Entry, error] {
-	return func(yield func(continuo.Entry, error) bool) {
+func (s Source) Forward(seq int64) iter.Seq2[*continuo.Entry, error] {
+	return func(yield func(*continuo.Entry, error) bool) {
 		known := s.Conversation.LastSeq
 		if err := s.check(); err != nil {
-			yield(continuo.Entry{}, err)
+			yield(nil, err)
 			return
 		}
-		for entry, err := range s.Log.Read(s.context(), s.Conversation, continuo.Range{From: seq, Keeps: true, Snapshot: s.Snapshot}) {
+		for entry, err := range s.Log.ReadShared(s.context(), s.Conversation, continuo.Range{From: seq, Keeps: true, Snapshot: s.Snapshot}) {
 			if !yield(entry, err) || err != nil {
 				return
 			}
 		}
 		now, err := s.through(known + 1)
 		if err != nil {
-			yield(continuo.Entry{}, err)
+			yield(nil, err)
 			return
 		}
-		s.Log.Read(s.context(), now, continuo.Range{From: max(seq, known+1), Keeps: true})(yield)
+		s.Log.ReadShared(s.context(), now, continuo.Range{From: max(seq, known+1), Keeps: true})(yield)
 	}
 }
 
 // LatestUser finds the newest user entry at or before seq.
-func (s Source) LatestUser(seq int64) (continuo.Entry, error) {
+func (s Source) LatestUser(seq int64) (*continuo.Entry, error) {
 	now, err := s.through(seq)
 	if err != nil {
-		return continuo.Entry{}, err
+		return nil, err
 	}
-	for _, entry := range slices.Backward(s.Snapshot.Entries()) {
+	known := s.Snapshot.Entries()
+	for i := range slices.Backward(known) {
+		entry := &known[i]
 		if entry.Seq > seq {
 			continue
 		}
@@ -81,7 +83,11 @@ func (s Source) LatestUser(seq int64) (continuo.Entry, error) {
 		}
 		seq = entry.Seq - 1
 	}
-	return s.Log.LatestUser(s.context(), now, seq)
+	entry, err := s.Log.LatestUser(s.context(), now, seq)
+	if err != nil {
+		return nil, err
+	}
+	return &entry, nil
 }
 
 // through returns the conversation, and reads it again if its LastSeq is below seq.

@@ -37,7 +37,6 @@ type build struct {
 	*Request
 	source Source
 
-	copies     []continuo.Entry // not used yet; see keep
 	rowsRead   int64
 	excluded   []Exclusion
 	units      []*Unit       // the scanned units, oldest first
@@ -90,11 +89,10 @@ func (b *build) scan() error {
 	floor := lineSum{shaper: b.shaper} // size of the scanned units, everything cut down as far as possible
 	history := 0                       // messages that View.History bounds
 	b.reachedTop = true
-	for read, err := range b.source.Backward(b.in.At) {
+	for entry, err := range b.source.Backward(b.in.At) {
 		if err != nil {
 			return err
 		}
-		entry := b.keep(&read)
 		b.rowsRead++
 		if w := b.Learn(entry); b.previous == nil {
 			b.previous = w
@@ -118,17 +116,6 @@ func (b *build) scan() error {
 	b.excluded = assemble.Finish()
 	slices.Reverse(b.units)
 	return nil
-}
-
-// keep returns a copy of an entry. Copies are allocated many at once.
-func (b *build) keep(e *continuo.Entry) *continuo.Entry {
-	const copies = 16
-	if len(b.copies) == 0 {
-		b.copies = make([]continuo.Entry, copies)
-	}
-	entry := &b.copies[0]
-	*entry, b.copies = *e, b.copies[1:]
-	return entry
 }
 
 // countsAsHistory reports whether a unit, read backward, is before the current cycle. Until the newest user
@@ -178,7 +165,7 @@ func (b *build) findFixed() error {
 		}
 		if err == nil {
 			b.rowsRead++
-			b.newestUser = &Unit{Entries: []*continuo.Entry{&entry}}
+			b.newestUser = &Unit{Entries: []*continuo.Entry{entry}}
 		}
 	}
 	if b.newestUser != nil {
@@ -228,11 +215,10 @@ func (b *build) unitFrom(seq int64) (*Unit, error) {
 	var entries []*continuo.Entry
 	head := opening{view: &b.view}
 	rows := 0
-	for read, err := range b.source.Forward(seq) {
+	for entry, err := range b.source.Forward(seq) {
 		if err != nil {
 			return nil, err
 		}
-		entry := b.keep(&read)
 		rows++
 		b.rowsRead++
 		if entry.Seq > b.in.At || head.ends(entry) {

@@ -8,14 +8,15 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Source is the log as a build reads it. The log of a conversation is one: see turn.Source.
+// Source is the log as a build reads it. The log of a conversation is one: see turn.Source. Nobody changes the entries:
+// plans refer to them.
 type Source interface {
 	// Backward yields the entries at or before seq, the newest first, down to 1. Seq may be beyond the newest.
-	Backward(seq int64) iter.Seq2[continuo.Entry, error]
+	Backward(seq int64) iter.Seq2[*continuo.Entry, error]
 	// Forward yields the entries from seq up.
-	Forward(seq int64) iter.Seq2[continuo.Entry, error]
+	Forward(seq int64) iter.Seq2[*continuo.Entry, error]
 	// LatestUser finds the newest user entry at or before seq that is not hidden; continuo.ErrNotFound.
-	LatestUser(seq int64) (continuo.Entry, error)
+	LatestUser(seq int64) (*continuo.Entry, error)
 }
 
 // Paged is a Source that fetches entries in pages. Expecting returns it for a reader that will probably take so many
@@ -87,7 +88,10 @@ func Begin(source Source, in Input) (Source, Input, error) {
 // newestSeq is the seq of a source's newest entry, 0 where it has none.
 func newestSeq(source Source) (int64, error) {
 	for entry, err := range source.Backward(math.MaxInt64) {
-		return entry.Seq, err
+		if err != nil {
+			return 0, err
+		}
+		return entry.Seq, nil
 	}
 	return 0, nil
 }
@@ -104,15 +108,15 @@ func (b *boundSource) Expecting(entries int) Source {
 }
 
 // Backward is part of Source.
-func (b *boundSource) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
+func (b *boundSource) Backward(seq int64) iter.Seq2[*continuo.Entry, error] {
 	if seq != b.at || b.at == 0 {
 		return b.Source.Backward(seq)
 	}
-	return func(yield func(continuo.Entry, error) bool) {
+	return func(yield func(*continuo.Entry, error) bool) {
 		first := true
 		for entry, err := range b.Source.Backward(seq) {
 			if first && err == nil && entry.Seq != b.at {
-				yield(continuo.Entry{}, b.outOfRange())
+				yield(nil, b.outOfRange())
 				return
 			}
 			first = false
@@ -121,14 +125,14 @@ func (b *boundSource) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
 			}
 		}
 		if first {
-			yield(continuo.Entry{}, b.outOfRange())
+			yield(nil, b.outOfRange())
 		}
 	}
 }
 
 // Forward is part of Source.
-func (b *boundSource) Forward(seq int64) iter.Seq2[continuo.Entry, error] {
-	return func(yield func(continuo.Entry, error) bool) {
+func (b *boundSource) Forward(seq int64) iter.Seq2[*continuo.Entry, error] {
+	return func(yield func(*continuo.Entry, error) bool) {
 		if seq > b.at {
 			return
 		}
@@ -136,7 +140,7 @@ func (b *boundSource) Forward(seq int64) iter.Seq2[continuo.Entry, error] {
 			if err == nil && entry.Seq > b.at {
 				return
 			}
-			if !yield(entry, err) || entry.Seq == b.at {
+			if !yield(entry, err) || err != nil || entry.Seq == b.at {
 				return
 			}
 		}

@@ -131,7 +131,7 @@ type itemSizes struct{ unused []continuo.Size }
 // add returns a pointer to a copy of a size.
 func (s *itemSizes) add(size continuo.Size) *continuo.Size {
 	if len(s.unused) == 0 {
-		return &size
+		s.unused = make([]continuo.Size, 2)
 	}
 	added := &s.unused[0]
 	*added, s.unused = size, s.unused[1:]

@@ -2,6 +2,7 @@ package window
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -158,9 +159,15 @@ func (s *shaper) cutByLevel(entry *continuo.Entry, shown *Message, at Level) boo
 }
 
 // leftOut is the one line that replaces a result.
-func leftOut(chars int, ref string) string { return fmt.Sprintf(leftOutText, chars, ref) }
+func leftOut(chars int, ref string) string {
+	return leftOutHead + strconv.Itoa(chars) + leftOutMiddle + ref + leftOutEnd
+}
 
-const leftOutText = "[Tool result left out: %d characters. Full output: %s]"
+const (
+	leftOutHead   = "[Tool result left out: "
+	leftOutMiddle = " characters. Full output: "
+	leftOutEnd    = "]"
+)
 
 // previewSlack is the length of a preview's own text in characters: shorter texts are not worth cutting.
 const previewSlack = 300

@@ -62,7 +62,8 @@ func (s *shaper) cutsCalls(e *continuo.Entry) bool {
 // lineChars is the number of characters of [leftOut].
 func lineChars(chars int, ref string) int {
 	var number [20]byte
-	return len(leftOutText) - len("%d") - len("%s") + len(strconv.AppendInt(number[:0], int64(chars), 10)) + utf8.RuneCountInString(ref)
+	digits := len(strconv.AppendInt(number[:0], int64(chars), 10))
+	return len(leftOutHead) + digits + len(leftOutMiddle) + utf8.RuneCountInString(ref) + len(leftOutEnd)
 }
 
 // lineBounds returns bounds of the size of a unit at the level [Line] without making the lines. It is not ok where the

@@ -51,7 +51,7 @@ func (b *build) findSummary() error {
 		}
 		b.rowsRead++
 		if entry.Seq == b.previous.Summary && entry.Seq <= b.in.At {
-			b.learnSummary(&entry)
+			b.learnSummary(entry)
 		}
 		break
 	}

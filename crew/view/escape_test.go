@@ -97,27 +97,27 @@ var label = regexp.MustCompile(`^(User|Assistant)( \([^()\[\]]{1,64}\))?:`)
 // kept is a log in memory.
 type kept []continuo.Entry
 
-func (k kept) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
-	return func(yield func(continuo.Entry, error) bool) {
-		for seq = min(seq, int64(len(k))); seq >= 1 && yield(k[seq-1], nil); seq-- {
+func (k kept) Backward(seq int64) iter.Seq2[*continuo.Entry, error] {
+	return func(yield func(*continuo.Entry, error) bool) {
+		for seq = min(seq, int64(len(k))); seq >= 1 && yield(&k[seq-1], nil); seq-- {
 		}
 	}
 }
 
-func (k kept) Forward(seq int64) iter.Seq2[continuo.Entry, error] {
-	return func(yield func(continuo.Entry, error) bool) {
-		for ; seq <= int64(len(k)) && yield(k[seq-1], nil); seq++ {
+func (k kept) Forward(seq int64) iter.Seq2[*continuo.Entry, error] {
+	return func(yield func(*continuo.Entry, error) bool) {
+		for ; seq <= int64(len(k)) && yield(&k[seq-1], nil); seq++ {
 		}
 	}
 }
 
-func (k kept) LatestUser(seq int64) (continuo.Entry, error) {
+func (k kept) LatestUser(seq int64) (*continuo.Entry, error) {
 	for ; seq >= 1; seq-- {
 		if k[seq-1].Role == continuo.User && !k[seq-1].Hidden {
-			return k[seq-1], nil
+			return &k[seq-1], nil
 		}
 	}
-	return continuo.Entry{}, continuo.ErrNotFound
+	return nil, continuo.ErrNotFound
 }
 
 type letters struct{}

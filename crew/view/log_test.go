@@ -22,36 +22,36 @@ type entries struct {
 	rows int
 }
 
-func (l *entries) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
-	return func(yield func(continuo.Entry, error) bool) {
+func (l *entries) Backward(seq int64) iter.Seq2[*continuo.Entry, error] {
+	return func(yield func(*continuo.Entry, error) bool) {
 		for seq = min(seq, int64(len(l.list))); seq >= 1; seq-- {
 			l.rows++
-			if !yield(l.list[seq-1], nil) {
+			if !yield(&l.list[seq-1], nil) {
 				return
 			}
 		}
 	}
 }
 
-func (l *entries) Forward(seq int64) iter.Seq2[continuo.Entry, error] {
-	return func(yield func(continuo.Entry, error) bool) {
+func (l *entries) Forward(seq int64) iter.Seq2[*continuo.Entry, error] {
+	return func(yield func(*continuo.Entry, error) bool) {
 		for ; seq <= int64(len(l.list)); seq++ {
 			l.rows++
-			if !yield(l.list[seq-1], nil) {
+			if !yield(&l.list[seq-1], nil) {
 				return
 			}
 		}
 	}
 }
 
-func (l *entries) LatestUser(seq int64) (continuo.Entry, error) {
+func (l *entries) LatestUser(seq int64) (*continuo.Entry, error) {
 	l.rows++
 	for ; seq >= 1; seq-- {
-		if e := l.list[seq-1]; e.Role == continuo.User && !e.Hidden {
+		if e := &l.list[seq-1]; e.Role == continuo.User && !e.Hidden {
 			return e, nil
 		}
 	}
-	return continuo.Entry{}, continuo.ErrNotFound
+	return nil, continuo.ErrNotFound
 }
 
 // add appends an entry the way the log would.

@@ -50,8 +50,8 @@ func (r *reader) readMessages() error {
 			break
 		}
 		if open.decided {
-			r.take(&entry)
-		} else if open.take(&entry); open.decided {
+			r.take(entry)
+		} else if open.take(entry); open.decided {
 			r.sortOut(open)
 		}
 		if open.decided && !r.units.Waiting() && r.enough(entry.Seq-1) {
@@ -249,7 +249,7 @@ func (r *reader) countOlder() error {
 			b.moreOlder = true
 			return nil
 		}
-		if m := r.message(&entry, false); m != nil {
+		if m := r.message(entry, false); m != nil {
 			b.older = append(b.older, countedMessage{m.seq(), m.isNew})
 		}
 	}
@@ -279,8 +279,8 @@ func (r *reader) readSummary(seq int64) error {
 		if err != nil {
 			return err
 		}
-		if r.backlog.rows++; entry.Seq == seq && entry.Seq <= r.in.At && r.role.mayShow(&entry) {
-			r.backlog.summaries = append(r.backlog.summaries, &entry)
+		if r.backlog.rows++; entry.Seq == seq && entry.Seq <= r.in.At && r.role.mayShow(entry) {
+			r.backlog.summaries = append(r.backlog.summaries, entry)
 		}
 		break
 	}
@@ -321,7 +321,7 @@ func (r *reader) latestUser(at int64) (seq int64, said *message, err error) {
 		return 0, nil, err
 	}
 	r.backlog.rows++
-	return entry.Seq, r.single(&entry), nil
+	return entry.Seq, r.single(entry), nil
 }
 
 // firstUser reads the first message of the user from a seq up to another; nil for none.
@@ -337,7 +337,7 @@ func (r *reader) firstUser(from, through int64) (*message, error) {
 		if entry.Role != continuo.User || entry.Hidden {
 			continue
 		}
-		if m := r.single(&entry); m != nil {
+		if m := r.single(entry); m != nil {
 			return m, nil
 		}
 	}

@@ -240,10 +240,10 @@ func (a Ahead) Expecting(entries int) window.Source {
 }
 
 // Backward is part of [window.Source].
-func (a Ahead) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
-	return func(yield func(continuo.Entry, error) bool) {
-		for _, entry := range slices.Backward(a.More) {
-			if entry.Seq <= seq && !yield(entry, nil) {
+func (a Ahead) Backward(seq int64) iter.Seq2[*continuo.Entry, error] {
+	return func(yield func(*continuo.Entry, error) bool) {
+		for i := range slices.Backward(a.More) {
+			if a.More[i].Seq <= seq && !yield(&a.More[i], nil) {
 				return
 			}
 		}
@@ -256,8 +256,8 @@ func (a Ahead) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
 }
 
 // Forward is part of [window.Source].
-func (a Ahead) Forward(seq int64) iter.Seq2[continuo.Entry, error] {
-	return func(yield func(continuo.Entry, error) bool) {
+func (a Ahead) Forward(seq int64) iter.Seq2[*continuo.Entry, error] {
+	return func(yield func(*continuo.Entry, error) bool) {
 		last := a.Conversation.LastSeq
 		if seq <= last {
 			for entry, err := range a.Source.Forward(seq) {
@@ -269,8 +269,8 @@ func (a Ahead) Forward(seq int64) iter.Seq2[continuo.Entry, error] {
 				}
 			}
 		}
-		for _, entry := range a.More {
-			if entry.Seq >= seq && !yield(entry, nil) {
+		for i := range a.More {
+			if a.More[i].Seq >= seq && !yield(&a.More[i], nil) {
 				return
 			}
 		}
@@ -278,9 +278,9 @@ func (a Ahead) Forward(seq int64) iter.Seq2[continuo.Entry, error] {
 }
 
 // LatestUser is part of [window.Source].
-func (a Ahead) LatestUser(seq int64) (continuo.Entry, error) {
-	for _, entry := range slices.Backward(a.More) {
-		if entry.Seq <= seq && entry.Role == continuo.User {
+func (a Ahead) LatestUser(seq int64) (*continuo.Entry, error) {
+	for i := range slices.Backward(a.More) {
+		if entry := &a.More[i]; entry.Seq <= seq && entry.Role == continuo.User {
 			return entry, nil
 		}
 	}

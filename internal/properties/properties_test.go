@@ -95,36 +95,36 @@ func (c *captureStore) Create(_ context.Context, _ continuo.Conversation, entrie
 	return nil
 }
 
-func (s *stored) Backward(seq int64) iter.Seq2[continuo.Entry, error] {
-	return func(yield func(continuo.Entry, error) bool) {
+func (s *stored) Backward(seq int64) iter.Seq2[*continuo.Entry, error] {
+	return func(yield func(*continuo.Entry, error) bool) {
 		for seq = min(seq, int64(len(s.entries))); seq >= 1; seq-- {
 			s.rows++
-			if !yield(s.entries[seq-1], nil) {
+			if !yield(&s.entries[seq-1], nil) {
 				return
 			}
 		}
 	}
 }
 
-func (s *stored) Forward(seq int64) iter.Seq2[continuo.Entry, error] {
-	return func(yield func(continuo.Entry, error) bool) {
+func (s *stored) Forward(seq int64) iter.Seq2[*continuo.Entry, error] {
+	return func(yield func(*continuo.Entry, error) bool) {
 		for ; seq <= int64(len(s.entries)); seq++ {
 			s.rows++
-			if !yield(s.entries[seq-1], nil) {
+			if !yield(&s.entries[seq-1], nil) {
 				return
 			}
 		}
 	}
 }
 
-func (s *stored) LatestUser(seq int64) (continuo.Entry, error) {
+func (s *stored) LatestUser(seq int64) (*continuo.Entry, error) {
 	s.rows++
 	for ; seq >= 1; seq-- {
-		if e := s.entries[seq-1]; e.Role == continuo.User && !e.Hidden {
+		if e := &s.entries[seq-1]; e.Role == continuo.User && !e.Hidden {
 			return e, nil
 		}
 	}
-	return continuo.Entry{}, continuo.ErrNotFound
+	return nil, continuo.ErrNotFound
 }
 
 // budgets go from the smallest to none.
@@ -352,7 +352,7 @@ func checkHandoff(t *testing.T, where string, s *stored, at int64, plan *window.
 	if err != nil {
 		return
 	}
-	messages := task.FromEntries([]continuo.Entry{newest})
+	messages := task.FromEntries([]continuo.Entry{*newest})
 	if len(messages) == 0 {
 		return
 	}
