@@ -226,6 +226,9 @@ func TestAShortenedFormIsNeverLarger(t *testing.T) {
 		l.user("read")
 		for range 12 {
 			l.call(words(random.IntN(80)), words(random.IntN(1500)), strings.Repeat("x", random.IntN(300)))
+			for i := range 3 { // a name is part of a message in either form, and no part of its content
+				l.list[len(l.list)-1-i].Name = strings.Repeat("n", random.IntN(2)*random.IntN(80))
+			}
 		}
 		view := preset(t, window.Codex, window.Limits{Tokens: 400 + random.IntN(9000)})
 		view.ToolOutputChars, view.PreviewChars = 1+random.IntN(4000), 1+random.IntN(2000)

@@ -72,12 +72,12 @@ func asStored(entry *continuo.Entry) Verdict {
 	return Kept
 }
 
-// saves reports whether a shortened form is worth using: it is not larger than the whole, neither in
-// characters (not compared if the whole has parts other than text) nor in tokens, the protocol's overhead
-// included.
+// saves reports whether a shortened form is worth using: it is not larger than the content of the whole, neither in
+// characters (not compared if the whole has parts other than text) nor in tokens, although the protocol's overhead and
+// the name count for the short form only. Reasoning is the same in both.
 func (s *shaper) saves(short continuo.Size, whole *Message) bool {
-	full := s.size(whole, true)
-	return short.Tokens <= full.Tokens-MessageOverhead && (short.Chars <= full.Chars || hasMedia(whole.Content))
+	full := s.content(whole, true)
+	return short.Tokens-s.reasoning(whole) <= full.Tokens && (short.Chars <= full.Chars || hasMedia(whole.Content))
 }
 
 // MessageOverhead and callOverhead are the tokens that the chat protocols add to a message and to a call: role,
@@ -89,22 +89,29 @@ const (
 
 // size measures a message. It reuses the count made at append if nothing was changed.
 func (s *shaper) size(m *Message, unchanged bool) continuo.Size {
-	size := continuo.Size{Messages: 1, Tokens: MessageOverhead + callOverhead*len(m.ToolCalls)}
-	if unchanged && m.Entry.Tokenizer == s.counter.Name() {
-		size.Chars += m.Entry.Chars
-		size.Tokens += m.Entry.Tokens
-	} else {
-		shown := continuo.Measure(m.Content, m.ToolCalls, s.counter)
-		size.Chars += shown.Chars
-		size.Tokens += shown.Tokens
-	}
+	size := s.content(m, unchanged)
+	size.Messages = 1
+	size.Tokens += MessageOverhead + callOverhead*len(m.ToolCalls) + s.reasoning(m)
 	if m.Name != "" {
 		size.Tokens += s.counter.Count(m.Name) + 1
 	}
-	if e := m.Entry; e != nil && e.Reasoning != nil && e.Vendor[s.provider] != nil {
-		size.Tokens += s.counter.Count(e.Reasoning.Text)
-	}
 	return size
+}
+
+// content measures the content and the calls of a message, without what a protocol adds.
+func (s *shaper) content(m *Message, unchanged bool) continuo.Size {
+	if unchanged && m.Entry.Tokenizer == s.counter.Name() {
+		return continuo.Size{Chars: m.Entry.Chars, Tokens: m.Entry.Tokens}
+	}
+	return continuo.Measure(m.Content, m.ToolCalls, s.counter)
+}
+
+// reasoning is the number of tokens of the reasoning that is returned to the request's provider.
+func (s *shaper) reasoning(m *Message) int {
+	if e := m.Entry; e != nil && e.Reasoning != nil && e.Vendor[s.provider] != nil {
+		return s.counter.Count(e.Reasoning.Text)
+	}
+	return 0
 }
 
 // charsOf is the number of characters of a result's text: the count made at append, where there is one.

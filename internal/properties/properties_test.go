@@ -305,7 +305,10 @@ func checkLimits(t *testing.T, where string, s *stored, plan *window.Plan, limit
 // requiredSeqs tells which entries a request must hold: the newest user message, the group that stands last, and in the
 // view replay the whole open cycle.
 func requiredSeqs(s *stored, plan *window.Plan) func(seq int64) bool {
-	newest, _ := s.LatestUser(plan.At)
+	user := int64(0)
+	if newest, err := s.LatestUser(plan.At); err == nil {
+		user = newest.Seq
+	}
 	from := plan.At + 1
 	for i := plan.At; i > 0; i-- { // the group that stands last, of what is shown
 		if e := s.entries[i-1]; e.HasCalls() {
@@ -318,7 +321,7 @@ func requiredSeqs(s *stored, plan *window.Plan) func(seq int64) bool {
 	if plan.View == window.Replay && plan.Cycle != 0 {
 		from = plan.Cycle
 	}
-	return func(seq int64) bool { return seq == newest.Seq && seq != 0 || seq >= from }
+	return func(seq int64) bool { return seq == user && seq != 0 || seq >= from }
 }
 
 // checkShortened holds shortened entries to what they are for: to be no larger than the whole.
