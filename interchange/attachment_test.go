@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/messages"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"pgregory.net/rapid"
 )
@@ -109,7 +110,7 @@ func TestAnAnthropicImageComesBackAsItCame(t *testing.T) {
 			}
 			attachments += len(entry.Attachments)
 		}
-		if written := exported(t, log, conversation, FormatSource); attachments != 2 || !sameJSON(written, []byte(source)) {
+		if written := exported(t, log, conversation, FormatSource); attachments != 2 || !messages.SameJSON(written, []byte(source)) {
 			t.Errorf("%d attachments; the export is\n%.500s", attachments, written)
 		}
 	}

@@ -69,8 +69,10 @@ func lines(t testing.TB, path string, each func(line []byte)) {
 // decoded reads JSON so that numbers keep their spelling.
 func decoded(t failer, raw []byte) any {
 	t.Helper()
-	value, err := decodeJSON(raw)
-	if err != nil {
+	var value any
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil {
 		t.Fatalf("not JSON: %v: %.200s", err, raw)
 	}
 	return value

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/continuo-log/continuo/internal/messages"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
@@ -74,7 +75,7 @@ func hasAnthropicBlock(content json.RawMessage) bool {
 	return false
 }
 
-func isObject(raw json.RawMessage) bool { return len(raw) > 0 && kind(raw) == "an object" }
+func isObject(raw json.RawMessage) bool { return len(raw) > 0 && messages.Kind(raw) == "an object" }
 
 // isEmptyCall recognises the function_call without a name that some servers send with every message.
 func isEmptyCall(raw json.RawMessage) bool {

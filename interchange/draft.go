@@ -4,12 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"math"
-	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/messages"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
@@ -65,7 +64,7 @@ func (r record) restore(message rawjson.Object) rawjson.Object {
 func (r *record) compare(source, written rawjson.Object) {
 	var fields rawjson.Object
 	for _, field := range source {
-		if !sameJSON(field.Value, written.Get(field.Key)) {
+		if !messages.SameJSON(field.Value, written.Get(field.Key)) {
 			fields = append(fields, field)
 		}
 	}
@@ -89,6 +88,16 @@ type draft struct {
 	imported bool
 	taken    bool // a result that is already placed after its call
 	hidden   bool // by a repair, not by the source
+}
+
+// newDraft makes a draft of what was read, and reports its repairs.
+func newDraft(m *messages.Message, report *repairs) *draft {
+	d := &draft{entry: m.Entry, blocks: m.Blocks, hidden: m.Hidden}
+	d.record.Blocks, d.record.String, d.record.Legacy, d.record.Reasoning = m.Positions, m.String, m.Legacy, m.ReasoningField
+	for _, repair := range m.Repairs {
+		report.decoding(d, repair.Rule, "%s", repair.Text)
+	}
+	return d
 }
 
 // mark records on the entry that a rule made the import change it.
@@ -147,30 +156,6 @@ func byIndex(drafts []*draft) {
 		return d.record.Index
 	}
 	slices.SortStableFunc(drafts, func(a, b *draft) int { return cmp.Compare(place(a), place(b)) })
-}
-
-// sameJSON compares values, not spellings; numbers are equal when they are written equally.
-func sameJSON(a, b json.RawMessage) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	if textA, ok := rawjson.String(a); ok {
-		textB, ok := rawjson.String(b)
-		return ok && textA == textB
-	}
-	if string(a) == string(b) {
-		return true
-	}
-	valueA, errA := decodeJSON(a)
-	valueB, errB := decodeJSON(b)
-	return errA == nil && errB == nil && reflect.DeepEqual(valueA, valueB)
-}
-
-func decodeJSON(raw json.RawMessage) (value any, err error) {
-	decoder := json.NewDecoder(strings.NewReader(string(raw)))
-	decoder.UseNumber()
-	err = decoder.Decode(&value)
-	return value, err
 }
 
 // timeFields are the fields that may have the time of a message, and timeLayouts its formats: RFC 3339 and

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/continuo-log/continuo/internal/messages"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
@@ -145,7 +146,7 @@ func indexList(list []json.RawMessage) ([]indexed, error) {
 	for i, raw := range list {
 		fields, err := rawjson.ParseObject(raw)
 		if err != nil {
-			return nil, invalid("index.json, conversation %d, must be an object, not %s", i, kind(raw))
+			return nil, invalid("index.json, conversation %d, must be an object, not %s", i, messages.Kind(raw))
 		}
 		id, _ := rawjson.String(fields.Get("id"))
 		if id == "" {

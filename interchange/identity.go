@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/messages"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
@@ -39,7 +40,7 @@ func (s *source) id() string {
 		if text, ok := rawjson.String(value); ok && text != "" {
 			return text
 		}
-		if number := json.Number(bytes.TrimSpace(value)); len(number) > 0 && kind(value) == "a number" {
+		if number := json.Number(bytes.TrimSpace(value)); len(number) > 0 && messages.Kind(value) == "a number" {
 			return number.String()
 		}
 	}

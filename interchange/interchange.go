@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/messages"
 )
 
 // The formats. FormatSource and FormatOpenAIJSONL are for Export; the others are read and recognised.
@@ -54,10 +55,10 @@ const (
 	RuleWrongGroup         continuo.Rule = "wrong_group"
 	RuleUnansweredAtEnd    continuo.Rule = "unanswered_at_end"
 	RuleOrphanFunction     continuo.Rule = "orphan_function"
-	RuleEmptyToolCalls     continuo.Rule = "empty_tool_calls"
+	RuleEmptyToolCalls     continuo.Rule = messages.RuleEmptyToolCalls
 	RuleLegacyFunctionCall continuo.Rule = "legacy_function_call"
 	RuleLoneSurrogate      continuo.Rule = "lone_surrogate"
-	RuleBadContent         continuo.Rule = "bad_content"
+	RuleBadContent         continuo.Rule = messages.RuleBadContent
 	RuleSplitGroup         continuo.Rule = "split_group" // a call is shown to models and its result is not, or the reverse
 )
 

@@ -2,10 +2,9 @@ package interchange
 
 import (
 	"encoding/json"
-	"fmt"
-	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/messages"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
@@ -41,126 +40,32 @@ type openAI struct {
 func (o openAI) joins(_, _ *continuo.Entry) bool { return false }
 
 func (o openAI) decode(message rawjson.Object, report *repairs) ([]*draft, error) {
-	d := &draft{}
-	rest := message.Without("role", "content")
-	if err := o.role(d, message, report); err != nil {
+	if name, _ := rawjson.String(message.Get("role")); o.agents && name == "agent" {
+		message = append(rawjson.Object{}, message...)
+		message.Set("role", rawjson.MustMarshal(continuo.Assistant))
+	}
+	read, err := messages.ReadChat(message)
+	if err != nil {
 		return nil, err
 	}
-	if err := readContent(message.Get("content"), d, report); err != nil {
-		return nil, err
-	}
-	steps := []func(*draft, rawjson.Object, *repairs) (rawjson.Object, error){
-		readName, readResultID, readCalls, readFunctionCall, readReasoning,
-	}
-	for _, step := range steps {
-		var err error
-		if rest, err = step(d, rest, report); err != nil {
-			return nil, err
-		}
-	}
-	for _, f := range o.fields {
-		if value := rest.Get(f.name); value != nil && f.read(&d.entry, value) {
-			rest = rest.Without(f.name)
-		}
-	}
-	d.entry.Extra = rest.Raw()
-	complete(d, message, report)
+	d := newDraft(read, report)
+	o.readFields(&d.entry)
+	d.entry.Hidden = d.entry.Hidden || d.hidden
 	return []*draft{d}, nil
 }
 
-// roles maps other programs' names of the four roles.
-var roles = map[string]continuo.Role{
-	"system": continuo.System, "user": continuo.User, "assistant": continuo.Assistant, "tool": continuo.Tool,
-	"developer": continuo.System, "function": continuo.Tool,
-}
-
-// foreignRoles are not roles of the protocol; any other unknown role becomes the user.
-var foreignRoles = map[string]continuo.Role{
-	"model": continuo.Assistant, "ai": continuo.Assistant, "bot": continuo.Assistant, "agent": continuo.Assistant,
-	"human": continuo.User,
-}
-
-func (o openAI) role(d *draft, message rawjson.Object, report *repairs) error {
-	name, ok := rawjson.String(message.Get("role"))
-	if !ok {
-		return fmt.Errorf("field role must be a string, not %s", kind(message.Get("role")))
-	}
-	if o.agents && name == "agent" {
-		d.entry.Role = continuo.Assistant
-		return nil
-	}
-	d.record.Legacy = name == "function"
-	setRole(d, name, message, report)
-	return nil
-}
-
-// setRole maps a role; an unknown one is a repair.
-func setRole(d *draft, name string, message rawjson.Object, report *repairs) {
-	if role, ok := roles[name]; ok {
-		d.entry.Role = role
+// readFields moves fields of the superset from the unknown ones to the entry's own.
+func (o openAI) readFields(e *continuo.Entry) {
+	rest, err := rawjson.ParseObject(e.Extra)
+	if err != nil {
 		return
 	}
-	lower := strings.ToLower(name)
-	role, ok := roles[lower]
-	if !ok {
-		role = foreignRoles[lower]
-	}
-	if role == "" {
-		role = continuo.User
-		if raw := message.Get("tool_calls"); !rawjson.IsNull(raw) {
-			role = continuo.Assistant
+	for _, f := range o.fields {
+		if value := rest.Get(f.name); value != nil && f.read(e, value) {
+			rest = rest.Without(f.name)
 		}
 	}
-	d.entry.Role = role
-	report.decoding(d, continuo.RuleUnknownRole, "The role %q became %s.", name, role)
-}
-
-func readName(d *draft, rest rawjson.Object, _ *repairs) (rawjson.Object, error) {
-	raw := rest.Get("name")
-	if rawjson.IsNull(raw) {
-		return rest, nil
-	}
-	name, ok := rawjson.String(raw)
-	if !ok {
-		return nil, fmt.Errorf("field name must be a string, not %s", kind(raw))
-	}
-	d.entry.Name = name
-	return rest.Without("name"), nil
-}
-
-func readResultID(d *draft, rest rawjson.Object, _ *repairs) (rawjson.Object, error) {
-	raw := rest.Get("tool_call_id")
-	if d.entry.Role != continuo.Tool || d.record.Legacy || rawjson.IsNull(raw) {
-		return rest, nil
-	}
-	id, ok := rawjson.String(raw)
-	if !ok {
-		return nil, fmt.Errorf("field tool_call_id must be a string, not %s", kind(raw))
-	}
-	d.entry.ToolCallID = id
-	return rest.Without("tool_call_id"), nil
-}
-
-// reasoningFields are the fields in which providers send a model's thinking; the first is the one that is
-// written.
-var reasoningFields = []string{"reasoning_content", "reasoning"}
-
-func readReasoning(d *draft, rest rawjson.Object, _ *repairs) (rawjson.Object, error) {
-	if d.entry.Role != continuo.Assistant {
-		return rest, nil
-	}
-	for i, field := range reasoningFields {
-		text, _ := rawjson.String(rest.Get(field))
-		if text == "" {
-			continue
-		}
-		d.entry.Reasoning = &continuo.Reasoning{Text: text}
-		if i > 0 {
-			d.record.Reasoning = field
-		}
-		return rest.Without(field), nil
-	}
-	return rest, nil
+	e.Extra = rest.Raw()
 }
 
 // encode writes an entry as a message: the protocol's fields, then the unknown ones.
@@ -176,7 +81,7 @@ func (o openAI) encode(parts []*draft) rawjson.Object {
 	}
 	encodeCalls(&message, d)
 	if e.Reasoning != nil && e.Reasoning.Text != "" {
-		field := reasoningFields[0]
+		field := messages.ReasoningFields[0]
 		if d.record.Reasoning != "" {
 			field = d.record.Reasoning
 		}

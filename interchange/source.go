@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/messages"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
@@ -41,7 +42,7 @@ func parseSource(raw []byte) (*source, error) {
 		}
 		s := &source{list: name, fields: object.Without(name)}
 		if err := json.Unmarshal(list, &s.messages); err != nil {
-			return nil, s.named(invalid("field %s must be a list of messages, not %s", name, kind(list)))
+			return nil, s.named(invalid("field %s must be a list of messages, not %s", name, messages.Kind(list)))
 		}
 		return s, nil
 	}
@@ -115,7 +116,7 @@ func (s *source) objects(report *repairs) ([]rawjson.Object, error) {
 	for i, raw := range s.messages {
 		object, err := rawjson.ParseObject(report.clean(i, raw))
 		if errors.Is(err, rawjson.ErrNotObject) {
-			err = fmt.Errorf("must be an object, not %s", kind(raw))
+			err = notObject(raw)
 		}
 		if err != nil {
 			return nil, invalid("message %d: %v", i, err)
@@ -181,24 +182,6 @@ func knownMode(mode continuo.Mode) bool {
 	return slices.Contains([]continuo.Mode{continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun}, mode)
 }
 
-// kind names a JSON value's type in messages.
-func kind(raw json.RawMessage) string {
-	trimmed := bytes.TrimSpace(raw)
-	if len(trimmed) == 0 {
-		return "nothing"
-	}
-	switch trimmed[0] {
-	case '{':
-		return "an object"
-	case '[':
-		return "a list"
-	case '"':
-		return "a string"
-	case 't', 'f':
-		return "true or false"
-	case 'n':
-		return "null"
-	default:
-		return "a number"
-	}
+func notObject(raw json.RawMessage) error {
+	return fmt.Errorf("must be an object, not %s", messages.Kind(raw))
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -107,4 +108,18 @@ func FuzzAppend(f *testing.F) {
 			t.Errorf("%q is compacted to %s, want %s", text, got, compact)
 		}
 	})
+}
+
+func TestElementSpans(t *testing.T) {
+	body := []byte(` { "messages" : "x", "a":[1], "messages" : [ {"role":"user","content":"]}"} , [2, [3]],"s" ] , "z":0}`)
+	var got []string
+	for _, span := range rawjson.ElementSpans(body, "messages") {
+		got = append(got, string(body[span.Start:span.End]))
+	}
+	if want := []string{`{"role":"user","content":"]}"}`, `[2, [3]]`, `"s"`}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := rawjson.ElementSpans(body, "z"); got != nil {
+		t.Errorf("a number has elements: %v", got)
+	}
 }

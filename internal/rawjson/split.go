@@ -114,3 +114,33 @@ func (s *splitter) skipString() {
 	}
 	s.at++
 }
+
+// Span is a part of a text: text[Start:End].
+type Span struct{ Start, End int }
+
+// ElementSpans returns where the elements of a list are that is a member of a JSON object; nil where that member is no
+// list. The text must be valid JSON.
+func ElementSpans(data []byte, member string) (spans []Span) {
+	s := splitter{data: data}
+	if !s.open('{') {
+		return nil
+	}
+	for s.next('}') {
+		name, _ := String(s.value())
+		s.skipSpace()
+		s.at++ // the colon
+		s.skipSpace()
+		if name != member || s.data[s.at] != '[' {
+			s.skipValue()
+			continue
+		}
+		s.at++
+		spans = []Span{} // of the last member of that name
+		for s.next(']') {
+			start := s.at
+			s.skipValue()
+			spans = append(spans, Span{start, s.at})
+		}
+	}
+	return spans
+}

@@ -1,4 +1,4 @@
-package interchange
+package messages
 
 import (
 	"encoding/json"
@@ -13,21 +13,21 @@ import (
 const unnamedFunction = "unknown"
 
 // readCalls reads the calls of an assistant message. Ids may still be missing or duplicate.
-func readCalls(d *draft, rest rawjson.Object, report *repairs) (rawjson.Object, error) {
+func readCalls(m *Message, rest rawjson.Object) (rawjson.Object, error) {
 	raw := rest.Get("tool_calls")
 	if rawjson.IsNull(raw) {
 		return rest, nil
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
-		return nil, fmt.Errorf("field tool_calls must be a list, not %s", kind(raw))
+		return nil, fmt.Errorf("field tool_calls must be a list, not %s", Kind(raw))
 	}
 	switch {
-	case d.entry.Role != continuo.Assistant:
-		report.decoding(d, continuo.RuleMisplacedCalls, "A %s message has tool_calls: they are kept as data.", d.entry.Role)
+	case m.Entry.Role != continuo.Assistant:
+		m.repair(continuo.RuleMisplacedCalls, "A %s message has tool_calls: they are kept as data.", m.Entry.Role)
 		return rest, nil
 	case len(list) == 0:
-		report.decoding(d, RuleEmptyToolCalls, "The empty list tool_calls was left out.")
+		m.repair(RuleEmptyToolCalls, "The empty list tool_calls was left out.")
 		return rest.Without("tool_calls"), nil
 	}
 	var broken []string
@@ -39,10 +39,10 @@ func readCalls(d *draft, rest rawjson.Object, report *repairs) (rawjson.Object, 
 		if problem != "" {
 			broken = append(broken, fmt.Sprintf("call %d: %s", i, problem))
 		}
-		d.entry.ToolCalls = append(d.entry.ToolCalls, call)
+		m.Entry.ToolCalls = append(m.Entry.ToolCalls, call)
 	}
 	if broken != nil {
-		report.decoding(d, continuo.RuleBadFunction, "%s.", strings.Join(broken, "; "))
+		m.repair(continuo.RuleBadFunction, "%s.", strings.Join(broken, "; "))
 	}
 	return rest.Without("tool_calls"), nil
 }
@@ -51,12 +51,12 @@ func readCalls(d *draft, rest rawjson.Object, report *repairs) (rawjson.Object, 
 func readCall(raw json.RawMessage) (call continuo.ToolCall, problem string, err error) {
 	object, err := rawjson.ParseObject(raw)
 	if err != nil {
-		return call, "", fmt.Errorf("it must be an object, not %s", kind(raw))
+		return call, "", fmt.Errorf("it must be an object, not %s", Kind(raw))
 	}
 	if id := object.Get("id"); !rawjson.IsNull(id) {
 		var ok bool
 		if call.ID, ok = rawjson.String(id); !ok {
-			return call, "", fmt.Errorf("field id must be a string, not %s", kind(id))
+			return call, "", fmt.Errorf("field id must be a string, not %s", Kind(id))
 		}
 	}
 	call.Type = "function"
@@ -80,14 +80,14 @@ func readFunction(raw json.RawMessage, field, empty string) (name, arguments, pr
 	var object rawjson.Object
 	if !rawjson.IsNull(raw) {
 		if object, err = rawjson.ParseObject(raw); err != nil {
-			return "", "", "", fmt.Errorf("its function must be an object, not %s", kind(raw))
+			return "", "", "", fmt.Errorf("its function must be an object, not %s", Kind(raw))
 		}
 	}
 	var problems []string
 	given := object.Get("name")
 	name, ok := rawjson.String(given)
 	if !ok && !rawjson.IsNull(given) {
-		return "", "", "", fmt.Errorf("its name must be a string, not %s", kind(given))
+		return "", "", "", fmt.Errorf("its name must be a string, not %s", Kind(given))
 	}
 	if name == "" {
 		name = unnamedFunction
@@ -102,7 +102,7 @@ func readFunction(raw json.RawMessage, field, empty string) (name, arguments, pr
 		problems = append(problems, fmt.Sprintf("the missing %s became %q", field, empty))
 	default:
 		arguments = string(given)
-		problems = append(problems, fmt.Sprintf("the %s, %s, became the text of its JSON", field, kind(given)))
+		problems = append(problems, fmt.Sprintf("the %s, %s, became the text of its JSON", field, Kind(given)))
 	}
 	return name, arguments, strings.Join(problems, ", "), nil
 }
@@ -123,9 +123,9 @@ func storableCall(call continuo.ToolCall) continuo.ToolCall {
 
 // readFunctionCall reads a call of the older form. An empty one, as some servers send it, is kept as an
 // unknown field.
-func readFunctionCall(d *draft, rest rawjson.Object, report *repairs) (rawjson.Object, error) {
+func readFunctionCall(m *Message, rest rawjson.Object) (rawjson.Object, error) {
 	object, err := rawjson.ParseObject(rest.Get("function_call"))
-	if err != nil || d.entry.Role != continuo.Assistant || len(d.entry.ToolCalls) > 0 {
+	if err != nil || m.Entry.Role != continuo.Assistant || len(m.Entry.ToolCalls) > 0 {
 		return rest, nil
 	}
 	if name, _ := rawjson.String(object.Get("name")); name == "" {
@@ -136,9 +136,9 @@ func readFunctionCall(d *draft, rest rawjson.Object, report *repairs) (rawjson.O
 		return nil, fmt.Errorf("field function_call: %w", err)
 	}
 	if problem != "" {
-		report.decoding(d, continuo.RuleBadFunction, "%s.", problem)
+		m.repair(continuo.RuleBadFunction, "%s.", problem)
 	}
-	d.entry.ToolCalls = []continuo.ToolCall{continuo.FunctionCall("", name, arguments)}
-	d.record.Legacy = true
+	m.Entry.ToolCalls = []continuo.ToolCall{continuo.FunctionCall("", name, arguments)}
+	m.Legacy = true
 	return rest.Without("function_call"), nil
 }

@@ -1,4 +1,4 @@
-package interchange
+package messages
 
 import (
 	"encoding/json"
@@ -10,18 +10,18 @@ import (
 
 // readContent reads a message's content. An element of a list that is no part is converted to one, with a
 // repair.
-func readContent(raw json.RawMessage, d *draft, report *repairs) error {
+func readContent(raw json.RawMessage, m *Message) error {
 	if raw == nil {
 		return nil
 	}
 	var content continuo.Content
 	if content.UnmarshalJSON(raw) == nil {
-		d.entry.Content = content
+		m.Entry.Content = content
 		return nil
 	}
 	var elements []json.RawMessage
 	if json.Unmarshal(raw, &elements) != nil {
-		return fmt.Errorf("field content must be a string, null or a list of parts, not %s", kind(raw))
+		return fmt.Errorf("field content must be a string, null or a list of parts, not %s", Kind(raw))
 	}
 	parts, changed := make([]continuo.Part, len(elements)), 0
 	for i, element := range elements {
@@ -34,8 +34,8 @@ func readContent(raw json.RawMessage, d *draft, report *repairs) error {
 		}
 		parts[i] = part
 	}
-	d.entry.Content = continuo.Parts(parts...)
-	report.decoding(d, RuleBadContent, "%d of the content's parts had no type or no text and got one.", changed)
+	m.Entry.Content = continuo.Parts(parts...)
+	m.repair(RuleBadContent, "%d of the content's parts had no type or no text and got one.", changed)
 	return nil
 }
 
@@ -49,7 +49,7 @@ func readPart(raw json.RawMessage) (part continuo.Part, ok bool, err error) {
 	}
 	object, err := rawjson.ParseObject(raw)
 	if err != nil {
-		return part, false, fmt.Errorf("must be an object or a string, not %s", kind(raw))
+		return part, false, fmt.Errorf("must be an object or a string, not %s", Kind(raw))
 	}
 	if text, ok := partText(object.Get("text")); ok {
 		return continuo.TextPart(text), false, nil
@@ -79,21 +79,21 @@ func partText(raw json.RawMessage) (string, bool) {
 }
 
 // complete adds the content that the entry's role requires.
-func complete(d *draft, message rawjson.Object, report *repairs) {
-	e := &d.entry
+func complete(m *Message, message rawjson.Object) {
+	e := &m.Entry
 	switch {
 	case e.Role == continuo.Assistant:
-		completeAssistant(d, message, report)
+		completeAssistant(m, message)
 	case e.Content.IsNull(), e.Content.IsParts() && len(e.Content.Parts()) == 0:
 		e.Content = continuo.Text("")
-		report.decoding(d, continuo.RuleNullContent, "The content was null, missing or an empty list and became an empty text.")
+		m.repair(continuo.RuleNullContent, "The content was null, missing or an empty list and became an empty text.")
 	}
 }
 
 // completeAssistant finds the text of an assistant message without content: a refusal or a transcript of
 // speech.
-func completeAssistant(d *draft, message rawjson.Object, report *repairs) {
-	e := &d.entry
+func completeAssistant(m *Message, message rawjson.Object) {
+	e := &m.Entry
 	if refusal, _ := rawjson.String(message.Get("refusal")); refusal != "" && e.Content.IsEmpty() {
 		raw := rawjson.MustMarshal(map[string]string{"type": "refusal", "refusal": refusal})
 		e.Content = continuo.Parts(continuo.Part{Type: "refusal", Text: refusal, Raw: raw})
@@ -108,7 +108,7 @@ func completeAssistant(d *draft, message rawjson.Object, report *repairs) {
 		return
 	}
 	if len(e.ToolCalls) == 0 && e.Reasoning == nil {
-		report.decoding(d, continuo.RuleEmptyAssistant, "The assistant's message is empty: it was kept, but hidden.")
-		e.Hidden, d.hidden = true, true
+		m.repair(continuo.RuleEmptyAssistant, "The assistant's message is empty: it was kept, but hidden.")
+		e.Hidden, m.Hidden = true, true
 	}
 }

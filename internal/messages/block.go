@@ -1,4 +1,4 @@
-package interchange
+package messages
 
 import (
 	"encoding/json"
@@ -48,24 +48,18 @@ func imageURL(raw json.RawMessage) string {
 
 // keepBlocks keeps the blocks as Anthropic's own data when the entry's fields alone cannot reproduce them,
 // which is always so for thinking, or when always is set.
-func (d *draft) keepBlocks(always bool) {
-	plain := plainBlocks(&d.entry)
-	if !always && slices.EqualFunc(plain, d.blocks, sameJSON) {
-		d.blocks = nil
+func (o Options) keepBlocks(m *Message, always bool) {
+	plain := PlainBlocks(&m.Entry)
+	if !always && slices.EqualFunc(plain, m.Blocks, SameJSON) {
+		m.Blocks = nil
 		return
 	}
-	value := map[string]any{"content": d.blocks}
-	if d.isTool() {
-		value = map[string]any{"block": d.blocks[0]}
+	if o.Provider == "" {
+		return
 	}
-	d.entry.Vendor = map[string]json.RawMessage{vendorKey: rawjson.MustMarshal(value)}
-}
-
-// forgetBlocks moves the blocks from the vendor data to the record, because a repair gave the calls other
-// ids.
-func (d *draft) forgetBlocks() {
-	if d.entry.Vendor[vendorKey] != nil {
-		delete(d.entry.Vendor, vendorKey)
-		d.record.Raw = d.blocks
+	value := map[string]any{"content": m.Blocks}
+	if m.Entry.Role == continuo.Tool {
+		value = map[string]any{"block": m.Blocks[0]}
 	}
+	m.Entry.Vendor = map[string]json.RawMessage{o.Provider: rawjson.MustMarshal(value)}
 }
