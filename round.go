@@ -106,6 +106,8 @@ type Envelope struct {
 	ResponseFormat json.RawMessage `json:"response_format,omitempty"`
 	// Roles says how messages were arranged for a model that does not accept every sequence of roles.
 	Roles Roles `json:"roles,omitempty"`
+	// NoEncryptedReasoning says that the request does not ask for encrypted reasoning, because the model has none.
+	NoEncryptedReasoning bool `json:"no_encrypted_reasoning,omitempty"`
 	// View is the complete definition of the request's view.
 	View json.RawMessage `json:"view,omitempty"`
 }

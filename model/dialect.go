@@ -14,6 +14,8 @@ type Dialect struct {
 	Structured Structured
 	// StructuredWithTools uses that form also in requests with tools: many servers do not support both.
 	StructuredWithTools bool
+	// NoEncryptedReasoning leaves out of requests to the Responses API that they ask for encrypted reasoning.
+	NoEncryptedReasoning bool
 }
 
 // Structured names a way to request structured output in chat completions.
@@ -31,6 +33,7 @@ const (
 var (
 	refusedSystem     = regexp.MustCompile(`(?i)system role (is )?not supported|only user and assistant roles|system messages? (is|are) not supported|does not support (the )?system (role|messages?|prompts?)`)
 	refusedStructured = regexp.MustCompile(`(?i)response_format|json_schema|json_object|structured.?outputs?|guided.?(json|decoding)|grammar`)
+	refusedReasoning  = regexp.MustCompile(`(?i)encrypted content is not supported|reasoning\.encrypted_content`)
 	refusedRoles      = regexp.MustCompile(`(?i)roles must alternate|must alternate (between )?user|alternate user/assistant|system message must be (at|in) the (beginning|first)|system message must be (the )?first|` +
 		`only one system message|multiple system messages|unexpected role '?"?(user|system|assistant)|after the optional system message`)
 )
@@ -43,6 +46,8 @@ func (d Dialect) After(refusal *continuo.TurnError) (next Dialect, ok bool) {
 	}
 	next = d
 	switch {
+	case refusedReasoning.MatchString(refusal.Message):
+		next.NoEncryptedReasoning = true
 	case refusedSystem.MatchString(refusal.Message) && d.Roles != continuo.RolesNoSystem:
 		next.Roles = continuo.RolesNoSystem
 	case refusedRoles.MatchString(refusal.Message) && d.Roles == continuo.RolesFree:
@@ -103,6 +108,10 @@ func (s *Speaker) Learn(used Dialect, refusal *continuo.TurnError) bool {
 			s.dialect.Roles = next.Roles
 		}
 		return s.dialect.Roles != used.Roles
+	}
+	if next.NoEncryptedReasoning != used.NoEncryptedReasoning {
+		s.dialect.NoEncryptedReasoning = true
+		return true
 	}
 	if s.dialect.Structured == used.Structured {
 		s.dialect.Structured = next.Structured

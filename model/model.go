@@ -13,6 +13,7 @@ import (
 const (
 	ProtocolOpenAIChat = "openai-chat"
 	ProtocolAnthropic  = "anthropic-messages"
+	ProtocolResponses  = "openai-responses"
 	// ProtocolPrompt is a text without roles or tools, for external programs; see internal/wire/prompt.
 	ProtocolPrompt = "prompt"
 	// TranscriptSuffix is appended to one of the others when the request contains the conversation as a
@@ -27,8 +28,8 @@ type Info struct {
 	Provider string
 	// Name is the provider's name of the model.
 	Name string
-	// Protocol is the format of the body that Stream takes: ProtocolPrompt, ProtocolOpenAIChat or
-	// ProtocolAnthropic, the latter two possibly with TranscriptSuffix.
+	// Protocol is the format of the body that Stream takes: one of the constants, those of providers possibly with
+	// TranscriptSuffix.
 	Protocol string
 	// ContextWindow is the limit of prompt and answer together, in tokens; 0 when unknown.
 	ContextWindow int

@@ -76,9 +76,13 @@ func renderGolden(t *testing.T, sections map[string]string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	responses, err := ResponsesRequest(env, plan.Messages, o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	transcript := TranscriptOf(plan)
 	readsBack(t, "transcript", transcript)
-	got := map[string]string{"openai.json": indented(t, openai), "anthropic.json": indented(t, anthropic), "transcript.txt": transcript.String()}
+	got := map[string]string{"openai.json": indented(t, openai), "anthropic.json": indented(t, anthropic), "responses.json": indented(t, responses), "transcript.txt": transcript.String()}
 	for name, body := range transcriptRequests(t, env, plan, o) {
 		got[name] = indented(t, body)
 	}

@@ -9,6 +9,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/openaichat"
+	"github.com/continuo-log/continuo/internal/wire/responses"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -232,7 +233,7 @@ func (w *openAIWriter) said(m *window.Message, callID string, media *[]json.RawM
 
 // assistant writes an assistant message, unless it is empty, and returns the ids of its calls in the request.
 func (w *openAIWriter) assistant(m *window.Message) (callNames, error) {
-	extra := w.options.vendor(m).Without("role", "content", "name", "tool_calls", "tool_call_id", "function_call")
+	extra := w.options.vendor(m).Without("role", "content", "name", "tool_calls", "tool_call_id", "function_call", responses.VendorItems)
 	before := len(w.out)
 	begin := w.begin("assistant")
 	content := len(w.out)

@@ -16,7 +16,7 @@ func genOptions() *rapid.Generator[Options] {
 	return rapid.Map(rapid.SampledFrom(vendors), func(provider string) Options { return Options{Provider: provider} })
 }
 
-// Whatever a valid log holds, what is rendered satisfies both protocols.
+// Whatever a valid log holds, what is rendered satisfies each protocol.
 func TestRenderedRequestsAreValid(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		messages := messagesOf(t, genLog().Draw(t, "log"))
@@ -35,11 +35,26 @@ func TestRenderedRequestsAreValid(t *testing.T) {
 		if found := refused(CheckAnthropic(anthropic)); len(anthropic) > 0 && len(found) > 0 {
 			t.Fatalf("Anthropic: %v in\n%s", found, rawjson.MustMarshal(anthropic))
 		}
+		items, err := Responses(messages, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := refused(CheckResponses(items)); len(items) > 0 && len(found) > 0 {
+			t.Fatalf("Responses: %v in\n%s", found, rawjson.MustMarshal(items))
+		}
 	})
 }
 
 // More messages only add bytes at the end.
-func TestOpenAIBytesOnlyGrow(t *testing.T) {
+func TestBytesOnlyGrow(t *testing.T) {
+	for name, write := range map[string]func(continuo.Envelope, []window.Message, Options) ([]byte, error){
+		"OpenAI chat": OpenAIChatRequest, "Responses": ResponsesRequest,
+	} {
+		t.Run(name, func(t *testing.T) { bytesOnlyGrow(t, write) })
+	}
+}
+
+func bytesOnlyGrow(t *testing.T, write func(continuo.Envelope, []window.Message, Options) ([]byte, error)) {
 	rapid.Check(t, func(t *rapid.T) {
 		messages := messagesOf(t, genLog().Draw(t, "log"))
 		o := genOptions().Draw(t, "options")
@@ -49,7 +64,7 @@ func TestOpenAIBytesOnlyGrow(t *testing.T) {
 			if k == 0 {
 				continue
 			}
-			body, err := OpenAIChatRequest(env, messages[:k], o)
+			body, err := write(env, messages[:k], o)
 			if err != nil {
 				continue // nothing to send yet
 			}
@@ -136,7 +151,7 @@ func TestStoredEntriesRenderTheSame(t *testing.T) {
 		if err := json.Unmarshal(rawjson.MustMarshal(env), &stored); err != nil {
 			t.Fatal(err)
 		}
-		for _, write := range []func(continuo.Envelope, []window.Message, Options) ([]byte, error){OpenAIChatRequest, AnthropicRequest} {
+		for _, write := range []func(continuo.Envelope, []window.Message, Options) ([]byte, error){OpenAIChatRequest, AnthropicRequest, ResponsesRequest} {
 			first, err1 := write(env, wholeMessages(entries), o)
 			second, err2 := write(stored, wholeMessages(again), o)
 			if (err1 == nil) != (err2 == nil) || !bytes.Equal(first, second) {

@@ -41,6 +41,14 @@ func Protocols() []Protocol {
 			Unsent:     func(messages []window.Message, _ Options) []continuo.MissingPart { return UnsentOpenAIChat(messages) },
 		},
 		{
+			Name: model.ProtocolResponses, ResponseFormat: true,
+			Request: func(env continuo.Envelope, plan *window.Plan, o Options) ([]byte, error) {
+				return ResponsesRequest(env, plan.Messages, o)
+			},
+			Transcript: ResponsesTranscript,
+			Unsent:     UnsentResponses,
+		},
+		{
 			Name: model.ProtocolAnthropic, LeadIn: LeadIn,
 			Request: func(env continuo.Envelope, plan *window.Plan, o Options) ([]byte, error) {
 				return AnthropicRequest(env, plan.Messages, o)

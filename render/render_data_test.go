@@ -114,6 +114,13 @@ func TestRecordedConversationsRender(t *testing.T) {
 		if found := refused(CheckAnthropic(anthropic)); len(found) > 0 {
 			t.Errorf("%s for Anthropic: %v", c.ID, found)
 		}
+		items, err := Responses(messages, o)
+		if err != nil {
+			t.Fatalf("%s: %v", c.ID, err)
+		}
+		if found := refused(CheckResponses(items)); len(found) > 0 {
+			t.Errorf("%s for OpenAI responses: %v", c.ID, found)
+		}
 		plan := &window.Plan{Messages: messages, Cycle: int64(len(messages)/2 + 1)}
 		readsBack(t, c.ID, TranscriptOf(plan))
 	})

@@ -52,14 +52,31 @@ func Instruction(tools []continuo.ToolSpec) (string, error) {
 
 // OpenAIChatTranscript writes the body of a chat completions request that shows a plan as a transcript.
 func OpenAIChatTranscript(env continuo.Envelope, plan *window.Plan, o Options) ([]byte, error) {
+	env, message, err := transcriptMessage(env, plan)
+	if err != nil {
+		return nil, err
+	}
+	return OpenAIChatRequest(env, []window.Message{message}, o)
+}
+
+// ResponsesTranscript writes the body of a Responses API request that shows a plan as a transcript, in one user message.
+func ResponsesTranscript(env continuo.Envelope, plan *window.Plan, o Options) ([]byte, error) {
+	env, message, err := transcriptMessage(env, plan)
+	if err != nil {
+		return nil, err
+	}
+	return ResponsesRequest(env, []window.Message{message}, o)
+}
+
+// transcriptMessage returns the user message that shows a plan as a transcript, and the envelope of its request.
+func transcriptMessage(env continuo.Envelope, plan *window.Plan) (continuo.Envelope, window.Message, error) {
 	blocks, _ := requestBlocks(plan)
 	if len(blocks) == 0 {
-		return nil, errNothingToShow()
+		return env, window.Message{}, errNothingToShow()
 	}
 	env.System = transcriptSystem(env, plan)
 	env.Tools = nil
-	message := window.Message{Role: continuo.User, Content: continuo.Text(strings.Join(blocks, ""))}
-	return OpenAIChatRequest(env, []window.Message{message}, o)
+	return env, window.Message{Role: continuo.User, Content: continuo.Text(strings.Join(blocks, ""))}, nil
 }
 
 // AnthropicTranscript writes the body of a Messages API request that shows a plan as a transcript. The text

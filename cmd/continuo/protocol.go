@@ -9,6 +9,7 @@ import (
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/model/anthropic"
 	"github.com/continuo-log/continuo/model/openai"
+	"github.com/continuo-log/continuo/model/responses"
 )
 
 // wireProtocol is what the program does for the upstreams of one protocol; the settings are in config.Protocols, the
@@ -24,11 +25,12 @@ var wireProtocols = map[string]wireProtocol{
 	model.ProtocolOpenAIChat: {
 		model:      func(o openai.Options) model.Model { return openai.New(o) },
 		modelsPath: "/models",
-		authorize: func(header http.Header, key string) {
-			if key != "" {
-				header.Set("Authorization", "Bearer "+key)
-			}
-		},
+		authorize:  bearer,
+	},
+	model.ProtocolResponses: {
+		model:      func(o openai.Options) model.Model { return responses.New(responses.Options(o)) },
+		modelsPath: "/models",
+		authorize:  bearer,
 	},
 	model.ProtocolAnthropic: {
 		model:      func(o openai.Options) model.Model { return anthropic.New(anthropic.Options(o)) },
@@ -39,6 +41,13 @@ var wireProtocols = map[string]wireProtocol{
 		},
 		blocks: "anthropic",
 	},
+}
+
+// bearer sends a key, if there is one, as OpenAI's API expects it.
+func bearer(header http.Header, key string) {
+	if key != "" {
+		header.Set("Authorization", "Bearer "+key)
+	}
 }
 
 func wireProtocolOf(m config.ModelConfig) (wireProtocol, error) {

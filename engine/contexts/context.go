@@ -141,10 +141,13 @@ func (f formatted) Info() model.Info { return f.info }
 
 // inFormat is a model's info in a format: what the rendering adds to the messages counts.
 func inFormat(info model.Info, format Format) model.Info {
-	switch {
-	case format == FormatAnthropic && info.Protocol == model.ProtocolOpenAIChat:
+	if _, transcript := info.Transcript(); transcript || info.Protocol == model.ProtocolPrompt {
+		return info
+	}
+	switch format {
+	case FormatAnthropic:
 		info.Protocol = model.ProtocolAnthropic
-	case format == FormatOpenAI && info.Protocol == model.ProtocolAnthropic:
+	case FormatOpenAI:
 		info.Protocol = model.ProtocolOpenAIChat
 	}
 	return info

@@ -76,7 +76,10 @@ func (s summarizer) ask(ctx context.Context, rules, text string, most int) (stri
 // request is the request body with the rules and the text.
 func (s summarizer) request(rules, text string) ([]byte, error) {
 	info := s.upstream.Model.Info()
-	envelope := continuo.Envelope{Model: info.Name, System: []string{rules}, MaxOutputTokens: s.upstream.MaxOutputTokens, Temperature: s.upstream.Temperature, Stream: true}
+	envelope := continuo.Envelope{
+		Model: info.Name, System: []string{rules}, MaxOutputTokens: s.upstream.MaxOutputTokens, Temperature: s.upstream.Temperature, Stream: true,
+		NoEncryptedReasoning: true, // nothing is sent back
+	}
 	if _, ok := info.Transcript(); ok {
 		var err error
 		if envelope.Instruction, err = render.Instruction(nil); err != nil {

@@ -65,6 +65,8 @@ var layers = map[string]int{
 	"internal/e2e":         11,
 	// Messages of protocols as entries.
 	"internal/messages": 2,
+	// The wire types of these protocols, with the translation between their items and entries.
+	"internal/wire/responses": 2,
 	// What the packages of engine share.
 	"engine/internal/brief":       0,
 	"engine/internal/metricstest": 0,

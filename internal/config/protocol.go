@@ -39,6 +39,10 @@ func Protocols() []Protocol {
 			MaxTemperature: 2, Strict: true, StructuredOutputs: true,
 		},
 		{
+			Name: model.ProtocolResponses, Provider: "openai", BaseURL: openAIURL, APIKeyEnv: "OPENAI_API_KEY",
+			MaxTemperature: 2, StructuredOutputs: true,
+		},
+		{
 			Name: model.ProtocolAnthropic, Provider: "anthropic", BaseURL: "https://api.anthropic.com", APIKeyEnv: "ANTHROPIC_API_KEY",
 			AnyHost: true, MaxOutputTokens: 4096, MaxTemperature: 1,
 		},

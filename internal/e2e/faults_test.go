@@ -184,6 +184,9 @@ func TestOtherEnds(t *testing.T) {
 		"end: nothing": {"", "content_filter"},
 	} {
 		for _, model := range protocols {
+			if model == "responses" && want.finish == "content_filter" {
+				continue // the mock ends it with response.failed
+			}
 			t.Run(message+" "+model, func(t *testing.T) {
 				session := strings.ReplaceAll(message, ": ", "-") + model
 				got := s.ask(t, session, model, message, true)

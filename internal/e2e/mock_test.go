@@ -16,15 +16,15 @@ import (
 )
 
 // protocols are the wire formats that the mock speaks; the settings of these tests name a model of each.
-var protocols = []string{"chat", "messages"}
+var protocols = []string{"chat", "messages", "responses"}
 
 // modelSettings is the section of one model in a settings file. The upstream's name for it is mock-NAME; the
 // header keeps the mock's counts of the models apart.
 func modelSettings(name, protocol, url string, more ...string) string {
-	kind := "protocol: openai-chat\n    base_url: " + url + "/v1"
-	if protocol == "messages" {
-		kind = "protocol: anthropic-messages\n    base_url: " + url
-	}
+	kind := map[string]string{
+		"chat": "protocol: openai-chat\n    base_url: " + url + "/v1", "messages": "protocol: anthropic-messages\n    base_url: " + url,
+		"responses": "protocol: openai-responses\n    base_url: " + url + "/v1",
+	}[protocol]
 	text := fmt.Sprintf("  %s:\n    %s\n    model: mock-%s\n    api_key_env: \"\"\n    headers: {X-Test-Id: %s}\n", name, kind, name, name)
 	for _, line := range more {
 		text += "    " + line + "\n"

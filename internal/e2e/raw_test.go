@@ -14,13 +14,13 @@ import (
 )
 
 // raw is an upstream that writes what the mock does not: the bytes of one answer, given by the newest
-// message, in either protocol.
+// message, in each protocol.
 type raw struct {
-	chat, messages []string // the events of the answer
-	end            string   // what comes after them: "", "hang" or "reset"
+	chat, messages, responses []string // the events of the answer
+	end                       string   // what comes after them: "", "hang" or "reset"
 }
 
-// The events of both protocols that the answers below are made of.
+// The events of each protocol that the answers below are made of.
 const (
 	chatText  = `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":"part one "},"finish_reason":null}]}` + "\n\n"
 	chatStop  = `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n"
@@ -39,29 +39,40 @@ const (
 		"event: content_block_stop\ndata: " + `{"type":"content_block_stop","index":0}` + "\n\n" +
 		"event: content_block_start\ndata: " + `{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"call_b","name":"fs_read","input":{}}}` + "\n\n" +
 		"event: content_block_delta\ndata: " + `{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"pa"}}` + "\n\n"
+
+	responseStart = "event: response.created\ndata: " + `{"type":"response.created","sequence_number":0,"response":{"id":"resp_1","object":"response","status":"in_progress","model":"m","output":[]}}` + "\n\n"
+	responseText  = responseStart + "event: response.output_item.added\ndata: " + `{"type":"response.output_item.added","sequence_number":1,"output_index":0,"item":{"id":"msg_1","type":"message","role":"assistant","status":"in_progress","content":[]}}` + "\n\n" +
+		"event: response.output_text.delta\ndata: " + `{"type":"response.output_text.delta","sequence_number":2,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"part one "}` + "\n\n"
+	responseEnd   = "event: response.completed\ndata: " + `{"type":"response.completed","sequence_number":3,"response":{"id":"resp_1","object":"response","status":"completed","model":"m","output":[{"id":"msg_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"part one ","annotations":[]}]}],"usage":{"input_tokens":3,"output_tokens":4,"total_tokens":7}}}` + "\n\n"
+	responseCalls = responseStart + "event: response.output_item.added\ndata: " + `{"type":"response.output_item.added","sequence_number":1,"output_index":0,"item":{"id":"fc_1","type":"function_call","call_id":"call_a","name":"fs_list","arguments":"","status":"in_progress"}}` + "\n\n" +
+		"event: response.output_item.done\ndata: " + `{"type":"response.output_item.done","sequence_number":2,"output_index":0,"item":{"id":"fc_1","type":"function_call","call_id":"call_a","name":"fs_list","arguments":"{\"path\":\"@state\"}","status":"completed"}}` + "\n\n" +
+		"event: response.output_item.added\ndata: " + `{"type":"response.output_item.added","sequence_number":3,"output_index":1,"item":{"id":"fc_2","type":"function_call","call_id":"call_b","name":"fs_read","arguments":"","status":"in_progress"}}` + "\n\n" +
+		"event: response.function_call_arguments.delta\ndata: " + `{"type":"response.function_call_arguments.delta","sequence_number":4,"item_id":"fc_2","output_index":1,"delta":"{\"pa"}` + "\n\n"
 )
 
 // raws are the answers by the message that asks for them.
 var raws = map[string]raw{
-	"hello":                {chat: []string{chatText, chatStop, chatDone}, messages: []string{messageText, messageEnd, messageStop}},
+	"hello":                {chat: []string{chatText, chatStop, chatDone}, messages: []string{messageText, messageEnd, messageStop}, responses: []string{responseText, responseEnd, chatDone}},
 	"raw: nothing":         {},
-	"raw: no end":          {chat: []string{chatText}, messages: []string{messageText}},
-	"raw: reset":           {chat: []string{chatText}, messages: []string{messageText}, end: "reset"},
-	"raw: malformed event": {chat: []string{chatText, "data: {\"choices\": [broken\n\n", chatStop, chatDone}, messages: []string{messageText, "event: content_block_delta\ndata: {\"type\": broken\n\n", messageEnd, messageStop}},
+	"raw: no end":          {chat: []string{chatText}, messages: []string{messageText}, responses: []string{responseText}},
+	"raw: reset":           {chat: []string{chatText}, messages: []string{messageText}, responses: []string{responseText}, end: "reset"},
+	"raw: malformed event": {chat: []string{chatText, "data: {\"choices\": [broken\n\n", chatStop, chatDone}, messages: []string{messageText, "event: content_block_delta\ndata: {\"type\": broken\n\n", messageEnd, messageStop}, responses: []string{responseText, "event: response.output_text.delta\ndata: {\"type\": broken\n\n", responseEnd}},
 	"raw: error event": {
-		chat:     []string{chatText, `data: {"error":{"message":"overloaded","type":"server_error","code":"overloaded"}}` + "\n\n"},
-		messages: []string{messageText, "event: error\ndata: " + `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}` + "\n\n"},
+		chat:      []string{chatText, `data: {"error":{"message":"overloaded","type":"server_error","code":"overloaded"}}` + "\n\n"},
+		messages:  []string{messageText, "event: error\ndata: " + `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}` + "\n\n"},
+		responses: []string{responseText, "event: error\ndata: " + `{"type":"error","sequence_number":3,"code":"server_error","message":"overloaded","param":null}` + "\n\n"},
 	},
 	"raw: silent from the headers": {end: "hang"},
 	"raw: silent after the head": {
 		chat:     []string{`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}` + "\n\n"},
-		messages: []string{messageStart, "event: ping\ndata: {\"type\": \"ping\"}\n\n"}, end: "hang",
+		messages: []string{messageStart, "event: ping\ndata: {\"type\": \"ping\"}\n\n"}, responses: []string{responseStart}, end: "hang",
 	},
-	"raw: two calls":     {chat: []string{chatCalls}, messages: []string{messageCalls}, end: "reset"},
-	"raw: no last event": {chat: []string{chatText, chatStop}, messages: []string{messageText, messageEnd}},
+	"raw: two calls":     {chat: []string{chatCalls}, messages: []string{messageCalls}, responses: []string{responseCalls}, end: "reset"},
+	"raw: no last event": {chat: []string{chatText, chatStop}, messages: []string{messageText, messageEnd}, responses: []string{responseText, responseEnd}},
 	"raw: more after it": {
-		chat:     []string{chatText, chatStop, chatDone, strings.ReplaceAll(chatText, "part one", "ghost")},
-		messages: []string{messageText, messageEnd, messageStop, strings.ReplaceAll(messageText, "part one", "ghost")},
+		chat:      []string{chatText, chatStop, chatDone, strings.ReplaceAll(chatText, "part one", "ghost")},
+		messages:  []string{messageText, messageEnd, messageStop, strings.ReplaceAll(messageText, "part one", "ghost")},
+		responses: []string{responseText, responseEnd, strings.ReplaceAll(responseText, "part one", "ghost")},
 	},
 }
 
@@ -70,13 +81,15 @@ func startRaw(t *testing.T) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body struct {
-			Messages []struct{ Content json.RawMessage }
+			Messages, Input []struct{ Content json.RawMessage }
 		}
-		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || len(body.Messages) == 0 {
+		err := json.NewDecoder(r.Body).Decode(&body)
+		messages := append(body.Messages, body.Input...)
+		if err != nil || len(messages) == 0 {
 			http.Error(w, "no messages", http.StatusBadRequest)
 			return
 		}
-		newest := newestText(body.Messages[len(body.Messages)-1].Content)
+		newest := newestText(messages[len(messages)-1].Content)
 		for message, answer := range raws {
 			if strings.HasPrefix(newest, message) {
 				answer.write(w, r)
@@ -108,8 +121,11 @@ func (a raw) write(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	_ = control.Flush() // whoever hung up sees no more
 	events := a.chat
-	if strings.HasSuffix(r.URL.Path, "/messages") {
+	switch {
+	case strings.HasSuffix(r.URL.Path, "/messages"):
 		events = a.messages
+	case strings.HasSuffix(r.URL.Path, "/responses"):
+		events = a.responses
 	}
 	for _, event := range events {
 		_, _ = fmt.Fprint(w, event)

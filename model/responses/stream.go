@@ -1,0 +1,127 @@
+package responses
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+
+	"github.com/continuo-log/continuo/internal/sse"
+	wire "github.com/continuo-log/continuo/internal/wire/responses"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/model/internal/upstream"
+)
+
+// Stream posts the body and yields the answer; see [model.Model].
+func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		response, err := m.client.Post(ctx, body)
+		if err != nil {
+			yield(model.Delta{}, model.AsError(err))
+			return
+		}
+		defer response.Close()
+		answer := newAnswer(func(delta model.Delta) bool { return yield(delta, nil) })
+		err = read(response, answer)
+		if err != nil {
+			answer.yieldVendor()
+		}
+		if err != nil && !answer.stopped {
+			yield(model.Delta{}, model.AsError(err))
+		}
+	}
+}
+
+// read yields the upstream's answer, streamed or not.
+func read(response *upstream.Response, answer *answer) error {
+	isJSON, err := response.IsJSON()
+	if err != nil {
+		return err
+	}
+	if isJSON {
+		return readJSON(response, answer)
+	}
+	events := response.Events()
+	for !answer.stopped {
+		event, err := events.Next()
+		switch {
+		case err == io.EOF:
+			return response.Unfinished()
+		case err != nil:
+			return response.ReadFailed(err)
+		case len(bytes.TrimSpace(event.Data)) == 0:
+			continue // a keep-alive
+		case string(bytes.TrimSpace(event.Data)) == wire.Done:
+			return response.Unfinished()
+		}
+		over, err := readEvent(response, answer, event)
+		if err != nil {
+			return err
+		}
+		if over {
+			response.Drain()
+			return nil
+		}
+	}
+	return nil
+}
+
+// readEvent reads one event; over reports whether it was the last.
+func readEvent(response *upstream.Response, answer *answer, event sse.Event) (over bool, err error) {
+	var kind struct {
+		Type string `json:"type"`
+	}
+	err = json.Unmarshal(event.Data, &kind)
+	if kind.Type == "" {
+		kind.Type = event.Type
+	}
+	if err == nil && !wire.IsKnown(kind.Type) {
+		if failure, ok := response.Failed(event.Data); ok && kind.Type == "" {
+			return false, failure
+		}
+		return false, nil
+	}
+	var data wire.Event
+	if err == nil {
+		err = json.Unmarshal(event.Data, &data)
+	}
+	if kind.Type == wire.EventError || event.Type == wire.EventError {
+		if failure, ok := response.Failed(event.Data); ok {
+			return false, failure
+		}
+		return false, response.Failure("it sent an error without a message")
+	}
+	if err == nil {
+		data.Type = kind.Type
+		switch data.Type {
+		case wire.EventCompleted, wire.EventIncomplete, wire.EventFailed:
+			return true, answer.finish(response, data.Response)
+		}
+		err = answer.add(&data)
+	}
+	switch {
+	case err != nil && event.Cut:
+		return false, response.Unfinished()
+	case err != nil:
+		return false, response.Malformed(event.Data, err)
+	}
+	return false, nil
+}
+
+// readJSON reads an answer that was not streamed.
+func readJSON(response *upstream.Response, answer *answer) error {
+	var whole wire.Response
+	data, err := response.JSON(&whole)
+	if err != nil {
+		return err
+	}
+	if whole.Status == "" && whole.Output == nil {
+		if failure, ok := response.Failed(data); ok {
+			return failure
+		}
+		return response.Malformed(data, errors.New("there is no output"))
+	}
+	return answer.finish(response, data)
+}
