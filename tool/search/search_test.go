@@ -316,6 +316,7 @@ type slow struct {
 	continuo.Store
 	pages  int
 	cancel func()
+	last   int64 // the last entry that was read
 }
 
 func (s *slow) Entries(ctx context.Context, id string, query continuo.EntryQuery) ([]continuo.Entry, error) {
@@ -323,7 +324,11 @@ func (s *slow) Entries(ctx context.Context, id string, query continuo.EntryQuery
 		s.cancel()
 		return nil, ctx.Err()
 	}
-	return s.Store.Entries(ctx, id, query)
+	entries, err := s.Store.Entries(ctx, id, query)
+	if len(entries) > 0 {
+		s.last = entries[len(entries)-1].Seq
+	}
+	return entries, err
 }
 
 func TestWhenTheTimeIsUpItSaysHowFarItCame(t *testing.T) {
@@ -337,25 +342,36 @@ func TestWhenTheTimeIsUpItSaysHowFarItCame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := func(pages int, arguments string) tool.Result {
+	run := func(pages int, arguments string) (result tool.Result, last int64) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		slow := &slow{store, pages, cancel}
-		return search.Tool{Log: continuo.NewLog(slow, continuo.LogOptions{}), Index: store}.Run(ctx, tool.Call{Conversation: conversation, Arguments: arguments})
+		slow := &slow{Store: store, pages: pages, cancel: cancel}
+		searched := search.Tool{Log: continuo.NewLog(slow, continuo.LogOptions{}), Index: store}
+		result = searched.Run(ctx, tool.Call{Conversation: conversation, Arguments: arguments})
+		return result, slow.last
 	}
 	const early = "[the time was up before an entry was searched: ask for less with from and to]"
 	for pages := range 2 { // the first page is for the call's own group
-		if got := run(pages, `{"query":"needle","regex":true}`); got.Failed || got.Content != early {
+		if got, _ := run(pages, `{"query":"needle","regex":true}`); got.Failed || got.Content != early {
 			t.Errorf("%d pages: %+v", pages, got)
 		}
 	}
-	got := run(2, `{"query":"nowhere","regex":true}`)
-	if want := "[the time is up and the entries before #137 were not searched: go on with before: 137]"; got.Content != want {
-		t.Errorf("%s\nwant %s", got.Content, want)
-	}
-	got = run(2, `{"query":"needle","limit":50,"regex":true}`)
-	if found, _ := seqs(got); strings.Count(found, "#") != 21 || !strings.HasSuffix(got.Content, "go on with before: 137]") {
-		t.Errorf("found %s\n%s", found, got.Content)
+	for pages := 2; pages < 5; pages++ {
+		got, last := run(pages, `{"query":"nowhere","regex":true}`)
+		note := fmt.Sprintf("[the time is up and the entries before #%d were not searched: go on with before: %[1]d]", last)
+		if got.Content != note {
+			t.Errorf("%d pages: %s\nwant %s", pages, got.Content, note)
+		}
+		needles := 0
+		for i := last; i <= int64(len(texts)); i++ {
+			if texts[i-1] == "needle" {
+				needles++
+			}
+		}
+		got, last = run(pages, `{"query":"needle","limit":50,"regex":true}`)
+		if found, _ := seqs(got); needles == 0 || strings.Count(found, "#") != needles || !strings.HasSuffix(got.Content, note) {
+			t.Errorf("%d pages, the last entry read is %d: found %s, want %d\n%s", pages, last, found, needles, got.Content)
+		}
 	}
 }
 
