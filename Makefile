@@ -39,10 +39,11 @@ postgres: ## install PostgreSQL, whose servers some tests start (Debian, as root
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; } || { echo "NOT INSTALLED, for only root may, and only on Debian: PostgreSQL (install it, or name its programs' folder in CONTINUO_PG_BIN); tests that need it will be skipped"; exit 1; }; \
 	  apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends postgresql >/dev/null || { echo "NOT INSTALLED, for apt-get failed: PostgreSQL; tests that need it will be skipped"; exit 1; }; }
 
+# make lint vets. The package that takes longest, and mostly waits for other programs, is named first: it starts first.
 test: ## run all tests; installs what they need, and says what it could not
 	@$(MAKE) --no-print-directory postgres || true
 	@$(MAKE) --no-print-directory npm || true
-	$(GO) test -timeout 30m $(TESTFLAGS) ./...
+	$(GO) test -vet=off -timeout 30m $(TESTFLAGS) ./internal/e2e ./...
 
 race: ## run all tests under the race detector
 	$(GO) test -race -timeout 20m ./...

@@ -75,7 +75,7 @@ var crewParts = map[string]func(){
 		}})
 	},
 	"silent agent": func() { playAgent(&partAgent{during: func() {}}) },
-	"babble agent": func() { flood("This is no JSON-RPC at all.\n") },
+	"babble agent": func() { babble(16 << 20); block() },
 	"wrong agent": func() {
 		playAgent(&partAgent{during: func() {
 			fmt.Println(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":5}}}`)
@@ -104,6 +104,17 @@ func flood(text string) {
 	block := []byte(strings.Repeat(text, 1+64<<10/len(text)))
 	for {
 		if _, err := os.Stdout.Write(block); err != nil {
+			os.Exit(1)
+		}
+	}
+}
+
+// babble prints so many bytes of lines that are no JSON-RPC.
+func babble(size int) {
+	const line = "This is no JSON-RPC at all.\n"
+	block := strings.Repeat(line, 1+64<<10/len(line))
+	for range 1 + size/len(block) {
+		if _, err := os.Stdout.WriteString(block); err != nil {
 			os.Exit(1)
 		}
 	}

@@ -25,28 +25,28 @@ func TestMain(m *testing.M) {
 	if upstream := os.Getenv(proxyOf); upstream != "" {
 		serveProxy(upstream)
 	}
-	var err error
-	if programDir, err = os.MkdirTemp("", "continuo-e2e-"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 	_ = flag.Set("test.parallel", "16") // most of the time is spent waiting for others; a flag of the caller wins
-	code := m.Run()
-	_ = os.RemoveAll(programDir)
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
-var programDir string
-
-// program builds the real program, once for all tests.
+// program builds the real program, once for all tests, and returns its path in Go's build cache. It stays there for the
+// next run of the tests, and a run that is interrupted leaves nothing behind.
 var program = sync.OnceValues(func() (path string, err error) {
-	path = filepath.Join(programDir, "continuo")
 	if err := lookAtSources(); err != nil {
-		return path, err
+		return "", err
 	}
-	out, err := exec.Command("go", "build", "-o", path, "github.com/continuo-log/continuo/cmd/continuo").CombinedOutput() //nolint:noctx // ends by itself
-	if err != nil {
-		return path, fmt.Errorf("build the program: %w\n%s", err, out)
+	for range 2 { // the run that links the program names a temporary file, the next one the file of the cache
+		var complaints bytes.Buffer
+		command := exec.Command("go", "run", "-exec", "echo", "github.com/continuo-log/continuo/cmd/continuo") //nolint:noctx // ends by itself
+		command.Stderr = &complaints
+		out, err := command.Output()
+		if err != nil {
+			return "", fmt.Errorf("build the program: %w\n%s", err, &complaints)
+		}
+		path = strings.TrimSpace(string(out))
+	}
+	if _, err := os.Stat(path); err != nil {
+		return "", fmt.Errorf("find the program in Go's build cache: %w", err)
 	}
 	return path, nil
 })
