@@ -39,11 +39,13 @@ postgres: ## install PostgreSQL, whose servers some tests start (Debian, as root
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; } || { echo "NOT INSTALLED, for only root may, and only on Debian: PostgreSQL (install it, or name its programs' folder in CONTINUO_PG_BIN); tests that need it will be skipped"; exit 1; }; \
 	  apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends postgresql >/dev/null || { echo "NOT INSTALLED, for apt-get failed: PostgreSQL; tests that need it will be skipped"; exit 1; }; }
 
-# make lint vets. The package that takes longest, and mostly waits for other programs, is named first: it starts first.
+# Packages are vetted by make lint. Many tests wait for other programs, so more packages than processors are tested at
+# once. The package that takes longest is named first, so that it starts first.
+PACKAGES_AT_ONCE ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN || echo 2) + 2)))
 test: ## run all tests; installs what they need, and says what it could not
 	@$(MAKE) --no-print-directory postgres || true
 	@$(MAKE) --no-print-directory npm || true
-	$(GO) test -vet=off -timeout 30m $(TESTFLAGS) ./internal/e2e ./...
+	$(GO) test -vet=off -p $(PACKAGES_AT_ONCE) -timeout 30m $(TESTFLAGS) ./internal/e2e ./...
 
 race: ## run all tests under the race detector
 	$(GO) test -race -timeout 20m ./...
