@@ -45,6 +45,9 @@ type Conversation struct {
 	ArchivedAt time.Time `json:"archived_at,omitzero"`
 	// LastSeq is the seq of the newest entry, 0 when there is none.
 	LastSeq int64 `json:"last_seq"`
+	// Revision changes whenever entries that the conversation has stored change: by a redaction, or because records of
+	// it are put back. An append does not change it.
+	Revision int64 `json:"-"`
 	// Lineage lists the conversations whose entries this one begins with, the oldest first.
 	Lineage []Segment `json:"-"`
 }

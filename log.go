@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ type Log struct {
 	notified   atomic.Bool           // the store reports changes at present
 	back       atomic.Int64          // when it last began to report, in Unix nanoseconds
 	lost       atomic.Bool           // the store reported changes and lost its connection
+	cache      *entryCache           // nil for none
 	large      chan struct{}         // semaphore: one element per large entry being read
 }
 
@@ -48,6 +50,10 @@ type LogOptions struct {
 	// MaxInlinePart is the largest non-text content part (an image, a file, audio), in bytes of JSON, that is stored in
 	// its entry. A larger part is an object; see Attachment. Default 64 KiB.
 	MaxInlinePart int
+	// CacheBytes bounds the memory for the newest entries of conversations in use, which are then not read from the
+	// store again; -1 for none. Default 64 MiB. It is never more than a sixteenth of the process's memory limit
+	// (GOMEMLIMIT).
+	CacheBytes int64
 	// Poll is how often Tail polls for entries of other processes when the store does not report changes. Default 500
 	// ms.
 	Poll time.Duration
@@ -83,7 +89,7 @@ func NewLog(store Store, options LogOptions) *Log {
 	if options.IDs == nil {
 		options.IDs = &IDSource{}
 	}
-	return &Log{store: store, options: options, writers: map[string]*writer{}, broadcasts: map[string]*broadcast{}, blobs: map[string]bool{}, large: make(chan struct{}, max(2, runtime.GOMAXPROCS(0)/4))}
+	return &Log{store: store, options: options, writers: map[string]*writer{}, broadcasts: map[string]*broadcast{}, blobs: map[string]bool{}, cache: newEntryCache(options.CacheBytes), large: make(chan struct{}, max(2, runtime.GOMAXPROCS(0)/4))}
 }
 
 // Turns returns the part of the store that keeps turns; package turn implements their rules.
@@ -271,6 +277,7 @@ func (l *Log) Delete(ctx context.Context, id string) error {
 	l.mu.Lock()
 	delete(l.writers, id)
 	l.mu.Unlock()
+	l.cache.drop(id, math.MaxInt64)
 	l.announce(id)
 	_, _ = l.Sweep(ctx) // a failed removal is retried by the next sweep
 	return nil

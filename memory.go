@@ -66,6 +66,20 @@ func (m optionalMemory) take(bytes int64) error {
 	return m.Take(bytes)
 }
 
+// takeEntries reserves the memory of entries.
+func (m optionalMemory) takeEntries(entries []Entry) (taken int64, err error) {
+	if m.Memory == nil {
+		return 0, nil
+	}
+	for i := range entries {
+		taken += entries[i].bytes()
+	}
+	if err := m.take(taken); err != nil {
+		return 0, err
+	}
+	return taken, nil
+}
+
 func (m optionalMemory) give(bytes int64) { _ = m.take(-bytes) } // releasing is never refused
 
 // bytes estimates the memory that an entry takes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
@@ -15,20 +16,23 @@ import (
 // fetching counts the entries that a log fetches from its store.
 type fetching struct {
 	continuo.Store
+	mu    sync.Mutex
 	pages []int
 }
 
 func (f *fetching) Entries(ctx context.Context, id string, query continuo.EntryQuery) ([]continuo.Entry, error) {
 	found, err := f.Store.Entries(ctx, id, query)
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.pages = append(f.pages, len(found))
 	return found, err
 }
 
 // longLog returns a log whose store counts, with a conversation of so many messages.
-func longLog(t *testing.T, size int) (*continuo.Log, *fetching, continuo.Conversation) {
+func longLog(t *testing.T, size int, cacheBytes int64) (*continuo.Log, *fetching, continuo.Conversation) {
 	t.Helper()
 	store := &fetching{Store: storetest.NewMemory()}
-	log := continuo.NewLog(store, continuo.LogOptions{})
+	log := continuo.NewLog(store, continuo.LogOptions{CacheBytes: cacheBytes})
 	entries := make([]continuo.Entry, size)
 	for i := range entries {
 		entries[i] = continuo.Entry{Role: []continuo.Role{continuo.User, continuo.Assistant}[i%2], Content: continuo.Text(fmt.Sprint("message ", i+1))}
@@ -41,7 +45,7 @@ func longLog(t *testing.T, size int) (*continuo.Log, *fetching, continuo.Convers
 }
 
 func TestPagesAreAsLargeAsExpectedAndThenGrow(t *testing.T) {
-	log, store, conversation := longLog(t, 300)
+	log, store, conversation := longLog(t, 300, -1)
 	for name, test := range map[string]struct {
 		read  continuo.Range
 		take  int
@@ -74,7 +78,7 @@ func TestPagesAreAsLargeAsExpectedAndThenGrow(t *testing.T) {
 
 // What a plan says that it has read is what was fetched for it, but for a few entries.
 func TestBuildsFetchLittleMoreThanTheyRead(t *testing.T) {
-	log, store, conversation := longLog(t, 300)
+	log, store, conversation := longLog(t, 300, -1)
 	for _, name := range []string{window.Codex, window.Continuity, window.Replay} {
 		t.Run(name, func(t *testing.T) {
 			view, err := window.DefaultSettings().View(name)

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
+	"slices"
 )
 
 // Range selects entries by seq, both ends included; To 0 means the newest.
@@ -78,13 +80,14 @@ func (l *Log) ReadShared(ctx context.Context, conversation Conversation, r Range
 		if r.Expect > 0 {
 			size = min(r.Expect, maxExpect)
 		}
+		reader := pageReader{log: l, conversation: &conversation}
 		memory, held := memoryOf(ctx), int64(0)
 		defer func() { memory.give(held) }()
 		for (end-next)*step >= 0 {
 			memory.give(held)
 			page, taken, err := r.Snapshot.page(conversation.ID, next, end, r.Backward), int64(0), error(nil)
 			if page == nil {
-				page, taken, err = l.page(ctx, conversation, next, end, r.Backward, size)
+				page, taken, err = reader.page(ctx, next, end, r.Backward, size)
 				size, following = following, min(2*following, pageSize)
 			}
 			if held = taken; r.Keeps {
@@ -95,27 +98,106 @@ func (l *Log) ReadShared(ctx context.Context, conversation Conversation, r Range
 				return
 			}
 			for i := range page {
-				if !yield(&page[i], nil) {
+				entry := &page[i]
+				if r.Backward {
+					entry = &page[len(page)-1-i]
+				}
+				if !yield(entry, nil) {
 					return
 				}
-				next = page[i].Seq + step
+				next = entry.Seq + step
 			}
 		}
 	}
 }
 
-// page reads the entries from next towards end, at most limit, within one segment and one page.
-func (l *Log) page(ctx context.Context, conversation Conversation, next, end int64, backward bool, limit int) (page []Entry, taken int64, err error) {
-	segment := segmentOf(conversation, next)
+// pageReader reads pages of one conversation for one reader.
+type pageReader struct {
+	log          *Log
+	conversation *Conversation
+
+	// of is the conversation whose revision the reader last asked the store for, and view is what the cache had of it
+	// before: empty where that was of another revision. The answer is revision; known is false for none.
+	of       string
+	revision int64
+	known    bool
+	view     entriesView
+}
+
+// page returns the entries from next towards end, at most limit, within one segment and one page, in ascending order.
+// The caller must not change them. Taken is how many bytes of the context's memory budget it reserved.
+func (r *pageReader) page(ctx context.Context, next, end int64, backward bool, limit int) (page []Entry, taken int64, err error) {
+	segment := segmentOf(r.conversation, next)
 	query := EntryQuery{From: next, To: min(end, segment.to), Limit: limit}
 	if backward {
 		query = EntryQuery{From: max(end, segment.from), To: next, Backward: true, Limit: limit}
 	}
-	page, taken, err = l.entries(ctx, segment.id, query)
+	first, last := query.seqs()
+	view := r.confirmed(ctx, segment.id, first, last)
+	if page = view.page(first, last, backward); page != nil {
+		taken, err = memoryOf(ctx).takeEntries(page)
+		return page, taken, err
+	}
+	if n := len(view.tail); n > 0 && backward && view.tail[n-1].Seq < next {
+		query.From = max(query.From, view.tail[n-1].Seq+1)
+	}
+	page, taken, err = r.log.entries(ctx, segment.id, query)
 	if err == nil && (len(page) == 0 || page[0].Seq != next) {
 		err = fmt.Errorf("%w: entry %d is missing from the store", ErrNotFound, next)
 	}
-	return page, taken, err
+	if err != nil {
+		return nil, taken, err
+	}
+	if backward {
+		slices.Reverse(page)
+	}
+	if r.of == segment.id && r.known {
+		r.log.cache.put(segment.id, r.revision, segment.to, page)
+	} else if r.of != segment.id { // then it is the reader's own conversation
+		r.log.cache.put(segment.id, r.conversation.Revision, segment.to, page)
+	}
+	return page, taken, nil
+}
+
+// confirmed returns what the cache has of a conversation, if it has entries of a range and they are what the store has
+// now. It asks the store once in the life of a reader, and only if there is something to confirm: the revision of the
+// reader's own conversation value may be out of date, and that of an ancestor is unknown.
+func (r *pageReader) confirmed(ctx context.Context, id string, first, last int64) *entriesView {
+	switch {
+	case r.log.cache == nil:
+		return &r.view
+	case r.of == id:
+		return &r.view
+	}
+	view, found := r.log.cache.view(id)
+	if isOwn := id == r.conversation.ID; isOwn && !(found && view.covers(first, last)) {
+		return &entriesView{}
+	}
+	r.ask(ctx, id)
+	if found && r.known && r.revision == view.revision {
+		r.view = view
+	}
+	return &r.view
+}
+
+// ask reads the revision of a conversation. After a failure the entries are read from the store, which may fail too.
+func (r *pageReader) ask(ctx context.Context, id string) {
+	revision, err := r.log.store.Revision(ctx, id)
+	r.of, r.revision, r.known, r.view = id, revision, err == nil, entriesView{}
+	switch {
+	case err == nil:
+		r.log.cache.drop(id, revision)
+	case errors.Is(err, ErrNotFound):
+		r.log.cache.drop(id, math.MaxInt64)
+	}
+}
+
+// seqs returns the range of seqs of a page.
+func (q *EntryQuery) seqs() (first, last int64) {
+	if q.Backward {
+		return max(q.From, q.To-int64(q.Limit)+1), q.To
+	}
+	return q.From, min(q.To, q.From+int64(q.Limit)-1)
 }
 
 // entries reads a page: as many entries as the query asks for and pageBytes allows, or one larger entry. Taken is how
@@ -125,10 +207,7 @@ func (l *Log) entries(ctx context.Context, id string, query EntryQuery) (page []
 	query.MaxBytes = pageBytes
 	page, err = l.store.Entries(ctx, id, query)
 	if err == nil {
-		for i := range page {
-			taken += page[i].bytes()
-		}
-		if err := memory.take(taken); err != nil {
+		if taken, err = memory.takeEntries(page); err != nil {
 			return nil, 0, err
 		}
 		return page, taken, nil
@@ -160,7 +239,7 @@ type segment struct {
 	from, to int64
 }
 
-func segmentOf(conversation Conversation, seq int64) segment {
+func segmentOf(conversation *Conversation, seq int64) segment {
 	from := int64(1)
 	for _, s := range conversation.Lineage {
 		if seq <= s.Through {
@@ -175,7 +254,7 @@ func segmentOf(conversation Conversation, seq int64) segment {
 func (l *Log) Sizes(ctx context.Context, conversation Conversation, from, to int64) (sum Size, err error) {
 	to = min(to, conversation.LastSeq)
 	for next := from; next <= to; {
-		segment := segmentOf(conversation, next)
+		segment := segmentOf(&conversation, next)
 		last := min(to, segment.to)
 		sizes, err := l.store.EntrySizes(ctx, segment.id, next, last)
 		if err == nil && int64(sizes.Messages) != last-next+1 {
@@ -202,7 +281,7 @@ func (l *Log) EntryByOutputRef(ctx context.Context, conversation Conversation, r
 // search runs a query for one entry over the segments of a conversation, the newest first.
 func (l *Log) search(ctx context.Context, conversation Conversation, at int64, query EntryQuery) (Entry, error) {
 	for at >= 1 {
-		segment := segmentOf(conversation, at)
+		segment := segmentOf(&conversation, at)
 		query.From, query.To = segment.from, at
 		found, _, err := l.entries(ctx, segment.id, query)
 		if err != nil {

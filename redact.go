@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"unicode"
@@ -74,6 +75,7 @@ func (l *Log) RedactWith(ctx context.Context, conversation Conversation, request
 		if err := l.store.Redact(ctx, owner, redacted[first:last]); err != nil {
 			return redacted[:first], fmt.Errorf("redact entries of conversation %s: %w", owner, err)
 		}
+		l.cache.drop(owner, math.MaxInt64)
 		l.announce(owner)
 		first = last
 	}
@@ -156,7 +158,7 @@ func (l *Log) withSummaries(ctx context.Context, conversation Conversation, said
 func summarizesAny(e *Entry, in Conversation, entries []Entry) bool {
 	s := e.Summary
 	return s != nil && slices.ContainsFunc(entries, func(said Entry) bool {
-		return s.From <= said.Seq && said.Seq <= s.Through && segmentOf(in, said.Seq).id == said.ConversationID
+		return s.From <= said.Seq && said.Seq <= s.Through && segmentOf(&in, said.Seq).id == said.ConversationID
 	})
 }
 

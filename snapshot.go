@@ -11,22 +11,45 @@ import (
 type Snapshot struct {
 	Conversation Conversation
 	entries      []Entry // ascending, without a gap, up to Conversation.LastSeq
+	head         []Entry // from seq 1, as far as they cost no query
 }
 
-// Snapshot reads the newest entries of a conversation, at most limit (at least 1) and with at most one query: fewer
-// when they are large, or when the conversation has inherited the others. It fails as [Log.Read].
+// Snapshot reads the newest entries of a conversation, at most limit (at least 1) and with at most one query for
+// entries: fewer when they are large, or when the conversation has inherited the others. It fails as [Log.Read].
 func (l *Log) Snapshot(ctx context.Context, conversation Conversation, limit int) (*Snapshot, error) {
 	snapshot := &Snapshot{Conversation: conversation}
 	if conversation.LastSeq == 0 {
 		return snapshot, nil
 	}
-	page, _, err := l.page(ctx, conversation, conversation.LastSeq, 1, true, limit)
+	reader := pageReader{log: l, conversation: &conversation}
+	page, taken, err := reader.page(ctx, conversation.LastSeq, 1, true, limit)
+	if err == nil && len(reader.view.tail) > 0 && len(page) < limit {
+		// Those before the new ones, which continue them in the cache now.
+		memoryOf(ctx).give(taken)
+		page = reader.continued(page, limit)
+		_, err = memoryOf(ctx).takeEntries(page)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("read conversation %s: %w", conversation.ID, err)
 	}
-	slices.Reverse(page)
 	snapshot.entries = page
+	if reader.of == conversation.ID {
+		snapshot.head = reader.view.head
+	}
 	return snapshot, nil
+}
+
+// continued returns a page with the entries before it, if the cache has them in the revision that the reader confirmed.
+func (r *pageReader) continued(page []Entry, limit int) []Entry {
+	last := page[len(page)-1].Seq
+	view, found := r.log.cache.view(r.of)
+	if !found || view.revision != r.revision {
+		return page
+	}
+	if whole := view.page(max(1, last-int64(limit)+1), last, true); len(whole) > len(page) {
+		return whole
+	}
+	return page
 }
 
 // Entries returns the entries that were read, in ascending order. The caller must not change them.
@@ -46,7 +69,7 @@ func (s *Snapshot) With(stored []Entry) *Snapshot {
 	if stored[0].Seq != s.Conversation.LastSeq+1 {
 		return nil
 	}
-	with := &Snapshot{Conversation: s.Conversation, entries: slices.Clip(s.entries)}
+	with := &Snapshot{Conversation: s.Conversation, entries: slices.Clip(s.entries), head: s.head}
 	for i := range stored {
 		var read Entry
 		data, err := stored[i].MarshalJSON()
@@ -62,19 +85,17 @@ func (s *Snapshot) With(stored []Entry) *Snapshot {
 	return with
 }
 
-// page returns the entries from next towards end, in the order of reading; nil when the snapshot does not have next.
+// page returns the entries from next towards end, in ascending order; nil when the snapshot does not have next.
 func (s *Snapshot) page(conversationID string, next, end int64, backward bool) []Entry {
-	if s == nil || len(s.entries) == 0 || s.Conversation.ID != conversationID {
+	if s == nil || s.Conversation.ID != conversationID {
 		return nil
 	}
-	first, last := s.entries[0].Seq, s.entries[len(s.entries)-1].Seq
-	if next < first || next > last {
-		return nil
+	first, last := next, end
+	if backward {
+		first, last = end, next
 	}
-	if !backward {
-		return s.entries[next-first : min(end, last)-first+1]
+	if page := within(s.entries, first, last, backward); page != nil {
+		return page
 	}
-	page := slices.Clone(s.entries[max(end, first)-first : next-first+1])
-	slices.Reverse(page)
-	return page
+	return within(s.head, first, last, backward)
 }

@@ -59,6 +59,8 @@ type EntryStore interface {
 	// Entries reads a conversation's own entries, not those that it inherited. For an archived one it fails with
 	// ErrArchived, unless forks inherit all entries of the query.
 	Entries(ctx context.Context, conversationID string, query EntryQuery) ([]Entry, error)
+	// Revision returns a conversation's Revision; ErrNotFound, and ErrArchived.
+	Revision(ctx context.Context, conversationID string) (int64, error)
 	// EntrySizes adds up the sizes of a conversation's own entries in a range of seqs, without archived ones, each as
 	// one message, as counted by the log. It does not read their content.
 	EntrySizes(ctx context.Context, conversationID string, from, to int64) (Size, error)

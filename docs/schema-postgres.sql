@@ -30,6 +30,7 @@ CREATE TABLE continuo.conversations (
   created_at    text COLLATE "C" NOT NULL,
   updated_at    text COLLATE "C" NOT NULL,
   last_seq      bigint NOT NULL,           -- of a deleted conversation: up to where forks still need it
+  revision      bigint NOT NULL DEFAULT 0, -- rises whenever stored entries change: by a redaction, or because records are put back
   deleted       boolean NOT NULL DEFAULT false,
   archived_at   text COLLATE "C",          -- NULL when it is not archived
   indexed_seq   bigint NOT NULL,           -- the newest of its own entries that documents has; not below fork_seq

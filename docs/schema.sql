@@ -24,6 +24,7 @@ CREATE TABLE conversations (
   updated_at    TEXT NOT NULL,             -- where entries has some after last_seq, the time of the newest counts
   updated_second TEXT GENERATED ALWAYS AS (substr(updated_at, 1, 19)) VIRTUAL, -- also of the newest entry's time
   last_seq      INTEGER NOT NULL,          -- entries may have some after it; of a deleted conversation: up to where forks still need it
+  revision      INTEGER NOT NULL DEFAULT 0, -- rises whenever stored entries change: by a redaction, or because records are put back
   deleted       INTEGER NOT NULL DEFAULT 0,
   archived_at   TEXT,                      -- NULL when it is not archived
   indexed_seq   INTEGER NOT NULL,          -- the newest of its own entries that documents has; not below fork_seq

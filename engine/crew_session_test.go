@@ -186,6 +186,14 @@ func (s *slowStore) Entries(ctx context.Context, id string, query continuo.Entry
 	return s.Store.Entries(ctx, id, query)
 }
 
+// Revision is what a reader of entries in memory calls.
+func (s *slowStore) Revision(ctx context.Context, id string) (int64, error) {
+	if s.slow.Load() {
+		time.Sleep(2 * time.Second)
+	}
+	return s.Store.Revision(ctx, id)
+}
+
 // A session that cannot be loaded leaves half of the time for a new one.
 func TestALoadThatHangsLeavesTimeForANewSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

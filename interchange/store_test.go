@@ -60,6 +60,8 @@ func (m *memory) Conversation(_ context.Context, id string) (continuo.Conversati
 	return c, nil
 }
 
+func (m *memory) Revision(context.Context, string) (int64, error) { return 0, nil }
+
 func (m *memory) Entries(_ context.Context, id string, q continuo.EntryQuery) ([]continuo.Entry, error) {
 	var found []continuo.Entry
 	for seq := q.From; seq <= q.To && int(seq) <= len(m.entries[id]); seq++ {

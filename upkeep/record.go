@@ -56,7 +56,7 @@ type Record struct {
 
 // ConversationRecord is a conversation in its stored form.
 type ConversationRecord struct {
-	continuo.Conversation // its JSON includes the Lineage
+	continuo.Conversation // its JSON includes the Lineage; without the Revision, which is the store's own
 	// Deleted says that a person deleted the conversation, and that forks still inherit its entries up to LastSeq.
 	Deleted bool
 }

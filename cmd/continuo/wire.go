@@ -141,6 +141,7 @@ func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) 
 	w.log = continuo.NewLog(w.telemetry.store(w.store, w.system), continuo.LogOptions{
 		Counter: lazyCounter{}, Objects: w.objects,
 		MaxInlineOutput: settings.Objects.InlineOutputBytes, MaxInlinePart: settings.Objects.InlinePartBytes,
+		CacheBytes: cacheBytes(settings.Store.CacheMiB),
 	})
 	own, err := builtIn(settings, w.log, w.store)
 	if err != nil {
@@ -179,6 +180,14 @@ func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) 
 		Wait:  settings.Turn.WaitTimeout, MaxTurns: settings.Server.MaxTurns, Logger: logger, Redact: secret.FromEnv(a.env).Text, LogText: settings.Log.MessageText, Tracer: w.telemetry.ids,
 	}, metrics)
 	return err
+}
+
+// cacheBytes is a size as LogOptions.CacheBytes has it.
+func cacheBytes(mib int64) int64 {
+	if mib == 0 {
+		return -1
+	}
+	return mib << 20
 }
 
 // showEvents maps the setting of when readers see the events of a turn.

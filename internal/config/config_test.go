@@ -105,6 +105,7 @@ func TestDefaults(t *testing.T) {
 		"server.memory_budget_mib = 0",
 		"server.requests_per_second = 0",
 		"server.shutdown_timeout = 10s",
+		"store.cache_mib = 64",
 		"store.max_connections = 16",
 		"store.partitions = 0",
 		"store.path = /home/ada/.local/share/continuo/continuo.db",

@@ -22,9 +22,9 @@ type Scanner struct {
 
 // NewScanner returns a scanner at the beginning of a text. It reports false for a text that is not UTF-8.
 //
-// Strings that are less than half of a text of more than 1 KiB are copied, so that they do not keep it in memory.
+// Strings that are less than half of a text of more than 16 KiB are copied, so that they do not keep it in memory.
 func NewScanner(text string) (Scanner, bool) {
-	return Scanner{text: text, copies: len(text) > 1<<10}, utf8.ValidString(text)
+	return Scanner{text: text, copies: len(text) > 16<<10}, utf8.ValidString(text)
 }
 
 // End reports whether the whole text was read.
@@ -179,11 +179,12 @@ var simpleEscapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'n': '\n', 't': '\
 
 // unescaped reads the rest of a string that began at start, from its first escape.
 func (s *Scanner) unescaped(start int) (string, bool) {
-	text := make([]byte, 0, s.toQuote()-start)
+	var text strings.Builder
+	text.Grow(s.toQuote() - start)
 	for {
-		text = append(text, s.text[start:s.at]...)
+		text.WriteString(s.text[start:s.at])
 		if s.Skip(`"`) {
-			return string(text), true
+			return text.String(), true
 		}
 		if s.at+1 >= len(s.text) || s.text[s.at] != '\\' {
 			return "", false
@@ -191,13 +192,13 @@ func (s *Scanner) unescaped(start int) (string, bool) {
 		escape := s.text[s.at+1]
 		s.at += 2
 		if simple := simpleEscapes[escape]; simple != 0 {
-			text = append(text, simple)
+			text.WriteByte(simple)
 		} else if escape == 'u' {
 			r, ok := s.unicode()
 			if !ok {
 				return "", false
 			}
-			text = utf8.AppendRune(text, r)
+			text.WriteRune(r)
 		} else {
 			return "", false
 		}

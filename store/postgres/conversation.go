@@ -27,7 +27,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $8, $13, $14, $15, $1
 SELECT archived_at IS NULL OR $2 <= greatest(fork_seq, (SELECT max(through) FROM continuo.lineage WHERE ancestor_id = $1))
 FROM continuo.conversations WHERE id = $1 AND last_seq >= $2 FOR KEY SHARE`
 
-	conversationColumns = `id, project_id, user_id, coalesce(key, ''), kind, title, active_mode, active_agent, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, updated_at, coalesce(archived_at, ''), last_seq`
+	conversationColumns = `id, project_id, user_id, coalesce(key, ''), kind, title, active_mode, active_agent, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, updated_at, coalesce(archived_at, ''), last_seq, revision`
 
 	selectConversation = `SELECT ` + conversationColumns + ` FROM continuo.conversations `
 
@@ -188,7 +188,7 @@ func scanConversation(row pgx.CollectableRow, more ...any) (c continuo.Conversat
 	var created, updated, archived string
 	err = row.Scan(append([]any{
 		&c.ID, &c.ProjectID, &c.UserID, &c.Key, &c.Kind, &c.Title, &c.ActiveMode, &c.ActiveAgent, &metadata, &c.ParentID, &c.ForkSeq, &lineage,
-		&created, &updated, &archived, &c.LastSeq,
+		&created, &updated, &archived, &c.LastSeq, &c.Revision,
 	}, more...)...)
 	if err != nil {
 		return c, err

@@ -121,6 +121,8 @@ FROM continuo.conversations WHERE id = $1)`
 	entriesRef      = entriesAll + ` AND output_ref = $4`
 	entriesUsersRef = entriesRef + ` AND role = 'user' AND NOT hidden`
 
+	selectRevision = `SELECT revision, archived_at IS NOT NULL FROM continuo.conversations WHERE id = $1 AND NOT deleted`
+
 	sumSizes = `SELECT count(*), coalesce(sum(chars), 0)::bigint, coalesce(sum(tokens), 0)::bigint` + entriesAll
 
 	// Run when no entries were found.
@@ -326,6 +328,18 @@ func (s *Store) Entries(ctx context.Context, conversationID string, query contin
 		return nil, err
 	}
 	return found, nil
+}
+
+// Revision is part of continuo.EntryStore.
+func (s *Store) Revision(ctx context.Context, conversationID string) (revision int64, err error) {
+	var archived bool
+	err = s.read(ctx, func(ctx context.Context, q querier) error {
+		return orNotFound(q.QueryRow(ctx, selectRevision, conversationID).Scan(&revision, &archived))
+	})
+	if err == nil && archived {
+		err = fmt.Errorf("conversation %s: %w", conversationID, continuo.ErrArchived)
+	}
+	return revision, err
 }
 
 // EntrySizes is part of continuo.EntryStore.

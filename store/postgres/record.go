@@ -132,6 +132,7 @@ func (p *recordPage) readConversation(ctx context.Context, q querier) error {
 		var record upkeep.ConversationRecord
 		var err error
 		record.Conversation, err = scanConversation(rows, &record.Deleted)
+		record.Revision = 0
 		p.add(upkeep.Record{Conversation: &record}, len(record.Title)+len(record.Metadata))
 		return err
 	})

@@ -229,6 +229,7 @@ func (put *recordsToPut) execute(ctx context.Context, tx pgx.Tx) error {
 	for _, turn := range put.turns {
 		turn.queue(batch)
 	}
+	batch.Queue(reviseConversation, put.id, time.Now().UnixNano())
 	return tx.SendBatch(ctx, batch).Close()
 }
 

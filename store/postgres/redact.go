@@ -24,6 +24,9 @@ WHERE entry.conversation_id = $1 AND entry.seq = e.seq AND entry.id = e.id`
 
 	touchConversation = `UPDATE continuo.conversations SET updated_at = $2 WHERE id = $1`
 
+	// The time makes the revision differ from those of an earlier conversation with the id.
+	reviseConversation = `UPDATE continuo.conversations SET revision = greatest(revision + 1, $2) WHERE id = $1`
+
 	runningTurnOf = selectTurn + `WHERE conversation_id = $1 AND state = 'running' AND id = ANY ($2)`
 
 	deleteEventsOfTurns  = `DELETE FROM continuo.turn_events WHERE conversation_id = $1 AND turn_id = ANY ($2)`
@@ -68,6 +71,9 @@ func (s *Store) Redact(ctx context.Context, conversationID string, entries []con
 			return err
 		}
 		if _, err := tx.Exec(ctx, deleteDocuments, conversationID, rows.seqs); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, reviseConversation, conversationID, 0); err != nil {
 			return err
 		}
 		return touch(ctx, tx, conversationID, have.updatedAt, entries)

@@ -32,7 +32,7 @@ FROM conversations WHERE id = ?1 AND ` + newestSeq + ` >= ?2`
 
 	conversationColumns = `
 SELECT id, project_id, user_id, coalesce(key, ''), kind, title, active_mode, active_agent, metadata, coalesce(parent_id, ''), fork_seq, lineage, created_at, ` + newestTime + ` AS updated, ` + newestSeq + `,
-  coalesce(archived_at, '')`
+  coalesce(archived_at, ''), revision`
 
 	selectConversation = conversationColumns + ` FROM conversations `
 
@@ -216,7 +216,7 @@ func scanConversation(rows *sql.Rows, more ...any) (c continuo.Conversation, err
 	var created, updated, archived string
 	columns := []any{
 		&c.ID, &c.ProjectID, &c.UserID, &c.Key, &c.Kind, &c.Title, &c.ActiveMode, &c.ActiveAgent, &metadata, &c.ParentID, &c.ForkSeq, &lineage,
-		&created, &updated, &c.LastSeq, &archived,
+		&created, &updated, &c.LastSeq, &archived, &c.Revision,
 	}
 	if err := rows.Scan(append(columns, more...)...); err != nil {
 		return c, err

@@ -64,6 +64,8 @@ const (
 ` + between + `AND conversation = (` + numberOf + `?2) AND output_ref = ?6 `
 	entriesUsersRef = entriesRef + `AND role = 'user' AND hidden = 0 `
 
+	selectRevision = `SELECT revision, archived_at IS NOT NULL FROM conversations WHERE id = ? AND deleted = 0`
+
 	sumSizes = `
 SELECT count(*), coalesce(sum(chars), 0), coalesce(sum(tokens), 0)
 FROM entries NOT INDEXED WHERE place BETWEEN ` + placeOf + `?1) | ?2 AND ` + placeOf + `?1) | ?3`
@@ -274,6 +276,18 @@ func (s *Store) Entries(ctx context.Context, conversationID string, query contin
 		return nil, err
 	}
 	return page.entries, nil
+}
+
+// Revision is part of continuo.EntryStore.
+func (s *Store) Revision(ctx context.Context, conversationID string) (revision int64, err error) {
+	var archived bool
+	err = s.read(ctx, func(conn *connection) error {
+		return orNotFound(conn.row(selectRevision, []any{conversationID}, &revision, &archived))
+	})
+	if err == nil && archived {
+		err = fmt.Errorf("conversation %s: %w", conversationID, continuo.ErrArchived)
+	}
+	return revision, err
 }
 
 // EntrySizes is part of continuo.EntryStore.

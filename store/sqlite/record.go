@@ -122,6 +122,7 @@ func (p *recordPage) readConversation() error {
 		if own.Conversation, err = scanConversation(rows, &own.Deleted); err != nil {
 			return err
 		}
+		own.Revision = 0
 		return p.add(upkeep.Record{Conversation: &own}, len(own.Metadata))
 	})
 	if errors.Is(err, errEnough) {

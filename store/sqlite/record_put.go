@@ -94,6 +94,9 @@ func (s *Store) putRecords(ctx context.Context, conversationID string, records [
 			if _, err := conn.exec(syncHead, conversationID); err != nil {
 				return err
 			}
+			if _, err := conn.exec(reviseConversation, conversationID, s.now().UnixNano()); err != nil {
+				return err
+			}
 			return putRuns(conn, conversationID, records, last)
 		})
 	})

@@ -22,6 +22,9 @@ WHERE place = ? << 32 | ?`
 
 	touchConversation = `UPDATE conversations SET updated_at = ?, last_seq = ` + newestSeq + ` WHERE id = ?`
 
+	// The time makes the revision differ from those of an earlier conversation with the id.
+	reviseConversation = `UPDATE conversations SET revision = max(revision + 1, ?2) WHERE id = ?1`
+
 	selectArchived = `SELECT archived_at IS NOT NULL FROM conversations WHERE id = ?`
 )
 
@@ -60,6 +63,9 @@ func (s *Store) Redact(ctx context.Context, conversationID string, entries []con
 					return err
 				}
 			}
+		}
+		if _, err := conn.exec(reviseConversation, conversationID, 0); err != nil {
+			return err
 		}
 		return touch(conn, conversationID, entries)
 	})

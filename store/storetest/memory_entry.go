@@ -157,6 +157,21 @@ func firstBytes(entries []memoryEntry, most int64) []memoryEntry {
 	return entries
 }
 
+func (m *memory) Revision(ctx context.Context, conversationID string) (int64, error) {
+	if err := m.begin(ctx); err != nil {
+		return 0, err
+	}
+	defer m.mu.Unlock()
+	c, err := m.live(conversationID)
+	if err == nil && !c.ArchivedAt.IsZero() {
+		err = continuo.ErrArchived
+	}
+	if err != nil {
+		return 0, err
+	}
+	return c.Revision, nil
+}
+
 func (m *memory) Receipt(ctx context.Context, conversationID, key string) (continuo.Receipt, error) {
 	if err := m.begin(ctx); err != nil {
 		return continuo.Receipt{}, err

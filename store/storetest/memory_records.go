@@ -87,6 +87,7 @@ func comparePositions(a, b upkeep.RecordPosition) int {
 // records decodes the records that a page after a place may contain, and more.
 func (c *memoryConversation) records(after upkeep.RecordPosition) ([]upkeep.Record, error) {
 	own := upkeep.ConversationRecord{Conversation: c.Conversation, Deleted: c.deleted}
+	own.Revision = 0
 	all := []upkeep.Record{{Conversation: &own}}
 	bytes := 0
 	for _, e := range c.entries {
@@ -154,13 +155,16 @@ func (m *memory) putRecords(ctx context.Context, conversationID string, records 
 	if i >= 0 {
 		m.putConversation(before, records[i].Conversation)
 	}
+	c := m.find(conversationID)
 	for _, r := range records {
-		if err := m.find(conversationID).put(m, r); err != nil {
+		if err := c.put(m, r); err != nil {
 			undo()
 			return err
 		}
 	}
-	return m.find(conversationID).remakeRuns()
+	// The time makes the revision differ from those of an earlier conversation with the id.
+	c.Revision = max(c.Revision+1, memoryNow().UnixNano())
+	return c.remakeRuns()
 }
 
 // keep returns a function that undoes changes of a conversation, which may be nil, and of the others around
@@ -231,7 +235,9 @@ func (m *memory) putConversation(c *memoryConversation, record *upkeep.Conversat
 	if c == nil {
 		c = m.add(record.Conversation)
 	}
+	revision := c.Revision
 	c.Conversation, c.deleted = record.Conversation, record.Deleted
+	c.Revision = revision
 	c.Lineage, c.Metadata = slices.Clone(record.Lineage), slices.Clone(record.Metadata)
 	c.forget()
 	m.undiscard(continuo.ObjectName(c.ID, ""))

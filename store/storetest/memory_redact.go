@@ -45,6 +45,7 @@ func (m *memory) Redact(ctx context.Context, conversationID string, entries []co
 	for i, e := range encoded {
 		m.redact(c, searchHits[i], e)
 	}
+	c.Revision++
 	c.touch(entries)
 	return nil
 }

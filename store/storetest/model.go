@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/upkeep"
 	"pgregory.net/rapid"
 )
@@ -93,10 +95,33 @@ func both[T any](rt *rapid.T, m *model, what string, operation func(upkeep.Store
 	if verdict(gotErr) != verdict(wantErr) {
 		rt.Fatalf("%s: got %v, want %v", what, gotErr, wantErr)
 	}
-	if !reflect.DeepEqual(got, want) {
+	if !reflect.DeepEqual(unrevised(got), unrevised(want)) {
 		rt.Fatalf("%s: got\n\t%+v\nwant\n\t%+v", what, got, want)
 	}
 	return want, wantErr
+}
+
+// unrevised returns an answer without revisions: an engine chooses those of records that are put back by its clock.
+func unrevised(answer any) any {
+	switch answer := answer.(type) {
+	case map[string]index.Unindexed:
+		answer = maps.Clone(answer)
+		for id, u := range answer {
+			u.Conversation.Revision = 0
+			answer[id] = u
+		}
+		return answer
+	case continuo.Conversation:
+		answer.Revision = 0
+		return answer
+	case []continuo.Conversation:
+		answer = slices.Clone(answer)
+		for i := range answer {
+			answer[i].Revision = 0
+		}
+		return answer
+	}
+	return answer
 }
 
 // verdict reduces an error to what callers distinguish.

@@ -35,7 +35,7 @@ func testRedact(t *testing.T, opener Opener) {
 	hidden.Hidden, hidden.OutputRef = true, outputRef(50)
 	all[0] = hidden
 	noError(t, store.Redact(ctx, "a", []continuo.Entry{all[0], all[2], all[3]}))
-	c.UpdatedAt = all[0].Redacted.At
+	c.UpdatedAt, c.Revision = all[0].Redacted.At, 1
 	for _, s := range []upkeep.Store{store, open(t, opener)} {
 		sameEntries(t, "entries", readAll(t, s, "a"), all)
 		got, err := s.Conversation(ctx, "a")
@@ -52,6 +52,56 @@ func testRedact(t *testing.T, opener Opener) {
 	noError(t, store.Redact(ctx, "a", all[1:2]))
 	sameEntries(t, "through the fork", read(t, store, "a", continuo.EntryQuery{From: 1, To: 4, Limit: 9}), all[:4])
 	expectError(t, "an entry that went with it", store.Redact(ctx, "a", all[4:5]), continuo.ErrNotFound)
+}
+
+// testRevisions checks that a reader who knows a revision knows that stored entries have not changed since.
+func testRevisions(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	known := map[int64]string{}
+	check := func(what string, changes bool) {
+		t.Helper()
+		c, err := store.Conversation(ctx, "a")
+		noError(t, err)
+		revision, err := store.Revision(ctx, "a")
+		noError(t, err)
+		if revision != c.Revision {
+			t.Fatalf("after %s the revision is %d, and that of the conversation's row %d", what, revision, c.Revision)
+		}
+		if before, isKnown := known[c.Revision]; isKnown == changes {
+			t.Fatalf("after %s the revision is %d, known from %q of %v", what, c.Revision, before, known)
+		}
+		if changes {
+			known[c.Revision] = what
+		}
+	}
+	create(t, store, "a", 3)
+	check("the creation", true)
+	appendEntries(t, store, "a", 4, 5)
+	title := "another"
+	_, err := store.Update(ctx, "a", continuo.ConversationChange{Title: &title, UpdatedAt: at(9)})
+	noError(t, err)
+	check("an append and an update", false)
+	kept := records(t, store, "a", 100)
+	noError(t, store.Redact(ctx, "a", []continuo.Entry{redacted(entry("a", 1))}))
+	check("a redaction", true)
+	noError(t, store.Redact(ctx, "a", []continuo.Entry{redacted(entry("a", 2))}))
+	check("another redaction", true)
+	noError(t, store.PutRecords(ctx, "a", kept))
+	check("a restoration of the records", true)
+	noError(t, store.PutRecords(ctx, "a", kept[1:2]))
+	check("a restoration of one entry", true)
+	noError(t, store.Delete(ctx, "a"))
+	_, err = store.Revision(ctx, "a")
+	expectError(t, "the revision of a deleted conversation", err, continuo.ErrNotFound)
+	noError(t, store.PutRecords(ctx, "a", kept))
+	check("a restoration of the deleted conversation", true)
+	appendEntries(t, store, "a", 6, 6)
+	check("an append", false)
+	c, err := store.Conversation(ctx, "a")
+	noError(t, err)
+	noError(t, store.Archive(ctx, c, at(20)))
+	_, err = store.Revision(ctx, "a")
+	expectError(t, "the revision of an archived conversation", err, continuo.ErrArchived)
 }
 
 func testRedactRefused(t *testing.T, opener Opener) {

@@ -127,6 +127,7 @@ func careTests() []test {
 		{"a damaged entry keeps its mark", testDamaged},
 		{"a redacted entry keeps its place", testRedact},
 		{"what may not be redacted is not", testRedactRefused},
+		{"a revision stays as long as stored entries do", testRevisions},
 		{"a redaction erases the events of its turn", testRedactTurns},
 		{"objects are discarded with the last entry that needs them", testDiscards},
 		{"an archived conversation is left alone and comes back whole", testArchive},

@@ -33,6 +33,12 @@ func (s *store) Update(ctx context.Context, id string, change continuo.Conversat
 	return s.Store.Update(ctx, id, change)
 }
 
+// Revision is part of [continuo.Store].
+func (s *store) Revision(ctx context.Context, conversationID string) (revision int64, err error) {
+	defer s.measure(ctx, "revision")(&err)
+	return s.Store.Revision(ctx, conversationID)
+}
+
 // Receipt is part of [continuo.Store].
 func (s *store) Receipt(ctx context.Context, conversationID, key string) (found continuo.Receipt, err error) {
 	defer s.measure(ctx, "receipt")(&err)

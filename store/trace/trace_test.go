@@ -59,6 +59,8 @@ func (s scripted) Update(context.Context, string, continuo.ConversationChange) (
 	return continuo.Conversation{}, s.err
 }
 
+func (s scripted) Revision(context.Context, string) (int64, error) { return 0, s.err }
+
 func (s scripted) Receipt(context.Context, string, string) (continuo.Receipt, error) {
 	return continuo.Receipt{}, s.err
 }

@@ -346,7 +346,7 @@ func TestWhenTheTimeIsUpItSaysHowFarItCame(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		slow := &slow{Store: store, pages: pages, cancel: cancel}
-		searched := search.Tool{Log: continuo.NewLog(slow, continuo.LogOptions{}), Index: store}
+		searched := search.Tool{Log: continuo.NewLog(slow, continuo.LogOptions{CacheBytes: -1}), Index: store}
 		result = searched.Run(ctx, tool.Call{Conversation: conversation, Arguments: arguments})
 		return result, slow.last
 	}
