@@ -90,8 +90,8 @@ func (b *build) fittingOpener(need required) *Unit {
 	return opener
 }
 
-// fill finds how far back the window can reach with every tool output cut down, and up to which limits it may
-// be filled. It names the limit that stopped it, "" when it reached the beginning of the log.
+// fill finds how far back the window can reach, with every tool output cut down unless the view wants whole ones, and up
+// to which limits it may be filled. It names the limit that stopped it, "" when it reached the beginning of the log.
 func (b *build) fill(need required, put filling) (w continuo.Window, target Limits, ended string) {
 	gaps := 1
 	if put.summary != nil {
@@ -168,17 +168,21 @@ func (b *build) windowFrom(start int, opener *Unit) continuo.Window {
 }
 
 // reach returns the index of the oldest unit that fits when units are added to the required ones, newest
-// first.
+// first, each in the form that View.Outputs says.
 func (b *build) reach(target Limits, need required, opener *Unit, total continuo.Size) (start int, ended string) {
 	history := 0
 	if b.newestUser != nil && b.isHistory(b.newestUser) {
 		history = 1 // it is shown at any position
 	}
 	sum := lineSum{shaper: b.shaper, known: total}
+	add := sum.add
+	if b.view.Outputs == WholeOutputs { // required units at a lower level have all others at that level
+		add = func(u *Unit) { sum.known = sum.known.Add(b.Size(u, need.level)) }
+	}
 	for start = len(b.units); start > 0; start-- {
 		u := b.units[start-1]
 		if start-1 < need.from && u != b.newestUser && u != opener { // else already counted
-			sum.add(u)
+			add(u)
 		}
 		if ended := sum.exceeds(target); ended != "" {
 			return start, ended

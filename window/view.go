@@ -44,7 +44,19 @@ type View struct {
 	FollowWindow bool `json:"follow_window,omitempty"`
 	// Strategy says what is shown instead of the entries before the window. Default Truncate: the marker.
 	Strategy Strategy `json:"strategy,omitempty"`
+	// Outputs says in which form of the tool outputs a move counts them when it fills the window. Default ShortOutputs.
+	Outputs Outputs `json:"outputs,omitempty"`
 }
+
+// Outputs chooses between more messages and whole tool outputs.
+type Outputs string
+
+// The choices. ShortOutputs: a move goes back as far as the messages fit with their outputs in one line each, and then
+// shows as many of the newest outputs whole as fit. WholeOutputs: it goes back as far as they fit with whole outputs.
+const (
+	ShortOutputs Outputs = ""
+	WholeOutputs Outputs = "whole"
+)
 
 // Opener says which entry at the beginning of the log a view pins, if it fits together with the newest
 // message and the marker of the gap after it.
@@ -86,12 +98,14 @@ type Settings struct {
 	// Strategy is the strategy of all views except the continuity view, which has ChatStrategy, and the
 	// replay view, which has none.
 	Strategy, ChatStrategy Strategy
+	// Outputs is that of all views except the replay view, whose outputs are always whole.
+	Outputs Outputs
 }
 
 // DefaultSettings returns the numbers of the design documents.
 func DefaultSettings() Settings {
 	return Settings{
-		MaxMessages: 80, MaxChars: 120_000, IncludeToolResults: true, LowWater: 0.6,
+		MaxMessages: 80, MaxChars: 120_000, IncludeToolResults: true, LowWater: 0.4,
 		ToolOutputChars: 8000, PreviewChars: 1200,
 		ChatMaxMessages: 50, ChatMaxTokens: 6000, ChatFollowsWindow: true, ChatReserve: 4500,
 		ReplayHistory: 15,
@@ -109,11 +123,12 @@ func (s Settings) View(name string) (View, error) {
 	case Codex, string(continuo.ModeChat), string(continuo.ModeAgent), string(continuo.ModeRun):
 		view.Limits = Limits{Messages: s.MaxMessages, Chars: s.MaxChars, Tokens: s.MaxTokens}
 		view.Opener = OpenerSystem
-		view.Reserve, view.Strategy = s.ChatReserve, s.Strategy
+		view.Reserve, view.Strategy, view.Outputs = s.ChatReserve, s.Strategy, s.Outputs
 	case Continuity:
 		view.Limits = Limits{Messages: s.ChatMaxMessages, Tokens: s.ChatMaxTokens}
 		view.Opener = OpenerFirst
 		view.Reserve, view.Strategy, view.FollowWindow = s.ChatReserve, s.ChatStrategy, s.ChatFollowsWindow
+		view.Outputs = s.Outputs
 	case Replay:
 		view.History, view.LowWater = s.ReplayHistory, 1
 		view.Marker, view.SkipSystem = "", true
@@ -152,6 +167,9 @@ func (v View) Check() error {
 	}
 	if v.Strategy != Truncate && v.Strategy != Summarize {
 		return fmt.Errorf("view %s: %w: the strategy %q is not known; use summarize, or none", v.title(), continuo.ErrInvalid, v.Strategy)
+	}
+	if v.Outputs != ShortOutputs && v.Outputs != WholeOutputs {
+		return fmt.Errorf("view %s: %w: the choice of outputs %q is not known; use whole, or none", v.title(), continuo.ErrInvalid, v.Outputs)
 	}
 	return nil
 }

@@ -208,12 +208,20 @@ func viewSettings(settings *config.Config) *window.Settings {
 	return &window.Settings{
 		MaxMessages: settings.Context.MaxMessages, MaxChars: settings.Context.MaxChars, MaxTokens: settings.Context.MaxTokens,
 		IncludeToolResults: settings.Context.IncludeToolResults, IncludeCollapsed: settings.Context.IncludeCollapsed,
-		LowWater:        settings.Context.LowWater,
+		LowWater: settings.Context.LowWater, Outputs: outputsOf(settings.Context.Outputs),
 		ToolOutputChars: settings.Context.ToolOutputChars, PreviewChars: settings.Context.PreviewChars,
 		ChatMaxMessages: settings.Chat.MaxHistoryMessages, ChatMaxTokens: settings.Chat.MaxContextTokens,
 		ChatFollowsWindow: !settings.Chat.MaxContextTokensGiven, ChatReserve: settings.Chat.ReservedTokens, ReplayHistory: settings.Transcript.HistoryMessages,
 		Strategy: strategyOf(settings.Context.Strategy), ChatStrategy: strategyOf(settings.Chat.Strategy),
 	}
+}
+
+// outputsOf is the choice of outputs that a setting names.
+func outputsOf(name string) window.Outputs {
+	if name == string(window.WholeOutputs) {
+		return window.WholeOutputs
+	}
+	return window.ShortOutputs
 }
 
 // strategyOf is the strategy that a setting names.

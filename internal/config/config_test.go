@@ -69,10 +69,11 @@ func TestDefaults(t *testing.T) {
 		"chat.strategy = truncate",
 		"context.include_collapsed = false",
 		"context.include_tool_results = true",
-		"context.low_water = 0.6",
+		"context.low_water = 0.4",
 		"context.max_chars = 120000",
 		"context.max_messages = 80",
 		"context.max_tokens = 0",
+		"context.outputs = short",
 		"context.preview_chars = 1200",
 		"context.strategy = truncate",
 		"context.summarizer = ",
@@ -157,7 +158,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("file %q, want none", config.File)
 	}
 	typed := []any{config.Listen, config.Context.MaxMessages, config.Context.LowWater, config.Turn.Timeout, config.Server.MaxBodyBytes, config.Tools.Allow}
-	if want := []any{"127.0.0.1:8787", 80, 0.6, 10 * time.Minute, int64(33554432), []string{"fs.read", "fs.list", "fs.search", "conversation.search"}}; !reflect.DeepEqual(typed, want) {
+	if want := []any{"127.0.0.1:8787", 80, 0.4, 10 * time.Minute, int64(33554432), []string{"fs.read", "fs.list", "fs.search", "conversation.search"}}; !reflect.DeepEqual(typed, want) {
 		t.Errorf("typed values %v, want %v", typed, want)
 	}
 }
@@ -218,7 +219,7 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 	samples := map[string]string{
 		"listen": "localhost:0", "project": "p", "model": "m", "store.path": "/s.db", "store.url": "postgres://u@h/d", "objects.location": "/o", "log.level": "debug", "log.format": "json",
 		"log.message_text": "true", "context.include_tool_results": "false", "context.include_collapsed": "true", "context.low_water": "0.5",
-		"chat.strategy": "summarize", "context.strategy": "summarize", "context.summarizer": "m", "prompts.dir": "/p", "workflows.dir": "/w", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.deny_files": "x.*, y", "tools.otherwise": "deny", "server.keys": "always", "turn.show_events": "immediate", "chat.max_context_tokens": "500",
+		"chat.strategy": "summarize", "context.strategy": "summarize", "context.outputs": "whole", "context.summarizer": "m", "prompts.dir": "/p", "workflows.dir": "/w", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.deny_files": "x.*, y", "tools.otherwise": "deny", "server.keys": "always", "turn.show_events": "immediate", "chat.max_context_tokens": "500",
 		"crews.dir": "/c", "telegram.crew": "a", "telegram.project": "p", "telegram.bot_token": "${T}", "telegram.webhook_secret": "${T}", "telegram.api_url": "http://t:1", "telegram.max_message_length": "100", "telegram.webhook_url": "https://w/t",
 		"telemetry.otlp_endpoint": "http://c:1", "telemetry.otlp_headers_env": "H", "telemetry.sample": "0.5", "telemetry.message_text": "true",
 	}

@@ -72,21 +72,36 @@ func longConversations(b *testing.B, sizes []int) (*continuo.Log, []continuo.Con
 	return log, conversations
 }
 
-// BenchmarkPrefixShare replays conversations of up to 500 rounds at a budget of a fifth of the whole:
-// share_% is how much of the requests' bytes extend the request before, moves how often the window moved.
+// BenchmarkPrefixShare replays conversations of up to 500 rounds with each low-water mark: share_% is how much of the
+// requests' bytes extend the request before, mean_kB how large they are, moves how often the window moved. cost_kB is
+// what a request costs in bytes at the full price, with those that extend the request before at a tenth of it.
 func BenchmarkPrefixShare(b *testing.B) {
+	budgets := []struct {
+		name   string
+		limits func(*stored) window.Limits
+	}{
+		{"fifth", func(s *stored) window.Limits { return part(s, 5) }},
+		{"defaults", func(*stored) window.Limits { return window.Limits{Messages: 80, Chars: 120_000} }},
+		{"8k-tokens", func(*stored) window.Limits { return window.Limits{Tokens: 8000} }},
+	}
 	for _, source := range []string{"beam", "coding-agents", "aider-history", "locomo"} {
 		s := longest(b, source, 1000)
-		for _, name := range []string{window.Codex, window.Continuity} {
-			b.Run(source+"/"+name, func(b *testing.B) {
-				var g growth
-				for b.Loop() {
-					g = replayGrowth(b, s, name, 5)
-				}
-				b.ReportMetric(g.share()*100, "share_%")
-				b.ReportMetric(float64(g.moves), "moves")
-				b.ReportMetric(float64(g.requests), "requests")
-			})
+		for _, budget := range budgets {
+			for _, mark := range []float64{0.3, 0.4, 0.5, 0.6} {
+				view := preset(b, window.Codex, nil).(window.View)
+				view.Limits, view.LowWater = budget.limits(s), mark
+				b.Run(fmt.Sprintf("%s/%s/%.1f", source, budget.name, mark), func(b *testing.B) {
+					var g growth
+					for b.Loop() {
+						g = replayGrowth(b, s, view)
+					}
+					b.ReportMetric(g.share()*100, "share_%")
+					b.ReportMetric(float64(g.bytes)/float64(g.requests)/1000, "mean_kB")
+					b.ReportMetric(g.cost()/float64(g.requests)/1000, "cost_kB")
+					b.ReportMetric(float64(g.moves), "moves")
+					b.ReportMetric(float64(g.requests), "requests")
+				})
+			}
 		}
 	}
 }

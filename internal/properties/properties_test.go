@@ -456,7 +456,9 @@ func TestRequestsOnlyGrowBetweenMoves(t *testing.T) {
 }
 
 func checkGrowth(t *testing.T, s *stored) {
-	growth := replayGrowth(t, s, window.Codex, 5)
+	view := preset(t, window.Codex, nil).(window.View)
+	view.Limits = part(s, 5)
+	growth := replayGrowth(t, s, view)
 	t.Logf("%s: %d requests, %d moves, %.1f %% of the bytes extend the request before", s.name, growth.requests, growth.moves, growth.share()*100)
 	if growth.broken > 0 {
 		t.Errorf("%s: %d requests changed earlier bytes without a move", s.name, growth.broken)
@@ -470,6 +472,14 @@ func checkGrowth(t *testing.T, s *stored) {
 type growth struct {
 	requests, moves, broken int
 	bytes, shared           int64 // of all requests but the first
+}
+
+// cachedPrice is the price of bytes that a request shares with the one before, as a part of the full price.
+const cachedPrice = 0.1
+
+// cost is the price of all requests in bytes at the full price.
+func (g growth) cost() float64 {
+	return float64(g.bytes-g.shared) + cachedPrice*float64(g.shared)
 }
 
 func (g growth) share() float64 { return float64(g.shared) / float64(max(g.bytes, 1)) }
@@ -496,19 +506,18 @@ func longest(t testing.TB, source string, most int) *stored {
 	return nil
 }
 
-// replayGrowth builds a request before every assistant entry, at a budget of a part of the whole, and
-// records the window on that entry as a turn would.
-func replayGrowth(t testing.TB, s *stored, name string, part int) growth {
-	t.Helper()
-	view, err := window.DefaultSettings().View(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+// part is a part of the size of a whole conversation, one in so many.
+func part(s *stored, of int) window.Limits {
 	total := continuo.Size{}
 	for _, e := range s.entries {
 		total = total.Add(continuo.Size{Messages: 1, Chars: e.Chars, Tokens: e.Tokens + 4})
 	}
-	view.Limits = window.Limits{Messages: total.Messages / part, Tokens: total.Tokens / part}
+	return window.Limits{Messages: total.Messages / of, Tokens: total.Tokens / of}
+}
+
+// replayGrowth builds a request before every assistant entry, and records the window on that entry as a turn would.
+func replayGrowth(t testing.TB, s *stored, view window.View) growth {
+	t.Helper()
 	log := &stored{name: s.name}
 	var g growth
 	var before []byte
