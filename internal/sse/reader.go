@@ -23,6 +23,8 @@ type Reader struct {
 	maxBytes int
 	started  bool // past the position of a possible BOM
 	skipLF   bool // the last line ended with CR: an LF that follows belongs to it
+	keepsRaw bool
+	raw      []byte // the bytes read since the last TakeRaw; only if keepsRaw
 	line     []byte
 
 	data    []byte
@@ -84,7 +86,7 @@ func (r *Reader) readLine() (ended bool, err error) {
 		if r.skipLF {
 			r.skipLF = false
 			if chunk[0] == '\n' {
-				_, _ = r.in.Discard(1)
+				r.discard(chunk[:1])
 				continue
 			}
 		}
@@ -98,17 +100,36 @@ func (r *Reader) readLine() (ended bool, err error) {
 		}
 		r.line = append(r.line, taken...)
 		if at < 0 {
-			_, _ = r.in.Discard(len(chunk))
+			r.discard(chunk)
 			continue
 		}
 		r.skipLF = chunk[at] == '\r'
-		_, _ = r.in.Discard(at + 1)
+		r.discard(chunk[:at+1])
 		if !r.started {
 			r.started = true
 			r.line = bytes.TrimPrefix(r.line, []byte("\uFEFF"))
 		}
 		return true, nil
 	}
+}
+
+// KeepRaw makes the reader keep the bytes that it reads, for TakeRaw.
+func (r *Reader) KeepRaw() { r.keepsRaw = true }
+
+// TakeRaw returns the bytes of the stream up to the end of the newest event that were not returned before: of one or
+// more events, their comments and blank lines included. They are valid until the next call of Next.
+func (r *Reader) TakeRaw() []byte {
+	raw := r.raw
+	r.raw = r.raw[:0]
+	return raw
+}
+
+// discard removes bytes from the input that have been read.
+func (r *Reader) discard(read []byte) {
+	if r.keepsRaw {
+		r.raw = append(r.raw, read...)
+	}
+	_, _ = r.in.Discard(len(read))
 }
 
 // lineEnd finds the first CR or LF, -1 when there is none.

@@ -8,6 +8,7 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 	wire "github.com/continuo-log/continuo/internal/wire/anthropic"
 	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/model/internal/upstream"
 )
 
 // answer turns the events of a message into deltas.
@@ -28,6 +29,13 @@ func newAnswer(sink func(model.Delta) bool) *answer {
 }
 
 func (a *answer) yield(delta model.Delta) { a.stopped = a.stopped || !a.sink(delta) }
+
+// yieldWire yields the bytes of an event that added nothing else to the answer.
+func (a *answer) yieldWire(response *upstream.Response) {
+	if wire := response.TakeWire(); wire != "" {
+		a.yield(model.Delta{Wire: wire})
+	}
+}
 
 // add takes an event of a stream; unknown ones are ignored, as the protocol requires.
 func (a *answer) add(event *wire.Event) error {

@@ -16,8 +16,8 @@
 // the test. In errors the upstream's address is written as UPSTREAM.
 //
 // The suite also checks properties of each transcript: the result does not depend on how the bytes are split;
-// after a cut anywhere, the answer is either reported as failed or is complete; and the resulting entry is
-// one that the log accepts.
+// after a cut anywhere, the answer is either reported as failed or is complete; a forwarded request yields the
+// bytes of the answer; and the resulting entry is one that the log accepts.
 package modeltest
 
 import (
@@ -67,6 +67,7 @@ func Run(t *testing.T, options Options) {
 			}
 			splitAnywhere(t, options, transcript)
 			cutAnywhere(t, options, transcript)
+			forwardedAnswer(t, options, transcript)
 		})
 	}
 	runFaults(t, options, loadText(t, options))

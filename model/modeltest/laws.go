@@ -83,6 +83,43 @@ func splitAnywhere(t *testing.T, options Options, transcript *transcript) {
 	}
 }
 
+// forwardedAnswer: the bytes of the answer to a forwarded request are those of the upstream, up to its last event, without what
+// comes after the end, and the rest of the deltas is the same.
+func forwardedAnswer(t *testing.T, options Options, transcript *transcript) {
+	status := 0
+	client := newCountingClient(canned{transcript, func() io.Reader { return iotest.HalfReader(bytes.NewReader(transcript.body)) }})
+	ctx := model.WithForwarding(t.Context(), &model.Forwarding{Answered: func(answered int, _ http.Header, refusal []byte) {
+		status = answered
+		if refusal != nil && !bytes.HasPrefix(transcript.body, refusal) {
+			t.Errorf("the refusal is %q, want %q", refusal, transcript.body)
+		}
+	}})
+	var wire strings.Builder
+	plain := &streamed{}
+	for delta, err := range options.New("http://upstream.invalid", key, client.Client).Stream(ctx, transcript.request) {
+		wire.WriteString(delta.Wire)
+		delta.Wire = ""
+		if err != nil {
+			plain.err = err
+		} else if delta.Visible() || delta.Finish != "" || delta.Usage != nil || delta.Vendor != nil || delta.Model != "" || delta.Signature != "" {
+			plain.deltas = append(plain.deltas, delta)
+		}
+	}
+	whole := play(t, options, transcript, func() io.Reader { return bytes.NewReader(transcript.body) })
+	if got, want := string(plain.deltasText()), string(whole.deltasText()); got != want {
+		t.Errorf("forwarded: got\n%s\nwant\n%s", got, want)
+	}
+	if status != transcript.status {
+		t.Errorf("the status is %d, want %d", status, transcript.status)
+	}
+	switch sent := wire.String(); {
+	case !strings.HasPrefix(string(transcript.body), sent):
+		t.Errorf("forwarded %q of %q", sent, transcript.body)
+	case whole.err == nil && !strings.Contains(sent, "[DONE]") && strings.TrimSpace(string(transcript.body[len(sent):])) != "":
+		t.Errorf("the end of the answer was not forwarded: %q", transcript.body[len(sent):])
+	}
+}
+
 // maxCuts bounds at how many positions one transcript is cut. With CONTINUO_LONG it is cut after every byte.
 const maxCuts = 120
 

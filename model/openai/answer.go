@@ -29,6 +29,13 @@ func newAnswer(sink func(model.Delta) bool) *answer {
 
 func (a *answer) yield(delta model.Delta) { a.stopped = a.stopped || !a.sink(delta) }
 
+// yieldWire yields the bytes of an event that added nothing else to the answer.
+func (a *answer) yieldWire(response *upstream.Response) {
+	if wire := response.TakeWire(); wire != "" {
+		a.yield(model.Delta{Wire: wire})
+	}
+}
+
 func (a *answer) addModel(name string) {
 	if a.model == "" && name != "" {
 		a.model = name

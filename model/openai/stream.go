@@ -24,9 +24,14 @@ func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, 
 			return
 		}
 		defer response.Close()
-		answer := newAnswer(func(delta model.Delta) bool { return yield(delta, nil) })
+		answer := newAnswer(response.Sink(yield))
 		if err := read(response, answer); err != nil && !answer.stopped {
-			yield(model.Delta{}, model.AsError(err))
+			if wire := response.TakeErrorWire(); wire != "" {
+				answer.yield(model.Delta{Wire: wire})
+			}
+			if !answer.stopped {
+				yield(model.Delta{}, model.AsError(err))
+			}
 		}
 	}
 }
@@ -48,6 +53,7 @@ func read(response *upstream.Response, answer *answer) error {
 func readEvents(response *upstream.Response, answer *answer) error {
 	events := response.Events()
 	for !answer.stopped {
+		answer.yieldWire(response)
 		event, err := events.Next()
 		switch {
 		case err != nil && answer.finish != "":
@@ -78,9 +84,10 @@ func readEvents(response *upstream.Response, answer *answer) error {
 func readEvent(response *upstream.Response, answer *answer, event sse.Event) error {
 	var chunk openaichat.Chunk
 	err := json.Unmarshal(event.Data, &chunk)
-	isError := event.Type == "error" || !rawjson.IsNull(chunk.Error) || chunk.Choices == nil
-	if failure, ok := response.Failed(event.Data); ok && isError {
-		return failure
+	if event.Type == "error" || !rawjson.IsNull(chunk.Error) || chunk.Choices == nil {
+		if failure, ok := response.Failed(event.Data); ok {
+			return failure
+		}
 	}
 	switch {
 	case err != nil && answer.finish != "":

@@ -81,8 +81,12 @@ func New(inner model.Model, options Options) *Model {
 }
 
 // Stream sends body until an attempt yields visible output, and yields that attempt; see [model.Model]. The
-// error is the last attempt's, and its message contains the number of attempts.
+// error is the last attempt's, and its message contains the number of attempts. A request that forwards a client's
+// ([model.WithForwarding]) is sent once.
 func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
+	if model.ForwardingOf(ctx) != nil {
+		return m.Model.Stream(ctx, body) // the client retries
+	}
 	return func(yield func(model.Delta, error) bool) {
 		r := request{m: m, ctx: ctx, body: body, yield: yield, ticket: m.queue.arrive(m.options.QueueWait), begin: time.Now()}
 		r.run()

@@ -176,7 +176,7 @@ func (s *splitter) unclosed() bool {
 
 // isEmpty reports whether a delta has no content.
 func isEmpty(d model.Delta) bool {
-	return d.Text == "" && d.Reasoning == "" && d.Signature == "" && d.ToolCall == nil && d.Finish == "" && d.Usage == nil && d.Model == "" && d.Vendor == nil
+	return d.Text == "" && d.Reasoning == "" && d.Signature == "" && d.ToolCall == nil && d.Finish == "" && d.Usage == nil && d.Model == "" && d.Vendor == nil && d.Wire == ""
 }
 
 // indexFold is strings.Index for an ASCII needle, ignoring case.

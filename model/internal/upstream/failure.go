@@ -17,6 +17,7 @@ import (
 // statusFailure explains an error status.
 func (r *Response) statusFailure() *failure.Failure {
 	body, _ := io.ReadAll(io.LimitReader(r, maxErrorBody))
+	r.answered(body)
 	if failed := failure.OfContext(r.call.ctx); failed != nil {
 		return failed
 	}
@@ -45,6 +46,7 @@ func (r *Response) Failed(data []byte) (failed *failure.Failure, ok bool) {
 	if said.text == "" && len(said.codes) == 0 && said.status == 0 {
 		return nil, false
 	}
+	r.said = true
 	failed = &failure.Failure{Status: said.status}
 	failed.Reason, failed.Retryable = classify(said.status, said)
 	text := cmp.Or(said.text, strings.Join(said.codes, " "))

@@ -10,6 +10,7 @@ import (
 	"net/url"
 
 	"github.com/continuo-log/continuo/model/internal/failure"
+	"github.com/continuo-log/continuo/model/internal/forward"
 )
 
 // Post sends body and returns the upstream's answer when its status is 200 to 299; else the error is a
@@ -30,11 +31,12 @@ func (c *Client) Post(ctx context.Context, body []byte) (*Response, error) {
 		defer call.end()
 		return nil, call.failure("post the request", err)
 	}
-	response := &Response{call: call, http: answer}
+	response := &Response{call: call, http: answer, forwarded: forward.Of(ctx)}
 	if answer.StatusCode < 200 || answer.StatusCode > 299 {
 		defer response.Close()
 		return nil, response.statusFailure()
 	}
+	response.answered(nil)
 	return response, nil
 }
 
@@ -48,12 +50,18 @@ func (c *Client) client() *http.Client {
 }
 
 func (c *Client) request(ctx context.Context, call *call, body []byte) (*http.Request, error) {
+	forwarded := forward.Of(ctx)
 	endpoint, err := url.Parse(c.BaseURL)
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
 		return nil, invalidError{"the base URL must be an http or https address such as https://api.example.com/v1"}
 	}
 	call.host = endpoint.Host
-	request, err := http.NewRequest(http.MethodPost, endpoint.JoinPath(c.Path).String(), bytes.NewReader(body))
+	path := c.Path
+	if forwarded != nil {
+		path = cmp.Or(forwarded.Path, path)
+		endpoint.RawQuery = cmp.Or(forwarded.Query, endpoint.RawQuery)
+	}
+	request, err := http.NewRequest(http.MethodPost, endpoint.JoinPath(path).String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, invalidError{err.Error()}
 	}
@@ -64,7 +72,10 @@ func (c *Client) request(ctx context.Context, call *call, body []byte) (*http.Re
 	for name, value := range c.DefaultHeaders {
 		request.Header.Set(name, value)
 	}
-	if c.Key != nil {
+	if forwarded != nil {
+		forwarded.Apply(request.Header)
+	}
+	if c.Key != nil && !(forwarded != nil && forwarded.KeepsKey) {
 		key, err := c.Key(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("get the API key: %w", err)

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/continuo-log/continuo/internal/sse"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/model/internal/failure"
+	"github.com/continuo-log/continuo/model/internal/forward"
 )
 
 var errTooLong = errors.New("the answer is too long")
@@ -22,6 +24,11 @@ type Response struct {
 	call *call
 	http *http.Response
 	peek []byte // read already to detect the format
+
+	forwarded *forward.Request // the client's request that it answers; nil for none
+	events    *sse.Reader      // of a streamed answer
+	whole     []byte           // the body of an answer that is not streamed, until TakeWire returned it
+	said      bool             // the newest event is the upstream's own error
 }
 
 // Read reads the body while the watchdog runs.
@@ -81,7 +88,53 @@ func (r *Response) IsJSON() (bool, error) {
 }
 
 // Events reads the answer as a stream.
-func (r *Response) Events() *sse.Reader { return sse.NewReader(r, sse.DefaultMaxBytes) }
+func (r *Response) Events() *sse.Reader {
+	r.events = sse.NewReader(r, sse.DefaultMaxBytes)
+	if r.forwarded != nil {
+		r.events.KeepRaw()
+	}
+	return r.events
+}
+
+// answered reports the status and the headers of the answer to a forwarded request.
+func (r *Response) answered(refusal []byte) {
+	if r.forwarded != nil && r.forwarded.Answered != nil {
+		r.forwarded.Answered(r.http.StatusCode, r.http.Header, refusal)
+	}
+}
+
+// TakeWire returns the bytes of the answer that were read since the last call, up to the end of the newest event; "" where
+// the request forwards no client's.
+func (r *Response) TakeWire() string {
+	switch {
+	case r.forwarded == nil:
+		return ""
+	case r.events != nil:
+		return string(r.events.TakeRaw())
+	}
+	wire := string(r.whole)
+	r.whole = nil
+	return wire
+}
+
+// Sink returns a function that yields the deltas of the answer with the bytes that they were read from.
+func (r *Response) Sink(yield func(model.Delta, error) bool) func(model.Delta) bool {
+	return func(delta model.Delta) bool {
+		if wire := r.TakeWire(); delta.Wire == "" {
+			delta.Wire = wire
+		}
+		return yield(delta, nil)
+	}
+}
+
+// TakeErrorWire is TakeWire for an answer that failed: it returns the upstream's own error, and nothing of an event that
+// could not be read.
+func (r *Response) TakeErrorWire() string {
+	if !r.said {
+		return ""
+	}
+	return r.TakeWire()
+}
 
 // JSON reads the whole answer into value and returns its bytes. A truncated answer gives the error of
 // [Response.Unfinished], an invalid one that of [Response.Malformed] or, if it is an error instead of an
@@ -91,6 +144,7 @@ func (r *Response) JSON(value any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.whole = data
 	err = json.Unmarshal(data, value)
 	if err == nil {
 		return data, nil

@@ -1,0 +1,26 @@
+package model
+
+import (
+	"context"
+
+	"github.com/continuo-log/continuo/model/internal/forward"
+)
+
+// Forwarding is what the request of a client adds to its body where it is forwarded: the model then yields the bytes of
+// the answer too ([Delta.Wire]), makes one attempt, and reports the upstream's status and headers.
+//
+//   - Header is sent with the request and replaces headers of the same name, except the upstream's configured ones.
+//   - Query replaces the upstream's query, and Path the path of its endpoint below the base URL; "" keeps them.
+//   - KeepsKey says that Header has the client's own credentials, which are sent instead of the configured ones.
+//   - Answered is called when the upstream has answered, before the first delta. Refusal is the body of an answer
+//     whose status is not a success, nil for any other. It may be nil.
+type Forwarding = forward.Request
+
+// WithForwarding returns a context whose requests to a model are those of a client. It goes through all wrappers of the
+// model.
+func WithForwarding(ctx context.Context, request *Forwarding) context.Context {
+	return forward.With(ctx, request)
+}
+
+// ForwardingOf returns the forwarding of a context; nil for none.
+func ForwardingOf(ctx context.Context) *Forwarding { return forward.Of(ctx) }
