@@ -110,6 +110,17 @@ type Envelope struct {
 	NoEncryptedReasoning bool `json:"no_encrypted_reasoning,omitempty"`
 	// View is the complete definition of the request's view.
 	View json.RawMessage `json:"view,omitempty"`
+	// Forwarded is the whole body of a request that was sent as a client made it; nil for one that was built from the log.
+	Forwarded *ForwardedBody `json:"forwarded,omitempty"`
+}
+
+// ForwardedBody is the body of a forwarded request, as its difference to another one: the first Prefix bytes of that
+// body, then Text, then its last Suffix bytes. Base is the hash of the other one's envelope; "" for an empty body.
+type ForwardedBody struct {
+	Base   string `json:"base,omitempty"`
+	Prefix int    `json:"prefix,omitempty"`
+	Suffix int    `json:"suffix,omitempty"`
+	Text   string `json:"text"`
 }
 
 // Roles names the sequences of roles that a model accepts in a chat completions request.

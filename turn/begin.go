@@ -86,9 +86,11 @@ func (r *Runner) firstEntries(ctx context.Context, turn *continuo.Turn, in Input
 		return nil, err
 	}
 	// The open calls may be those of another turn, which has ended.
-	if o.entries, err = openResults(ctx, r.Log, o.snapshot); err != nil {
+	open, err := openResults(ctx, r.Log, o.snapshot)
+	if err != nil {
 		return nil, err
 	}
+	o.entries = unanswered(open, in.Entries)
 	if err := r.openWith(ctx, o, in); err != nil {
 		return nil, err
 	}
@@ -99,6 +101,8 @@ func (r *Runner) firstEntries(ctx context.Context, turn *continuo.Turn, in Input
 // openWith adds the turn's input, or what a resumed turn needs, after the results of open calls.
 func (r *Runner) openWith(ctx context.Context, o *firstEntries, in Input) (err error) {
 	switch {
+	case in.Entries != nil:
+		o.entries = append(o.entries, in.Entries[len(resultsOf(in.Entries)):]...)
 	case in.Cue != nil:
 		o.entries = append(o.entries, *in.Cue)
 	case !in.Resume:

@@ -27,16 +27,17 @@ type callResult struct {
 	took      time.Duration // without the wait for a person's decision; 0 when it did not run
 }
 
-// answerCalls runs an answer's calls concurrently, unless the turn has reached its limit, and appends their results in
+// answerCalls runs those of an answer's calls that are not the client's concurrently, unless the turn has reached its limit, and appends their results in
 // call order, each as soon as the results before it are complete.
 func (c *toolLoop) answerCalls(answer *continuo.Entry, overLimit bool) error {
 	conversation := c.now()
-	for _, call := range answer.ToolCalls {
+	calls := c.serverCalls(answer)
+	for _, call := range calls {
 		c.journal.emit(Event{Kind: Called, Call: c.shown(call)})
 	}
 	room := &room{most: largestOutputs * max(int64(c.limits.OutputBytes), 1<<20)}
-	results := make([]chan continuo.Entry, len(answer.ToolCalls))
-	for i, call := range answer.ToolCalls {
+	results := make([]chan continuo.Entry, len(calls))
+	for i, call := range calls {
 		results[i] = make(chan continuo.Entry, 1)
 		go func() {
 			done := refused(ToolNotRun, "not run: the turn has reached its limit of rounds")

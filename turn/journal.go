@@ -150,7 +150,7 @@ func (j *Journal) queue(e *Event, stored continuo.TurnEvent) (first, due, behind
 	if len(j.pending) == 0 {
 		j.oldest = time.Now()
 	}
-	j.pending, j.bytes = append(j.pending, pending{*e, stored}), j.bytes+len(e.Text)+sizeOfCall(e.Delta)
+	j.pending, j.bytes = append(j.pending, pending{*e, stored}), j.bytes+len(e.Text)+len(e.Wire)+sizeOfCall(e.Delta)
 	return len(j.pending) == 1, j.bytes >= j.keeper.options.FlushBytes, j.behind()
 }
 

@@ -142,6 +142,9 @@ func Replay(ctx context.Context, log *continuo.Log, conversation continuo.Conver
 	if err != nil {
 		return nil, false, err
 	}
+	if envelope.Forwarded != nil {
+		return replayForwarded(ctx, log, round, envelope)
+	}
 	view, err := read(envelope.View)
 	if err != nil {
 		return nil, false, fmt.Errorf("view of the round: %w", err)

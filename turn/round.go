@@ -121,6 +121,9 @@ func (c *toolLoop) plan(upstream Upstream, last bool) (*readyRequest, error) {
 
 // build builds a round's request. The turn's last request offers no tools.
 func (c *toolLoop) build(conversation continuo.Conversation, upstream Upstream, dialect model.Dialect, last bool) (*Request, error) {
+	if c.Forward != nil {
+		return c.Forward.request(conversation, c.View)
+	}
 	offer := toolOffer{set: c.tools, all: c.AllTools}
 	if last {
 		offer.set = nil

@@ -17,6 +17,9 @@ import (
 // stream sends a request and returns its answer as an entry, complete or not.
 func (c *toolLoop) stream(from model.Model, body []byte, round *continuo.Round) continuo.Entry {
 	ctx := c.ctx
+	if c.Forward != nil {
+		ctx = model.WithForwarding(ctx, c.Forward.Request)
+	}
 	begin := time.Now()
 	answer := model.Answer{Provider: from.Info().Provider}
 	var failure error
@@ -55,8 +58,11 @@ func (c *toolLoop) stream(from model.Model, body []byte, round *continuo.Round) 
 // maxAnswerBytes bounds one answer, so that an endless stream cannot exhaust memory.
 const maxAnswerBytes = 16 << 20
 
+// wirePerText is about how many bytes of a stream there are for a byte of its text.
+const wirePerText = 16
+
 func sizeOf(delta model.Delta) int {
-	return len(delta.Text) + len(delta.Reasoning) + len(delta.Vendor) + len(delta.Signature) + sizeOfCall(delta.ToolCall)
+	return len(delta.Text) + len(delta.Wire)/wirePerText + len(delta.Reasoning) + len(delta.Vendor) + len(delta.Signature) + sizeOfCall(delta.ToolCall)
 }
 
 func sizeOfCall(call *model.ToolCallDelta) int {
@@ -68,11 +74,16 @@ func sizeOfCall(call *model.ToolCallDelta) int {
 
 // show emits a delta as events: for readers, and for recovery to rebuild the answer if the program is killed.
 func (c *toolLoop) show(delta model.Delta) {
+	wire := delta.Wire
+	emit := func(e Event) {
+		e.Wire, wire = wire, ""
+		c.journal.emit(e)
+	}
 	if delta.Reasoning != "" || delta.Signature != "" {
-		c.journal.emit(Event{Kind: ReasoningDelta, Text: strings.ToValidUTF8(delta.Reasoning, "\uFFFD"), Signature: strings.ToValidUTF8(delta.Signature, "\uFFFD")})
+		emit(Event{Kind: ReasoningDelta, Text: strings.ToValidUTF8(delta.Reasoning, "\uFFFD"), Signature: strings.ToValidUTF8(delta.Signature, "\uFFFD")})
 	}
 	if delta.Text != "" {
-		c.journal.emit(Event{Kind: TextDelta, Text: strings.ToValidUTF8(delta.Text, "\uFFFD")})
+		emit(Event{Kind: TextDelta, Text: strings.ToValidUTF8(delta.Text, "\uFFFD")})
 	}
 	if delta.ToolCall != nil {
 		piece := *delta.ToolCall
@@ -82,7 +93,10 @@ func (c *toolLoop) show(delta model.Delta) {
 		if !utf8.Valid(piece.Extra) { // not every store accepts it
 			piece.Extra = bytes.ToValidUTF8(piece.Extra, []byte("\uFFFD"))
 		}
-		c.journal.emit(Event{Kind: CallDelta, Delta: &piece})
+		emit(Event{Kind: CallDelta, Delta: &piece})
+	}
+	if wire != "" {
+		emit(Event{Kind: Wired})
 	}
 }
 

@@ -58,6 +58,12 @@ type Runner struct {
 	Answer *AnswerSchema
 	// Fallback gets the request when Model fails before any visible output. Default none.
 	Fallback *Upstream
+	// ClientTools are the tools that the turn's client runs: an answer that calls one of them ends the turn with those
+	// calls open, and the client's next request has their results. Default none.
+	ClientTools []continuo.ToolSpec
+	// Forward sends a client's request as it came instead of one that is built from the log; all calls of its answer are
+	// the client's. Default none.
+	Forward *Forward
 }
 
 // AnswerSchema describes an answer.
@@ -123,6 +129,9 @@ type Input struct {
 	// Conversation is the turn's, as the caller has read it: just now, or under the turn's lease. Default: it is read.
 	Conversation continuo.Conversation
 	Message      continuo.Content
+	// Entries replace the message: what a client's request adds to the log. Results of open calls come first; those that
+	// it leaves open get a result that says so.
+	Entries []continuo.Entry
 	// Fits says that the caller has checked the message with [Runner.CheckFits]. Default: it is checked.
 	Fits bool
 	// Resume continues from the newest entry of the log, without a message.
@@ -236,13 +245,16 @@ func (c *toolLoop) run() error {
 		switch {
 		case err != nil:
 			return c.ends(err)
-		case len(answer.ToolCalls) == 0:
-			return nil // it was the final answer
+		case c.isLast(answer):
+			return nil
 		case answer.Error != nil:
 			return c.fail(answer)
 		}
 		if err := c.answerCalls(answer, round == c.limits.Rounds); err != nil {
 			return err
+		}
+		if c.callsClient(answer) {
+			return c.finish(answer)
 		}
 		if round == c.limits.Rounds {
 			return c.giveUp()
@@ -392,7 +404,7 @@ func (c *toolLoop) answered(answer continuo.Entry) (*continuo.Entry, error) {
 	}
 	left := c.isLeftToOtherProcess(&answer)
 	switch {
-	case len(answer.ToolCalls) > 0:
+	case !c.isLast(&answer):
 	case left:
 		last = keepRunning
 	default:

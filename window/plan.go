@@ -120,6 +120,7 @@ const (
 	Recalled   Verdict = "recalled"
 	Dropped    Verdict = "dropped"
 	Excluded   Verdict = "excluded"
+	Client     Verdict = "client"
 )
 
 // Message is one message of a plan: an entry in the shape in which it is shown or, with Seq 0, a summary or a marker

@@ -22,6 +22,8 @@ const (
 	// ReasonPinned: kept. It was the newest message of a user, or the opener, when the window moved to its position,
 	// and stays until the window moves again.
 	ReasonPinned = "pinned"
+	// ReasonClient: client. The request was made by a client and sent as it came, and has the message.
+	ReasonClient = "client"
 )
 
 // Why an entry is shown, but not whole.

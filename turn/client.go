@@ -1,0 +1,65 @@
+package turn
+
+import (
+	"slices"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// isClientCall reports whether the client of the turn runs a call.
+func (c *toolLoop) isClientCall(call continuo.ToolCall) bool {
+	if c.Forward != nil {
+		return true
+	}
+	if _, ok := c.find(call.Name); ok {
+		return false
+	}
+	return slices.ContainsFunc(c.ClientTools, func(spec continuo.ToolSpec) bool { return spec.Name == call.Name })
+}
+
+// callsClient reports whether an answer has a call that the client runs.
+func (c *toolLoop) callsClient(answer *continuo.Entry) bool {
+	return slices.ContainsFunc(answer.ToolCalls, c.isClientCall)
+}
+
+// serverCalls returns the calls of an answer that the turn runs itself.
+func (c *toolLoop) serverCalls(answer *continuo.Entry) []continuo.ToolCall {
+	return slices.DeleteFunc(slices.Clone(answer.ToolCalls), c.isClientCall)
+}
+
+// isLast reports whether an answer ends its turn: it has no calls, or only calls that the client runs.
+func (c *toolLoop) isLast(answer *continuo.Entry) bool {
+	return len(answer.ToolCalls) == 0 || answer.Error == nil && len(c.serverCalls(answer)) == 0
+}
+
+// finish ends a turn whose answer waits for the client's results.
+func (c *toolLoop) finish(answer *continuo.Entry) error {
+	return c.journal.retry(c.journal.ctx, func() error {
+		_, err := c.append(nil, func([]continuo.Entry) []Event {
+			return []Event{{Kind: Finished, Entry: answer, Plan: c.newestPlan, Usage: c.usage}}
+		}, ends(continuo.TurnFinished, continuo.TurnEnd{Usage: c.usage}))
+		return err
+	})
+}
+
+// resultsOf returns the results that entries begin with.
+func resultsOf(entries []continuo.Entry) []continuo.Entry {
+	for i := range entries {
+		if entries[i].Role != continuo.Tool {
+			return entries[:i]
+		}
+	}
+	return entries
+}
+
+// unanswered returns the results that a turn's input begins with, and after them the results, given for all open calls,
+// of those that it leaves open.
+func unanswered(open, input []continuo.Entry) []continuo.Entry {
+	results := slices.Clone(resultsOf(input))
+	for _, result := range open {
+		if !slices.ContainsFunc(results, func(entry continuo.Entry) bool { return entry.ToolCallID == result.ToolCallID }) {
+			results = append(results, result)
+		}
+	}
+	return results
+}

@@ -1,0 +1,192 @@
+package turn
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"unicode/utf8"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/window"
+)
+
+// Forward is a client's request that a turn sends as it came.
+type Forward struct {
+	Body     []byte
+	Messages int // in Body
+	Request  *model.Forwarding
+	// Envelope is where the body is found again; see [Forwards.Envelope].
+	Envelope continuo.Envelope
+}
+
+// request returns the forwarded request.
+func (f *Forward) request(conversation continuo.Conversation, view View) (*Request, error) {
+	plan, err := view.Build(nil, window.Input{At: conversation.LastSeq})
+	if err != nil {
+		return nil, err
+	}
+	plan.Totals.Messages, plan.Totals.Chars = f.Messages, utf8.RuneCount(f.Body)
+	return &Request{Plan: plan, Envelope: f.Envelope, Body: f.Body}, nil
+}
+
+// ClientView is the view of a forwarded request: the client decides which messages the model is shown.
+type ClientView struct{}
+
+// ClientViewName names ClientView in plans and rounds.
+const ClientViewName = "client"
+
+// Build describes what the client sent: everything up to the newest entry.
+func (ClientView) Build(_ window.Source, in window.Input) (*window.Plan, error) {
+	plan := &window.Plan{View: ClientViewName, At: in.At, Window: continuo.Window{Start: 1}}
+	plan.Totals.Entries, plan.Totals.Kept, plan.Totals.SharedBytes = in.At, in.At, -1
+	plan.Items = []window.PlanItem{{Seq: 1, Through: in.At, Verdict: window.Client, Reason: window.ReasonClient}}
+	return plan, nil
+}
+
+// CheckFits accepts every message: the provider decides.
+func (ClientView) CheckFits(window.Input, continuo.Content) error { return nil }
+
+// MaxMessages is 0: the client has no limit.
+func (ClientView) MaxMessages() int { return 0 }
+
+// MarshalJSON writes the view's name.
+func (ClientView) MarshalJSON() ([]byte, error) { return json.Marshal(map[string]string{"name": ClientViewName}) }
+
+// Forwards keeps the bodies of forwarded requests so that each can be shown again, byte for byte. A client sends its
+// whole history again with each request, so a body is kept as its difference to the one before in its conversation:
+// what lies between their common beginning and their common end. It is safe for concurrent use.
+type Forwards struct {
+	log *continuo.Log
+
+	mu    sync.Mutex
+	newest map[string]*keptBody // by the conversation's id
+	order []string             // of the conversations, the least recently used first
+	bytes int                  // of the bodies in newest
+}
+
+// keptBody is the newest body of a conversation.
+type keptBody struct {
+	envelope string // the hash of its envelope
+	body     []byte
+	depth    int // number of envelopes that are read to show it again
+}
+
+// The bounds of Forwards: the bytes of bodies in memory, and how many differences follow a whole body.
+const (
+	maxForwardBytes = 64 << 20
+	maxForwardDepth = 32
+)
+
+// NewForwards keeps bodies in a log.
+func NewForwards(log *continuo.Log) *Forwards { return &Forwards{log: log, newest: map[string]*keptBody{}} }
+
+// Envelope stores the body of a conversation's request, and returns the envelope that a round names.
+func (f *Forwards) Envelope(ctx context.Context, conversationID, modelName string, body []byte) (continuo.Envelope, error) {
+	if !utf8.Valid(body) {
+		return continuo.Envelope{}, fmt.Errorf("%w: the request's body is not valid UTF-8", continuo.ErrInvalid)
+	}
+	envelope := continuo.Envelope{Model: modelName, Forwarded: &continuo.ForwardedBody{Text: string(body)}}
+	depth := 1
+	if base := f.base(conversationID); base != nil && base.depth < maxForwardDepth {
+		prefix, suffix := common(base.body, body)
+		if rest := body[prefix : len(body)-suffix]; len(rest) < len(body)/2 {
+			envelope.Forwarded = &continuo.ForwardedBody{Base: base.envelope, Prefix: prefix, Suffix: suffix, Text: string(rest)}
+			depth = base.depth + 1
+		}
+	}
+	hash, err := f.log.PutEnvelope(ctx, envelope)
+	if err == nil {
+		f.remember(conversationID, &keptBody{hash, body, depth})
+	}
+	return envelope, err
+}
+
+func (f *Forwards) base(conversationID string) *keptBody {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.newest[conversationID]
+}
+
+// remember makes a body the newest of its conversation, and forgets those of conversations that were not used for long.
+func (f *Forwards) remember(conversationID string, kept *keptBody) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.forget(conversationID)
+	f.newest[conversationID], f.order = kept, append(f.order, conversationID)
+	for f.bytes += len(kept.body); f.bytes > maxForwardBytes && len(f.order) > 1; {
+		f.forget(f.order[0])
+	}
+}
+
+func (f *Forwards) forget(conversationID string) {
+	if kept := f.newest[conversationID]; kept != nil {
+		f.bytes -= len(kept.body)
+		delete(f.newest, conversationID)
+		f.order = slices.DeleteFunc(f.order, func(id string) bool { return id == conversationID })
+	}
+}
+
+// common returns the lengths of the common beginning and the common end of two bodies, which do not overlap in either and
+// begin and end with whole characters.
+func common(a, b []byte) (prefix, suffix int) {
+	most := min(len(a), len(b))
+	for prefix < most && a[prefix] == b[prefix] {
+		prefix++
+	}
+	for prefix > 0 && prefix < len(b) && !utf8.RuneStart(b[prefix]) {
+		prefix--
+	}
+	for suffix < most-prefix && a[len(a)-1-suffix] == b[len(b)-1-suffix] {
+		suffix++
+	}
+	for suffix > 0 && !utf8.RuneStart(b[len(b)-suffix]) {
+		suffix--
+	}
+	return prefix, suffix
+}
+
+// forwardedBody reads the body of a forwarded request.
+func forwardedBody(ctx context.Context, log *continuo.Log, envelope continuo.Envelope) ([]byte, error) {
+	var chain []*continuo.ForwardedBody
+	for kept := envelope.Forwarded; ; {
+		chain = append(chain, kept)
+		if kept.Base == "" {
+			break
+		}
+		base, err := log.Envelope(ctx, kept.Base)
+		switch {
+		case err != nil:
+			return nil, err
+		case base.Forwarded == nil || len(chain) > maxForwardDepth:
+			return nil, fmt.Errorf("envelope %s: %w: it has no body of a forwarded request", kept.Base, continuo.ErrInvalid)
+		}
+		kept = base.Forwarded
+	}
+	var body []byte
+	for i := len(chain) - 1; i >= 0; i-- {
+		kept := chain[i]
+		if kept.Prefix+kept.Suffix > len(body) {
+			return nil, fmt.Errorf("forwarded request: %w: it is longer than what it continues", continuo.ErrInvalid)
+		}
+		body = bytes.Join([][]byte{body[:kept.Prefix], []byte(kept.Text), body[len(body)-kept.Suffix:]}, nil)
+	}
+	return body, nil
+}
+
+// replayForwarded is [Replay] for a forwarded request.
+func replayForwarded(ctx context.Context, log *continuo.Log, round *continuo.Round, envelope continuo.Envelope) (*Request, bool, error) {
+	body, err := forwardedBody(ctx, log, envelope)
+	if err != nil {
+		return nil, false, err
+	}
+	plan, err := ClientView{}.Build(nil, window.Input{At: round.At})
+	if err != nil {
+		return nil, false, err
+	}
+	request := &Request{Plan: plan, Envelope: envelope, Body: body}
+	return request, request.SHA256() == round.RequestSHA256, nil
+}
