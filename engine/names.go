@@ -110,6 +110,7 @@ var (
 type (
 	Chat          = start.Chat
 	ChatRequest   = start.ChatRequest
+	ClientRequest = start.ClientRequest
 	OnBusy        = start.OnBusy
 	ResumeRequest = start.ResumeRequest
 	Resumed       = start.Resumed

@@ -65,6 +65,10 @@ type Options struct {
 	// MCP returns the handler of the Model Context Protocol at /mcp for an authenticated caller's scope. Default: there
 	// is nothing at /mcp.
 	MCP func(scope continuo.Scope) http.Handler
+	// Gateway returns the handler of the model APIs that clients speak, for an authenticated caller's scope, and
+	// GatewayPaths are the patterns below which it answers. Default: there is none.
+	Gateway      func(scope continuo.Scope) http.Handler
+	GatewayPaths []string
 }
 
 func (o Options) orDefaults() Options {
@@ -132,6 +136,9 @@ func New(engine *engine.Engine, options Options) http.Handler {
 				s.fail(w, r, err)
 			}
 		})
+	}
+	for _, path := range options.GatewayPaths {
+		s.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { options.Gateway(scopeOf(r)).ServeHTTP(w, r) })
 	}
 	s.limited = LimitBodies(http.HandlerFunc(s.serve), options.BodyTimeout)
 	return s

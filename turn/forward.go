@@ -54,7 +54,9 @@ func (ClientView) CheckFits(window.Input, continuo.Content) error { return nil }
 func (ClientView) MaxMessages() int { return 0 }
 
 // MarshalJSON writes the view's name.
-func (ClientView) MarshalJSON() ([]byte, error) { return json.Marshal(map[string]string{"name": ClientViewName}) }
+func (ClientView) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]string{"name": ClientViewName})
+}
 
 // Forwards keeps the bodies of forwarded requests so that each can be shown again, byte for byte. A client sends its
 // whole history again with each request, so a body is kept as its difference to the one before in its conversation:
@@ -62,10 +64,10 @@ func (ClientView) MarshalJSON() ([]byte, error) { return json.Marshal(map[string
 type Forwards struct {
 	log *continuo.Log
 
-	mu    sync.Mutex
+	mu     sync.Mutex
 	newest map[string]*keptBody // by the conversation's id
-	order []string             // of the conversations, the least recently used first
-	bytes int                  // of the bodies in newest
+	order  []string             // of the conversations, the least recently used first
+	bytes  int                  // of the bodies in newest
 }
 
 // keptBody is the newest body of a conversation.
@@ -82,7 +84,9 @@ const (
 )
 
 // NewForwards keeps bodies in a log.
-func NewForwards(log *continuo.Log) *Forwards { return &Forwards{log: log, newest: map[string]*keptBody{}} }
+func NewForwards(log *continuo.Log) *Forwards {
+	return &Forwards{log: log, newest: map[string]*keptBody{}}
+}
 
 // Envelope stores the body of a conversation's request, and returns the envelope that a round names.
 func (f *Forwards) Envelope(ctx context.Context, conversationID, modelName string, body []byte) (continuo.Envelope, error) {

@@ -21,6 +21,7 @@ import (
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/internal/term"
+	"github.com/continuo-log/continuo/gateway"
 	"github.com/continuo-log/continuo/mcpserver"
 	"github.com/continuo-log/continuo/server"
 )
@@ -78,7 +79,9 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 			logger.Error("telegram_ended", "error", err.Error())
 		}
 	})()
+	models := gateway.New(w.engine, w.log, gateway.Options{Logger: logger})
 	handler := server.New(w.engine, server.Options{
+		Gateway: models.Handler, GatewayPaths: gateway.Paths,
 		Project: settings.Project, Keys: auth.NewChecker(w.store, auth.Options{}), KeyPolicy: policy, RequestsPerSecond: settings.Server.MaxRequestRate, MaxBodyBytes: settings.Server.MaxBodyBytes,
 		BodyTimeout: settings.Server.BodyTimeout, MemoryBudget: memoryBudget(settings.Server),
 		Logger: logger, Tracer: w.telemetry.ids, Registry: registry, Version: readVersion().Version,

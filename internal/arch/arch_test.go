@@ -59,6 +59,7 @@ var layers = map[string]int{
 	"internal/apigen":      11,
 	"server":               10,
 	"mcpserver":            10,
+	"gateway":              10,
 	"telegram":             10,
 	"telegram/*":           10,
 	"cmd/*":                11,

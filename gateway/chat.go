@@ -1,0 +1,149 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
+	"github.com/continuo-log/continuo/interchange"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/wire/openaichat"
+	"github.com/continuo-log/continuo/model"
+)
+
+// chatCompletions is POST /v1/chat/completions.
+type chatCompletions struct{}
+
+func (chatCompletions) protocol() string { return model.ProtocolOpenAIChat }
+
+func (chatCompletions) read(body []byte) (*clientRequest, error) {
+	var request openaichat.Request
+	if err := json.Unmarshal(body, &request); err != nil {
+		return nil, api.Refuse("", "the body is not a chat completions request: %s", err)
+	}
+	if len(request.Messages) == 0 {
+		return nil, api.Refuse("messages", "messages is empty: send at least one message")
+	}
+	read := &clientRequest{body: body, model: request.Model, stream: request.Stream, messages: len(request.Messages)}
+	from, to, _ := rawjson.Find(body, "messages")
+	document, err := interchange.Messages(body[from:to], interchange.FormatOpenAI)
+	if err != nil {
+		return nil, api.Refuse("messages", "%s", err)
+	}
+	read.system, read.entries = splitSystem(document.Entries)
+	return read, nil
+}
+
+// splitSystem separates the system messages that begin a request from its other messages.
+func splitSystem(entries []continuo.Entry) (system []string, rest []continuo.Entry) {
+	for len(entries) > 0 && entries[0].Role == continuo.System {
+		system = append(system, entries[0].Content.String())
+		entries = entries[1:]
+	}
+	return system, entries
+}
+
+func (chatCompletions) ends(wire string) bool {
+	return strings.HasSuffix(strings.TrimRight(wire, "\r\n"), "data: "+openaichat.Done) || strings.Contains(wire, `data: {"error"`)
+}
+
+func (chatCompletions) writeError(w http.ResponseWriter, p *api.Problem) {
+	writeProblem(w, p, openAIError(p))
+}
+
+func (chatCompletions) errorEvent(p *api.Problem) string {
+	return fmt.Sprintf("data: %s\n\n", rawjson.MustMarshal(openAIError(p)))
+}
+
+// openAIErrorBody is the form of an error of OpenAI.
+type openAIErrorBody struct {
+	Error struct {
+		Message string  `json:"message"`
+		Type    string  `json:"type"`
+		Param   *string `json:"param"`
+		Code    string  `json:"code"`
+	} `json:"error"`
+}
+
+func openAIError(p *api.Problem) openAIErrorBody {
+	var body openAIErrorBody
+	body.Error.Message, body.Error.Type, body.Error.Code = p.Message, string(p.Type), p.Code
+	if p.Code == "context_overflow" {
+		body.Error.Code, body.Error.Type = "context_length_exceeded", string(api.InvalidRequest)
+	}
+	if p.Param != "" {
+		body.Error.Param = &p.Param
+	}
+	return body
+}
+
+// writeProblem writes an error in the form of an endpoint.
+func writeProblem(w http.ResponseWriter, p *api.Problem, body any) {
+	if wait := p.Wait(); wait > 0 {
+		w.Header().Set("Retry-After", fmt.Sprint(wait))
+	}
+	writeJSON(w, p.Status, body)
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(bytes.TrimSpace(rawjson.MustMarshal(body)), '\n'))
+}
+
+// openAIModel is a model in OpenAI's list.
+type openAIModel struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"` // "model"
+	Created int64  `json:"created"`
+	OwnedBy string `json:"owned_by"`
+}
+
+// anthropicModel is a model in Anthropic's list.
+type anthropicModel struct {
+	Type        string `json:"type"` // "model"
+	ID          string `json:"id"`
+	DisplayName string `json:"display_name"`
+	CreatedAt   string `json:"created_at"`
+}
+
+// modelEntry is a model in the list of the client's protocol.
+func (g *Gateway) modelEntry(r *http.Request, name string) any {
+	upstream, err := g.engine.Catalog.Upstream(name)
+	if err != nil {
+		return nil
+	}
+	if _, isAnthropic := endpointOf(r).(messages); isAnthropic {
+		return anthropicModel{"model", name, name, time.Unix(0, 0).UTC().Format(time.RFC3339)}
+	}
+	return openAIModel{name, "model", 0, upstream.Model.Info().Provider}
+}
+
+// listModels answers GET /v1/models in the form of OpenAI or Anthropic.
+func (g *Gateway) listModels(w http.ResponseWriter, r *http.Request) {
+	names := g.engine.Catalog.Models()
+	data := []any{}
+	for _, name := range names {
+		data = append(data, g.modelEntry(r, name))
+	}
+	if _, isAnthropic := endpointOf(r).(messages); isAnthropic {
+		writeJSON(w, http.StatusOK, map[string]any{"data": data, "has_more": false, "first_id": names[0], "last_id": names[len(names)-1]})
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": data})
+}
+
+// showModel answers GET /v1/models/{id}.
+func (g *Gateway) showModel(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("id")
+	if found := g.modelEntry(r, name); found != nil && name != "" {
+		writeJSON(w, http.StatusOK, found)
+		return
+	}
+	endpointOf(r).writeError(w, api.ProblemOf(unknownModel(name, g.engine.Catalog.Models())))
+}

@@ -1,0 +1,192 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// Options configures a Gateway. The zero value works.
+type Options struct {
+	// Logger receives what clients are not told. Default: no logging.
+	Logger *slog.Logger
+}
+
+// Gateway serves the model APIs over an engine. It is safe for concurrent use.
+type Gateway struct {
+	engine   *engine.Engine
+	log      *continuo.Log
+	forwards *turn.Forwards
+	options  Options
+}
+
+// New makes a gateway; log is the engine's.
+func New(engine *engine.Engine, log *continuo.Log, options Options) *Gateway {
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Gateway{engine: engine, log: log, forwards: turn.NewForwards(log), options: options}
+}
+
+// Paths are the patterns of http.ServeMux below which a gateway answers.
+var Paths = []string{"/v1/"}
+
+// Handler returns the handler for a caller's scope. The bodies of requests must be bounded by the caller.
+func (g *Gateway) Handler(scope continuo.Scope) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, scope, chatCompletions{}) })
+	mux.HandleFunc("POST /v1/messages", func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, scope, messages{}) })
+	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, r *http.Request) { g.listModels(w, r) })
+	mux.HandleFunc("GET /v1/models/{id}", func(w http.ResponseWriter, r *http.Request) { g.showModel(w, r) })
+	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
+		endpointOf(r).writeError(w, &api.Problem{
+			Status: http.StatusNotFound, Type: api.NotFound, Code: "not_found", Message: fmt.Sprintf("there is nothing at %s %s", r.Method, r.URL.Path),
+		})
+	})
+	return mux
+}
+
+// endpoint is one of the APIs: how its requests are read, and how its answers and errors are written.
+type endpoint interface {
+	// protocol is that of the upstreams to which a request is sent as it came.
+	protocol() string
+	// read reads a request's body. The error is an *api.Problem.
+	read(body []byte) (*clientRequest, error)
+	// ends reports whether the bytes of a stream end with the last event of an answer.
+	ends(wire string) bool
+	// writeError answers a request that has no answer yet.
+	writeError(w http.ResponseWriter, p *api.Problem)
+	// errorEvent is the last event of a stream that failed.
+	errorEvent(p *api.Problem) string
+}
+
+// endpointOf is the endpoint whose form the errors of a request have that no endpoint answers.
+func endpointOf(r *http.Request) endpoint {
+	if r.Header.Get("Anthropic-Version") != "" {
+		return messages{}
+	}
+	return chatCompletions{}
+}
+
+// clientRequest is a request of an endpoint, as the log knows it.
+type clientRequest struct {
+	body    []byte
+	model   string
+	stream  bool
+	system  []string
+	entries []continuo.Entry
+	// messages is how many messages the body has.
+	messages int
+}
+
+// serve answers a request for an answer of a model.
+func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, scope continuo.Scope, e endpoint) {
+	if err := g.answer(w, r, scope, e); err != nil {
+		p := api.ProblemOf(err)
+		if p.Cause != nil {
+			g.options.Logger.ErrorContext(r.Context(), "gateway_failed", "path", r.URL.Path, "error", p.Cause.Error())
+		}
+		e.writeError(w, p)
+	}
+}
+
+// answer answers a request, or returns an error without having written anything.
+func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, scope continuo.Scope, e endpoint) error {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	request, err := e.read(body)
+	if err != nil {
+		return err
+	}
+	upstream, err := g.engine.Catalog.Upstream(request.model)
+	if err != nil || request.model == "" {
+		return unknownModel(request.model, g.engine.Catalog.Models())
+	}
+	if info := upstream.Model.Info(); info.Protocol != e.protocol() {
+		return &api.Problem{
+			Status: http.StatusBadRequest, Type: api.InvalidRequest, Code: "unsupported_protocol", Param: "model",
+			Message: fmt.Sprintf("the model %s speaks %s, not %s", request.model, info.Protocol, e.protocol()),
+		}
+	}
+	found, err := g.match(r, scope, request)
+	if err != nil {
+		return err
+	}
+	relay := &relay{endpoint: e, out: w, matched: found}
+	chat, err := g.engine.Turns.Request(r.Context(), engine.ClientRequest{
+		Conversation: found.conversation, Entries: found.added, Mode: continuo.ModeChat, Model: request.model,
+		Forward: func(ctx context.Context, conversation continuo.Conversation) (*turn.Forward, error) {
+			sent := withModel(request.body, upstream.Model.Info().Name)
+			envelope, err := g.forwards.Envelope(ctx, conversation.ID, upstream.Model.Info().Name, sent)
+			return &turn.Forward{Body: sent, Messages: request.messages, Envelope: envelope, Request: relay.forwarding(r)}, err
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return relay.run(chat)
+}
+
+// withModel returns a body whose model is the upstream's name of it.
+func withModel(body []byte, name string) []byte {
+	from, to, ok := rawjson.Find(body, "model")
+	if !ok {
+		return body
+	}
+	if text, isText := rawjson.String(body[from:to]); isText && text == name {
+		return body
+	}
+	return slices.Concat(body[:from], rawjson.MustMarshal(name), body[to:])
+}
+
+// unknownModel is the problem of a request for a model that the settings do not have.
+func unknownModel(name string, known []string) error {
+	return &api.Problem{
+		Status: http.StatusNotFound, Type: api.InvalidRequest, Code: "model_not_found", Param: "model",
+		Message: fmt.Sprintf("the model %q does not exist; there are: %s", api.Bounded(name), strings.Join(known, ", ")),
+	}
+}
+
+// matched is the conversation of a request.
+type matched struct {
+	conversation continuo.Conversation // without an id where it is to be created
+	added        []continuo.Entry      // the entries of the request that it does not have
+	by           string                // how it was found: header or new
+}
+
+// conversationHeader names the conversation of a request: an id, or a key that begins one.
+const conversationHeader = "X-Conversation-ID"
+
+// match finds the conversation that a request belongs to.
+func (g *Gateway) match(r *http.Request, scope continuo.Scope, request *clientRequest) (*matched, error) {
+	found := &matched{added: request.entries, by: "new"}
+	found.conversation = continuo.Conversation{ProjectID: scope.ProjectID, UserID: scope.UserID, ActiveMode: continuo.ModeChat}
+	named := r.Header.Get(conversationHeader)
+	if named == "" {
+		return found, nil
+	}
+	found.by = "header"
+	conversation, err := g.log.Find(r.Context(), scope, named)
+	switch {
+	case errors.Is(err, continuo.ErrNotFound):
+		found.conversation.Key = named
+		return found, nil
+	case err != nil:
+		return nil, err
+	}
+	found.conversation = conversation
+	return found, nil
+}

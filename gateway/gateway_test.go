@@ -1,0 +1,349 @@
+package gateway_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/gateway"
+	"github.com/continuo-log/continuo/model/anthropic"
+	"github.com/continuo-log/continuo/model/openai"
+	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// upstream is a provider that answers each request with the next of its answers.
+type upstream struct {
+	*httptest.Server
+	answers  chan http.HandlerFunc
+	requests chan received
+}
+
+// received is a request that reached the upstream.
+type received struct {
+	path   string
+	header http.Header
+	body   string
+}
+
+func newUpstream(t *testing.T, answers ...http.HandlerFunc) *upstream {
+	u := &upstream{answers: make(chan http.HandlerFunc, len(answers)), requests: make(chan received, len(answers))}
+	for _, answer := range answers {
+		u.answers <- answer
+	}
+	u.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		u.requests <- received{r.URL.RequestURI(), r.Header, string(body)}
+		(<-u.answers)(w, r)
+	}))
+	t.Cleanup(u.Close)
+	return u
+}
+
+// stream answers with the bytes of a stream.
+func stream(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		w.Header().Set("X-Ratelimit-Remaining-Requests", "59")
+		w.Header().Set("Set-Cookie", "session=upstream")
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// testGateway is a gateway before an upstream.
+type testGateway struct {
+	*httptest.Server
+	log *continuo.Log
+}
+
+func newGateway(t *testing.T, u *upstream) *testGateway {
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})
+	e, err := engine.New(log, engine.Options{
+		Models: map[string]engine.Upstream{
+			"gpt":    {Model: openai.New(openai.Options{BaseURL: u.URL + "/v1", APIKey: "the-servers-key", Name: "gpt-4o-2024"})},
+			"claude": {Model: anthropic.New(anthropic.Options{BaseURL: u.URL, APIKey: "the-servers-key", Name: "claude-4"})},
+		},
+		Default: "gpt",
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &testGateway{log: log, Server: httptest.NewServer(gateway.New(e, log, gateway.Options{}).Handler(continuo.Scope{ProjectID: continuo.DefaultProject}))}
+	t.Cleanup(func() {
+		g.Close()
+		_ = e.Close(context.Background())
+	})
+	return g
+}
+
+// post sends a request with headers, given as pairs, and returns the answer with its body.
+func (g *testGateway) post(t *testing.T, path, body string, header ...string) (*http.Response, string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.URL+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	response, err := g.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response, string(answer)
+}
+
+// entries reads the log of the conversation that an answer names.
+func (g *testGateway) entries(t *testing.T, response *http.Response) []continuo.Entry {
+	t.Helper()
+	conversation, err := g.log.Conversation(t.Context(), response.Header.Get("X-Conversation-ID"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var entries []continuo.Entry
+	for entry, err := range g.log.Read(t.Context(), conversation, continuo.Range{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, entry)
+	}
+	return entries
+}
+
+// Streams as the providers send them, with unusual white space, comments and unknown fields that must stay.
+const (
+	chatStream = ": keep-alive\n\n" +
+		"data: {\"id\":\"c1\", \"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"\"},\"x_unknown\": 1}]}\n\n" +
+		"data: {\"id\":\"c1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Grüß\"}}]}\r\n\r\n" +
+		"data: {\"id\":\"c1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\" Gott\"}}]}\n\n" +
+		"data: {\"id\":\"c1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n" +
+		"data: [DONE]\n\n"
+	messagesStream = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m1\",\"role\":\"assistant\",\"content\":[],\"model\":\"claude-4\",\"usage\":{\"input_tokens\":9,\"output_tokens\":1}}}\n\n" +
+		"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n" +
+		"event: ping\ndata: {\"type\": \"ping\"}\n\n" +
+		"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Grüß Gott\"}}\n\n" +
+		"event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n" +
+		"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":7}}\n\n" +
+		"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+)
+
+// endpoints are a request of each endpoint and the answer to it.
+var endpoints = map[string]struct {
+	path, request, sent, upstream, stream string
+}{
+	"chat completions": {
+		path:     "/v1/chat/completions",
+		request:  `{"messages": [ {"role":"system","content":"Be brief."}, {"role":"user","content":"héllo","x":1.0} ],"model" : "gpt", "stream":true,"unknown":{"b":1,"a":2}}`,
+		sent:     `{"messages": [ {"role":"system","content":"Be brief."}, {"role":"user","content":"héllo","x":1.0} ],"model" : "gpt-4o-2024", "stream":true,"unknown":{"b":1,"a":2}}`,
+		upstream: "/v1/chat/completions?beta=1", stream: chatStream,
+	},
+	"messages": {
+		path:     "/v1/messages",
+		request:  `{"model":"claude","max_tokens":10,"stream":true,"system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"héllo"}]}]}`,
+		sent:     `{"model":"claude-4","max_tokens":10,"stream":true,"system":[{"type":"text","text":"Be brief.","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"text","text":"héllo"}]}]}`,
+		upstream: "/v1/messages?beta=1", stream: messagesStream,
+	},
+}
+
+// What a client sends reaches the upstream as it came, but for the credentials and the name of the model; what the
+// upstream answers reaches the client byte for byte; and the log has both, with a request that can be shown again.
+func TestARequestIsForwardedAndRecorded(t *testing.T) {
+	for name, test := range endpoints {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t, stream(test.stream))
+			g := newGateway(t, u)
+			response, got := g.post(t, test.path+"?beta=1", test.request, "Authorization", "Bearer the-clients-key", "X-Api-Key", "the-clients-key",
+				"Anthropic-Beta", "b1,b2", "User-Agent", "client/1.0", "X-Continuo-View", "client", "X-Conversation-ID", "trip")
+			if got != test.stream {
+				t.Errorf("the client got\n%q, want\n%q", got, test.stream)
+			}
+			for header, want := range map[string]string{
+				"Content-Type": "text/event-stream", "X-Ratelimit-Remaining-Requests": "59", "Set-Cookie": "", "X-Continuo-Matched": "header",
+			} {
+				if got := response.Header.Get(header); got != want {
+					t.Errorf("%s: got %q, want %q", header, got, want)
+				}
+			}
+			request := <-u.requests
+			if request.path != test.upstream || request.body != test.sent {
+				t.Errorf("the upstream got %s\n%s, want %s\n%s", request.path, request.body, test.upstream, test.sent)
+			}
+			for header, want := range map[string]string{"Anthropic-Beta": "b1,b2", "User-Agent": "client/1.0", "X-Continuo-View": "", "X-Conversation-Id": ""} {
+				if got := request.header.Get(header); got != want {
+					t.Errorf("the upstream got %s: %q, want %q", header, got, want)
+				}
+			}
+			if credentials := request.header.Get("Authorization") + request.header.Get("X-Api-Key"); !strings.HasSuffix(credentials, "the-servers-key") || strings.Contains(credentials, "clients") {
+				t.Errorf("the upstream got the credentials %q", credentials)
+			}
+			entries := g.entries(t, response)
+			if len(entries) != 2 || entries[0].Content.String() != "héllo" || entries[1].Content.String() != "Grüß Gott" || entries[1].Error != nil {
+				t.Fatalf("the log has %+v", entries)
+			}
+			g.checkReplay(t, &entries[1], test.sent)
+		})
+	}
+}
+
+// checkReplay compares the request of an answer, as it is shown again, with the bytes that were sent.
+func (g *testGateway) checkReplay(t *testing.T, answer *continuo.Entry, sent string) {
+	t.Helper()
+	conversation, err := g.log.Conversation(t.Context(), answer.ConversationID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, same, err := turn.Replay(t.Context(), g.log, conversation, answer.Round, turn.ReadWindowView)
+	if err != nil || !same || string(again.Body) != sent {
+		t.Errorf("shown again: %v, same %v", err, same)
+	}
+}
+
+// A refusal reaches the client as the upstream wrote it, and its turn is in the log as a failed one.
+func TestARefusalIsForwarded(t *testing.T) {
+	const refusal = `{"error": {"message":"slow down", "type":"requests","code":"rate_limit_exceeded","x":1}}`
+	for name, test := range endpoints {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json; charset=utf-8")
+				w.Header().Set("Retry-After", "7")
+				w.WriteHeader(http.StatusTooManyRequests)
+				_, _ = io.WriteString(w, refusal)
+			})
+			g := newGateway(t, u)
+			response, got := g.post(t, test.path, test.request)
+			if response.StatusCode != http.StatusTooManyRequests || got != refusal || response.Header.Get("Retry-After") != "7" ||
+				response.Header.Get("Content-Type") != "application/json; charset=utf-8" {
+				t.Errorf("got %d %v %s", response.StatusCode, response.Header, got)
+			}
+			entries := g.entries(t, response)
+			if last := entries[len(entries)-1]; last.Error == nil || last.Error.Reason != continuo.ReasonRateLimit {
+				t.Errorf("the log ends with %+v", last)
+			}
+		})
+	}
+}
+
+// A stream that breaks off anywhere ends with an error of its protocol, once, after what had arrived, and the log has the
+// partial text.
+func TestABrokenStreamEndsWithAnError(t *testing.T) {
+	for name, test := range endpoints {
+		t.Run(name, func(t *testing.T) {
+			at := strings.Index(test.stream, "Grüß") + len("Grüß")
+			at += strings.Index(test.stream[at:], "\n") + 3 // after the event
+			for broken, tail := range map[string]string{
+				"cut": "", "malformed": "data: {\"choices\":[{]}\n\n", "cut in an event": "data: {\"choi",
+				"an error event": "event: error\ndata: {\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy\"},\"type\":\"error\"}\n\n",
+			} {
+				u := newUpstream(t, stream(test.stream[:at]+tail))
+				g := newGateway(t, u)
+				response, got := g.post(t, test.path, test.request)
+				rest, found := strings.CutPrefix(got, strings.TrimRight(test.stream[:at], "\r\n"))
+				if !found || strings.Count(rest, "\"error\":{") != 1 || strings.Contains(rest, "[DONE]") || broken != "an error event" && tail != "" && strings.Contains(rest, tail) {
+					t.Errorf("%s: after %q the client got %q", broken, test.stream[:at], rest)
+				}
+				if broken == "an error event" && !strings.HasSuffix(rest, tail) {
+					t.Errorf("the upstream's error %q was not forwarded: %q", tail, rest)
+				}
+				entries := g.entries(t, response)
+				if last := entries[len(entries)-1]; last.Error == nil || !strings.HasPrefix(last.Content.String(), "Grüß") {
+					t.Errorf("%s: the log ends with %+v", broken, last)
+				}
+			}
+		})
+	}
+}
+
+// When a client leaves, the request to the upstream ends, and what had arrived is in the log.
+func TestAClientThatLeavesCancelsTheRequest(t *testing.T) {
+	for name, test := range endpoints {
+		t.Run(name, func(t *testing.T) {
+			ended := make(chan struct{})
+			u := newUpstream(t, func(w http.ResponseWriter, r *http.Request) {
+				defer close(ended)
+				w.Header().Set("Content-Type", "text/event-stream")
+				at := strings.Index(test.stream, "Grüß")
+				_, _ = io.WriteString(w, test.stream[:at+strings.Index(test.stream[at:], "\n\n")+2])
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+			})
+			g := newGateway(t, u)
+			ctx, leave := context.WithCancel(t.Context())
+			request, err := http.NewRequestWithContext(ctx, http.MethodPost, g.URL+test.path, strings.NewReader(test.request))
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := g.Client().Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			read := make([]byte, 0, 4096)
+			for !bytes.Contains(read, []byte("Grüß")) {
+				piece := make([]byte, 512)
+				n, err := response.Body.Read(piece)
+				if err != nil {
+					t.Fatal(err)
+				}
+				read = append(read, piece[:n]...)
+			}
+			leave()
+			response.Body.Close()
+			<-ended
+			listener := g.log.Listen(response.Header.Get("X-Conversation-ID"))
+			defer listener.Close()
+			for {
+				changed := listener.Changed()
+				entries := g.entries(t, response)
+				if last := entries[len(entries)-1]; last.Role == continuo.Assistant {
+					if last.Error == nil || last.Error.Reason != continuo.ReasonCancelled || !strings.HasPrefix(last.Content.String(), "Grüß") {
+						t.Errorf("the log ends with %+v", last)
+					}
+					return
+				}
+				select {
+				case <-changed:
+				case <-t.Context().Done():
+					t.Fatal("the answer did not end")
+				}
+			}
+		})
+	}
+}
+
+// Errors have the form of the endpoint that was called.
+func TestErrorsHaveTheFormOfTheEndpoint(t *testing.T) {
+	g := newGateway(t, newUpstream(t))
+	for _, test := range []struct {
+		path, body, header string
+		status             int
+		want               string
+	}{
+		{"/v1/chat/completions", `{"model":"nope","messages":[{"role":"user","content":"x"}]}`, "", 404, `"code":"model_not_found"`},
+		{"/v1/chat/completions", `{"model":"gpt"}`, "", 400, `"param":"messages"`},
+		{"/v1/chat/completions", `{"model":`, "", 400, `"type":"invalid_request_error"`},
+		{"/v1/messages", `{"model":"nope","messages":[{"role":"user","content":"x"}]}`, "2023-06-01", 404, `{"type":"error","error":{"type":"not_found_error"`},
+		{"/v1/messages", `{"model":"claude","messages":[]}`, "2023-06-01", 400, `{"type":"error","error":{"type":"invalid_request_error"`},
+		{"/v1/nothing", `{}`, "2023-06-01", 404, `{"type":"error","error":{"type":"not_found_error"`},
+		{"/v1/nothing", `{}`, "", 404, `"code":"not_found"`},
+	} {
+		header := []string{"X-Test", "1"}
+		if test.header != "" {
+			header = []string{"Anthropic-Version", test.header}
+		}
+		response, got := g.post(t, test.path, test.body, header...)
+		if response.StatusCode != test.status || !strings.Contains(got, test.want) || !json.Valid([]byte(got)) {
+			t.Errorf("%s %s: got %d %s, want %d with %s", test.path, test.body, response.StatusCode, got, test.status, test.want)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package gateway
+
+import (
+	"net/http"
+	"strings"
+)
+
+// ownRequestHeaders are the headers of a client's request that are not sent on: those of the connection, the credentials
+// for this server, and what only this server reads. The upstream's credentials are its settings'.
+var ownRequestHeaders = map[string]bool{
+	"Accept-Encoding": true, "Api-Key": true, "Authorization": true, "Connection": true, "Content-Length": true, "Cookie": true,
+	"Expect": true, "Forwarded": true, "Host": true, "Keep-Alive": true, "Origin": true, "Proxy-Authorization": true, "Proxy-Connection": true,
+	"Referer": true, "Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true, "Via": true,
+	"X-Api-Key": true, "X-Conversation-Id": true, "X-Goog-Api-Key": true, "X-Real-Ip": true,
+}
+
+// requestHeader returns the headers of a client's request that are sent on.
+func requestHeader(header http.Header) http.Header {
+	sent := http.Header{}
+	for name, values := range header {
+		if !ownRequestHeaders[name] && !strings.HasPrefix(name, "X-Continuo-") && !strings.HasPrefix(name, "X-Forwarded-") {
+			sent[name] = values
+		}
+	}
+	return sent
+}
+
+// ownResponseHeaders are the headers of an upstream's answer that the client does not get: those of the connection, and
+// those that are meant for the upstream's own host, such as what other sites may read.
+var ownResponseHeaders = map[string]bool{
+	"Alt-Svc": true, "Connection": true, "Content-Encoding": true, "Content-Length": true, "Date": true, "Keep-Alive": true,
+	"Proxy-Authenticate": true, "Server": true, "Set-Cookie": true, "Strict-Transport-Security": true, "Trailer": true, "Transfer-Encoding": true,
+	"Upgrade": true, "Www-Authenticate": true,
+}
+
+// copyResponseHeader adds the headers of an upstream's answer to ours, which are not replaced.
+func copyResponseHeader(to, from http.Header) {
+	for name, values := range from {
+		if _, ours := to[name]; !ours && !ownResponseHeaders[name] && !strings.HasPrefix(name, "Access-Control-") {
+			to[name] = values
+		}
+	}
+}

@@ -1,0 +1,85 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/continuo-log/continuo/api"
+	"github.com/continuo-log/continuo/interchange"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/wire/anthropic"
+	"github.com/continuo-log/continuo/model"
+)
+
+// messages is POST /v1/messages.
+type messages struct{}
+
+func (messages) protocol() string { return model.ProtocolAnthropic }
+
+func (messages) read(body []byte) (*clientRequest, error) {
+	var request struct {
+		Model    string            `json:"model"`
+		Stream   bool              `json:"stream"`
+		System   json.RawMessage   `json:"system"`
+		Messages []json.RawMessage `json:"messages"`
+	}
+	if err := json.Unmarshal(body, &request); err != nil {
+		return nil, api.Refuse("", "the body is not a messages request: %s", err)
+	}
+	if len(request.Messages) == 0 {
+		return nil, api.Refuse("messages", "messages: at least one message is required")
+	}
+	read := &clientRequest{body: body, model: request.Model, stream: request.Stream, messages: len(request.Messages)}
+	from, to, _ := rawjson.Find(body, "messages")
+	document, err := interchange.Messages(body[from:to], interchange.FormatAnthropic)
+	if err != nil {
+		return nil, api.Refuse("messages", "%s", err)
+	}
+	read.entries = document.Entries
+	return read, nil
+}
+
+func (messages) ends(wire string) bool {
+	at := strings.LastIndex(wire, "event: ")
+	return strings.HasPrefix(wire[max(at, 0):], "event: "+anthropic.EventMessageStop) || strings.HasPrefix(wire[max(at, 0):], "event: "+anthropic.EventError)
+}
+
+func (messages) writeError(w http.ResponseWriter, p *api.Problem) {
+	writeProblem(w, p, anthropicError(p))
+}
+
+func (messages) errorEvent(p *api.Problem) string {
+	return fmt.Sprintf("event: error\ndata: %s\n\n", rawjson.MustMarshal(anthropicError(p)))
+}
+
+// anthropicErrorBody is the form of an error of Anthropic.
+type anthropicErrorBody struct {
+	Type  string `json:"type"` // "error"
+	Error struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// anthropicTypes are Anthropic's types of errors by the status.
+var anthropicTypes = map[int]string{
+	http.StatusBadRequest: "invalid_request_error", http.StatusUnauthorized: "authentication_error", http.StatusForbidden: "permission_error",
+	http.StatusNotFound: "not_found_error", http.StatusRequestEntityTooLarge: "request_too_large", http.StatusTooManyRequests: "rate_limit_error",
+	http.StatusGatewayTimeout: "timeout_error", http.StatusServiceUnavailable: "overloaded_error",
+}
+
+func anthropicError(p *api.Problem) anthropicErrorBody {
+	body := anthropicErrorBody{Type: "error"}
+	body.Error.Type, body.Error.Message = anthropicTypes[p.Status], p.Message
+	switch {
+	case p.Code == "context_overflow":
+		body.Error.Type = "invalid_request_error"
+	case body.Error.Type == "" && p.Status < 500:
+		body.Error.Type = "invalid_request_error"
+	case body.Error.Type == "":
+		body.Error.Type = "api_error"
+	}
+	return body
+}

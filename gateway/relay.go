@@ -1,0 +1,95 @@
+package gateway
+
+import (
+	"net/http"
+	"sync"
+
+	"github.com/continuo-log/continuo/api"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// relay writes the answer of an upstream to a client, byte for byte.
+type relay struct {
+	endpoint endpoint
+	out      http.ResponseWriter
+	matched  *matched
+
+	mu      sync.Mutex // guards what the turn's goroutine reports
+	status  int        // of the upstream's answer; 0 until there is one
+	header  http.Header
+	refusal []byte // its body, where the status is not a success
+
+	begun bool   // the client's header was written
+	last  string // the newest bytes that were written
+}
+
+// forwarding is what a client's request adds to its body.
+func (y *relay) forwarding(r *http.Request) *model.Forwarding {
+	return &model.Forwarding{Header: requestHeader(r.Header), Query: r.URL.RawQuery, Answered: func(status int, header http.Header, refusal []byte) {
+		y.mu.Lock()
+		defer y.mu.Unlock()
+		y.status, y.header, y.refusal = status, header, refusal
+	}}
+}
+
+// run writes the answer of a turn as it comes. It returns an error only if nothing was written.
+func (y *relay) run(chat *engine.Chat) error {
+	y.out.Header().Set(conversationHeader, chat.Conversation.ID)
+	y.out.Header().Set("X-Continuo-Turn", chat.TurnID)
+	y.out.Header().Set("X-Continuo-Matched", y.matched.by)
+	for event, err := range chat.Events {
+		if err == nil && event.Wire != "" && !y.write(event.Wire) {
+			return nil // the client has left; leaving the loop stops the turn
+		}
+		if err == nil && event.Kind == turn.Failed {
+			err = api.ModelFailed(event.Entry.Error)
+		}
+		if err != nil {
+			return y.fail(err)
+		}
+	}
+	return nil
+}
+
+// write sends bytes of the answer. It reports false when the client has left.
+func (y *relay) write(wire string) bool {
+	if !y.begun {
+		y.begin(http.StatusOK)
+	}
+	y.last = wire
+	if _, err := y.out.Write([]byte(wire)); err != nil {
+		return false
+	}
+	return http.NewResponseController(y.out).Flush() == nil
+}
+
+// begin writes the header of the answer: the upstream's, and ours.
+func (y *relay) begin(status int) {
+	y.begun = true
+	y.mu.Lock()
+	copyResponseHeader(y.out.Header(), y.header)
+	y.mu.Unlock()
+	y.out.WriteHeader(status)
+}
+
+// fail ends an answer that failed: with the upstream's own refusal, or its own error event where it sent one, else with
+// the error in the protocol's form.
+func (y *relay) fail(err error) error {
+	if y.begun {
+		if !y.endpoint.ends(y.last) {
+			y.write(y.endpoint.errorEvent(api.ProblemOf(err)))
+		}
+		return nil
+	}
+	y.mu.Lock()
+	status, refusal := y.status, y.refusal
+	y.mu.Unlock()
+	if refusal == nil {
+		return err
+	}
+	y.begin(status)
+	_, _ = y.out.Write(refusal)
+	return nil
+}
