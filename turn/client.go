@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/render"
 )
 
 // isClientCall reports whether the client of the turn runs a call.
@@ -14,7 +15,9 @@ func (c *toolLoop) isClientCall(call continuo.ToolCall) bool {
 	if _, ok := c.find(call.Name); ok {
 		return false
 	}
-	return slices.ContainsFunc(c.ClientTools, func(spec continuo.ToolSpec) bool { return spec.Name == call.Name })
+	return slices.ContainsFunc(c.ClientTools, func(spec continuo.ToolSpec) bool {
+		return spec.Name == call.Name || render.ToolName(spec.Name) == call.Name
+	})
 }
 
 // callsClient reports whether an answer has a call that the client runs.

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"context"
+	"slices"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
@@ -13,6 +14,8 @@ import (
 type toolOffer struct {
 	set tool.Set
 	all bool // offer every tool, not only those that are useful for the request
+	// client are the tools that the turn's client runs;
+	client []continuo.ToolSpec
 }
 
 // plan decides which messages of a source at seq at a model is shown, and which tools the request offers, which depends
@@ -22,7 +25,7 @@ func (o toolOffer) plan(conversation continuo.Conversation, source window.Source
 		return nil, continuo.Envelope{}, err
 	}
 	return o.decide(conversation, view, func(tools tool.Set) (*window.Plan, continuo.Envelope, error) {
-		offering := with(envelope, tools)
+		offering := with(envelope, tools, o.client)
 		in, err := windowInput(at, offering, info)
 		if err != nil {
 			return nil, offering, err
@@ -56,16 +59,16 @@ func (o toolOffer) tools(conversation continuo.Conversation, partial bool) tool.
 	return o.set.Useful(tool.Situation{Conversation: conversation, Partial: partial})
 }
 
-// with returns an envelope that offers tools.
-func with(envelope continuo.Envelope, tools tool.Set) continuo.Envelope {
-	envelope.Tools = nil
+// with returns an envelope that offers tools, and those of the turn's client.
+func with(envelope continuo.Envelope, tools tool.Set, client []continuo.ToolSpec) continuo.Envelope {
+	envelope.Tools = client
 	if len(tools) > 0 {
-		envelope.Tools = tools.Specs()
+		envelope.Tools = slices.Concat(tools.Specs(), client)
 	}
 	return envelope
 }
 
 // toolOffer returns the offer for the runner's requests.
 func (r *Runner) toolOffer(ctx context.Context) toolOffer {
-	return toolOffer{set: r.offered(ctx), all: r.AllTools}
+	return toolOffer{set: r.offered(ctx), all: r.AllTools, client: r.ClientTools}
 }

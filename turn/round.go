@@ -124,7 +124,7 @@ func (c *toolLoop) build(conversation continuo.Conversation, upstream Upstream, 
 	if c.Forward != nil {
 		return c.Forward.request(conversation, c.View)
 	}
-	offer := toolOffer{set: c.tools, all: c.AllTools}
+	offer := toolOffer{set: c.tools, all: c.AllTools, client: c.ClientTools}
 	if last {
 		offer.set = nil
 	}

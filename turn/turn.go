@@ -59,7 +59,7 @@ type Runner struct {
 	// Fallback gets the request when Model fails before any visible output. Default none.
 	Fallback *Upstream
 	// ClientTools are the tools that the turn's client runs: an answer that calls one of them ends the turn with those
-	// calls open, and the client's next request has their results. Default none.
+	// calls open, and the client's next request has their results. Tools of the same name are not offered. Default none.
 	ClientTools []continuo.ToolSpec
 	// Forward sends a client's request as it came instead of one that is built from the log; all calls of its answer are
 	// the client's. Default none.
@@ -187,6 +187,9 @@ func (r *Runner) offered(ctx context.Context) tool.Set {
 	}
 	var offered tool.Set
 	taken := map[string]bool{}
+	for _, spec := range r.ClientTools {
+		taken[render.ToolName(spec.Name)] = true
+	}
 	for _, candidate := range r.Policy.Offered(r.Tools.Tools(ctx)) {
 		if name := render.ToolName(candidate.Spec().Name); !taken[name] {
 			taken[name] = true
@@ -357,7 +360,7 @@ func (r *Runner) CheckFits(ctx context.Context, conversation continuo.Conversati
 		return err
 	}
 	fewest := r.toolOffer(ctx).tools(conversation, false)
-	in, err := windowInput(0, with(r.envelope(r.own(), r.Speaker.Dialect()), fewest), r.Model.Info())
+	in, err := windowInput(0, with(r.envelope(r.own(), r.Speaker.Dialect()), fewest, r.ClientTools), r.Model.Info())
 	if err != nil {
 		return err
 	}

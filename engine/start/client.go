@@ -6,8 +6,10 @@ import (
 	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
 )
 
 // ClientRequest is a model request of a client that keeps its history itself, runs tools itself, or both.
@@ -19,7 +21,16 @@ type ClientRequest struct {
 	Mode    continuo.Mode
 	// Model is the name of a model; "": the default.
 	Model string
-	// Forward returns the request that is sent as it came.
+	// View is the name of the view that decides what the model is shown; "": everything. System and Tools are the
+	// client's, MaxOutputTokens and Temperature replace the model's own unless they are 0 and nil, and Answer is the
+	// schema of the answer. All of them are of requests that are not forwarded.
+	View            string
+	System          []string
+	Tools           []continuo.ToolSpec
+	MaxOutputTokens int
+	Temperature     *float64
+	Answer          *turn.AnswerSchema
+	// Forward returns the request that is sent as it came. Default: it is built from the log.
 	Forward func(ctx context.Context, conversation continuo.Conversation) (*turn.Forward, error)
 	// Detached lets the turn continue when the caller's context ends.
 	Detached bool
@@ -42,13 +53,12 @@ func (ts *Turns) Request(ctx context.Context, request ClientRequest) (*Chat, err
 			return nil, err
 		}
 	}
-	forward, err := request.Forward(ctx, conversation)
+	wanted := continuo.Turn{ID: ts.log.NewID("turn"), ConversationID: conversation.ID}
+	wanted.Mode, wanted.View, wanted.Model = request.Mode, cmp.Or(request.View, turn.ClientViewName), request.Model
+	runner, err := ts.clientRunner(ctx, request, conversation, upstream)
 	if err != nil {
 		return nil, err
 	}
-	wanted := continuo.Turn{ID: ts.log.NewID("turn"), ConversationID: conversation.ID}
-	wanted.Mode, wanted.View, wanted.Model = request.Mode, turn.ClientViewName, request.Model
-	runner := &turn.Runner{Log: ts.log, Model: upstream.Model, View: turn.ClientView{}, Limits: ts.catalog.Options.Limits, Forward: forward}
 	return ts.Start(ctx, Request{
 		Project: conversation.ProjectID, conversation: conversation, Policy: Wait, Detached: request.Detached,
 		Wanted: wanted,
@@ -59,6 +69,33 @@ func (ts *Turns) Request(ctx context.Context, request ClientRequest) (*Chat, err
 			return runner, turn.Input{Entries: request.Entries, Fits: true, Mode: request.Mode}, nil
 		},
 	})
+}
+
+// wholeLog is the view of a client's request that is not forwarded and names no view.
+var wholeLog = window.View{Name: turn.ClientViewName, LowWater: 1, ShowCollapsed: true}
+
+// clientRunner returns the runner of a client's request.
+func (ts *Turns) clientRunner(ctx context.Context, request ClientRequest, conversation continuo.Conversation, upstream catalog.Upstream) (*turn.Runner, error) {
+	runner := &turn.Runner{Log: ts.log, Model: upstream.Model, Limits: ts.catalog.Options.Limits}
+	if request.Forward != nil {
+		forward, err := request.Forward(ctx, conversation)
+		runner.View, runner.Forward = turn.ClientView{}, forward
+		return runner, err
+	}
+	view := wholeLog
+	if request.View != "" {
+		var err error
+		if view, err = ts.catalog.View(request.View); err != nil {
+			return nil, err
+		}
+	}
+	runner.View, runner.System, runner.ClientTools, runner.Answer = view, request.System, request.Tools, request.Answer
+	runner.Speaker, runner.Temperature = upstream.Speaker, upstream.Temperature
+	runner.MaxOutputTokens = cmp.Or(request.MaxOutputTokens, upstream.MaxOutputTokens)
+	if request.Temperature != nil {
+		runner.Temperature = request.Temperature
+	}
+	return runner, nil
 }
 
 // titleOf makes a title from the first message of a user; "" where there is none.
