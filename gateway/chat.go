@@ -2,15 +2,13 @@ package gateway
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
-	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
-	"github.com/continuo-log/continuo/interchange"
+	"github.com/continuo-log/continuo/gateway/request"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/openaichat"
 	"github.com/continuo-log/continuo/model"
@@ -21,31 +19,8 @@ type chatCompletions struct{}
 
 func (chatCompletions) protocol() string { return model.ProtocolOpenAIChat }
 
-func (chatCompletions) read(body []byte) (*clientRequest, error) {
-	var request openaichat.Request
-	if err := json.Unmarshal(body, &request); err != nil {
-		return nil, api.Refuse("", "the body is not a chat completions request: %s", err)
-	}
-	if len(request.Messages) == 0 {
-		return nil, api.Refuse("messages", "messages is empty: send at least one message")
-	}
-	read := &clientRequest{body: body, model: request.Model, stream: request.Stream, messages: len(request.Messages)}
-	from, to, _ := rawjson.Find(body, "messages")
-	document, err := interchange.Messages(body[from:to], interchange.FormatOpenAI)
-	if err != nil {
-		return nil, api.Refuse("messages", "%s", err)
-	}
-	read.system, read.entries = splitSystem(document.Entries)
-	return read, nil
-}
-
-// splitSystem separates the system messages that begin a request from its other messages.
-func splitSystem(entries []continuo.Entry) (system []string, rest []continuo.Entry) {
-	for len(entries) > 0 && entries[0].Role == continuo.System {
-		system = append(system, entries[0].Content.String())
-		entries = entries[1:]
-	}
-	return system, entries
+func (chatCompletions) read(body []byte, o request.Options) (*request.Request, error) {
+	return request.ReadChat(body, o)
 }
 
 func (chatCompletions) ends(wire string) bool {

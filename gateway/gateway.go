@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/gateway/request"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/turn"
 )
@@ -61,8 +63,10 @@ func (g *Gateway) Handler(scope continuo.Scope) http.Handler {
 type endpoint interface {
 	// protocol is that of the upstreams to which a request is sent as it came.
 	protocol() string
-	// read reads a request's body. The error is an *api.Problem.
-	read(body []byte) (*clientRequest, error)
+	// read reads a request's body. The error is a *request.Error.
+	read(body []byte, o request.Options) (*request.Request, error)
+	// encoder writes the answer to a request that is not forwarded.
+	encoder(asked *askedRequest) encoder
 	// ends reports whether the bytes of a stream end with the last event of an answer.
 	ends(wire string) bool
 	// writeError answers a request that has no answer yet.
@@ -79,21 +83,13 @@ func endpointOf(r *http.Request) endpoint {
 	return chatCompletions{}
 }
 
-// clientRequest is a request of an endpoint, as the log knows it.
-type clientRequest struct {
-	body    []byte
-	model   string
-	stream  bool
-	system  []string
-	entries []continuo.Entry
-	// messages is how many messages the body has.
-	messages int
-}
-
 // serve answers a request for an answer of a model.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, scope continuo.Scope, e endpoint) {
 	if err := g.answer(w, r, scope, e); err != nil {
 		p := api.ProblemOf(err)
+		if rule := new(continuo.RuleError); errors.As(err, &rule) {
+			p.Status = http.StatusBadRequest
+		}
 		if p.Cause != nil {
 			g.options.Logger.ErrorContext(r.Context(), "gateway_failed", "path", r.URL.Path, "error", p.Cause.Error())
 		}
@@ -107,37 +103,65 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, scope continuo.
 	if err != nil {
 		return err
 	}
-	request, err := e.read(body)
+	asked, err := g.read(e, body)
 	if err != nil {
 		return err
 	}
-	upstream, err := g.engine.Catalog.Upstream(request.model)
-	if err != nil || request.model == "" {
-		return unknownModel(request.model, g.engine.Catalog.Models())
-	}
-	if info := upstream.Model.Info(); info.Protocol != e.protocol() {
-		return &api.Problem{
-			Status: http.StatusBadRequest, Type: api.InvalidRequest, Code: "unsupported_protocol", Param: "model",
-			Message: fmt.Sprintf("the model %s speaks %s, not %s", request.model, info.Protocol, e.protocol()),
-		}
-	}
-	found, err := g.match(r, scope, request)
+	found, err := g.match(r, scope, asked)
 	if err != nil {
 		return err
 	}
 	relay := &relay{endpoint: e, out: w, matched: found}
-	chat, err := g.engine.Turns.Request(r.Context(), engine.ClientRequest{
-		Conversation: found.conversation, Entries: found.added, Mode: continuo.ModeChat, Model: request.model,
-		Forward: func(ctx context.Context, conversation continuo.Conversation) (*turn.Forward, error) {
-			sent := withModel(request.body, upstream.Model.Info().Name)
-			envelope, err := g.forwards.Envelope(ctx, conversation.ID, upstream.Model.Info().Name, sent)
-			return &turn.Forward{Body: sent, Messages: request.messages, Envelope: envelope, Request: relay.forwarding(r)}, err
-		},
-	})
+	wanted := engine.ClientRequest{
+		Conversation: found.conversation, Entries: found.added, Mode: continuo.ModeChat, Model: asked.Model,
+		System: asked.System, Tools: asked.Tools, MaxOutputTokens: asked.MaxOutputTokens, Temperature: asked.Temperature,
+		View: found.view,
+	}
+	if info := asked.upstream.Model.Info(); info.Protocol == e.protocol() && found.view == "" {
+		wanted.Forward = func(ctx context.Context, conversation continuo.Conversation) (*turn.Forward, error) {
+			sent := withModel(body, info.Name)
+			envelope, err := g.forwards.Envelope(ctx, conversation.ID, info.Name, sent)
+			return &turn.Forward{Body: sent, Messages: len(asked.Messages), Envelope: envelope, Request: relay.forwarding(r)}, err
+		}
+	} else {
+		relay.encoder = e.encoder(asked)
+	}
+	chat, err := g.engine.Turns.Request(r.Context(), wanted)
 	if err != nil {
 		return err
 	}
 	return relay.run(chat)
+}
+
+// askedRequest is a request and the model that it asks.
+type askedRequest struct {
+	*request.Request
+	upstream engine.Upstream
+}
+
+// read reads a request, and finds its model.
+func (g *Gateway) read(e endpoint, body []byte) (*askedRequest, error) {
+	name := ""
+	if from, to, ok := rawjson.Find(body, "model"); ok && json.Valid(body) {
+		name, _ = rawjson.String(body[from:to])
+	}
+	upstream, unknown := g.engine.Catalog.Upstream(name)
+	options := request.Options{}
+	if unknown == nil {
+		options.Provider = upstream.Model.Info().Provider
+	}
+	read, err := e.read(body, options)
+	if refused := new(request.Error); errors.As(err, &refused) {
+		return nil, api.Refuse(refused.Param, "%s", refused.Message)
+	}
+	switch {
+	case err != nil:
+	case unknown != nil || name == "":
+		err = unknownModel(name, g.engine.Catalog.Models())
+	case len(read.Entries) == 0 && len(read.System) == 0:
+		err = api.Refuse("messages", "messages is empty: send at least one message")
+	}
+	return &askedRequest{read, upstream}, err
 }
 
 // withModel returns a body whose model is the upstream's name of it.
@@ -165,14 +189,15 @@ type matched struct {
 	conversation continuo.Conversation // without an id where it is to be created
 	added        []continuo.Entry      // the entries of the request that it does not have
 	by           string                // how it was found: header or new
+	view         string                // what the model is shown; "": what the client sent
 }
 
 // conversationHeader names the conversation of a request: an id, or a key that begins one.
 const conversationHeader = "X-Conversation-ID"
 
 // match finds the conversation that a request belongs to.
-func (g *Gateway) match(r *http.Request, scope continuo.Scope, request *clientRequest) (*matched, error) {
-	found := &matched{added: request.entries, by: "new"}
+func (g *Gateway) match(r *http.Request, scope continuo.Scope, asked *askedRequest) (*matched, error) {
+	found := &matched{added: asked.Entries, by: "new"}
 	found.conversation = continuo.Conversation{ProjectID: scope.ProjectID, UserID: scope.UserID, ActiveMode: continuo.ModeChat}
 	named := r.Header.Get(conversationHeader)
 	if named == "" {
@@ -188,5 +213,16 @@ func (g *Gateway) match(r *http.Request, scope continuo.Scope, request *clientRe
 		return nil, err
 	}
 	found.conversation = conversation
+	if conversation.LastSeq > 0 {
+		found.view = usualView(asked)
+	}
 	return found, nil
+}
+
+// usualView is the view of a conversation whose history the server keeps.
+func usualView(asked *askedRequest) string {
+	if len(asked.Tools) > 0 {
+		return "codex"
+	}
+	return "continuity"
 }

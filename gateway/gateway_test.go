@@ -333,6 +333,7 @@ func TestErrorsHaveTheFormOfTheEndpoint(t *testing.T) {
 		{"/v1/chat/completions", `{"model":"gpt"}`, "", 400, `"param":"messages"`},
 		{"/v1/chat/completions", `{"model":`, "", 400, `"type":"invalid_request_error"`},
 		{"/v1/messages", `{"model":"nope","messages":[{"role":"user","content":"x"}]}`, "2023-06-01", 404, `{"type":"error","error":{"type":"not_found_error"`},
+		{"/v1/chat/completions", `{"model":"gpt","messages":[{"role":"tool","tool_call_id":"b","content":"seen"}]}`, "", 400, `"type":"invalid_request_error"`},
 		{"/v1/messages", `{"model":"claude","messages":[]}`, "2023-06-01", 400, `{"type":"error","error":{"type":"invalid_request_error"`},
 		{"/v1/nothing", `{}`, "2023-06-01", 404, `{"type":"error","error":{"type":"not_found_error"`},
 		{"/v1/nothing", `{}`, "", 404, `"code":"not_found"`},
@@ -345,5 +346,102 @@ func TestErrorsHaveTheFormOfTheEndpoint(t *testing.T) {
 		if response.StatusCode != test.status || !strings.Contains(got, test.want) || !json.Valid([]byte(got)) {
 			t.Errorf("%s %s: got %d %s, want %d with %s", test.path, test.body, response.StatusCode, got, test.status, test.want)
 		}
+	}
+}
+
+// A request to a model of another protocol is built from its messages, and the answer has the form of the endpoint:
+// streamed and whole, text and calls.
+func TestAnEndpointBeforeAModelOfAnotherProtocol(t *testing.T) {
+	const call = `{"id":"c1","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"look","arguments":"{\"at\": 1}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":9,"completion_tokens":7}}`
+	const use = `{"id":"m1","type":"message","role":"assistant","model":"claude-4","content":[{"type":"tool_use","id":"call_1","name":"look","input":{"at":1}}],"stop_reason":"tool_use","usage":{"input_tokens":9,"output_tokens":7}}`
+	whole := func(body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, body)
+		}
+	}
+	for name, test := range map[string]struct {
+		path, request string
+		answer        http.HandlerFunc
+		sent          []string // parts of the request that reached the upstream
+		want          []string // parts of the answer, in order
+	}{
+		"chat completions, streamed": {
+			"/v1/chat/completions", `{"model":"claude","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hi"}]}`,
+			stream(messagesStream),
+			[]string{`"system":[{"type":"text","text":"Be brief."`, `"text":"hi"`},
+			[]string{`"role":"assistant"`, `"delta":{"content":"Grüß Gott"}`, `"finish_reason":"stop"`, `"usage":{"prompt_tokens":9,"completion_tokens":7,"total_tokens":16`, "data: [DONE]\n\n"},
+		},
+		"messages, streamed": {
+			"/v1/messages", `{"model":"gpt","max_tokens":9,"stream":true,"system":"Be brief.","messages":[{"role":"user","content":"hi"}]}`,
+			stream(chatStream),
+			[]string{`{"role":"system","content":"Be brief."}`, `{"role":"user","content":"hi"}`},
+			[]string{
+				"event: message_start", `"model":"gpt"`, "event: content_block_start", `"text_delta","text":"Grüß"`, `"text":" Gott"`,
+				"event: content_block_stop", `"stop_reason":"end_turn"`, "event: message_stop\n",
+			},
+		},
+		"chat completions with a call": {
+			"/v1/chat/completions", `{"model":"claude","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"look","parameters":{"type":"object"}}}]}`,
+			whole(use),
+			[]string{`"name":"look"`},
+			[]string{`"object":"chat.completion"`, `"content":null`, `"id":"call_1"`, `"name":"look","arguments":"{\"at\":1}"`, `"finish_reason":"tool_calls"`, `"total_tokens":16`},
+		},
+		"messages with a call": {
+			"/v1/messages", `{"model":"gpt","max_tokens":9,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"look","input_schema":{"type":"object"}}]}`,
+			whole(call),
+			[]string{`"name":"look"`},
+			[]string{`"type":"message"`, `{"type":"tool_use","id":"call_1","name":"look","input":{"at":1}}`, `"stop_reason":"tool_use"`, `"output_tokens":7`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t, test.answer)
+			g := newGateway(t, u)
+			response, got := g.post(t, test.path, test.request)
+			if response.StatusCode != http.StatusOK {
+				t.Fatalf("got %d %s", response.StatusCode, got)
+			}
+			request := <-u.requests
+			for _, part := range test.sent {
+				if !strings.Contains(request.body, part) {
+					t.Errorf("the upstream got %s without %s", request.body, part)
+				}
+			}
+			rest := got
+			for _, part := range test.want {
+				_, after, found := strings.Cut(rest, part)
+				if !found {
+					t.Errorf("the client got %s without %s in its place", got, part)
+				}
+				rest = after
+			}
+			if entries := g.entries(t, response); len(entries) != 2 {
+				t.Errorf("the log has %+v", entries)
+			}
+		})
+	}
+}
+
+// The calls of an answer are the client's: the turn ends with them, the next request has the results, and a result that
+// it lacks is in the log as such.
+func TestResultsComeWithTheNextRequest(t *testing.T) {
+	calls := `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"look","arguments":"{}"}},{"index":1,"id":"b","type":"function","function":{"name":"look","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
+	u := newUpstream(t, stream(calls), stream(chatStream))
+	g := newGateway(t, u)
+	_, _ = g.post(t, "/v1/chat/completions", `{"model":"gpt","stream":true,"messages":[{"role":"user","content":"hi"}]}`, "X-Conversation-ID", "trip")
+	response, got := g.post(t, "/v1/chat/completions", `{"model":"gpt","stream":true,"messages":[{"role":"tool","tool_call_id":"b","content":"seen"}]}`, "X-Conversation-ID", "trip")
+	if !strings.Contains(got, `"content":"Grüß"`) || !strings.HasSuffix(got, "data: [DONE]\n\n") {
+		t.Errorf("got %s", got)
+	}
+	<-u.requests
+	if sent := (<-u.requests).body; !strings.Contains(sent, `"content":"hi"`) || !strings.Contains(sent, `"tool_call_id":"b","content":"seen"`) && !strings.Contains(sent, `"content":"seen","tool_call_id":"b"`) || strings.Count(sent, `"role":"tool"`) != 2 {
+		t.Errorf("the upstream got %s", sent)
+	}
+	var roles []string
+	for _, entry := range g.entries(t, response) {
+		roles = append(roles, string(entry.Role)+":"+entry.ToolCallID+":"+entry.PartType)
+	}
+	if want := "user:: assistant:: tool:b: tool:a:tool_interrupted assistant::"; strings.Join(roles, " ") != want {
+		t.Errorf("the log has %s, want %s", roles, want)
 	}
 }

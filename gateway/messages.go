@@ -1,13 +1,12 @@
 package gateway
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
 
 	"github.com/continuo-log/continuo/api"
-	"github.com/continuo-log/continuo/interchange"
+	"github.com/continuo-log/continuo/gateway/request"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/anthropic"
 	"github.com/continuo-log/continuo/model"
@@ -18,27 +17,8 @@ type messages struct{}
 
 func (messages) protocol() string { return model.ProtocolAnthropic }
 
-func (messages) read(body []byte) (*clientRequest, error) {
-	var request struct {
-		Model    string            `json:"model"`
-		Stream   bool              `json:"stream"`
-		System   json.RawMessage   `json:"system"`
-		Messages []json.RawMessage `json:"messages"`
-	}
-	if err := json.Unmarshal(body, &request); err != nil {
-		return nil, api.Refuse("", "the body is not a messages request: %s", err)
-	}
-	if len(request.Messages) == 0 {
-		return nil, api.Refuse("messages", "messages: at least one message is required")
-	}
-	read := &clientRequest{body: body, model: request.Model, stream: request.Stream, messages: len(request.Messages)}
-	from, to, _ := rawjson.Find(body, "messages")
-	document, err := interchange.Messages(body[from:to], interchange.FormatAnthropic)
-	if err != nil {
-		return nil, api.Refuse("messages", "%s", err)
-	}
-	read.entries = document.Entries
-	return read, nil
+func (messages) read(body []byte, o request.Options) (*request.Request, error) {
+	return request.ReadAnthropic(body, o)
 }
 
 func (messages) ends(wire string) bool {

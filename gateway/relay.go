@@ -15,6 +15,7 @@ type relay struct {
 	endpoint endpoint
 	out      http.ResponseWriter
 	matched  *matched
+	encoder  encoder // nil for a request that is forwarded
 
 	mu      sync.Mutex // guards what the turn's goroutine reports
 	status  int        // of the upstream's answer; 0 until there is one
@@ -39,6 +40,9 @@ func (y *relay) run(chat *engine.Chat) error {
 	y.out.Header().Set(conversationHeader, chat.Conversation.ID)
 	y.out.Header().Set("X-Continuo-Turn", chat.TurnID)
 	y.out.Header().Set("X-Continuo-Matched", y.matched.by)
+	if y.encoder != nil {
+		return y.encode(chat)
+	}
 	for event, err := range chat.Events {
 		if err == nil && event.Wire != "" && !y.write(event.Wire) {
 			return nil // the client has left; leaving the loop stops the turn
@@ -48,6 +52,42 @@ func (y *relay) run(chat *engine.Chat) error {
 		}
 		if err != nil {
 			return y.fail(err)
+		}
+	}
+	return nil
+}
+
+// encoder writes an answer in the form of an endpoint.
+type encoder interface {
+	// streams reports whether the client asked for a stream.
+	streams() bool
+	// begin and event return what the stream begins with, and what an event adds to it.
+	begin(chat *engine.Chat) string
+	event(event *turn.Event) string
+	// whole returns the answer as one value.
+	whole(chat *engine.Chat, answer *turn.Event) any
+}
+
+// encode writes the answer of a turn whose request was built from the log.
+func (y *relay) encode(chat *engine.Chat) error {
+	for event, err := range chat.Events {
+		if err == nil && event.Kind == turn.Failed {
+			err = api.ModelFailed(event.Entry.Error)
+		}
+		switch {
+		case err != nil:
+			return y.fail(err)
+		case y.encoder.streams():
+			wire := y.encoder.event(&event)
+			if !y.begun && wire != "" {
+				y.out.Header().Set("Content-Type", "text/event-stream")
+				wire = y.encoder.begin(chat) + wire
+			}
+			if wire != "" && !y.write(wire) {
+				return nil // the client has left; leaving the loop stops the turn
+			}
+		case event.Kind == turn.Finished:
+			writeJSON(y.out, http.StatusOK, y.encoder.whole(chat, &event))
 		}
 	}
 	return nil

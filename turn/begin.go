@@ -101,7 +101,7 @@ func (r *Runner) firstEntries(ctx context.Context, turn *continuo.Turn, in Input
 // openWith adds the turn's input, or what a resumed turn needs, after the results of open calls.
 func (r *Runner) openWith(ctx context.Context, o *firstEntries, in Input) (err error) {
 	switch {
-	case in.Entries != nil:
+	case len(in.Entries) > 0:
 		o.entries = append(o.entries, in.Entries[len(resultsOf(in.Entries)):]...)
 	case in.Cue != nil:
 		o.entries = append(o.entries, *in.Cue)

@@ -16,7 +16,7 @@ import (
 type ClientRequest struct {
 	// Conversation is the one that the request belongs to, as it was read; one without an id is created.
 	Conversation continuo.Conversation
-	// Entries are what the request adds to the log. They are appended only if the log still ends where Conversation says.
+	// Entries are what the request adds to the log; empty for one whose messages are all there. They are appended only if the log still ends where Conversation says.
 	Entries []continuo.Entry
 	Mode    continuo.Mode
 	// Model is the name of a model; "": the default.
@@ -66,7 +66,7 @@ func (ts *Turns) Request(ctx context.Context, request ClientRequest) (*Chat, err
 			if now.LastSeq != conversation.LastSeq {
 				return nil, turn.Input{}, fmt.Errorf("begin a turn: %w", &continuo.ConflictError{Want: conversation.LastSeq + 1, Have: now.LastSeq + 1})
 			}
-			return runner, turn.Input{Entries: request.Entries, Fits: true, Mode: request.Mode}, nil
+			return runner, turn.Input{Entries: request.Entries, Resume: len(request.Entries) == 0, Fits: true, Mode: request.Mode}, nil
 		},
 	})
 }
