@@ -19,9 +19,9 @@ import (
 
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/gateway"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/internal/term"
-	"github.com/continuo-log/continuo/gateway"
 	"github.com/continuo-log/continuo/mcpserver"
 	"github.com/continuo-log/continuo/server"
 )
