@@ -128,7 +128,13 @@ func joinContents(a, b json.RawMessage) json.RawMessage {
 	if isText && areTexts {
 		return rawjson.MustMarshal(first + "\n\n" + second)
 	}
-	return rawjson.MustMarshal(append(partsOf(a), partsOf(b)...))
+	parts := append(partsOf(a), partsOf(b)...)
+	for i, raw := range parts {
+		if part, _ := rawjson.ParseObject(raw); stringOf(part.Get("type")) == "refusal" { // it may only be alone
+			parts[i] = openAIText(stringOf(part.Get("refusal")))
+		}
+	}
+	return rawjson.MustMarshal(parts)
 }
 
 // isNothing reports whether content is null or an empty text.

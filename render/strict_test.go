@@ -49,6 +49,10 @@ func TestArrangeForStrictTemplates(t *testing.T) {
 			`[{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[{"id":"1"}]},{"role":"tool","content":"x","tool_call_id":"1"},{"role":"user","content":"and now?"}]`, continuo.RolesStrict,
 			`[{"role":"user","content":"q"},{"role":"assistant","content":null,"tool_calls":[{"id":"1"}]},{"role":"tool","content":"x","tool_call_id":"1"},{"role":"assistant","content":"(No answer followed.)"},{"role":"user","content":"and now?"}]`,
 		},
+		"a refusal after a text": {
+			`[{"role":"user","content":"q"},{"role":"assistant","content":"r"},{"role":"assistant","content":[{"type":"refusal","refusal":"no"}]}]`, continuo.RolesStrict,
+			`[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"text","text":"r"},{"type":"text","text":"no"}]}]`,
+		},
 		"system messages only": {
 			`[{"role":"system","content":"a"}]`, continuo.RolesStrict,
 			`[{"role":"system","content":"a"},{"role":"user","content":"(The conversation goes on from here.)"}]`,
