@@ -14,6 +14,7 @@ const (
 	ProtocolOpenAIChat = "openai-chat"
 	ProtocolAnthropic  = "anthropic-messages"
 	ProtocolResponses  = "openai-responses"
+	ProtocolGemini     = "gemini"
 	// ProtocolPrompt is a text without roles or tools, for external programs; see internal/wire/prompt.
 	ProtocolPrompt = "prompt"
 	// TranscriptSuffix is appended to one of the others when the request contains the conversation as a

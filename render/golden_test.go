@@ -80,9 +80,15 @@ func renderGolden(t *testing.T, sections map[string]string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	env.Model = "gemini-3-pro"
+	gemini, err := GeminiRequest(env, plan.Messages, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env.Model = "model-1"
 	transcript := TranscriptOf(plan)
 	readsBack(t, "transcript", transcript)
-	got := map[string]string{"openai.json": indented(t, openai), "anthropic.json": indented(t, anthropic), "responses.json": indented(t, responses), "transcript.txt": transcript.String()}
+	got := map[string]string{"openai.json": indented(t, openai), "anthropic.json": indented(t, anthropic), "responses.json": indented(t, responses), "gemini.json": indented(t, gemini), "transcript.txt": transcript.String()}
 	for name, body := range transcriptRequests(t, env, plan, o) {
 		got[name] = indented(t, body)
 	}

@@ -42,19 +42,32 @@ func TestRenderedRequestsAreValid(t *testing.T) {
 		if found := refused(CheckResponses(items)); len(items) > 0 && len(found) > 0 {
 			t.Fatalf("Responses: %v in\n%s", found, rawjson.MustMarshal(items))
 		}
+		contents, _, err := Gemini(messages, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := refused(CheckGemini(contents, "")); len(contents) > 0 && len(found) > 0 {
+			t.Fatalf("Gemini: %v in\n%s", found, rawjson.MustMarshal(contents))
+		}
 	})
 }
 
 // More messages only add bytes at the end.
 func TestBytesOnlyGrow(t *testing.T) {
-	for name, write := range map[string]func(continuo.Envelope, []window.Message, Options) ([]byte, error){
-		"OpenAI chat": OpenAIChatRequest, "Responses": ResponsesRequest,
+	for _, protocol := range []struct {
+		name  string
+		write func(continuo.Envelope, []window.Message, Options) ([]byte, error)
+		end   string // of the last message, where more can be added to it
+	}{
+		{"OpenAI chat", OpenAIChatRequest, "]}"},
+		{"Responses", ResponsesRequest, "]}"},
+		{"Gemini", GeminiRequest, "]}]}"}, // messages of the model that follow each other are one content
 	} {
-		t.Run(name, func(t *testing.T) { bytesOnlyGrow(t, write) })
+		t.Run(protocol.name, func(t *testing.T) { bytesOnlyGrow(t, protocol.write, protocol.end) })
 	}
 }
 
-func bytesOnlyGrow(t *testing.T, write func(continuo.Envelope, []window.Message, Options) ([]byte, error)) {
+func bytesOnlyGrow(t *testing.T, write func(continuo.Envelope, []window.Message, Options) ([]byte, error), end string) {
 	rapid.Check(t, func(t *rapid.T) {
 		messages := messagesOf(t, genLog().Draw(t, "log"))
 		o := genOptions().Draw(t, "options")
@@ -68,7 +81,7 @@ func bytesOnlyGrow(t *testing.T, write func(continuo.Envelope, []window.Message,
 			if err != nil {
 				continue // nothing to send yet
 			}
-			if prefix := bytes.TrimSuffix(before, []byte("]}")); !bytes.HasPrefix(body, prefix) {
+			if prefix := bytes.TrimSuffix(before, []byte(end)); !bytes.HasPrefix(body, prefix) {
 				t.Fatalf("%d messages:\n%s\ndo not extend\n%s", k, body, before)
 			}
 			before = body
@@ -151,7 +164,7 @@ func TestStoredEntriesRenderTheSame(t *testing.T) {
 		if err := json.Unmarshal(rawjson.MustMarshal(env), &stored); err != nil {
 			t.Fatal(err)
 		}
-		for _, write := range []func(continuo.Envelope, []window.Message, Options) ([]byte, error){OpenAIChatRequest, AnthropicRequest, ResponsesRequest} {
+		for _, write := range []func(continuo.Envelope, []window.Message, Options) ([]byte, error){OpenAIChatRequest, AnthropicRequest, ResponsesRequest, GeminiRequest} {
 			first, err1 := write(env, wholeMessages(entries), o)
 			second, err2 := write(stored, wholeMessages(again), o)
 			if (err1 == nil) != (err2 == nil) || !bytes.Equal(first, second) {

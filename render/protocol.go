@@ -49,6 +49,14 @@ func Protocols() []Protocol {
 			Unsent:     UnsentResponses,
 		},
 		{
+			Name: model.ProtocolGemini, LeadIn: LeadIn, ResponseFormat: true,
+			Request: func(env continuo.Envelope, plan *window.Plan, o Options) ([]byte, error) {
+				return GeminiRequest(env, plan.Messages, o)
+			},
+			Transcript: GeminiTranscript,
+			Unsent:     UnsentGemini,
+		},
+		{
 			Name: model.ProtocolAnthropic, LeadIn: LeadIn,
 			Request: func(env continuo.Envelope, plan *window.Plan, o Options) ([]byte, error) {
 				return AnthropicRequest(env, plan.Messages, o)

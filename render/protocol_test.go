@@ -19,13 +19,14 @@ func TestEachProtocolHasARow(t *testing.T) {
 		names = append(names, p.Name)
 	}
 	slices.Sort(names)
-	if want := []string{model.ProtocolAnthropic, model.ProtocolOpenAIChat, model.ProtocolResponses, model.ProtocolPrompt}; !slices.Equal(names, want) {
+	if want := []string{model.ProtocolAnthropic, model.ProtocolGemini, model.ProtocolOpenAIChat, model.ProtocolResponses, model.ProtocolPrompt}; !slices.Equal(names, want) {
 		t.Fatalf("got %v, want %v", names, want)
 	}
 	plan := &window.Plan{Messages: []window.Message{{Seq: 1, Role: continuo.User, Content: continuo.Text("hello")}}}
 	for _, name := range []string{
 		model.ProtocolOpenAIChat, model.ProtocolOpenAIChat + model.TranscriptSuffix,
 		model.ProtocolResponses, model.ProtocolResponses + model.TranscriptSuffix,
+		model.ProtocolGemini, model.ProtocolGemini + model.TranscriptSuffix,
 		model.ProtocolAnthropic, model.ProtocolAnthropic + model.TranscriptSuffix, model.ProtocolPrompt,
 	} {
 		p, err := render.ProtocolOf(name)

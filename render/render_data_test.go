@@ -121,6 +121,13 @@ func TestRecordedConversationsRender(t *testing.T) {
 		if found := refused(CheckResponses(items)); len(found) > 0 {
 			t.Errorf("%s for OpenAI responses: %v", c.ID, found)
 		}
+		contents, _, err := Gemini(messages, o)
+		if err != nil {
+			t.Fatalf("%s: %v", c.ID, err)
+		}
+		if found := refused(CheckGemini(contents, "")); len(found) > 0 {
+			t.Errorf("%s for Gemini: %v", c.ID, found)
+		}
 		plan := &window.Plan{Messages: messages, Cycle: int64(len(messages)/2 + 1)}
 		readsBack(t, c.ID, TranscriptOf(plan))
 	})

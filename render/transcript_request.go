@@ -68,6 +68,15 @@ func ResponsesTranscript(env continuo.Envelope, plan *window.Plan, o Options) ([
 	return ResponsesRequest(env, []window.Message{message}, o)
 }
 
+// GeminiTranscript writes the body of a Gemini API request that shows a plan as a transcript, in one content of the user.
+func GeminiTranscript(env continuo.Envelope, plan *window.Plan, o Options) ([]byte, error) {
+	env, message, err := transcriptMessage(env, plan)
+	if err != nil {
+		return nil, err
+	}
+	return GeminiRequest(env, []window.Message{message}, o)
+}
+
 // transcriptMessage returns the user message that shows a plan as a transcript, and the envelope of its request.
 func transcriptMessage(env continuo.Envelope, plan *window.Plan) (continuo.Envelope, window.Message, error) {
 	blocks, _ := requestBlocks(plan)

@@ -8,6 +8,7 @@ import (
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/model/anthropic"
+	"github.com/continuo-log/continuo/model/gemini"
 	"github.com/continuo-log/continuo/model/openai"
 	"github.com/continuo-log/continuo/model/responses"
 )
@@ -31,6 +32,11 @@ var wireProtocols = map[string]wireProtocol{
 		model:      func(o openai.Options) model.Model { return responses.New(responses.Options(o)) },
 		modelsPath: "/models",
 		authorize:  bearer,
+	},
+	model.ProtocolGemini: {
+		model:      func(o openai.Options) model.Model { return gemini.New(gemini.Options(o)) },
+		modelsPath: "/v1beta/models",
+		authorize:  func(header http.Header, key string) { header.Set("X-Goog-Api-Key", key) },
 	},
 	model.ProtocolAnthropic: {
 		model:      func(o openai.Options) model.Model { return anthropic.New(anthropic.Options(o)) },

@@ -68,6 +68,7 @@ var layers = map[string]int{
 	"internal/messages": 2,
 	// The wire types of these protocols, with the translation between their items and entries.
 	"internal/wire/responses": 2,
+	"internal/wire/gemini":    2,
 	// What the packages of engine share.
 	"engine/internal/brief":       0,
 	"engine/internal/metricstest": 0,

@@ -43,18 +43,18 @@ const (
 type ModelConfig struct {
 	Name              string // the key under models
 	APIKeySet         bool
-	Protocol          string `key:"protocol" enum:"openai-chat,openai-responses,anthropic-messages" default:"openai-chat" help:"The wire format that the upstream speaks."`
+	Protocol          string `key:"protocol" enum:"openai-chat,openai-responses,anthropic-messages,gemini" default:"openai-chat" help:"The wire format that the upstream speaks."`
 	ToolCalls         string `key:"tool_calls" enum:"native,transcript" default:"native" help:"How the model calls tools: native is the protocol's own way; transcript is for a model or server without tool calls, which is shown the conversation as text and writes its calls as text."`
 	StructuredOutputs string `key:"structured_outputs" enum:"auto,off,json_object,json_schema" default:"auto" help:"How steps of workflows ask for their outputs (response_format): json_schema and json_object do so in each request; auto is json_schema, where the request offers no tools or the provider is openai, because many servers cannot do both. An upstream that refuses one is asked in the next simpler way until the program ends. Not for anthropic-messages, nor with tool_calls: transcript."`
 	InlineThinking    string `key:"inline_thinking" enum:"auto,off" default:"auto" help:"What <think>…</think> (or <thinking>) at the very beginning of an answer is: auto takes it for reasoning, which is neither shown as the answer nor sent back; off leaves it in the text."`
 	Strict            string `key:"strict" enum:"auto,true,false,no_system" default:"auto" help:"Whether requests keep to what strict chat templates take: one system message first, then user and assistant in turn. no_system puts the system message at the beginning of the first user message. auto begins without, and goes over to the form that the upstream's refusal asks for until the program ends. Only for openai-chat."`
 	// BaseURL has no slash at its end.
-	BaseURL string `key:"base_url" kind:"base_url" unset:"https://api.openai.com/v1 or https://api.anthropic.com" example:"https://api.openai.com/v1" help:"Where the upstream is; the protocol's own path (/chat/completions, /responses, /v1/messages) is put behind it. The default follows the protocol."`
+	BaseURL string `key:"base_url" kind:"base_url" unset:"https://api.openai.com/v1, https://api.anthropic.com or https://generativelanguage.googleapis.com" example:"https://api.openai.com/v1" help:"Where the upstream is; the protocol's own path (/chat/completions, /responses, /v1/messages, /v1beta/models/…) is put behind it. The default follows the protocol."`
 	Model   string `key:"model" unset:"the key under models" help:"The upstream's name for the model."`
 	// APIKeyEnv is the name of the environment variable with the key, "" if no key is sent; APIKeySet says whether it
 	// had a value when the settings were loaded.
-	APIKeyEnv     string `key:"api_key_env" kind:"variable" unset:"OPENAI_API_KEY or ANTHROPIC_API_KEY" example:"OPENAI_API_KEY" help:"The environment variable that holds the API key; empty sends none. The default applies only to the protocol's default base_url: another host gets no key that was not named for it."`
-	Provider      string `key:"provider" unset:"anthropic for anthropic-messages; else openai, or the host of base_url" example:"openai" help:"Who answers, as the log records it. Data that a provider wants back is only given back to the same provider."`
+	APIKeyEnv     string `key:"api_key_env" kind:"variable" unset:"OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY" example:"OPENAI_API_KEY" help:"The environment variable that holds the API key; empty sends none. The default applies only to the protocol's default base_url: another host gets no key that was not named for it."`
+	Provider      string `key:"provider" unset:"anthropic for anthropic-messages, google for gemini; else openai, or the host of base_url" example:"openai" help:"Who answers, as the log records it. Data that a provider wants back is only given back to the same provider."`
 	ContextWindow int    `key:"context_window" default:"0" help:"How many tokens the model takes, prompt and answer together. 0: not known, so that requests are bounded by messages and characters only."`
 	// MaxOutputTokens is 0 where the request leaves it to the provider; never 0 for Anthropic, whose protocol requires
 	// a number.

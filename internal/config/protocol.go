@@ -46,6 +46,10 @@ func Protocols() []Protocol {
 			Name: model.ProtocolAnthropic, Provider: "anthropic", BaseURL: "https://api.anthropic.com", APIKeyEnv: "ANTHROPIC_API_KEY",
 			AnyHost: true, MaxOutputTokens: 4096, MaxTemperature: 1,
 		},
+		{
+			Name: model.ProtocolGemini, Provider: "google", BaseURL: "https://generativelanguage.googleapis.com", APIKeyEnv: "GEMINI_API_KEY",
+			AnyHost: true, MaxTemperature: 2, StructuredOutputs: true,
+		},
 	}
 }
 

@@ -16,14 +16,14 @@ import (
 )
 
 // protocols are the wire formats that the mock speaks; the settings of these tests name a model of each.
-var protocols = []string{"chat", "messages", "responses"}
+var protocols = []string{"chat", "messages", "responses", "gemini"}
 
 // modelSettings is the section of one model in a settings file. The upstream's name for it is mock-NAME; the
 // header keeps the mock's counts of the models apart.
 func modelSettings(name, protocol, url string, more ...string) string {
 	kind := map[string]string{
 		"chat": "protocol: openai-chat\n    base_url: " + url + "/v1", "messages": "protocol: anthropic-messages\n    base_url: " + url,
-		"responses": "protocol: openai-responses\n    base_url: " + url + "/v1",
+		"responses": "protocol: openai-responses\n    base_url: " + url + "/v1", "gemini": "protocol: gemini\n    base_url: " + url,
 	}[protocol]
 	text := fmt.Sprintf("  %s:\n    %s\n    model: mock-%s\n    api_key_env: \"\"\n    headers: {X-Test-Id: %s}\n", name, kind, name, name)
 	for _, line := range more {
@@ -80,6 +80,10 @@ func (a asked) model() string {
 		Model string `json:"model"`
 	}
 	_ = json.Unmarshal(a.Body, &body) // a body without a model is of the model ""
+	if name, ok := strings.CutPrefix(a.Path, "/v1beta/models/"); ok {
+		name, _, _ = strings.Cut(name, ":")
+		return name
+	}
 	return body.Model
 }
 

@@ -16,8 +16,8 @@ import (
 // raw is an upstream that writes what the mock does not: the bytes of one answer, given by the newest
 // message, in each protocol.
 type raw struct {
-	chat, messages, responses []string // the events of the answer
-	end                       string   // what comes after them: "", "hang" or "reset"
+	chat, messages, responses, gemini []string // the events of the answer
+	end                               string   // what comes after them: "", "hang" or "reset"
 }
 
 // The events of each protocol that the answers below are made of.
@@ -48,30 +48,36 @@ const (
 		"event: response.output_item.done\ndata: " + `{"type":"response.output_item.done","sequence_number":2,"output_index":0,"item":{"id":"fc_1","type":"function_call","call_id":"call_a","name":"fs_list","arguments":"{\"path\":\"@state\"}","status":"completed"}}` + "\n\n" +
 		"event: response.output_item.added\ndata: " + `{"type":"response.output_item.added","sequence_number":3,"output_index":1,"item":{"id":"fc_2","type":"function_call","call_id":"call_b","name":"fs_read","arguments":"","status":"in_progress"}}` + "\n\n" +
 		"event: response.function_call_arguments.delta\ndata: " + `{"type":"response.function_call_arguments.delta","sequence_number":4,"item_id":"fc_2","output_index":1,"delta":"{\"pa"}` + "\n\n"
+
+	geminiHead = `data: {"candidates":[{"index":0,"content":{"role":"model","parts":[]}}],"modelVersion":"m"}` + "\n\n"
+	geminiText = `data: {"candidates":[{"index":0,"content":{"role":"model","parts":[{"text":"part one "}]}}]}` + "\n\n"
+	geminiEnd  = `data: {"candidates":[{"index":0,"content":{"role":"model","parts":[]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":4}}` + "\n\n"
 )
 
 // raws are the answers by the message that asks for them.
 var raws = map[string]raw{
-	"hello":                {chat: []string{chatText, chatStop, chatDone}, messages: []string{messageText, messageEnd, messageStop}, responses: []string{responseText, responseEnd, chatDone}},
+	"hello":                {chat: []string{chatText, chatStop, chatDone}, messages: []string{messageText, messageEnd, messageStop}, responses: []string{responseText, responseEnd, chatDone}, gemini: []string{geminiText, geminiEnd}},
 	"raw: nothing":         {},
-	"raw: no end":          {chat: []string{chatText}, messages: []string{messageText}, responses: []string{responseText}},
-	"raw: reset":           {chat: []string{chatText}, messages: []string{messageText}, responses: []string{responseText}, end: "reset"},
-	"raw: malformed event": {chat: []string{chatText, "data: {\"choices\": [broken\n\n", chatStop, chatDone}, messages: []string{messageText, "event: content_block_delta\ndata: {\"type\": broken\n\n", messageEnd, messageStop}, responses: []string{responseText, "event: response.output_text.delta\ndata: {\"type\": broken\n\n", responseEnd}},
+	"raw: no end":          {chat: []string{chatText}, messages: []string{messageText}, responses: []string{responseText}, gemini: []string{geminiText}},
+	"raw: reset":           {chat: []string{chatText}, messages: []string{messageText}, responses: []string{responseText}, gemini: []string{geminiText}, end: "reset"},
+	"raw: malformed event": {chat: []string{chatText, "data: {\"choices\": [broken\n\n", chatStop, chatDone}, messages: []string{messageText, "event: content_block_delta\ndata: {\"type\": broken\n\n", messageEnd, messageStop}, responses: []string{responseText, "event: response.output_text.delta\ndata: {\"type\": broken\n\n", responseEnd}, gemini: []string{geminiText, "data: {\"candidates\": broken\n\n", geminiEnd}},
 	"raw: error event": {
 		chat:      []string{chatText, `data: {"error":{"message":"overloaded","type":"server_error","code":"overloaded"}}` + "\n\n"},
 		messages:  []string{messageText, "event: error\ndata: " + `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}` + "\n\n"},
 		responses: []string{responseText, "event: error\ndata: " + `{"type":"error","sequence_number":3,"code":"server_error","message":"overloaded","param":null}` + "\n\n"},
+		gemini:    []string{geminiText, `data: {"error":{"message":"overloaded","status":"UNAVAILABLE"}}` + "\n\n"},
 	},
 	"raw: silent from the headers": {end: "hang"},
 	"raw: silent after the head": {
 		chat:     []string{`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}` + "\n\n"},
-		messages: []string{messageStart, "event: ping\ndata: {\"type\": \"ping\"}\n\n"}, responses: []string{responseStart}, end: "hang",
+		messages: []string{messageStart, "event: ping\ndata: {\"type\": \"ping\"}\n\n"}, responses: []string{responseStart}, gemini: []string{geminiHead}, end: "hang",
 	},
 	"raw: two calls":     {chat: []string{chatCalls}, messages: []string{messageCalls}, responses: []string{responseCalls}, end: "reset"},
-	"raw: no last event": {chat: []string{chatText, chatStop}, messages: []string{messageText, messageEnd}, responses: []string{responseText, responseEnd}},
+	"raw: no last event": {chat: []string{chatText, chatStop}, messages: []string{messageText, messageEnd}, responses: []string{responseText, responseEnd}, gemini: []string{geminiText, geminiEnd}},
 	"raw: more after it": {
 		chat:      []string{chatText, chatStop, chatDone, strings.ReplaceAll(chatText, "part one", "ghost")},
 		messages:  []string{messageText, messageEnd, messageStop, strings.ReplaceAll(messageText, "part one", "ghost")},
+		gemini:    []string{geminiText, geminiEnd},
 		responses: []string{responseText, responseEnd, strings.ReplaceAll(responseText, "part one", "ghost")},
 	},
 }
@@ -82,9 +88,13 @@ func startRaw(t *testing.T) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body struct {
 			Messages, Input []struct{ Content json.RawMessage }
+			Contents        []struct{ Parts json.RawMessage }
 		}
 		err := json.NewDecoder(r.Body).Decode(&body)
 		messages := append(body.Messages, body.Input...)
+		for _, content := range body.Contents {
+			messages = append(messages, struct{ Content json.RawMessage }{content.Parts})
+		}
 		if err != nil || len(messages) == 0 {
 			http.Error(w, "no messages", http.StatusBadRequest)
 			return
@@ -126,6 +136,8 @@ func (a raw) write(w http.ResponseWriter, r *http.Request) {
 		events = a.messages
 	case strings.HasSuffix(r.URL.Path, "/responses"):
 		events = a.responses
+	case strings.HasSuffix(r.URL.Path, ":streamGenerateContent"):
+		events = a.gemini
 	}
 	for _, event := range events {
 		_, _ = fmt.Fprint(w, event)
@@ -176,6 +188,9 @@ func TestWholeAllTheSame(t *testing.T) {
 func TestTwoCallsOneTorn(t *testing.T) {
 	s := serve(t, bothModels(startRaw(t).URL, "retries: 0"))
 	for _, model := range protocols {
+		if model == "gemini" {
+			continue // its calls arrive whole
+		}
 		for _, streamed := range []bool{true, false} {
 			session := fmt.Sprintf("%s-%v", model, streamed)
 			got := s.ask(t, session, model, "raw: two calls", streamed)

@@ -69,7 +69,7 @@ func TestLongRetryAfter(t *testing.T) {
 // again and again, its breaker keeps it from being asked.
 func TestFallback(t *testing.T) {
 	upstream := startMock(t)
-	other := map[string]string{"chat": "messages", "messages": "responses", "responses": "chat"}
+	other := map[string]string{"chat": "messages", "messages": "responses", "responses": "gemini", "gemini": "chat"}
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {
 			s := serve(t, "model: main\nmodels:\n"+

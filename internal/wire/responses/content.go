@@ -100,7 +100,7 @@ func contentOf(raw json.RawMessage) (continuo.Content, error) {
 	}
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
-		return continuo.Text(string(raw)), nil // an object, such as the output of a shell
+		return continuo.Text(string(rawjson.MustMarshal(raw))), nil // an object, such as the output of a shell
 	}
 	translated := make([]json.RawMessage, len(list))
 	for i, part := range list {

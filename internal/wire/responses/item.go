@@ -103,7 +103,7 @@ func (i Item) Call() (call continuo.ToolCall, ok bool) {
 	return continuo.ToolCall{}, false
 }
 
-// textOf returns a string's text, and the bytes of any other JSON; "" for null.
+// textOf returns a string's text, and any other JSON without white space, as storing it does; "" for null.
 func textOf(value json.RawMessage) string {
 	if text, ok := rawjson.String(value); ok {
 		return text
@@ -111,7 +111,7 @@ func textOf(value json.RawMessage) string {
 	if rawjson.IsNull(value) {
 		return ""
 	}
-	return string(value)
+	return string(rawjson.MustMarshal(value))
 }
 
 func nonEmpty(texts ...string) (kept []string) {

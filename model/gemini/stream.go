@@ -1,0 +1,117 @@
+package gemini
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/sse"
+	wire "github.com/continuo-log/continuo/internal/wire/gemini"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/model/internal/upstream"
+)
+
+// Stream posts the body and yields the answer; see [model.Model].
+func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		response, err := m.client.Post(ctx, body)
+		if err != nil {
+			yield(model.Delta{}, model.AsError(err))
+			return
+		}
+		defer response.Close()
+		answer := newAnswer(func(delta model.Delta) bool { return yield(delta, nil) })
+		err = read(response, answer)
+		if err != nil {
+			answer.yieldVendor()
+		}
+		if err != nil && !answer.stopped {
+			yield(model.Delta{}, model.AsError(err))
+		}
+	}
+}
+
+// read yields the upstream's answer, as events or as JSON.
+func read(response *upstream.Response, answer *answer) error {
+	isJSON, err := response.IsJSON()
+	if err != nil {
+		return err
+	}
+	if isJSON {
+		return readJSON(response, answer)
+	}
+	events := response.Events()
+	for !answer.stopped {
+		event, err := events.Next()
+		switch {
+		case err != nil && answer.finish != "":
+			return answer.end(response)
+		case err == io.EOF:
+			return response.Unfinished()
+		case err != nil:
+			return response.ReadFailed(err)
+		case len(bytes.TrimSpace(event.Data)) == 0, string(bytes.TrimSpace(event.Data)) == "[DONE]":
+			continue // a keep-alive, and what some proxies add
+		}
+		if err := readEvent(response, answer, event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readEvent(response *upstream.Response, answer *answer, event sse.Event) error {
+	var piece wire.Response
+	err := json.Unmarshal(event.Data, &piece)
+	if !rawjson.IsNull(piece.Error) || err == nil && event.Type == "error" {
+		if failure, ok := response.Failed(event.Data); ok {
+			return failure
+		}
+	}
+	if err == nil {
+		err = answer.add(response, &piece)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case isFailure(err):
+		return err
+	case answer.finish != "":
+		return nil
+	case event.Cut:
+		return response.Unfinished()
+	}
+	return response.Malformed(event.Data, err)
+}
+
+// readJSON reads an answer that did not come as events: one piece, or a list of them.
+func readJSON(response *upstream.Response, answer *answer) error {
+	var pieces wire.Answers
+	data, err := response.JSON(&pieces)
+	if err != nil {
+		return err
+	}
+	for i := range pieces {
+		if !rawjson.IsNull(pieces[i].Error) {
+			if failure, ok := response.Failed(rawjson.MustMarshal(pieces[i])); ok {
+				return failure
+			}
+		}
+		if err := answer.add(response, &pieces[i]); isFailure(err) {
+			return err
+		} else if err != nil {
+			return response.Malformed(data, err)
+		}
+	}
+	if answer.finish == "" {
+		if failure, ok := response.Failed(data); ok {
+			return failure
+		}
+		return response.Malformed(data, errors.New("there is no finishReason"))
+	}
+	return answer.end(response)
+}
