@@ -30,6 +30,9 @@ type AppendOptions struct {
 	// the value that it returned last is valid when Append returns nil. An append with Begin has neither Key nor Turn.
 	// Default none.
 	Begin func(stored []Entry) *TurnBegin
+	// Prefixes returns the prefixes that the entries complete; their ConversationID is set by Append. It is called as
+	// Turn. Default none.
+	Prefixes func(stored []Entry) []Prefix
 	// Snapshot is the end of the conversation as the caller has read it, so that Append need not read it. It may be out
 	// of date. Default none.
 	Snapshot *Snapshot

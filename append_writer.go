@@ -277,6 +277,12 @@ func (w *writer) checkOne(ctx context.Context, request *appendRequest, batch *Ba
 	if request.options.Begin != nil {
 		batch.Begin = request.options.Begin(stored)
 	}
+	if request.options.Prefixes != nil {
+		for _, prefix := range request.options.Prefixes(stored) {
+			prefix.ConversationID = w.id
+			batch.Prefixes = append(batch.Prefixes, prefix)
+		}
+	}
 	if key := request.options.Key; key != "" {
 		batch.Receipts = append(batch.Receipts, Receipt{Key: key, Fingerprint: request.fingerprint, First: first, Last: w.tail.last})
 	}

@@ -17,6 +17,7 @@ const (
 	KindTask   Kind = "task"   // a delegated task: its record, the deployed agents and their findings
 	KindBranch Kind = "branch" // a step of a run that is executed in parallel with others: a fork of the run's conversation
 	KindAgent  Kind = "agent"  // the work of an agent that was deployed for a task
+	KindSide   Kind = "side"   // a client's call beside its conversation, such as for a title; ParentID names the conversation
 )
 
 // Conversation is one log and its metadata, as a snapshot: LastSeq does not grow with the log. [Log.Conversation] reads

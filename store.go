@@ -118,6 +118,9 @@ type Batch struct {
 	After          int64 // the LastSeq against which the batch was validated
 	Entries        []Entry
 	Receipts       []Receipt
+	// Prefixes are those of this conversation that the entries complete. A redaction removes those of the entry and of
+	// everything after it, in forks too; deleting and archiving remove all.
+	Prefixes []Prefix
 	// Turns are updates of turns that are committed or refused together with the entries: a refused one fails the batch
 	// as it fails UpdateTurn. Their signals are not read.
 	Turns []TurnUpdate

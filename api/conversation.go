@@ -145,9 +145,9 @@ type ConversationQuery struct {
 	Archived bool `query:"archived" default:"false"`
 	UserFilter
 	MetadataFilter
-	// What the conversations are the logs of: people's talks with models, tasks that were given away, or the work of agents
-	// on those.
-	Kind string `query:"kind" enum:"talk,task,agent" default:"talk"`
+	// What the conversations are the logs of: people's talks with models, tasks that were given away, the work of agents
+	// on those, or clients' calls beside their conversations, such as for a title.
+	Kind string `query:"kind" enum:"talk,task,agent,side" default:"talk"`
 }
 
 // conversationCursor is a cursor of the list of conversations.

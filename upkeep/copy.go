@@ -113,6 +113,8 @@ func describePosition(position RecordPosition) string {
 		return "the receipt of the key " + position.Key
 	case RecordTurn:
 		return "turn " + position.Key
+	case RecordPrefix:
+		return fmt.Sprintf("the prefix at entry %d", position.Seq)
 	case RecordConversation:
 	}
 	return "its own record"

@@ -67,7 +67,7 @@ func readable(ctx context.Context, store RecordStore, id string) iter.Seq2[Recor
 				limit = 1 // up to the damage
 				continue
 			case err != nil:
-				if !yield(Record{}, err) || isOfTheStore(ctx, err) || after.Kind >= RecordTurn {
+				if !yield(Record{}, err) || isOfTheStore(ctx, err) || after.Kind >= RecordPrefix {
 					return
 				}
 				after = endOfKind(max(after.Kind, RecordConversation), after)

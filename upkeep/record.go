@@ -28,7 +28,7 @@ type RecordStore interface {
 	// when the conversation has been restored meanwhile, and with ErrNotFound when it has been deleted: data that was
 	// removed since must not come back.
 	PutArchived(ctx context.Context, conversationID string, since time.Time, records []Record) error
-	// Archive removes the entries, receipts and turns of a conversation, except entries that forks inherit, and marks
+	// Archive removes the entries, receipts, turns and prefixes of a conversation, except entries that forks inherit, and marks
 	// it as archived: until Restore, its entries cannot be read or appended and no turn can begin. It fails with a
 	// *ConflictError when LastSeq or UpdatedAt differ from those of seen, with a *BusyError while a turn runs, with
 	// ErrArchived, and with ErrNotFound. Objects stay.
@@ -49,6 +49,7 @@ type Record struct {
 	Entry        *continuo.Entry     `json:"entry,omitempty"`
 	Receipt      *continuo.Receipt   `json:"receipt,omitempty"`
 	Turn         *TurnRecord         `json:"turn,omitempty"`
+	Prefix       *continuo.Prefix    `json:"prefix,omitempty"`
 	// Damaged says that an entry's stored form does not match its checksum. PutRecords keeps the mark, so that a copy
 	// does not make a damaged entry look valid.
 	Damaged bool `json:"damaged,omitempty"`
@@ -90,12 +91,12 @@ type TurnRecord struct {
 	Events  []continuo.TurnEvent  `json:"events,omitempty"`
 }
 
-// RecordPosition is the position of a record: the conversation first, then entries by seq, receipts by key, and turns by
-// id. The zero value precedes all.
+// RecordPosition is the position of a record: the conversation first, then entries by seq, receipts by key, turns by
+// id, and prefixes by seq and hash. The zero value precedes all.
 type RecordPosition struct {
 	Kind RecordKind
-	Seq  int64  // of an entry
-	Key  string // of a receipt; the id of a turn
+	Seq  int64  // of an entry; of a prefix
+	Key  string // of a receipt; the id of a turn; the hash of a prefix
 }
 
 // Compare orders positions as [RecordStore.Records] does.
@@ -112,6 +113,7 @@ const (
 	RecordEntry
 	RecordReceipt
 	RecordTurn
+	RecordPrefix
 )
 
 // Position returns the position of a record.
@@ -123,6 +125,8 @@ func (r *Record) Position() RecordPosition {
 		return RecordPosition{Kind: RecordReceipt, Key: r.Receipt.Key}
 	case r.Turn != nil:
 		return RecordPosition{Kind: RecordTurn, Key: r.Turn.ID}
+	case r.Prefix != nil:
+		return RecordPosition{Kind: RecordPrefix, Seq: r.Prefix.Seq, Key: r.Prefix.Hash.String()}
 	}
 	return RecordPosition{Kind: RecordConversation}
 }

@@ -9,6 +9,7 @@ import (
 // Store is everything that an engine stores, and that a copy must have. Package storetest tests all of it.
 type Store interface {
 	continuo.Store
+	continuo.PrefixStore
 	auth.KeyStore
 	RecordStore
 	index.Store

@@ -32,7 +32,7 @@ type listCommand struct {
 	narrowing
 	listing
 	Archived bool   `help:"List those that are archived instead."`
-	Kind     string `default:"talk" enum:"talk,task,agent" help:"List conversations of people (talk), of tasks (task), or of agents that work on tasks (agent). Default: talk."`
+	Kind     string `default:"talk" enum:"talk,task,agent,side" help:"List conversations of people (talk), of tasks (task), of agents that work on tasks (agent), or of clients' calls beside their conversations (side). Default: talk."`
 }
 
 func (listCommand) Help() string {

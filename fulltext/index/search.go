@@ -281,9 +281,10 @@ func (r *Request) isSearched(kind continuo.Kind) bool {
 }
 
 // KindNames lists the names for kinds of conversations to search: users' own conversations (the default),
-// tasks, the work of agents, or all of them.
+// tasks, the work of agents, clients' calls beside their
+// conversations, or all of them.
 func KindNames() []string {
-	return []string{"talk", string(continuo.KindTask), string(continuo.KindAgent), "all"}
+	return []string{"talk", string(continuo.KindTask), string(continuo.KindAgent), string(continuo.KindSide), "all"}
 }
 
 // KindsOf returns the Request.Kinds of one of KindNames; "" is the default.

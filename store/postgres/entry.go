@@ -203,6 +203,9 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 	if err != nil {
 		return err
 	}
+	if err := checkPrefixes(batch); err != nil {
+		return err
+	}
 	begin, err := form.EncodeBegin(batch)
 	if err != nil {
 		return err
@@ -232,19 +235,19 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 // appendStatement chooses the statement with only the parts that the batch needs.
 func appendStatement(batch continuo.Batch, rows *entryRows, turn *turnUpdate) (string, []any) {
 	args := batchArgs(batch, rows)
-	if len(rows.seqs) == 1 && len(rows.objects) == 0 && len(batch.Receipts) == 0 && len(batch.Runs) == 0 && turn == nil {
+	if len(rows.seqs) == 1 && len(rows.objects) == 0 && len(batch.Receipts)+len(batch.Prefixes)+len(batch.Runs) == 0 && turn == nil {
 		return appendOne, append(args[:4], rows.ids[0], rows.roles[0], rows.hidden[0], orNull(rows.outputRefs[0]), rows.chars[0], rows.tokens[0], rows.bodies[0], rows.checksums[0])
 	}
-	statement, withRuns := appendSome, appendSomeAndRuns
+	statement, withRuns, end := appendSome, appendSomeAndRuns, ofHead
 	if turn != nil {
-		statement, withRuns = appendWithTurn, appendWithTurnAndRuns
+		statement, withRuns, end = appendWithTurn, appendWithTurnAndRuns, ofTurnAndHead
 		args = append(args, turn.TurnID, turn.Fence, turn.first, turn.last, orNull(turn.events),
 			microseconds(turn.Lease), orNull(string(turn.State)), orNull(turn.end), orNull(string(turn.Mode)), orNull(turn.Agent))
 	}
-	if len(batch.Runs) == 0 {
-		return statement, args
+	if len(batch.Runs) > 0 {
+		statement, args = withRuns, append(args, foldRuns(batch.Runs).columns()...)
 	}
-	return withRuns, append(args, foldRuns(batch.Runs).columns()...)
+	return withPrefixes(batch, statement, end, args)
 }
 
 // batchArgs returns the first 20 arguments of the statements that append several entries.

@@ -102,6 +102,7 @@ func (p *recordPage) read(ctx context.Context, q querier) error {
 		{upkeep.RecordEntry, p.readEntries},
 		{upkeep.RecordReceipt, p.readReceipts},
 		{upkeep.RecordTurn, p.readTurns},
+		{upkeep.RecordPrefix, p.readPrefixes},
 	}
 	for _, k := range kinds {
 		if p.after.Kind > k.kind || p.rows <= 0 || p.bytes <= 0 {

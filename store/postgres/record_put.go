@@ -101,6 +101,7 @@ type recordsToPut struct {
 	damaged      map[int64]bool   // by seq: which of them are marked as damaged
 	receipts     []continuo.Receipt
 	turns        []turnToPut
+	prefixes     []continuo.Prefix
 }
 
 type turnToPut struct {
@@ -129,6 +130,8 @@ func sortRecords(id string, records []upkeep.Record) (*recordsToPut, error) {
 			put.damaged[record.Entry.Seq] = record.Damaged
 		case record.Receipt != nil:
 			put.receipts = append(put.receipts, *record.Receipt)
+		case record.Prefix != nil:
+			put.prefixes, owner = append(put.prefixes, *record.Prefix), record.Prefix.ConversationID
 		case record.Turn != nil:
 			turn, err := encodeTurn(record.Turn)
 			if err != nil {
@@ -230,6 +233,10 @@ func (put *recordsToPut) execute(ctx context.Context, tx pgx.Tx) error {
 		turn.queue(batch)
 	}
 	batch.Queue(reviseConversation, put.id, time.Now().UnixNano())
+	for i := range put.prefixes {
+		p := &put.prefixes[i]
+		batch.Queue(putPrefix, p.Hash[:], put.id, p.Seq, p.IDs, p.System, p.Session)
+	}
 	return tx.SendBatch(ctx, batch).Close()
 }
 

@@ -76,6 +76,9 @@ func (s *Store) Redact(ctx context.Context, conversationID string, entries []con
 		if _, err := tx.Exec(ctx, reviseConversation, conversationID, 0); err != nil {
 			return err
 		}
+		if err := dropPrefixes(ctx, tx, conversationID, entries); err != nil {
+			return err
+		}
 		return touch(ctx, tx, conversationID, have.updatedAt, entries)
 	}, nil)
 	if err == nil {

@@ -68,6 +68,7 @@ func (b *turnBegin) change(batch continuo.Batch, rows *entryRows) *change {
 	if len(batch.Runs) > 0 {
 		c.statement, c.args = beginTurnAndRuns, append(args, foldRuns(batch.Runs).columns()...)
 	}
+	c.statement, c.args = withPrefixes(batch, c.statement, ofBegunTurn, c.args)
 	c.scan = func(row pgx.Row) (err error) {
 		var begun int
 		b.Begun, err = scanTurn(row, &begun)

@@ -164,7 +164,7 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(checkReceipts(batch.Receipts), checkRuns(batch.Runs)); err != nil {
+	if err := errors.Join(checkReceipts(batch.Receipts), checkPrefixes(batch), checkRuns(batch.Runs)); err != nil {
 		return err
 	}
 	turns, err := encodeUpdates(batch)
@@ -211,6 +211,9 @@ func appendBatch(conn *connection, batch continuo.Batch, rows []entryRow, turns 
 		return err
 	}
 	if err := insertReceipts(conn, batch.ConversationID, batch.Receipts); err != nil {
+		return err
+	}
+	if err := putPrefixes(conn, batch.Prefixes); err != nil {
 		return err
 	}
 	if err := changeRuns(conn, batch.ConversationID, batch.Runs); err != nil || begin == nil {

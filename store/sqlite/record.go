@@ -89,7 +89,7 @@ func (p *recordPage) read(after upkeep.RecordPosition) error {
 	for _, part := range []struct {
 		kind upkeep.RecordKind
 		read func(after upkeep.RecordPosition) error
-	}{{upkeep.RecordEntry, p.readEntries}, {upkeep.RecordReceipt, p.readReceipts}, {upkeep.RecordTurn, p.readTurns}} {
+	}{{upkeep.RecordEntry, p.readEntries}, {upkeep.RecordReceipt, p.readReceipts}, {upkeep.RecordTurn, p.readTurns}, {upkeep.RecordPrefix, p.readPrefixes}} {
 		if after.Kind > part.kind || p.isFull() {
 			continue
 		}

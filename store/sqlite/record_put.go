@@ -116,6 +116,8 @@ func encodeRecord(conversationID string, r *upkeep.Record) (put func(*connection
 	case r.Receipt != nil:
 		err := checkReceipts([]continuo.Receipt{*r.Receipt})
 		return func(conn *connection) error { return putReceipt(conn, conversationID, r.Receipt) }, conversationID, err
+	case r.Prefix != nil:
+		return func(conn *connection) error { return putPrefix(conn, r.Prefix) }, r.Prefix.ConversationID, nil
 	case r.Turn != nil:
 		row, err := encodeTurn(r.Turn)
 		return row.put, r.Turn.ConversationID, err

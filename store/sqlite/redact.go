@@ -67,6 +67,9 @@ func (s *Store) Redact(ctx context.Context, conversationID string, entries []con
 		if _, err := conn.exec(reviseConversation, conversationID, 0); err != nil {
 			return err
 		}
+		if err := dropPrefixes(conn, conversationID, entries); err != nil {
+			return err
+		}
 		return touch(conn, conversationID, entries)
 	})
 }

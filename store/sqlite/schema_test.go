@@ -192,7 +192,13 @@ func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {
 		conversationIDs: "(id>?)",
 		blobHashes:      "(hash>?)",
 		receiptsAbove:   "(conversation_id=? AND key>?)",
-		turnsAbove:      "(conversation_id=? AND id>?)",
+		prefixesAbove:   "prefixes_of_conversation (conversation_id=? AND (seq,hash)>(?,?))",
+
+		selectPrefixes:        "(hash=?)",
+		deletePrefixes:        "prefixes_of_conversation (conversation_id=?)",
+		deletePrefixesFrom:    "prefixes_of_conversation (conversation_id=? AND seq>?)",
+		deletePrefixesOfForks: "prefixes_of_conversation (conversation_id=?)",
+		turnsAbove:            "(conversation_id=? AND id>?)",
 
 		turnByID:             "(conversation_id=? AND id=?)",
 		runningTurn:          "turns_running (conversation_id=?)",

@@ -50,6 +50,7 @@ type memoryConversation struct {
 	entries  []memoryEntry
 	needs    []memoryNeed // also of entries that are archived
 	receipts map[string]continuo.Receipt
+	prefixes []continuo.Prefix
 	turns    []*memoryTurn
 	runs     []continuo.Run
 	memoryIndex
@@ -303,7 +304,7 @@ func (m *memory) Delete(ctx context.Context, id string) error {
 	}
 	archivedAt := c.ArchivedAt
 	c.deleted, c.UserID, c.Key, c.Title, c.Metadata, c.Lineage, c.ArchivedAt = true, "", "", "", nil, nil, time.Time{}
-	c.receipts, c.turns, c.runs = nil, nil, nil
+	c.receipts, c.turns, c.runs, c.prefixes = nil, nil, nil, nil
 	c.forget()
 	m.release()
 	if !archivedAt.IsZero() && m.find(id) != nil { // otherwise all of its objects are discarded

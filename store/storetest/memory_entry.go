@@ -17,6 +17,7 @@ func (m *memory) Append(ctx context.Context, batch continuo.Batch) error {
 	for _, receipt := range batch.Receipts {
 		err = errors.Join(err, checkMemoryTexts("receipt", receipt.Key, receipt.Fingerprint))
 	}
+	err = errors.Join(err, checkMemoryPrefixes(batch))
 	for _, change := range batch.Runs {
 		err = errors.Join(err, checkMemoryTexts("run", change.RunID, change.WorkflowID, string(change.State)))
 	}
@@ -56,6 +57,9 @@ func (m *memory) Append(ctx context.Context, batch continuo.Batch) error {
 		return err
 	}
 	c.receipts, c.turns = receipts, turns
+	for _, p := range batch.Prefixes {
+		c.putPrefix(p)
+	}
 	for _, update := range batch.Turns {
 		c.switchMode(update)
 	}

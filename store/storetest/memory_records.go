@@ -111,6 +111,9 @@ func (c *memoryConversation) records(after upkeep.RecordPosition) ([]upkeep.Reco
 		}
 		all = append(all, upkeep.Record{Turn: &turn})
 	}
+	for _, prefix := range c.prefixes {
+		all = append(all, upkeep.Record{Prefix: &prefix})
+	}
 	return all, nil
 }
 
@@ -175,7 +178,7 @@ func (m *memory) keep(c *memoryConversation) (undo func()) {
 	if c != nil {
 		kept = *c
 		kept.entries, kept.needs, kept.turns = slices.Clone(c.entries), slices.Clone(c.needs), slices.Clone(c.turns)
-		kept.runs = slices.Clone(c.runs)
+		kept.runs, kept.prefixes = slices.Clone(c.runs), slices.Clone(c.prefixes)
 		kept.receipts, kept.documents = maps.Clone(c.receipts), maps.Clone(c.documents)
 	}
 	return func() {
@@ -202,6 +205,8 @@ func checkMemoryRecord(conversationID string, r upkeep.Record) error {
 		}
 	case r.Receipt != nil:
 		of = conversationID
+	case r.Prefix != nil:
+		of = r.Prefix.ConversationID
 	case r.Turn != nil:
 		of = r.Turn.ConversationID
 		if !slices.Contains([]continuo.TurnState{continuo.TurnRunning, continuo.TurnFinished, continuo.TurnFailed, continuo.TurnVoid}, r.Turn.State) {
@@ -251,6 +256,8 @@ func (m *memory) undiscard(name string) {
 
 func (c *memoryConversation) put(m *memory, r upkeep.Record) error {
 	switch {
+	case r.Prefix != nil:
+		c.putPrefix(*r.Prefix)
 	case r.Entry != nil:
 		encoded, err := encodeMemory([]continuo.Entry{*r.Entry})
 		if err != nil {
@@ -308,7 +315,7 @@ func (m *memory) Archive(ctx context.Context, seen continuo.Conversation, at tim
 	if running := c.running(); running != nil {
 		return &continuo.BusyError{Turn: running.at(memoryNow())}
 	}
-	c.ArchivedAt, c.receipts, c.turns, c.runs = at, map[string]continuo.Receipt{}, nil, nil
+	c.ArchivedAt, c.receipts, c.turns, c.runs, c.prefixes = at, map[string]continuo.Receipt{}, nil, nil, nil
 	c.forget()
 	m.release()
 	return nil

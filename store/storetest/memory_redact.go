@@ -46,6 +46,7 @@ func (m *memory) Redact(ctx context.Context, conversationID string, entries []co
 		m.redact(c, searchHits[i], e)
 	}
 	c.Revision++
+	m.dropPrefixes(c.ID, entries)
 	c.touch(entries)
 	return nil
 }

@@ -38,6 +38,7 @@ func testModel(t *testing.T, opener Opener) {
 			"fork":    m.fork,
 			"delete":  m.delete,
 			"read":    m.read,
+			"prefix":  m.prefixes,
 			"list":    m.list,
 			"blob":    m.blob,
 			"take":    m.take,
@@ -231,6 +232,7 @@ func (m *model) append(rt *rapid.T) {
 			batch.Receipts = nil // engines may use any error for this refusal
 		}
 	}
+	batch.Prefixes = m.drawPrefixes(rt, batch)
 	if rapid.IntRange(0, 2).Draw(rt, "begins a turn") == 0 {
 		m.begin(rt, &batch)
 	} else {

@@ -103,6 +103,8 @@ func logTests() []test {
 		{"content comes back as it came", testFidelity},
 		{"receipts are kept", testReceipts},
 		{"a receipt only advances", testAdvanceReceipt},
+		{"conversations are found by their beginnings", testPrefixes},
+		{"prefixes go with what they say", testPrefixesRemoved},
 		{"blobs are kept", testBlobs},
 		{"forks share and outlive their parents", testForks},
 		{"a fork of what is gone is refused", testForkOfDeleted},

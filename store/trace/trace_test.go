@@ -238,7 +238,7 @@ func TestTheSuiteHoldsThroughIt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return traced{trace.New(store, trace.Options{}), store, store, store}
+			return traced{trace.New(store, trace.Options{}), store, store, store, store}
 		}
 	})
 }
@@ -246,6 +246,7 @@ func TestTheSuiteHoldsThroughIt(t *testing.T) {
 // traced is an engine whose log operations are traced.
 type traced struct {
 	continuo.Store
+	continuo.PrefixStore
 	auth.KeyStore
 	upkeep.RecordStore
 	indexStore

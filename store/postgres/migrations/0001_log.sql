@@ -105,6 +105,20 @@ CREATE TABLE continuo.receipts (
   PRIMARY KEY (conversation_id, key)
 ); -- by conversation_id
 
+CREATE TABLE continuo.prefixes (
+  -- The beginnings of conversations, by what they say, so that a client's history is recognised. It is found by hash and
+  -- removed by conversation, so it is not partitioned.
+  hash            bytea NOT NULL,          -- of the project and of what the entries up to seq say, 16 bytes
+  conversation_id text COLLATE "C" NOT NULL,
+  seq             bigint NOT NULL,         -- of the beginning's last entry
+  ids             bigint NOT NULL,         -- a hash of the call ids up to there
+  system          bigint NOT NULL,         -- a hash of the system prompt
+  session         bigint NOT NULL,         -- a hash of the client's name for its session; 0 when none
+  PRIMARY KEY (hash, conversation_id, seq)
+);
+
+CREATE INDEX prefixes_of_conversation ON continuo.prefixes (conversation_id, seq, hash);
+
 CREATE TABLE continuo.blobs (
   -- Bytes under their own SHA-256 in hex.
   hash text COLLATE "C" PRIMARY KEY,

@@ -96,6 +96,19 @@ CREATE TABLE receipts (
   PRIMARY KEY (conversation_id, key)
 ) WITHOUT ROWID;
 
+CREATE TABLE prefixes (
+  -- The beginnings of conversations, by what they say, so that a client's history is recognised.
+  hash            BLOB NOT NULL,         -- of the project and of what the entries up to seq say, 16 bytes
+  conversation_id TEXT NOT NULL REFERENCES conversations (id),
+  seq             INTEGER NOT NULL,      -- of the beginning's last entry
+  ids             INTEGER NOT NULL,      -- a hash of the call ids up to there
+  system          INTEGER NOT NULL,      -- a hash of the system prompt
+  session         INTEGER NOT NULL,      -- a hash of the client's name for its session; 0 when none
+  PRIMARY KEY (hash, conversation_id, seq)
+) WITHOUT ROWID;
+
+CREATE INDEX prefixes_of_conversation ON prefixes (conversation_id, seq, hash);
+
 CREATE TABLE blobs (
   -- Bytes under their own SHA-256 in hex.
   hash TEXT NOT NULL PRIMARY KEY,

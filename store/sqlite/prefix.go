@@ -1,0 +1,122 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/upkeep"
+)
+
+const (
+	insertPrefix = `
+INSERT OR REPLACE INTO prefixes (hash, conversation_id, seq, ids, system, session) VALUES (?, ?, ?, ?, ?, ?)`
+
+	selectPrefixes = `
+SELECT p.conversation_id, p.seq, p.hash, p.ids, p.system, p.session FROM prefixes AS p CROSS JOIN conversations AS c ON c.id = p.conversation_id
+WHERE p.hash = ?1 AND c.project_id = ?2 AND c.deleted = 0 AND c.archived_at IS NULL AND (?3 = 0 OR p.session = ?3)
+ORDER BY p.conversation_id DESC, p.seq DESC LIMIT +?4`
+
+	prefixesAbove = `
+SELECT conversation_id, seq, hash, ids, system, session FROM prefixes
+WHERE conversation_id = ?1 AND (seq, hash) > (?2, ?3) ORDER BY seq, hash LIMIT +?4`
+
+	deletePrefixes = `DELETE FROM prefixes WHERE conversation_id = ?`
+
+	deletePrefixesFrom = `DELETE FROM prefixes WHERE conversation_id = ? AND seq >= ?`
+
+	deletePrefixesOfForks = `
+DELETE FROM prefixes WHERE conversation_id IN (SELECT conversation_id FROM lineage WHERE ancestor_id = ? AND through >= ?)`
+)
+
+func checkPrefixes(batch continuo.Batch) error {
+	for _, p := range batch.Prefixes {
+		if p.ConversationID != batch.ConversationID {
+			return fmt.Errorf("%w: a prefix of conversation %q", continuo.ErrInvalid, p.ConversationID)
+		}
+	}
+	return nil
+}
+
+func putPrefix(conn *connection, p *continuo.Prefix) error {
+	_, err := conn.exec(insertPrefix, p.Hash[:], p.ConversationID, p.Seq, p.IDs, p.System, p.Session)
+	return err
+}
+
+func putPrefixes(conn *connection, prefixes []continuo.Prefix) error {
+	for i := range prefixes {
+		if err := putPrefix(conn, &prefixes[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dropPrefixes removes the prefixes that have one of some entries of a conversation, in its forks too.
+func dropPrefixes(conn *connection, conversationID string, entries []continuo.Entry) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	first := entries[0].Seq
+	for i := range entries {
+		first = min(first, entries[i].Seq)
+	}
+	if _, err := conn.exec(deletePrefixesFrom, conversationID, first); err != nil {
+		return err
+	}
+	_, err := conn.exec(deletePrefixesOfForks, conversationID, first)
+	return err
+}
+
+// Prefixes is part of continuo.PrefixStore.
+func (s *Store) Prefixes(ctx context.Context, query continuo.PrefixQuery) (found []continuo.Prefix, err error) {
+	if query.Limit < 1 {
+		return nil, fmt.Errorf("find prefixes: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
+	}
+	err = s.read(ctx, func(conn *connection) error {
+		return conn.snapshot(func() error {
+			for _, hash := range query.Hashes {
+				err := conn.query(selectPrefixes, []any{hash[:], query.ProjectID, query.Session, query.Limit}, func(rows *sql.Rows) error {
+					p, err := scanPrefix(rows)
+					found = append(found, p)
+					return err
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+func scanPrefix(rows *sql.Rows) (p continuo.Prefix, err error) {
+	var hash sql.RawBytes
+	err = rows.Scan(&p.ConversationID, &p.Seq, &hash, &p.IDs, &p.System, &p.Session)
+	copy(p.Hash[:], hash)
+	return p, err
+}
+
+func (p *recordPage) readPrefixes(after upkeep.RecordPosition) error {
+	var hash continuo.PrefixHash
+	above := []byte{} // below every hash
+	if after.Key != "" {
+		if hash.UnmarshalText([]byte(after.Key)) == nil {
+			above = hash[:]
+		} else {
+			after.Seq++ // the end of a kind
+		}
+	}
+	return p.conn.query(prefixesAbove, []any{p.conversationID, after.Seq, above, p.limit}, func(rows *sql.Rows) error {
+		prefix, err := scanPrefix(rows)
+		if err != nil {
+			return err
+		}
+		return p.add(upkeep.Record{Prefix: &prefix}, len(prefix.ConversationID))
+	})
+}
