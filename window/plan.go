@@ -79,7 +79,7 @@ type PlanTotals struct {
 	Messages   int           `json:"messages"`         // rendered, markers included
 	Chars      int           `json:"chars"`            // Unicode characters in the messages
 	Tokens     int           `json:"estimated_tokens"` // in the messages, with a protocol overhead for each
-	RowsRead   int64         `json:"rows_read"`        // entries that the build read; the last page that was fetched may have more
+	RowsRead   int64         `json:"rows_read"`        // entries that the build read, from the store or from memory; the last page that was fetched may have more
 	PromptSize continuo.Size `json:"prompt"`
 	// SharedBytes is how many leading bytes this rendering (for a recorded request, its body) shares with the previous
 	// request of this view; -1 when that was not computed or there is none.
