@@ -18,7 +18,7 @@ import (
 // few and in none. The large one is made when CONTINUO_LONG=1 is set, which takes minutes; with CONTINUO_SCRATCH it is kept in
 // that folder for the next time.
 func BenchmarkSearch(b *testing.B) {
-	sizes := []int64{1_000}
+	sizes := []int64{1_000, 10_000}
 	if os.Getenv("CONTINUO_LONG") != "" {
 		sizes = append(sizes, 1_000_000)
 	}
@@ -26,7 +26,8 @@ func BenchmarkSearch(b *testing.B) {
 		p := newFixture(b, benchStore(b, size))
 		c := p.long(size)
 		for name, request := range map[string]index.Request{
-			"rare": {Query: "zebra"}, "common": {Query: "words"}, "two": {Query: "words zebra"}, "phrase": {Query: `"number seven"`}, "none": {Query: "nowhere"},
+			"rare": {Query: "zebra"}, "common": {Query: "words"}, "two": {Query: "words zebra"}, "phrase": {Query: `"number seven"`},
+			"common phrase": {Query: `"and more to say"`}, "absent phrase": {Query: `"more words"`}, "none": {Query: "nowhere"},
 		} {
 			for scope, conversation := range map[string]*continuo.Conversation{"project": nil, "conversation": &c} {
 				request.Conversation, request.ProjectID = conversation, continuo.DefaultProject

@@ -28,8 +28,12 @@ func (c *Candidate) Texts() []string {
 	return textsOf(&c.Entry)
 }
 
-// candidatePage is how many places one query of the index requests.
-const candidatePage = ranked
+// candidatePage is how many places the first query of the index requests. Each further one requests twice as many as the
+// one before, up to maxCandidatePage: a query for the next page looks up its terms again.
+const (
+	candidatePage    = ranked
+	maxCandidatePage = 4 * candidatePage
+)
 
 // Candidates yields the entries from to to of a conversation that may match, the newest first, through a
 // fork's lineage: those that the index finds, and all that are not indexed. It reads no other entries.
@@ -122,7 +126,7 @@ func (s *source) part(p part, after Hit, yield func(Candidate, error) bool) bool
 }
 
 // maxRun is how many places are read with one read of the log.
-const maxRun = 16
+const maxRun = 64
 
 // runs pages through the places of a query, without entries above a seq: they were appended after the
 // conversation was read. Adjacent places in one conversation are yielded together.
@@ -136,7 +140,7 @@ func (s *source) runs(query HitQuery, to int64) iter.Seq2[[]Hit, error] {
 			}
 			full := len(page) == query.Limit
 			if full {
-				query.Before = page[len(page)-1]
+				query.Before, query.Limit = page[len(page)-1], min(2*query.Limit, maxCandidatePage)
 			}
 			page = slices.DeleteFunc(page, func(hit Hit) bool { return hit.Seq > to })
 			for first := 0; first < len(page); {
@@ -168,6 +172,7 @@ func (s *source) yieldRun(run []Hit, yield func(Candidate, error) bool) bool {
 		return yield(Candidate{Hit: run[0], Conversation: s.conversation}, nil)
 	}
 	stretch := continuo.Range{From: run[len(run)-1].Seq, To: run[0].Seq, Backward: true}
+	stretch.Expect = int(stretch.To - stretch.From + 1)
 	for entry, err := range s.Log.Read(s.ctx, s.conversation, stretch) {
 		switch {
 		case errors.Is(err, continuo.ErrNotFound), errors.Is(err, continuo.ErrArchived):

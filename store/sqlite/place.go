@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -145,36 +146,45 @@ const newestDocuments = 2000
 // amongNewest looks for a page among the newest documents when the query has prefixes: to match a prefix, the
 // index reads all hits of its terms, while common terms fill a page here.
 func amongNewest(conn *connection, query index.HitQuery, first, last, lowest, highest int64) (found []index.Hit, err error) {
-	var wanted []string
+	var wanted [][]byte
+	var padded []byte // the terms of a row, each between spaces
 	prefixes := false
 	for _, term := range query.Terms {
 		text := " " + term.Text
 		if prefixes = prefixes || term.Prefix; !term.Prefix {
 			text += " "
 		}
-		wanted = append(wanted, text)
+		wanted = append(wanted, []byte(text))
 	}
 	if !prefixes || query.UserID != "" || len(query.Labels) > 0 { // the newest documents may be other users'
 		return nil, nil
 	}
-	wanted = append(wanted, " "+scopeOf(query)+" ")
+	wanted = append(wanted, []byte(" "+scopeOf(query)+" "))
 	err = conn.query(selectNewest, []any{highest, newestDocuments}, func(rows *sql.Rows) error {
+		var id, terms sql.RawBytes
 		var p index.Hit
-		var terms sql.RawBytes
-		if err := rows.Scan(&p.ConversationID, &p.Seq, &p.Order, &terms); err != nil {
+		if err := rows.Scan(&id, &p.Seq, &p.Order, &terms); err != nil {
 			return err
 		}
-		if len(found) < query.Limit && p.Order >= lowest && p.Seq >= first && p.Seq <= last && hasAll(" "+string(terms)+" ", wanted) {
+		padded = append(append(append(padded[:0], ' '), terms...), ' ')
+		if p.Order >= lowest && p.Seq >= first && p.Seq <= last && hasAll(padded, wanted) {
+			p.ConversationID = string(id)
 			found = append(found, p)
+		}
+		if len(found) == query.Limit {
+			return errEnough
 		}
 		return nil
 	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	return found, err
 }
 
-func hasAll(terms string, wanted []string) bool {
+func hasAll(terms []byte, wanted [][]byte) bool {
 	for _, term := range wanted {
-		if !strings.Contains(terms, term) {
+		if !bytes.Contains(terms, term) {
 			return false
 		}
 	}
