@@ -33,6 +33,13 @@ func newAnswer(sink func(model.Delta) bool) *answer {
 
 func (a *answer) yield(delta model.Delta) { a.stopped = a.stopped || !a.sink(delta) }
 
+// yieldWire yields the bytes of an event that added nothing else to the answer.
+func (a *answer) yieldWire(response *upstream.Response) {
+	if wire := response.TakeWire(); wire != "" {
+		a.yield(model.Delta{Wire: wire})
+	}
+}
+
 // add takes a piece. An error that is no *failure.Failure means that the piece cannot be read.
 func (a *answer) add(response *upstream.Response, piece *wire.Response) error {
 	if a.model == "" && piece.ModelVersion != "" {

@@ -24,10 +24,14 @@ func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, 
 			return
 		}
 		defer response.Close()
-		answer := newAnswer(func(delta model.Delta) bool { return yield(delta, nil) })
+		answer := newAnswer(response.Sink(yield))
 		err = read(response, answer)
 		if err != nil {
+			answer.sink = func(delta model.Delta) bool { return yield(delta, nil) } // an event that cannot be read is not forwarded
 			answer.yieldVendor()
+			if wire := response.TakeErrorWire(); wire != "" && !answer.stopped {
+				answer.yield(model.Delta{Wire: wire})
+			}
 		}
 		if err != nil && !answer.stopped {
 			yield(model.Delta{}, model.AsError(err))
@@ -46,6 +50,7 @@ func read(response *upstream.Response, answer *answer) error {
 	}
 	events := response.Events()
 	for !answer.stopped {
+		answer.yieldWire(response)
 		event, err := events.Next()
 		switch {
 		case err != nil && answer.finish != "":

@@ -29,6 +29,13 @@ func newAnswer(sink func(model.Delta) bool) *answer {
 
 func (a *answer) yield(delta model.Delta) { a.stopped = a.stopped || !a.sink(delta) }
 
+// yieldWire yields the bytes of an event that added nothing else to the answer.
+func (a *answer) yieldWire(response *upstream.Response) {
+	if wire := response.TakeWire(); wire != "" {
+		a.yield(model.Delta{Wire: wire})
+	}
+}
+
 // add takes an event that does not end the stream.
 func (a *answer) add(event *wire.Event) error {
 	switch event.Type {

@@ -23,10 +23,14 @@ func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, 
 			return
 		}
 		defer response.Close()
-		answer := newAnswer(func(delta model.Delta) bool { return yield(delta, nil) })
+		answer := newAnswer(response.Sink(yield))
 		err = read(response, answer)
 		if err != nil {
+			answer.sink = func(delta model.Delta) bool { return yield(delta, nil) } // an event that cannot be read is not forwarded
 			answer.yieldVendor()
+			if wire := response.TakeErrorWire(); wire != "" && !answer.stopped {
+				answer.yield(model.Delta{Wire: wire})
+			}
 		}
 		if err != nil && !answer.stopped {
 			yield(model.Delta{}, model.AsError(err))
@@ -45,6 +49,7 @@ func read(response *upstream.Response, answer *answer) error {
 	}
 	events := response.Events()
 	for !answer.stopped {
+		answer.yieldWire(response)
 		event, err := events.Next()
 		switch {
 		case err == io.EOF:
@@ -61,6 +66,10 @@ func read(response *upstream.Response, answer *answer) error {
 			return err
 		}
 		if over {
+			answer.yieldWire(response)
+			if last, ok := response.DrainEvent(); ok && string(bytes.TrimSpace(last.Data)) == wire.Done {
+				answer.yieldWire(response)
+			}
 			response.Drain()
 			return nil
 		}

@@ -20,14 +20,16 @@ const typeOfPart = "gemini_part"
 //
 // The log's own rules (a result for each call, in their place) are not checked here. A response to no call has its name
 // as ToolCallID.
-func Entries(contents []Content, o Options) ([]continuo.Entry, error) {
-	var entries []continuo.Entry
+//
+// At says for each content which of the entries is its first one.
+func Entries(contents []Content, o Options) (entries []continuo.Entry, at []int, err error) {
 	var open []openCall
 	for i, content := range contents {
 		parts, err := parse(content.Parts)
 		if err != nil {
-			return nil, fmt.Errorf("contents[%d]: %w", i, err)
+			return nil, nil, fmt.Errorf("contents[%d]: %w", i, err)
 		}
+		at = append(at, len(entries))
 		switch content.Role {
 		case "model":
 			entry := keep(assistantOf(parts), parts, Answered{}, false, false, o)
@@ -35,14 +37,14 @@ func Entries(contents []Content, o Options) ([]continuo.Entry, error) {
 		case "user", "", "function":
 			read, err := userEntries(parts, &open, afterResult(entries), o)
 			if err != nil {
-				return nil, fmt.Errorf("contents[%d]: %w", i, err)
+				return nil, nil, fmt.Errorf("contents[%d]: %w", i, err)
 			}
 			entries = append(entries, read...)
 		default:
-			return nil, fmt.Errorf("contents[%d]: %w: the role is %q; allowed: user, model", i, continuo.ErrInvalid, content.Role)
+			return nil, nil, fmt.Errorf("contents[%d]: %w: the role is %q; allowed: user, model", i, continuo.ErrInvalid, content.Role)
 		}
 	}
-	return entries, nil
+	return entries, at, nil
 }
 
 // Contents returns the contents of entries, each as it came. It is the reverse of [Entries]; a request needs more care,

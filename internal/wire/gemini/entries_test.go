@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -26,7 +27,7 @@ func goesBack(t interface {
 ) []continuo.Entry {
 	t.Helper()
 	o := Options{Provider: provider}
-	entries, err := Entries(contents, o)
+	entries, _, err := Entries(contents, o)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -97,9 +98,17 @@ func TestContentsBecomeEntries(t *testing.T) {
 	}
 }
 
+func TestEntriesNamesTheFirstEntryOfEachContent(t *testing.T) {
+	_, at, err := Entries(contentsOf(t, `[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"functionCall":{"name":"f"}},{"functionCall":{"name":"f"}}]},
+		{"role":"user","parts":[{"functionResponse":{"name":"f","response":{}}},{"functionResponse":{"name":"f","response":{}}},{"text":"b"}]},{"role":"model","parts":[]}]`), Options{})
+	if want := []int{0, 1, 2, 5}; err != nil || !slices.Equal(at, want) {
+		t.Errorf("got %v, %v, want %v", at, err, want)
+	}
+}
+
 func TestEntriesRefuses(t *testing.T) {
 	for _, text := range []string{`[{"role":"system","parts":[]}]`, `[{"role":"user","parts":["x"]}]`, `[{"role":"model","parts":[{"functionCall":"f"}]}]`} {
-		if _, err := Entries(contentsOf(t, text), Options{Provider: provider}); err == nil {
+		if _, _, err := Entries(contentsOf(t, text), Options{Provider: provider}); err == nil {
 			t.Errorf("%s was accepted", text)
 		}
 	}
@@ -107,7 +116,7 @@ func TestEntriesRefuses(t *testing.T) {
 
 // A call that is shown with other arguments keeps its signature; to another provider there is none, or the dummy.
 func TestPartsOfAChangedEntry(t *testing.T) {
-	entries, err := Entries(contentsOf(t, `[{"role":"model","parts":[{"text":"hm","thought":true},{"functionCall":{"id":"a","name":"f","args":{"x":1}},"thoughtSignature":"c2ln"}]}]`), Options{Provider: provider})
+	entries, _, err := Entries(contentsOf(t, `[{"role":"model","parts":[{"text":"hm","thought":true},{"functionCall":{"id":"a","name":"f","args":{"x":1}},"thoughtSignature":"c2ln"}]}]`), Options{Provider: provider})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,8 +16,9 @@ import (
 // came. An item_reference is an error: the caller resolves it before.
 //
 // The log's own rules (a result for each call, in their place) are not checked here.
-func Entries(raws []json.RawMessage, o Options) ([]continuo.Entry, error) {
-	var entries []continuo.Entry
+//
+// At says for each item which of the entries it is part of.
+func Entries(raws []json.RawMessage, o Options) (entries []continuo.Entry, at []int, err error) {
 	var round []Item
 	flush := func() error {
 		if len(round) == 0 {
@@ -33,25 +34,27 @@ func Entries(raws []json.RawMessage, o Options) ([]continuo.Entry, error) {
 			err = fmt.Errorf("%w: the item %q is only referred to", continuo.ErrInvalid, item.ID)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("input[%d]: %w", i, err)
+			return nil, nil, fmt.Errorf("input[%d]: %w", i, err)
 		}
 		if item.IsModels() {
 			round = append(round, item)
+			at = append(at, len(entries))
 			continue
 		}
 		if err := flush(); err != nil {
-			return nil, fmt.Errorf("input[%d]: %w", i-1, err)
+			return nil, nil, fmt.Errorf("input[%d]: %w", i-1, err)
 		}
 		entry, err := keep([]Item{item}, o)
 		if err != nil {
-			return nil, fmt.Errorf("input[%d]: %w", i, err)
+			return nil, nil, fmt.Errorf("input[%d]: %w", i, err)
 		}
+		at = append(at, len(entries))
 		entries = append(entries, entry)
 	}
 	if err := flush(); err != nil {
-		return nil, fmt.Errorf("input[%d]: %w", len(raws)-1, err)
+		return nil, nil, fmt.Errorf("input[%d]: %w", len(raws)-1, err)
 	}
-	return entries, nil
+	return entries, at, nil
 }
 
 // keep makes an entry, with the items as vendor data where the entry alone would not give them back.

@@ -28,7 +28,7 @@ func goesBack(t interface {
 ) []continuo.Entry {
 	t.Helper()
 	o := Options{Provider: provider}
-	entries, err := Entries(items, o)
+	entries, _, err := Entries(items, o)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
@@ -123,9 +123,16 @@ func TestItemsBecomeEntries(t *testing.T) {
 	}
 }
 
+func TestEntriesNamesTheEntryOfEachItem(t *testing.T) {
+	_, at, err := Entries(raw(userItem, thought, said, callA, outputA, userItem, said), Options{})
+	if want := []int{0, 1, 1, 1, 2, 3, 4}; err != nil || !slices.Equal(at, want) {
+		t.Errorf("got %v, %v, want %v", at, err, want)
+	}
+}
+
 func TestEntriesRefuses(t *testing.T) {
 	for _, text := range []string{`[]`, `{}`, `{"type":"item_reference","id":"msg_1"}`, `{"type":"message","role":"critic","content":"x"}`} {
-		if _, err := Entries(raw(text), Options{Provider: provider}); err == nil {
+		if _, _, err := Entries(raw(text), Options{Provider: provider}); err == nil {
 			t.Errorf("%s was accepted", text)
 		}
 	}
@@ -134,7 +141,7 @@ func TestEntriesRefuses(t *testing.T) {
 // What the entry does not show any more is not sent back, but for reasoning, without its id.
 func TestItemsOfAChangedEntry(t *testing.T) {
 	o := Options{Provider: provider}
-	entries, err := Entries(raw(thought, said, callA), o)
+	entries, _, err := Entries(raw(thought, said, callA), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +172,7 @@ func TestItemsThatMayBeSent(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := Options{Provider: provider, Unstored: true}
-			entries, err := Entries(items, o)
+			entries, _, err := Entries(items, o)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -61,6 +61,14 @@ func (r *Response) Drain() {
 	_, _ = io.CopyN(io.Discard, r, drainBytes)
 }
 
+// DrainEvent returns the event after the last one that matters, such as [DONE], if there is one and it comes at once. It
+// is for streams whose events were read with Events.
+func (r *Response) DrainEvent() (event sse.Event, ok bool) {
+	r.call.limit = drainTime
+	event, err := r.events.Next()
+	return event, err == nil
+}
+
 // IsJSON reports whether the answer is one JSON value rather than a stream of events. If the Content-Type is
 // neither, the first byte decides.
 func (r *Response) IsJSON() (bool, error) {
