@@ -27,7 +27,7 @@ func sqliteLog(t *testing.T) (*continuo.Log, string) {
 }
 
 // An entry that no reader could read would make its conversation unreadable: it is refused, or it can be read.
-func TestWhatIsAcceptedCanBeRead(t *testing.T) {
+func TestAcceptedEntriesCanBeRead(t *testing.T) {
 	edge := userEntry("hi")
 	edge.CreatedAt = time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -3600))
 	cases := map[string]continuo.Entry{

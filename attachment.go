@@ -103,21 +103,21 @@ func sumOf(data []byte) string {
 func mediaTypeOf(part Part) string {
 	var known struct {
 		ImageURL struct {
-			URL beginning `json:"url"`
+			URL jsonPrefix `json:"url"`
 		} `json:"image_url"`
 		File struct {
-			Data beginning `json:"file_data"`
+			Data jsonPrefix `json:"file_data"`
 		} `json:"file"`
 		Source struct {
-			MediaType beginning `json:"media_type"`
+			MediaType jsonPrefix `json:"media_type"`
 		} `json:"source"`
 		Audio struct {
-			Format beginning `json:"format"`
+			Format jsonPrefix `json:"format"`
 		} `json:"input_audio"`
 	}
 	_ = json.Unmarshal(part.Raw, &known) // a part of another kind declares none
 	named := string(known.Source.MediaType)
-	for _, url := range []beginning{known.ImageURL.URL, known.File.Data} {
+	for _, url := range []jsonPrefix{known.ImageURL.URL, known.File.Data} {
 		if data, ok := strings.CutPrefix(string(url), "data:"); ok && named == "" {
 			named, _, _ = strings.Cut(data, ";")
 		}
@@ -143,15 +143,15 @@ func isMediaType(text string) bool {
 	return ok && plain && kind != "" && name != "" && len(text) <= maxMediaType
 }
 
-// beginning is the first bytes of a JSON string, without the rest, which may be long.
-type beginning string
+// jsonPrefix is the first bytes of a JSON string, without the rest, which may be long.
+type jsonPrefix string
 
 // UnmarshalJSON is part of json.Unmarshaler.
-func (b *beginning) UnmarshalJSON(data []byte) error {
+func (b *jsonPrefix) UnmarshalJSON(data []byte) error {
 	text, ok := strings.CutPrefix(string(data[:min(len(data), maxMediaType+len("data:;"))]), `"`)
 	if ok {
 		text, _, _ = strings.Cut(text, `"`)
-		*b = beginning(strings.ReplaceAll(text, `\/`, "/"))
+		*b = jsonPrefix(strings.ReplaceAll(text, `\/`, "/"))
 	}
 	return nil
 }

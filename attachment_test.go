@@ -36,7 +36,7 @@ func attaching(objects continuo.ObjectStore) *continuo.Log {
 	return continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{MaxInlinePart: 200, Objects: objects})
 }
 
-func beginning(t rapid.TB, log *continuo.Log) continuo.Conversation {
+func readPrefix(t rapid.TB, log *continuo.Log) continuo.Conversation {
 	t.Helper()
 	conversation, err := log.Create(context.Background(), continuo.Conversation{})
 	if err != nil {
@@ -93,7 +93,7 @@ func TestAnyContentIsGivenBackByteForByte(t *testing.T) {
 // appendTo appends an entry, a result to a call, and reads it back through JSON.
 func appendTo(t rapid.TB, log *continuo.Log, entry continuo.Entry) (stored continuo.Entry) {
 	t.Helper()
-	conversation := beginning(t, log)
+	conversation := readPrefix(t, log)
 	entries := []continuo.Entry{entry}
 	if entry.Role == continuo.Tool {
 		entries[0].ToolCallID = "c"
@@ -149,7 +149,7 @@ func TestClientsCannotNameAnObject(t *testing.T) {
 	secret := appendTo(t, log, continuo.Entry{Role: continuo.User, Content: picture(t, 400)})
 	forged := secret
 	forged.Seq = 0
-	conversation := beginning(t, log)
+	conversation := readPrefix(t, log)
 	appended, err := log.Append(t.Context(), conversation.ID, []continuo.Entry{forged}, continuo.AppendOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -214,11 +214,11 @@ func (o *failing) PutObject(ctx context.Context, name string, data io.Reader) er
 	return nil
 }
 
-func TestWhatIsRefusedLeavesNoAttachments(t *testing.T) {
+func TestARefusedAppendLeavesNoAttachments(t *testing.T) {
 	objects := &failing{newCounting(), 1 << 30}
 	store := &hesitant{Store: storetest.NewMemory()}
 	log := continuo.NewLog(store, continuo.LogOptions{MaxInlinePart: 200, MaxEntryBytes: 10_000, Objects: objects})
-	conversation := beginning(t, log)
+	conversation := readPrefix(t, log)
 	two := picture(t, 400)
 	two = continuo.Parts(append(two.Parts(), picture(t, 800).Parts()...)...)
 	entries := []continuo.Entry{{Role: continuo.User, Content: picture(t, 400)}, {Role: continuo.User, Content: two}}

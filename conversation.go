@@ -13,7 +13,7 @@ type Kind string
 
 // The kinds of conversations.
 const (
-	KindTalk   Kind = ""       // people and models; the default
+	KindUser   Kind = ""       // users and models; the default
 	KindTask   Kind = "task"   // a delegated task: its record, the deployed agents and their findings
 	KindBranch Kind = "branch" // a step of a run that is executed in parallel with others: a fork of the run's conversation
 	KindAgent  Kind = "agent"  // the work of an agent that was deployed for a task

@@ -14,8 +14,8 @@ import (
 
 func TestNewLogRefusesANilStore(t *testing.T) {
 	defer func() {
-		if said := fmt.Sprint(recover()); !strings.Contains(said, "NewLog needs a Store") {
-			t.Errorf("it panicked with %q", said)
+		if message := fmt.Sprint(recover()); !strings.Contains(message, "NewLog needs a Store") {
+			t.Errorf("it panicked with %q", message)
 		}
 	}()
 	continuo.NewLog(nil, continuo.LogOptions{})

@@ -409,7 +409,7 @@ func (l *Log) PutText(ctx context.Context, text []byte) (string, error) {
 	if err := l.store.PutBlob(ctx, hash, text); err != nil {
 		return "", fmt.Errorf("keep text %s: %w", hash, err)
 	}
-	l.rememberBlob(hash)
+	l.cacheBlob(hash)
 	return hash, nil
 }
 
@@ -431,7 +431,7 @@ func (l *Log) knowsBlob(hash string) bool {
 	return l.blobs[hash]
 }
 
-func (l *Log) rememberBlob(hash string) {
+func (l *Log) cacheBlob(hash string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.blobs) >= maxKnownBlobs {

@@ -65,7 +65,7 @@ func (o *Output) Content(text func(offset, length int64) (string, error)) (Conte
 	}
 	parts, offset := make([]Part, len(o.Parts)), int64(0)
 	for i, kept := range o.Parts {
-		said, err := text(offset, kept.Bytes)
+		content, err := text(offset, kept.Bytes)
 		if err != nil {
 			return Content{}, err
 		}
@@ -73,8 +73,8 @@ func (o *Output) Content(text func(offset, length int64) (string, error)) (Conte
 		if err != nil {
 			return Content{}, fmt.Errorf("part %d of the output: %w", i, err)
 		}
-		object.Set("text", rawjson.MustMarshal(said))
-		parts[i] = Part{Type: "text", Text: said, Raw: object.Raw()}
+		object.Set("text", rawjson.MustMarshal(content))
+		parts[i] = Part{Type: "text", Text: content, Raw: object.Raw()}
 		offset += kept.Bytes + 1
 	}
 	return Parts(parts...), nil

@@ -20,7 +20,7 @@ func TestARedactionErasesContentAndKeepsTheShape(t *testing.T) {
 	const secret = "hunter2"
 	call := continuo.FunctionCall("c1", "look", `{"q":"`+secret+`"}`)
 	call.Extra = json.RawMessage(`{"x":"` + secret + `"}`)
-	said := []continuo.Entry{
+	entries := []continuo.Entry{
 		{Role: continuo.User, Content: continuo.Text("my password is " + secret), Name: secret, Author: &continuo.Author{DisplayName: secret, AgentName: secret, RoleName: secret}, AgentID: secret, PartType: secret},
 		{
 			Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: []continuo.ToolCall{call},
@@ -34,7 +34,7 @@ func TestARedactionErasesContentAndKeepsTheShape(t *testing.T) {
 		}},
 		{Role: continuo.User, Content: continuo.Text("thanks")},
 	}
-	conversation, err := log.Import(t.Context(), continuo.Conversation{Title: "my password is " + secret[:3] + "…"}, said)
+	conversation, err := log.Import(t.Context(), continuo.Conversation{Title: "my password is " + secret[:3] + "…"}, entries)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestARedactionErasesContentAndKeepsTheShape(t *testing.T) {
 	}
 	var group continuo.Group
 	for i := range kept {
-		if err := group.Accept(&kept[i]); err != nil || kept[i].Role != said[i].Role || kept[i].Seq != int64(i+1) {
+		if err := group.Accept(&kept[i]); err != nil || kept[i].Role != entries[i].Role || kept[i].Seq != int64(i+1) {
 			t.Errorf("entry %d has lost its place: %v %+v", i+1, err, kept[i])
 		}
 	}
@@ -156,7 +156,7 @@ func summary(from, through int64, role, text string) continuo.Entry {
 // TestARedactionTakesWhatSummariesRepeat redacts entries of a parent, of a fork, and of the parent through the fork.
 func TestARedactionTakesWhatSummariesRepeat(t *testing.T) {
 	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})
-	say := func(id string, entries ...continuo.Entry) continuo.Conversation {
+	add := func(id string, entries ...continuo.Entry) continuo.Conversation {
 		t.Helper()
 		if _, err := log.Append(t.Context(), id, entries, continuo.AppendOptions{}); err != nil {
 			t.Fatal(err)
@@ -174,13 +174,13 @@ func TestARedactionTakesWhatSummariesRepeat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent = say(parent.ID, user("p1"), user("p2"), user("p3"), summary(1, 2, "", "p1 p2"), summary(3, 3, "ann", "p3"))
+	parent = add(parent.ID, user("p1"), user("p2"), user("p3"), summary(1, 2, "", "p1 p2"), summary(3, 3, "ann", "p3"))
 	fork, err := log.Fork(t.Context(), parent.ID, 0, continuo.Conversation{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	parent = say(parent.ID, user("p6"), summary(1, 6, "", "p1 p2 p3 p6"))
-	fork = say(fork.ID, user("f6"), summary(1, 6, "", "p1 p2 p3 f6"), summary(6, 6, "ben", "f6"))
+	parent = add(parent.ID, user("p6"), summary(1, 6, "", "p1 p2 p3 p6"))
+	fork = add(fork.ID, user("f6"), summary(1, 6, "", "p1 p2 p3 f6"), summary(6, 6, "ben", "f6"))
 
 	seqs := func(entries []continuo.Entry) (seqs []int64) {
 		for i := range entries {

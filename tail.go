@@ -107,12 +107,12 @@ func (l *Listener) Close() {
 // WatchChanges forwards the store's reports of other processes' changes to the listeners, until ctx is done. It returns
 // at once for a store that reports none: then listeners poll.
 func (l *Log) WatchChanges(ctx context.Context) {
-	heeder, ok := l.store.(ChangeNotifier)
+	notifier, ok := l.store.(ChangeNotifier)
 	if !ok {
 		return
 	}
 	defer l.notified.Store(false)
-	heeder.WatchChanges(ctx, func(ids []string) {
+	notifier.WatchChanges(ctx, func(ids []string) {
 		if !l.notified.Swap(true) {
 			l.back.Store(time.Now().UnixNano())
 			l.lost.Store(false)

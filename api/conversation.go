@@ -145,9 +145,9 @@ type ConversationQuery struct {
 	Archived bool `query:"archived" default:"false"`
 	UserFilter
 	MetadataFilter
-	// What the conversations are the logs of: people's talks with models, tasks that were given away, the work of agents
+	// What the conversations are the logs of: users and models, delegated tasks, the work of agents
 	// on those, or clients' calls beside their conversations, such as for a title.
-	Kind string `query:"kind" enum:"talk,task,agent,side" default:"talk"`
+	Kind string `query:"kind" enum:"user,task,agent,side" default:"user"`
 }
 
 // conversationCursor is a cursor of the list of conversations.
@@ -165,7 +165,7 @@ func (s *Service) ListConversations(ctx context.Context, scope continuo.Scope, i
 		return none, Refuse("kind", "kind is empty: leave it out for people's conversations")
 	}
 	query := continuo.ConversationQuery{ProjectID: scope.ProjectID, Archived: in.Archived, Labels: in.Labels, Limit: in.Limit + 1}
-	if in.Kind != "talk" {
+	if in.Kind != "user" {
 		query.Kind = continuo.Kind(in.Kind)
 	}
 	var err error

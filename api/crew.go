@@ -34,7 +34,7 @@ func (s *Service) crewOperations() []Operation {
 			),
 		}, s.GetCrew),
 		define(Operation{
-			ID: "sayToCrew", Method: "POST", Path: one + "/messages", Tag: "crews", Summary: "send a message to a crew",
+			ID: "sendCrewMessage", Method: "POST", Path: one + "/messages", Tag: "crews", Summary: "send a message to a crew",
 			Answers: answers(
 				accepted("The message is in the log. The state of the crew."), ok("The crew's events, as a stream.").as(stream),
 				failing(404, "There is no such crew, or no conversation with that id (`not_found`, with `session_id` in `param`)."),
@@ -42,7 +42,7 @@ func (s *Service) crewOperations() []Operation {
 					"for another message (`idempotency_conflict`), or the conversation is archived (`archived`)."),
 				invalid,
 			),
-		}, s.SayToCrew),
+		}, s.SendCrewMessage),
 		define(Operation{
 			ID: "followCrew", Method: "GET", Path: one + "/events", Tag: "crews", Summary: "follow a crew, live or from its start",
 			Answers: answers(ok("The events.").as(stream), Answer{Status: http.StatusNoContent, Description: streamOver}),
@@ -173,7 +173,7 @@ func (s *Speaker) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// SayToCrew sends a message to a crew.
+// SendCrewMessage sends a message to a crew.
 //
 // It begins a cycle, in which the roles speak in turn until none has anything to add; during a cycle the message becomes
 // part of it. An unknown session begins a conversation. **The crew continues when the client disconnects**, until its
@@ -183,7 +183,7 @@ func (s *Speaker) UnmarshalJSON(data []byte) error {
 // /api/crews/{crew}/events` from the first entry of the message's cycle.
 //
 // A request that is sent again with its `Idempotency-Key` gets the cycle of its message.
-func (s *Service) SayToCrew(ctx context.Context, scope continuo.Scope, in CrewMessage) (*engine.CrewStatus, error) {
+func (s *Service) SendCrewMessage(ctx context.Context, scope continuo.Scope, in CrewMessage) (*engine.CrewStatus, error) {
 	if _, err := scope.Owner(string(in.UserID)); err != nil {
 		return nil, At("user_id", err)
 	}
@@ -197,7 +197,7 @@ func (s *Service) SayToCrew(ctx context.Context, scope continuo.Scope, in CrewMe
 	if in.Author != nil {
 		message.Author = &continuo.Author{DisplayName: in.Author.DisplayName}
 	}
-	status, err := s.Engine.Crews.Say(ctx, message)
+	status, err := s.Engine.Crews.Send(ctx, message)
 	return status, aboutSession(err)
 }
 

@@ -97,7 +97,7 @@ func (in *RoleContextRequest) Check() error {
 		return err
 	}
 	if in.Format != "" && in.Request != nil {
-		return Refuse("format", "format is of what a role sees now or at a place; a request is shown as it was sent")
+		return Refuse("format", "format applies to a context built now or at a seq; a recorded request is shown as it was sent")
 	}
 	return nil
 }

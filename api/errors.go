@@ -72,7 +72,7 @@ var errorKinds = []ErrorKind{
 	{engine.ErrRunOver, "run_over", ClassConflict, false},
 	{engine.ErrDecided, "decided", ClassConflict, false},
 	{engine.ErrRunWaits, "run_waiting", ClassConflict, false},
-	{engine.ErrRunUnderWay, "run_under_way", ClassConflict, false},
+	{engine.ErrRunInProgress, "run_in_progress", ClassConflict, false},
 	{workflow.ErrNotRepairable, "not_repairable", ClassConflict, false},
 	{engine.ErrNoCycle, "no_cycle", ClassConflict, false},
 	{engine.ErrTooManyTurns, "too_many_turns", ClassRateLimited, false},

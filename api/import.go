@@ -24,7 +24,7 @@ func (s *Service) importOperation() Operation {
 			created("The new conversation, and what had to be repaired."),
 			ok("The list was imported before; the answer is that of the first import."),
 			failing(http.StatusConflict, "The list is not the one that the key (`exists`) or the `Idempotency-Key` (`idempotency_conflict`) was used "+
-				"with, or somebody wrote to the conversation before the list had gained messages."),
+				"with, or an entry was appended to the conversation before the list had gained messages."),
 		),
 	}, s.ImportConversation)
 }
@@ -100,7 +100,7 @@ func (s *Service) ImportConversation(ctx context.Context, scope continuo.Scope, 
 	if err := in.read(scope); err != nil {
 		return Imported{}, err
 	}
-	imported, err := s.carryOutImport(ctx, scope, in.document, string(in.Key))
+	imported, err := s.runImport(ctx, scope, in.document, string(in.Key))
 	if err != nil {
 		return Imported{}, err
 	}
@@ -113,8 +113,8 @@ func (s *Service) ImportConversation(ctx context.Context, scope continuo.Scope, 
 	}, err
 }
 
-// carryOutImport imports a document under its own key, else under the request's Idempotency-Key, if it has one.
-func (s *Service) carryOutImport(ctx context.Context, scope continuo.Scope, document interchange.Document, once string) (imported engine.Imported, err error) {
+// runImport imports a document under its own key, else under the request's Idempotency-Key, if it has one.
+func (s *Service) runImport(ctx context.Context, scope continuo.Scope, document interchange.Document, once string) (imported engine.Imported, err error) {
 	if once != "" && document.Conversation.Key == "" {
 		imported, err = s.Engine.Conversations.ImportOnce(ctx, scope, document, once)
 	} else {

@@ -46,7 +46,7 @@ func (s *Service) runOperations() []Operation {
 			ID: "resumeRun", Method: "POST", Path: run + "/resume", Tag: "runs", Summary: "resume a run that failed or was stopped",
 			Answers: answers(
 				state, failing(409, "The run is over (`run_over`), or a person must decide first (`run_waiting`); with `workflow`: it is "+
-					"running (`run_under_way`), or the `Idempotency-Key` made another repair (`idempotency_conflict`)."), invalid,
+					"running (`run_in_progress`), or the `Idempotency-Key` made another repair (`idempotency_conflict`)."), invalid,
 			),
 		}, s.ResumeRun),
 		define(Operation{

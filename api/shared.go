@@ -33,7 +33,7 @@ func SharedAnswers() map[string]Answer {
 		"CrewConflict": {Description: "There is no cycle to resume and no reset to take back (`no_cycle`), calls of a role wait " +
 			"for their results for too long (`conversation_busy`), or the conversation is archived (`archived`)."},
 		"NotRepairable": {Description: "The run is over (`run_over`), waits (`run_waiting`) or is in progress " +
-			"(`run_under_way`), the state of the step does not allow it (`not_repairable`), or the `Idempotency-Key` repaired " +
+			"(`run_in_progress`), the state of the step does not allow it (`not_repairable`), or the `Idempotency-Key` repaired " +
 			"the run in another way (`idempotency_conflict`)."},
 		"RunOver": {Description: "The run is over (`run_over`)."},
 	}

@@ -79,9 +79,9 @@ func FuzzNormalizeAnswer(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		said := crew.NormalizeAnswer(text, "Builder", "builder")
-		if again := crew.NormalizeAnswer(said, "Builder", "builder"); again != said {
-			t.Fatalf("%q is kept as %q, and that as %q", text, said, again)
+		normalized := crew.NormalizeAnswer(text, "Builder", "builder")
+		if again := crew.NormalizeAnswer(normalized, "Builder", "builder"); again != normalized {
+			t.Fatalf("%q is kept as %q, and that as %q", text, normalized, again)
 		}
 	})
 }

@@ -21,10 +21,10 @@ func TestARoleIsFoundByEitherName(t *testing.T) {
 			t.Errorf("%q finds %v, %v", name, role, err)
 		}
 	}
-	for name, says := range map[string]string{
+	for name, message := range map[string]string{
 		"carl": "the crew team has ann (Ann), dev_ops (Łucja the Builder), bob (Lead), lead (Bob)", "": "unknown role", "Bob": "it could be bob (Lead), lead (Bob)",
 	} {
-		if role, err := c.Find(name); !errors.Is(err, continuo.ErrInvalid) || !strings.Contains(err.Error(), says) {
+		if role, err := c.Find(name); !errors.Is(err, continuo.ErrInvalid) || !strings.Contains(err.Error(), message) {
 			t.Errorf("%q finds %v, %v", name, role, err)
 		}
 	}

@@ -26,7 +26,7 @@ const (
 )
 
 // rolePositions are the positions of a role's names in the file.
-type rolePositions struct{ name, display yamltree.Place }
+type rolePositions struct{ name, display yamltree.Position }
 
 // roleFile is a role in a crew's file.
 type roleFile struct {
@@ -37,7 +37,7 @@ type roleFile struct {
 	Model        *yamltree.Node       `key:"model" help:"Which model speaks for it, with connector: model. Default: the settings' default model."`
 	SystemPrompt *yamltree.Node       `key:"system_prompt" required:"true" help:"What the role is to do, at most 64 KiB."`
 	IsModerator  yamlform.Value[bool] `key:"is_moderator" help:"Whether a cycle ends when this role has nothing to add. There may be several. Default: false."`
-	View         *yamltree.Node       `key:"view" form:"kind|view" help:"How much of the talk it is shown: a kind, or a mapping. Default: delta for an agent that remembers, full for others."`
+	View         *yamltree.Node       `key:"view" form:"kind|view" help:"How much of the conversation it is shown: a kind, or a mapping. Default: delta for an agent that remembers, full for others."`
 	Tools        *yamltree.Node       `key:"tools" form:"patterns|policy" help:"Which tools it may use, with connector: model: a list of the only ones, or a policy. It narrows what the project allows."`
 	Timeout      *yamltree.Node       `key:"timeout" form:"duration" help:"How long one of its turns may take, from 1s to 24h, such as 90s or 10m. Default: the setting crew.agent_timeout."`
 	BotToken     *yamltree.Node       `key:"bot_token" form:"variable" help:"${NAME} for the variable of the environment with the token of the role's own Telegram bot. Default: the listener speaks for it."`
@@ -46,7 +46,7 @@ type roleFile struct {
 // viewFile is a role's view in a crew's file. Fewer characters or tokens would not hold a reminder and a message.
 type viewFile struct {
 	Kind   *yamltree.Node      `key:"kind" form:"kind" help:"delta: what is new. full: everything. window: the newest messages. summary: a summary of the old and the newest messages. memory: its own notes and what is new."`
-	Newest yamlform.Value[int] `key:"newest" min:"1" max:"10000" help:"How many messages a window shows, or stand whole behind a summary. Default: the setting crew.max_conversation_length, or 20 behind a summary."`
+	Newest yamlform.Value[int] `key:"newest" min:"1" max:"10000" help:"How many messages a window shows, or are shown whole after a summary. Default: the setting crew.max_conversation_length, or 20 after a summary."`
 	Chars  yamlform.Value[int] `key:"chars" min:"1000" max:"1073741824" help:"How many characters one turn is shown at most. Default: the setting context.max_chars."`
 	Tokens yamlform.Value[int] `key:"tokens" min:"500" max:"1073741824" help:"How many tokens one turn is shown at most. Default: as the settings and the model say."`
 }
@@ -74,7 +74,7 @@ func (r *reader) readRole(v *yamltree.Node) (role Role, at rolePositions, ok boo
 	return role, at, true
 }
 
-func (r *reader) readRoleName(role, v *yamltree.Node) (string, yamltree.Place) {
+func (r *reader) readRoleName(role, v *yamltree.Node) (string, yamltree.Position) {
 	if v == nil {
 		if !role.Has("role_name") {
 			r.Complain(role.At, "a role needs a role_name, by which the log knows it")

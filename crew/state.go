@@ -85,7 +85,7 @@ func (s *State) takeMessage(entry *continuo.Entry) {
 		s.newest[""] = entry.Seq
 		s.silent, s.failed, s.ended, s.before = 0, 0, "", s.turns
 		if s.current != nil {
-			s.before++ // the turn under way does not answer the message
+			s.before++ // the turn in progress does not answer the message
 		}
 	case entry.Role == continuo.Assistant && (entry.HasCalls() || !entry.Content.IsEmpty()):
 		s.newest[s.speaker(entry)] = entry.Seq

@@ -171,7 +171,7 @@ func TestAResetCanBeTakenBack(t *testing.T) {
 	b.turn("One.")
 	b.turn(".....")
 	b.rest()
-	stood := b.state.Now.Clone()
+	before := b.state.Now.Clone()
 	at := int64(len(b.entries))
 	b.put(b.state.Reset(at))
 	for _, role := range b.state.Now.Roles {
@@ -186,7 +186,7 @@ func TestAResetCanBeTakenBack(t *testing.T) {
 		t.Fatal("the reset cannot be taken back")
 	}
 	b.put(restored)
-	if now := b.state.Now; now.Since != 0 || now.Role("a").Answers != stood.Role("a").Answers+1 || now.Role("a").Cursor != at+2 || now.Role("b").Cursor != at || now.Role("a").Session != "" {
+	if now := b.state.Now; now.Since != 0 || now.Role("a").Answers != before.Role("a").Answers+1 || now.Role("a").Cursor != at+2 || now.Role("b").Cursor != at || now.Role("a").Session != "" {
 		t.Errorf("after it was taken back it stands %+v", now)
 	}
 	if _, ok := b.state.Restore(); ok {
@@ -200,7 +200,7 @@ func TestAnyCycleEnds(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		b := newTable(t)
 		b.begin("r")
-		var spoke []string
+		var speakers []string
 		for steps := 0; b.state.Run == continuo.RunRunning; steps++ {
 			if steps > 100 {
 				t.Fatalf("seed %d: the cycle does not end", seed)
@@ -210,23 +210,23 @@ func TestAnyCycleEnds(t *testing.T) {
 			case step.Kind == crew.StepRecord:
 				for _, entry := range b.state.Record() {
 					if entry.NodeID != "" {
-						spoke = append(spoke, entry.NodeID)
+						speakers = append(speakers, entry.NodeID)
 					}
 					b.put(entry)
 				}
 			case random.IntN(4) == 0:
 				b.put(b.state.Cue(step))
 				b.put(b.state.Fail(step, "broken"))
-				spoke = append(spoke, step.Role.Name)
+				speakers = append(speakers, step.Role.Name)
 			case random.IntN(3) == 0:
-				spoke = append(spoke, b.turn("....."))
+				speakers = append(speakers, b.turn("....."))
 			default:
-				spoke = append(spoke, b.turn("Something."))
+				speakers = append(speakers, b.turn("Something."))
 			}
 		}
-		for i, role := range spoke {
+		for i, role := range speakers {
 			if want := []string{"a", "b"}[i%2]; role != want {
-				t.Fatalf("seed %d: turn %d was of %s: %v", seed, i, role, spoke)
+				t.Fatalf("seed %d: turn %d was of %s: %v", seed, i, role, speakers)
 			}
 		}
 		again := crew.NewState(b.crew, "r")

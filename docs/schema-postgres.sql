@@ -18,7 +18,7 @@ CREATE TABLE continuo.conversations (
   project_id    text COLLATE "C" NOT NULL,
   user_id       text COLLATE "C" NOT NULL DEFAULT '', -- whose it is; empty: nobody's in particular
   key           text COLLATE "C",          -- the caller's own name; unique by conversation_keys
-  kind          text COLLATE "C" NOT NULL DEFAULT '', -- empty: people and models talk in it; each kind has lists of its own
+  kind          text COLLATE "C" NOT NULL DEFAULT '', -- empty: of users and models; each kind has lists of its own
   title         text NOT NULL,
   active_mode   text NOT NULL,
   active_agent  text NOT NULL DEFAULT '',  -- empty: none

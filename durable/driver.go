@@ -215,7 +215,7 @@ func (d *Driver) yieldToOthers(ctx context.Context, attempts int) {
 const maxAbandoned = 1000
 
 // ResumeAbandoned resumes runs whose process is gone: those in the state running with no event for the time quiet and
-// no turn under way. It returns how many. Resuming a run that another process still drives is harmless.
+// no turn in progress. It returns how many. Resuming a run that another process still drives is harmless.
 func (d *Driver) ResumeAbandoned(ctx context.Context, quiet time.Duration) (resumed int, err error) {
 	running, err := d.options.Log.Runs().RunningRuns(ctx, time.Now().Add(-quiet), maxAbandoned)
 	if err != nil {
@@ -226,11 +226,11 @@ func (d *Driver) ResumeAbandoned(ctx context.Context, quiet time.Duration) (resu
 		if d.hasWorker(run.ID) {
 			continue
 		}
-		underWay, err := d.RunningTurn(ctx, run.ConversationID)
+		running, err := d.RunningTurn(ctx, run.ConversationID)
 		if err == nil && !d.options.Open(run).IsSupported(ctx) {
 			continue
 		}
-		if err == nil && (underWay == nil || underWay.RunID != run.ID) {
+		if err == nil && (running == nil || running.RunID != run.ID) {
 			err = d.Resume(ctx, run, true)
 			resumed++
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/continuo-log/continuo/store/storetest"
 )
 
-// TestATurnThatIsDisplacedWhileItWaitsSaysSo has a turn wait for another process, and a third take its place.
-func TestATurnThatIsDisplacedWhileItWaitsSaysSo(t *testing.T) {
+// TestADisplacedWaitingTurnReportsIt has a turn wait for another process, and a third take its place.
+func TestADisplacedWaitingTurnReportsIt(t *testing.T) {
 	h := newTurnHarness(t)
 	conversation, err := h.Log.Create(context.Background(), continuo.Conversation{ProjectID: "default", Key: "s"})
 	if err != nil {
@@ -39,12 +39,12 @@ func TestATurnThatIsDisplacedWhileItWaitsSaysSo(t *testing.T) {
 	}
 	update := continuo.TurnUpdate{ConversationID: conversation.ID, TurnID: "turn_other", Fence: elsewhere.Fence}
 	first := displace("one")
-	for told := 0; told == 0; runtime.Gosched() { // until it waits for the turn elsewhere
+	for waiting := 0; waiting == 0; runtime.Gosched() { // until it waits for the turn elsewhere
 		signals, err := h.Log.Turns().UpdateTurn(context.Background(), update)
 		if err != nil {
 			t.Fatal(err)
 		}
-		told = len(signals)
+		waiting = len(signals)
 	}
 	second := displace("two")
 	if err := <-first; errors.Is(err, engine.ErrClosing) || !errors.Is(err, continuo.ErrBusy) {
@@ -60,8 +60,8 @@ func TestATurnThatIsDisplacedWhileItWaitsSaysSo(t *testing.T) {
 	}
 }
 
-// TestWhoHasTheAnswerMayGoOn begins a turn as soon as the one before has shown its end.
-func TestWhoHasTheAnswerMayGoOn(t *testing.T) {
+// TestAClientThatHasTheAnswerMayContinue begins a turn as soon as the one before has shown its end.
+func TestAClientThatHasTheAnswerMayContinue(t *testing.T) {
 	h := newTurnHarness(t)
 	close(h.model.open)
 	r := request("s", "hello")

@@ -66,7 +66,7 @@ func withConnector(c *connector) func(*engine.Options) {
 }
 
 // A connector has rules of its own, but has to be told that what it reads may have been said in another mode.
-func TestAConnectorIsToldWhichModeIsActive(t *testing.T) {
+func TestAConnectorGetsTheActiveMode(t *testing.T) {
 	c := &connector{}
 	e := newRunEngine(t, storetest.NewMemory(), &scriptedModel{answer: answerWell}, withConnector(c))
 	for _, test := range []struct {
@@ -93,7 +93,7 @@ func TestAConnectorIsToldWhichModeIsActive(t *testing.T) {
 }
 
 // The agent of a task is shown the task's prompt, and nothing but its persona before it.
-func TestAConnectorThatWorksOnATaskIsShownTheTaskAlone(t *testing.T) {
+func TestAConnectorOfATaskIsShownOnlyTheTask(t *testing.T) {
 	c := &connector{}
 	e := newRunEngine(t, storetest.NewMemory(), &scriptedModel{answer: answerWell}, withConnector(c))
 	given := createTask(t, e, "Try", "")

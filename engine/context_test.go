@@ -93,14 +93,14 @@ func TestARunWithoutANextStepHasNoContext(t *testing.T) {
 		in      continuo.Conversation
 		request engine.ContextRequest
 		want    error
-		says    string
+		message string
 	}{
 		{"waits", conversation, engine.ContextRequest{RunID: run.ID}, continuo.ErrInvalid, "it is waiting there"},
 		{"not begun", conversation, engine.ContextRequest{RunID: run.ID, At: 1}, continuo.ErrBadRange, "began with entry 3"},
 		{"elsewhere", other, engine.ContextRequest{RunID: run.ID}, continuo.ErrNotFound, other.ID},
 		{"unknown", conversation, engine.ContextRequest{RunID: "run_none"}, continuo.ErrNotFound, "run_none"},
 	} {
-		if _, err := e.Contexts.Build(t.Context(), test.in, test.request); !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) {
+		if _, err := e.Contexts.Build(t.Context(), test.in, test.request); !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.message) {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
@@ -114,7 +114,7 @@ nodes:
   only: {brief: Do it., tools: [look], view: continuity}
 `
 
-// Of a run that broke off the audit shows the step that it would go on with, by the step's own view and tools.
+// Of a run that broke off the audit shows the step that it would continue with, by the step's own view and tools.
 func TestTheContextOfARunThatFailedIsThatOfItsResumption(t *testing.T) {
 	m := &scriptedModel{answer: func(stepRequest) (string, error) {
 		return "", &model.Error{Reason: continuo.ReasonUpstream, Message: "no"}

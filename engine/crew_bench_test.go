@@ -36,7 +36,7 @@ func readsPerPrompt(b *testing.B, kind string, messages int) float64 {
 	e := newCrewEngineOver(b, continuo.NewLog(store, continuo.LogOptions{}), scripted, crewSource{c.ID: c}, nil)
 	appendFlood(b, e, messages)
 	store.entries.Store(0)
-	status, err := e.Crews.Say(b.Context(), engine.CrewMessage{Session: testSession, Message: continuo.Text("What now?"), Detached: true})
+	status, err := e.Crews.Send(b.Context(), engine.CrewMessage{Session: testSession, Message: continuo.Text("What now?"), Detached: true})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -64,7 +64,7 @@ func recordsEvent(kind continuo.RunEventKind) func(continuo.Batch) bool {
 	}
 }
 
-// runningCycles lists the cycles that are under way.
+// runningCycles lists the cycles that are in progress.
 func runningCycles(t *testing.T, e *testEngine) (ids []string) {
 	t.Helper()
 	runs, err := e.Runs.List(t.Context(), continuo.RunQuery{ProjectID: "default", Of: continuo.OfCrews, Limit: 100, State: continuo.RunRunning})
@@ -93,23 +93,23 @@ func TestClocksDoNotOrderCycles(t *testing.T) {
 	}
 }
 
-// A message that comes while a cycle of a program with another clock is under way is heard in it.
+// A message that comes while a cycle of a program with another clock is in progress is heard in it.
 func TestClocksDoNotMakeTwoCycles(t *testing.T) {
 	store, scripted := storetest.NewMemory(), &scriptedRoles{answer: answerTimes(1)}
 	ahead, behind := newCrewEngineWithClock(t, store, scripted, 0), newCrewEngineWithClock(t, store, scripted, -time.Hour)
 	awaitEndOfCycle(t, ahead, sendMessage(t, ahead, "One.").RunID)
-	asked, goOn := make(chan struct{}), make(chan struct{})
+	asked, proceed := make(chan struct{}), make(chan struct{})
 	var first sync.Once
-	scripted.during = func(rolePrompt) { first.Do(func() { close(asked); <-goOn }) }
+	scripted.during = func(rolePrompt) { first.Do(func() { close(asked); <-proceed }) }
 	second := sendMessage(t, behind, "Two.")
 	<-asked
 	third := sendMessage(t, ahead, "Three.")
 	cycles := runningCycles(t, ahead)
-	close(goOn)
+	close(proceed)
 	awaitEndOfCycle(t, ahead, second.RunID)
 	awaitEndOfCycle(t, ahead, third.RunID)
 	if third.RunID != second.RunID || len(cycles) != 1 {
-		t.Errorf("the message began another cycle while one was under way: %v", cycles)
+		t.Errorf("the message began another cycle while one was in progress: %v", cycles)
 	}
 }
 
@@ -152,9 +152,9 @@ func TestAMessageWithinAResume(t *testing.T) {
 	tireless := func(o *engine.Options) { o.CrewDefaults.Failures = 1000 }
 	one, two := newCrewEngine(t, held, scripted, newCrewSource(t, threeRoleCrew), tireless), newCrewEngine(t, store, scripted, newCrewSource(t, threeRoleCrew), nil)
 	awaitEndOfCycle(t, one, sendMessage(t, one, "Hello").RunID)
-	asked, goOn := make(chan struct{}), make(chan struct{})
+	asked, proceed := make(chan struct{}), make(chan struct{})
 	var first sync.Once
-	scripted.answer, scripted.during = answerTimes(1), func(rolePrompt) { first.Do(func() { close(asked); <-goOn }) }
+	scripted.answer, scripted.during = answerTimes(1), func(rolePrompt) { first.Do(func() { close(asked); <-proceed }) }
 	resumed := make(chan error, 1)
 	go func() {
 		_, err := one.Crews.Resume(context.WithoutCancel(t.Context()), testSession, true)
@@ -168,9 +168,9 @@ func TestAMessageWithinAResume(t *testing.T) {
 		t.Error(err)
 	}
 	if cycles := runningCycles(t, one); len(cycles) != 1 {
-		t.Errorf("under way are the cycles %v", cycles)
+		t.Errorf("in progress are the cycles %v", cycles)
 	}
-	close(goOn)
+	close(proceed)
 	if status := awaitCycle(t, one); status.State != continuo.RunFinished {
 		t.Errorf("it is %s: %s", status.State, status.Reason)
 	}
@@ -233,7 +233,7 @@ func TestAnAnswerWithinAStopCounts(t *testing.T) {
 		stopped := scripted.within(func() {
 			_, err := two.Crews.Stop(t.Context(), testSession, "enough")
 			if err == nil {
-				_, err = two.Crews.Say(t.Context(), engine.CrewMessage{Session: testSession, Message: continuo.Text("And now?"), Detached: true})
+				_, err = two.Crews.Send(t.Context(), engine.CrewMessage{Session: testSession, Message: continuo.Text("And now?"), Detached: true})
 			}
 			if err != nil {
 				t.Error(err)

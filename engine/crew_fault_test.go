@@ -67,8 +67,8 @@ func TestAnAgentThatEndsIsShownTheWholeHistoryOnce(t *testing.T) {
 		if whole := strings.Contains(p.text, "Assistant (Ann): loads says 1"); whole != first {
 			t.Errorf("prompt %d of Bob, in %s, shows the whole history: %t\n%s", i, p.session, whole, p.text)
 		}
-		if told := strings.Contains(p.text, "You are Bob."); told != first {
-			t.Errorf("prompt %d of Bob tells him who he is: %t", i, told)
+		if hasPrompt := strings.Contains(p.text, "You are Bob."); hasPrompt != first {
+			t.Errorf("prompt %d of Bob tells him who he is: %t", i, hasPrompt)
 		}
 		if i == 2 && !strings.Contains(p.text, "Assistant (Bob): forgets says 1") {
 			t.Errorf("Bob, who has forgotten, was not shown his own words:\n%s", p.text)
@@ -113,7 +113,7 @@ func TestASessionIsLoadedAfterARestart(t *testing.T) {
 }
 
 // A role whose agent cannot be started, or fails again and again, is left alone for a while.
-func TestARoleThatGoesOnFailingIsLeftAlone(t *testing.T) {
+func TestARoleThatKeepsFailingIsPaused(t *testing.T) {
 	starts := 0
 	scripted := &scriptedRoles{answer: func(p rolePrompt) (string, error) { return "on and on", nil }}
 	scripted.startError = func() error {
@@ -201,7 +201,7 @@ func TestAResetKeepsEverythingAndCanBeTakenBack(t *testing.T) {
 	}
 }
 
-func TestTheSystemPromptComesBack(t *testing.T) {
+func TestTheSystemPromptIsRepeated(t *testing.T) {
 	scripted := &scriptedRoles{answer: answerTimes(4)}
 	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, strings.Replace(threeRoleCrew, "roles:", "reminder_interval: 2\nroles:", 1)), nil)
 	sendMessage(t, e, "Hello")
@@ -213,7 +213,7 @@ func TestTheSystemPromptComesBack(t *testing.T) {
 	}
 }
 
-func TestAStoppedCycleGoesOnWhenSomebodyResumesIt(t *testing.T) {
+func TestAStoppedCycleContinuesWhenResumed(t *testing.T) {
 	scripted := &scriptedRoles{answer: answerTimes(1)}
 	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
 	asked := scripted.hangBob()
@@ -307,12 +307,12 @@ func TestAnAttemptThatFailedIsNotShownToOthers(t *testing.T) {
 
 // An agent that says that it was cancelled although nobody did fails, and the others go on.
 func TestAnAgentCannotStopTheCrew(t *testing.T) {
-	said := answerTimes(1)
+	answers := answerTimes(1)
 	scripted := &scriptedRoles{answer: func(p rolePrompt) (string, error) {
 		if p.role == "forgets" {
 			return "", &model.Error{Reason: continuo.ReasonCancelled, Message: "the turn was cancelled"}
 		}
-		return said(p)
+		return answers(p)
 	}}
 	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
 	sendMessage(t, e, "Hello")
@@ -327,12 +327,12 @@ func TestAnAgentCannotStopTheCrew(t *testing.T) {
 
 // A role whose turn breaks down each time is not begun for ever, and the others go on.
 func TestARoleThatBreaksDownDoesNotHoldUpTheOthers(t *testing.T) {
-	said := answerTimes(1)
+	answers := answerTimes(1)
 	scripted := &scriptedRoles{answer: func(p rolePrompt) (string, error) {
 		if p.role == "forgets" {
 			panic("out of order")
 		}
-		return said(p)
+		return answers(p)
 	}}
 	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
 	sendMessage(t, e, "Hello")
@@ -347,14 +347,14 @@ func TestARoleThatBreaksDownDoesNotHoldUpTheOthers(t *testing.T) {
 
 // Only failures in a row count: a role that answers now and then is never left alone.
 func TestAnAnswerForgivesTheFailuresBeforeIt(t *testing.T) {
-	asked, said := 0, answerTimes(20)
+	asked, answers := 0, answerTimes(20)
 	scripted := &scriptedRoles{answer: func(p rolePrompt) (string, error) {
 		if p.role == "plain" {
 			if asked++; asked%3 != 0 { // both attempts of a turn fail, and in the next it answers
 				return "", &model.Error{Reason: continuo.ReasonUpstream, Message: "out of order"}
 			}
 		}
-		return said(p)
+		return answers(p)
 	}}
 	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), func(o *engine.Options) { o.CrewDefaults.Cooldown = time.Hour })
 	sendMessage(t, e, "Hello")

@@ -19,7 +19,7 @@ func (b crewSource) rewrite(t *testing.T, old, text string) {
 }
 
 // A role whose connector is another in the crew's file is asked through that one from the next cycle on.
-func TestAnotherConnectorSpeaks(t *testing.T) {
+func TestAChangedConnectorAnswers(t *testing.T) {
 	scripted, crews := &scriptedRoles{answer: answerTimes(1)}, newCrewSource(t, threeRoleCrew)
 	e := newCrewEngine(t, storetest.NewMemory(), scripted, crews, nil)
 	sendMessage(t, e, "Hello")
@@ -31,17 +31,17 @@ func TestAnotherConnectorSpeaks(t *testing.T) {
 	if n := len(scripted.prompts("loads")) - old; n != 0 {
 		t.Errorf("the old connector was asked %d times", n)
 	}
-	told := false
+	prompted := false
 	for _, p := range scripted.prompts("forgets")[now:] {
-		told = told || strings.Contains(p.text, "You are Ann.")
+		prompted = prompted || strings.Contains(p.text, "You are Ann.")
 	}
-	if !told {
+	if !prompted {
 		t.Error("the new connector does not know who it speaks for")
 	}
 }
 
 // A role whose system prompt is another in the crew's file is told so.
-func TestAnotherSystemPromptIsTold(t *testing.T) {
+func TestAChangedSystemPromptIsSent(t *testing.T) {
 	scripted, crews := &scriptedRoles{answer: answerTimes(1)}, newCrewSource(t, threeRoleCrew)
 	e := newCrewEngine(t, storetest.NewMemory(), scripted, crews, nil)
 	sendMessage(t, e, "Hello")
@@ -56,7 +56,7 @@ func TestAnotherSystemPromptIsTold(t *testing.T) {
 }
 
 // Agents that remember are told who else is there when that changes, and a role that has come is shown the whole talk.
-func TestRolesThatComeAndGoAreToldOf(t *testing.T) {
+func TestAddedAndRemovedRolesAreReported(t *testing.T) {
 	scripted, crews := &scriptedRoles{answer: answerTimes(1)}, newCrewSource(t, threeRoleCrew)
 	e := newCrewEngine(t, storetest.NewMemory(), scripted, crews, nil)
 	sendMessage(t, e, "Hello")
@@ -91,7 +91,7 @@ func TestTwoCrewsHaveTheirOwnRoles(t *testing.T) {
 	toAnna := func(text string) {
 		t.Helper()
 		session := engine.CrewSession{Scope: continuo.Scope{ProjectID: "default"}, Crew: "namesake", SessionID: "s"}
-		status, err := e.Crews.Say(t.Context(), engine.CrewMessage{Session: session, Message: continuo.Text(text), Detached: true})
+		status, err := e.Crews.Send(t.Context(), engine.CrewMessage{Session: session, Message: continuo.Text(text), Detached: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -160,7 +160,7 @@ func TestAnIdleProgramIsEnded(t *testing.T) {
 }
 
 // A program that a turn uses is left alone, however long the turn takes.
-func TestAProgramInUseIsLeftAlone(t *testing.T) {
+func TestAProgramInUseIsNotStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newWatchedPrograms(t, false, time.Second)
 		h.scripted.during = func(p rolePrompt) {

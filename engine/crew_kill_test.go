@@ -34,7 +34,7 @@ func checkCrewLog(t *testing.T, e *testEngine, roles []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var spoke []string
+	var order []string
 	speakers := map[int64]string{} // what was said, by whom
 	seen := map[string][]int64{}
 	cursors := map[string]int64{}
@@ -43,7 +43,7 @@ func checkCrewLog(t *testing.T, e *testEngine, roles []string) {
 			t.Fatal(err)
 		}
 		if event := entry.RunEvent; event != nil && (event.Kind == continuo.RunNodeFinished || event.Kind == continuo.CrewRoleFailed) {
-			spoke = append(spoke, entry.NodeID)
+			order = append(order, entry.NodeID)
 		}
 		switch {
 		case entry.Hidden || entry.IsPlaceholder() || entry.Error != nil: // what broke off is said again
@@ -76,9 +76,9 @@ func checkCrewLog(t *testing.T, e *testEngine, roles []string) {
 		}
 		cursors[role] = entry.Round.Cursor
 	}
-	for i, role := range spoke {
+	for i, role := range order {
 		if want := roles[i%len(roles)]; role != want {
-			t.Fatalf("turn %d was %s's, not %s's: %v", i, role, want, spoke)
+			t.Fatalf("turn %d was %s's, not %s's: %v", i, role, want, order)
 		}
 	}
 	for _, role := range roles {
@@ -111,7 +111,7 @@ func textOfEntry(t *testing.T, e *testEngine, conversation continuo.Conversation
 
 // A crew whose program is killed after each of the writes that it makes goes on every time: nobody speaks out of turn,
 // misses an entry, or sees one twice.
-func TestACrewGoesOnAfterEveryWrite(t *testing.T) {
+func TestACrewContinuesAfterEveryWrite(t *testing.T) {
 	for writes := 1; ; writes++ {
 		scripted := &scriptedRoles{answer: answerTimes(2)}
 		store := storetest.NewMemory()
@@ -119,7 +119,7 @@ func TestACrewGoesOnAfterEveryWrite(t *testing.T) {
 		first := newCrewEngine(t, dies, scripted, newCrewSource(t, threeRoleCrew), nil)
 		message := engine.CrewMessage{Session: testSession, Message: continuo.Text("Hello"), Key: "k", Detached: true}
 		ended := make(chan struct{})
-		if status, err := first.Crews.Say(t.Context(), message); err == nil {
+		if status, err := first.Crews.Send(t.Context(), message); err == nil {
 			go func() {
 				defer close(ended)
 				run, err := first.Log.Runs().Run(t.Context(), "default", status.RunID)
@@ -141,7 +141,7 @@ func TestACrewGoesOnAfterEveryWrite(t *testing.T) {
 		if _, err := second.Turns.Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := second.Crews.Say(t.Context(), message); err != nil { // again: its sender has not heard of it
+		if _, err := second.Crews.Send(t.Context(), message); err != nil { // again: its sender has not heard of it
 			t.Fatalf("after %d writes: %v", writes, err)
 		}
 		if status := awaitCycle(t, second); status.State != continuo.RunFinished {
@@ -161,22 +161,22 @@ func TestACrewGoesOnAfterEveryWrite(t *testing.T) {
 	}
 }
 
-// Two programs that go on with one crew at once carry out each turn once.
+// Two programs that continue with one crew at once carry out each turn once.
 func TestTwoProgramsNeverRunOneCrewTwice(t *testing.T) {
 	store := storetest.NewMemory()
 	scripted := &scriptedRoles{answer: answerTimes(3)}
 	alive := func(o *engine.Options) { o.Turns.Gone = func(string) bool { return false } }
 	engines := []*testEngine{newCrewEngine(t, store, scripted, newCrewSource(t, threeRoleCrew), alive), newCrewEngine(t, store, scripted, newCrewSource(t, threeRoleCrew), alive)}
-	var saying sync.WaitGroup
+	var sending sync.WaitGroup
 	for i := range 6 {
-		saying.Go(func() {
-			_, err := engines[i%2].Crews.Say(t.Context(), engine.CrewMessage{Session: testSession, Message: continuo.Text(fmt.Sprintf("Message %d.", i)), Detached: true})
+		sending.Go(func() {
+			_, err := engines[i%2].Crews.Send(t.Context(), engine.CrewMessage{Session: testSession, Message: continuo.Text(fmt.Sprintf("Message %d.", i)), Detached: true})
 			if err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	saying.Wait()
+	sending.Wait()
 	for _, e := range engines {
 		if status := awaitCycle(t, e); status.State != continuo.RunFinished {
 			t.Errorf("it is %s: %s", status.State, status.Reason)
@@ -242,20 +242,20 @@ func (b *unreadableStore) Append(ctx context.Context, batch continuo.Batch) erro
 
 // An answer that comes while the log cannot be read stands alone, and is concluded when it can: once, and with the
 // cursor that it moves.
-func TestAnAnswerThatStandsAloneIsConcluded(t *testing.T) {
+func TestAnAnswerWithoutAnEventIsConcluded(t *testing.T) {
 	scripted, store := &scriptedRoles{answer: answerTimes(2)}, &unreadableStore{Store: storetest.NewMemory()}
-	said := make(chan struct{})
+	sent := make(chan struct{})
 	scripted.during = func(rolePrompt) {
-		<-said
+		<-sent
 		store.now.Store(true)
 	}
 	sendMessage(t, newCrewEngine(t, store, scripted, newCrewSource(t, threeRoleCrew), ownersAlive), "Hello")
 	e := newCrewEngine(t, store.Store, scripted, newCrewSource(t, threeRoleCrew), ownersAlive) // which sees all the time
-	close(said)
+	close(sent)
 	if status := awaitCycle(t, e); status.State != continuo.RunFinished {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
-	alone := 0
+	orphans := 0
 	conversation, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, "s")
 	if err != nil {
 		t.Fatal(err)
@@ -265,10 +265,10 @@ func TestAnAnswerThatStandsAloneIsConcluded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if entry.Role == continuo.Assistant && entry.RunEvent == nil {
-			alone++
+			orphans++
 		}
 	}
-	if alone == 0 {
+	if orphans == 0 {
 		t.Fatal("no answer stood alone: nothing was tried")
 	}
 	for _, role := range []string{"loads", "forgets"} {

@@ -20,10 +20,10 @@ func TestAFloodIsNotTriedAgain(t *testing.T) {
 		"a retry that cannot be shown": {[]continuo.FailureReason{continuo.ReasonUpstream, continuo.ReasonContextOverflow}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			said, asked := answerTimes(1), 0
+			answers, asked := answerTimes(1), 0
 			scripted := &scriptedRoles{answer: func(p rolePrompt) (string, error) {
 				if p.role != "forgets" || asked == len(test.reasons) {
-					return said(p)
+					return answers(p)
 				}
 				asked++
 				message := "it printed too much"

@@ -20,7 +20,7 @@ func TestAMessageThatCannotBeShownIsRefused(t *testing.T) {
 		t.Helper()
 		scripted := &scriptedRoles{answer: answerTimes(1)}
 		e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, narrow), nil)
-		_, err := e.Crews.Say(t.Context(), engine.CrewMessage{Session: testSession, Message: continuo.Text(text), Detached: true})
+		_, err := e.Crews.Send(t.Context(), engine.CrewMessage{Session: testSession, Message: continuo.Text(text), Detached: true})
 		if !is(err) {
 			t.Errorf("the answer is %v", err)
 		}

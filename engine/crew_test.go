@@ -238,7 +238,7 @@ var testSession = engine.CrewSession{Scope: continuo.Scope{ProjectID: "default"}
 
 func sendMessage(t *testing.T, e *testEngine, text string) *engine.CrewStatus {
 	t.Helper()
-	status, err := e.Crews.Say(t.Context(), engine.CrewMessage{Session: testSession, Message: continuo.Text(text), Detached: true})
+	status, err := e.Crews.Send(t.Context(), engine.CrewMessage{Session: testSession, Message: continuo.Text(text), Detached: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,18 +293,18 @@ func transcript(t *testing.T, e *testEngine) []string {
 // answerTimes answers with a role's name and a number the given number of times, and then with a pass.
 func answerTimes(times int) func(rolePrompt) (string, error) {
 	var mu sync.Mutex
-	said := map[string]int{}
+	answers := map[string]int{}
 	return func(p rolePrompt) (string, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		if said[p.role]++; said[p.role] > times {
+		if answers[p.role]++; answers[p.role] > times {
 			return "....." + "\n", nil
 		}
-		return fmt.Sprintf("%s says %d", p.role, said[p.role]), nil
+		return fmt.Sprintf("%s says %d", p.role, answers[p.role]), nil
 	}
 }
 
-func TestACycleEndsWhenNobodyHasAnythingToAdd(t *testing.T) {
+func TestACycleEndsWhenEachRolePasses(t *testing.T) {
 	scripted := &scriptedRoles{answer: answerTimes(1)}
 	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
 	sendMessage(t, e, "Hello")
@@ -384,12 +384,12 @@ func TestACycleEndsWhenAllFail(t *testing.T) {
 
 // One that fails and two that have nothing to add end a cycle too, and one that fails does not keep others from it.
 func TestARoleThatFailsDoesNotHoldUpTheOthers(t *testing.T) {
-	said := answerTimes(2)
+	answers := answerTimes(2)
 	scripted := &scriptedRoles{answer: func(p rolePrompt) (string, error) {
 		if p.role == "forgets" {
 			return "half of", &model.Error{Reason: continuo.ReasonUpstream, Message: "it ended"}
 		}
-		return said(p)
+		return answers(p)
 	}}
 	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
 	sendMessage(t, e, "Hello")
@@ -403,19 +403,19 @@ func TestARoleThatFailsDoesNotHoldUpTheOthers(t *testing.T) {
 }
 
 // What an agent says of its failure goes to chats and terminals: it has no keys and no values of the environment.
-func TestNoSecretIsToldOfARoleThatFails(t *testing.T) {
+func TestARoleFailureHasNoSecret(t *testing.T) {
 	scripted := &scriptedRoles{answer: func(rolePrompt) (string, error) {
 		return "", &model.Error{Reason: continuo.ReasonUpstream, Message: "Internal: api key sk-abcdef0123456789abcdef of hunter2hunter is invalid"}
 	}}
 	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), func(o *engine.Options) { o.Redact = secret.New("hunter2hunter").Text })
 	sendMessage(t, e, "Hello")
 	status := awaitCycle(t, e)
-	told := status.Reason
+	reason := status.Reason
 	for _, role := range status.Roles {
-		told += "\n" + role.Failed
+		reason += "\n" + role.Failed
 	}
-	if strings.Contains(told, "sk-abc") || strings.Contains(told, "hunter2") || !strings.Contains(told, "api key [redacted] of [redacted] is invalid") {
-		t.Errorf("it is told:\n%s", told)
+	if strings.Contains(reason, "sk-abc") || strings.Contains(reason, "hunter2") || !strings.Contains(reason, "api key [redacted] of [redacted] is invalid") {
+		t.Errorf("it is told:\n%s", reason)
 	}
 }
 
@@ -432,18 +432,18 @@ func TestACycleHasALimit(t *testing.T) {
 func TestTheLimitCountsFromTheNewestMessage(t *testing.T) {
 	scripted := &scriptedRoles{answer: answerTimes(1000)}
 	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, strings.Replace(threeRoleCrew, "roles:", "max_rounds: 1\nroles:", 1)), nil)
-	asked, goOn := make(chan struct{}), make(chan struct{})
+	asked, proceed := make(chan struct{}), make(chan struct{})
 	var first sync.Once
 	scripted.during = func(rolePrompt) {
 		first.Do(func() {
 			close(asked)
-			<-goOn
+			<-proceed
 		})
 	}
 	sendMessage(t, e, "Hello")
 	<-asked
 	sendMessage(t, e, "No, wait!")
-	close(goOn)
+	close(proceed)
 	awaitCycle(t, e)
 	prompts := scripted.prompts("loads")
 	if len(prompts) != 2 || !strings.Contains(prompts[1].text, "No, wait!") {
@@ -482,24 +482,24 @@ func TestAnOwnLabelIsNotStored(t *testing.T) {
 }
 
 // A message that comes while a role speaks is heard in the same cycle: by the others at once, by the role next time.
-func TestAMessageIsHeardWhileTheCrewSpeaks(t *testing.T) {
+func TestAMessageDuringACycleIsReceived(t *testing.T) {
 	answer := answerTimes(1)
 	scripted := &scriptedRoles{answer: answer}
 	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
-	asked, goOn := make(chan struct{}), make(chan struct{})
+	asked, proceed := make(chan struct{}), make(chan struct{})
 	var first sync.Once
 	scripted.during = func(rolePrompt) {
 		first.Do(func() {
 			close(asked)
-			<-goOn
+			<-proceed
 		})
 	}
 	begun := sendMessage(t, e, "Hello")
 	<-asked
-	if heard := sendMessage(t, e, "Wait!"); heard.RunID != begun.RunID {
-		t.Errorf("the message began another cycle: %s and %s", begun.RunID, heard.RunID)
+	if received := sendMessage(t, e, "Wait!"); received.RunID != begun.RunID {
+		t.Errorf("the message began another cycle: %s and %s", begun.RunID, received.RunID)
 	}
-	close(goOn)
+	close(proceed)
 	if status := awaitCycle(t, e); status.State != continuo.RunFinished {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
@@ -522,12 +522,12 @@ func TestTheSameMessageIsSaidOnce(t *testing.T) {
 	scripted := &scriptedRoles{answer: answerTimes(0)}
 	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, threeRoleCrew), nil)
 	message := engine.CrewMessage{Session: testSession, Message: continuo.Text("Hello"), Key: "k", Detached: true}
-	first, err := e.Crews.Say(t.Context(), message)
+	first, err := e.Crews.Send(t.Context(), message)
 	if err != nil {
 		t.Fatal(err)
 	}
 	awaitCycle(t, e)
-	again, err := e.Crews.Say(t.Context(), message)
+	again, err := e.Crews.Send(t.Context(), message)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -535,7 +535,7 @@ func TestTheSameMessageIsSaidOnce(t *testing.T) {
 		t.Errorf("the message was said again: %q", transcript(t, e))
 	}
 	message.Message = continuo.Text("Something else")
-	if _, err := e.Crews.Say(t.Context(), message); !errors.Is(err, continuo.ErrKeyReused) {
+	if _, err := e.Crews.Send(t.Context(), message); !errors.Is(err, continuo.ErrKeyReused) {
 		t.Errorf("another message with the key: %v", err)
 	}
 }

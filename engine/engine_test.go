@@ -360,7 +360,7 @@ func TestContextShowsWhatAReaderSees(t *testing.T) {
 	}
 }
 
-func TestAnInterruptGoesBeforeThoseWhoWait(t *testing.T) {
+func TestAnInterruptPrecedesWaitingTurns(t *testing.T) {
 	h := newTurnHarness(t)
 	first := h.begin(request("s", "one"))
 	waiting := make(chan *engine.Chat, 1)

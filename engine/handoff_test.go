@@ -83,7 +83,7 @@ func TestAHandoffIsShownInEveryFormat(t *testing.T) {
 }
 
 // The text is the section of the task's prompt, byte for byte.
-func TestAHandoffIsWhatATaskTells(t *testing.T) {
+func TestAHandoffIsTheContextOfATask(t *testing.T) {
 	h := newTurnHarness(t)
 	conversation := handedOff(t, h)
 	conversation.LastSeq = 40 // fewer messages than a history has

@@ -100,10 +100,10 @@ const (
 
 // Of package runs.
 var (
-	ErrDecided     = runs.ErrDecided
-	ErrRunOver     = runs.ErrOver
-	ErrRunUnderWay = runs.ErrUnderWay
-	ErrRunWaits    = runs.ErrWaiting
+	ErrDecided       = runs.ErrDecided
+	ErrRunOver       = runs.ErrOver
+	ErrRunInProgress = runs.ErrInProgress
+	ErrRunWaits      = runs.ErrWaiting
 )
 
 // Of package start.

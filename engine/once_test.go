@@ -45,9 +45,9 @@ func endOf(t *testing.T, chat *engine.Chat, err error) (last turn.Event) {
 	return last
 }
 
-// TestTheSameRequestGoesOnAfterAFailure: a request with a key, or made again by an official library, goes on with its
+// TestTheSameRequestContinuesAfterAFailure: a request with a key, or made again by an official library, continues with its
 // turn where that failed for a reason that may have passed; many at once do so once, and all get the answer.
-func TestTheSameRequestGoesOnAfterAFailure(t *testing.T) {
+func TestTheSameRequestContinuesAfterAFailure(t *testing.T) {
 	first, again := 0, 1
 	for name, ways := range map[string][2]func(*engine.ChatRequest){
 		"a key":     {func(r *engine.ChatRequest) { r.Key = "k" }, func(r *engine.ChatRequest) { r.Key = "k" }},

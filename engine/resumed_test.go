@@ -13,8 +13,8 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// A turn that goes on with others tells what all of them had said, also where one of them said nothing.
-func TestWhatATurnGoesOnWith(t *testing.T) {
+// A turn that continues with others tells what all of them had said, also where one of them said nothing.
+func TestWhatAResumedTurnContinues(t *testing.T) {
 	failure := *modeltest.Fails(continuo.ReasonUpstream).Err
 	failure.Retryable = true
 	pieces := []string{"The capital ", "", "of France ", "is Paris."}
@@ -42,7 +42,7 @@ func TestWhatATurnGoesOnWith(t *testing.T) {
 		}
 		got, turns = append(got, resumed.Response+"|"+last.Entry.Content.String()), append(turns, last.TurnID)
 		if n := len(turns); n > 1 && resumed.TurnID != turns[n-2] {
-			t.Errorf("try %d goes on with %q", n, resumed.TurnID)
+			t.Errorf("try %d continues with %q", n, resumed.TurnID)
 		}
 	}
 	if got, want := strings.Join(got, "\n"), "|The capital \nThe capital |\nThe capital |of France \nThe capital of France |is Paris."; got != want {
@@ -68,8 +68,8 @@ func (h *turnHarness) failedTurn(session string) continuo.Turn {
 	return failed
 }
 
-// TestAResumeThatIsRefusedStopsNobody: the turn that runs is why there is nothing to resume.
-func TestAResumeThatIsRefusedStopsNobody(t *testing.T) {
+// TestARefusedResumeStopsNoTurn: the turn that runs is why there is nothing to resume.
+func TestARefusedResumeStopsNoTurn(t *testing.T) {
 	h := newTurnHarness(t)
 	failed := h.failedTurn("s")
 	next := h.begin(request("s", "something else"))

@@ -123,7 +123,7 @@ func TestStepsAskForTheirOutputsByTheirSchema(t *testing.T) {
 }
 
 // A run with branches that is begun again after each of its writes goes on every time.
-func TestBranchesGoOnAfterEveryWrite(t *testing.T) {
+func TestBranchesContinueAfterEveryWrite(t *testing.T) {
 	for writes := 1; ; writes++ {
 		store, m := storetest.NewMemory(), &scriptedModel{answer: func(a stepRequest) (string, error) { return "said " + a.step, nil }}
 		dies := &mortal{Store: store, left: writes, dead: make(chan struct{})}

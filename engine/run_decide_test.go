@@ -116,8 +116,8 @@ func (c contestingStore) SignalTurn(ctx context.Context, conversationID, turnID 
 	return c.Store.SignalTurn(ctx, conversationID, turnID, signal)
 }
 
-// TestWhoDecidesSecondIsToldSo decides on a call that somebody else decides on otherwise at the same time.
-func TestWhoDecidesSecondIsToldSo(t *testing.T) {
+// TestTheSecondDecisionIsRefused decides on a call that somebody else decides on otherwise at the same time.
+func TestTheSecondDecisionIsRefused(t *testing.T) {
 	for _, approved := range []bool{true, false} {
 		t.Run(fmt.Sprintf("approved=%t", approved), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ func answers(all ...string) func(stepRequest) (string, error) {
 	}
 }
 
-func TestAStepWhoseAnswerIsCutGoesOnWithIt(t *testing.T) {
+func TestAStepContinuesACutAnswer(t *testing.T) {
 	const text = "id: cut\nnodes:\n  write: {brief: Write., outputs: {report: string}}\n"
 	m := &scriptedModel{answer: answers("```json\n{\"report\": \"one"+cutHere, "two"+cutHere, "three\"}\n```")}
 	e := newRunEngine(t, storetest.NewMemory(), m, withWorkflow(t, text))
@@ -31,7 +31,7 @@ func TestAStepWhoseAnswerIsCutGoesOnWithIt(t *testing.T) {
 	}
 }
 
-func TestARunRemembersTheOutputsThatWereRight(t *testing.T) {
+func TestARunKeepsValidOutputs(t *testing.T) {
 	const text = "id: parts\nnodes:\n  write: {brief: Write., outputs: {report: string, score: number}}\n"
 	m := &scriptedModel{answer: answers(`{"report": "long", "score": "high"}`, `{"score": "8.5"}`)}
 	e := newRunEngine(t, storetest.NewMemory(), m, withWorkflow(t, text))

@@ -152,7 +152,7 @@ func TestAStopWithinTheLastStepsEnd(t *testing.T) {
 }
 
 // Calls of somebody else's turn that wait for a person hold what a run records, but not for ever.
-func TestARunsChangesDoNotWaitForEver(t *testing.T) {
+func TestARunsChangesHaveATimeLimit(t *testing.T) {
 	store := storetest.NewMemory()
 	m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 		if a.step == "" && strings.HasPrefix(a.messages[len(a.messages)-1], "user: ") {
@@ -281,21 +281,21 @@ func TestARedactedAnswerIsGoneFromTheOutputs(t *testing.T) {
 }
 
 // A program that lacks what a run needs leaves it as it is, for those that have it.
-func TestARunIsLeftToThoseWhoHaveItsAgents(t *testing.T) {
+func TestARunIsLeftToProcessesWithItsAgents(t *testing.T) {
 	store := storetest.NewMemory()
 	const needs = "id: needs\nnodes:\n  ask: {approval: Really?}\n  work: {brief: x, agent: planner}\nedges: [ask -> work]\n"
 	m := &scriptedModel{answer: answerWell}
 	has := newRunEngine(t, store, m, withWorkflow(t, needs))
-	lacks := newRunEngine(t, store, m, func(o *engine.Options) { withWorkflow(t, needs)(o); o.Agents = nil })
+	withoutAgents := newRunEngine(t, store, m, func(o *engine.Options) { withWorkflow(t, needs)(o); o.Agents = nil })
 	run := startOf(t, has, "needs")
 	awaitRun(t, has, run)
-	if _, err := lacks.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
+	if _, err := withoutAgents.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true}, true); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lacks.Runs.Resume(t.Context(), run, true); !errors.Is(err, engine.ErrUnknownAgent) {
+	if _, err := withoutAgents.Runs.Resume(t.Context(), run, true); !errors.Is(err, engine.ErrUnknownAgent) {
 		t.Errorf("resumed where the agent is not: %v", err)
 	}
-	if resumed, err := lacks.Runs.ResumeAbandoned(t.Context(), 0); resumed != 0 || err != nil {
+	if resumed, err := withoutAgents.Runs.ResumeAbandoned(t.Context(), 0); resumed != 0 || err != nil {
 		t.Errorf("%d resumed, %v", resumed, err)
 	}
 	if _, err := has.Runs.Resume(t.Context(), run, true); err != nil {

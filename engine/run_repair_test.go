@@ -26,13 +26,13 @@ edges: [plan -> judge, plan -> side, judge -> close, side -> close]
 `
 
 var (
-	mended = strings.Replace(broken, ", check: outputs.score > 1000", "", 1)
+	corrected = strings.Replace(broken, ", check: outputs.score > 1000", "", 1)
 	// brokenRepairs are those that let a run of broken finish; judges is how often judge finishes then.
 	brokenRepairs = map[string]engine.RunRepair{
 		"set":     {Kind: engine.RepairSet, Node: "judge", Outputs: json.RawMessage(`{"score": 3}`)},
 		"skip":    {Kind: engine.RepairSkip, Node: "judge"},
 		"retry":   {Kind: engine.RepairRetry, Node: "judge"},
-		"replace": {Kind: engine.RepairReplace, Workflow: []byte(mended)},
+		"replace": {Kind: engine.RepairReplace, Workflow: []byte(corrected)},
 	}
 )
 
@@ -144,7 +144,7 @@ func byOf(t *testing.T, e *testEngine, run continuo.Run) (by []string) {
 
 // A program that is killed after any of its writes during a repair leaves a run that can be repaired and finished, and
 // no step that had finished is carried out twice.
-func TestARepairOutlivesEveryKill(t *testing.T) {
+func TestARepairSurvivesEveryKill(t *testing.T) {
 	for name, repair := range brokenRepairs {
 		t.Run(name, func(t *testing.T) {
 			repair.Key = "once"
@@ -239,7 +239,7 @@ func TestARepairedRunStaysUntilItIsResumed(t *testing.T) {
 	for _, repair := range []engine.RunRepair{
 		{Kind: engine.RepairSet, Node: "plan", Outputs: json.RawMessage(`{"text": "another plan"}`), Hold: true},
 		{Kind: engine.RepairSet, Node: "judge", Outputs: json.RawMessage(`{"score": 3}`), Hold: true},
-		{Kind: engine.RepairReplace, Workflow: []byte(mended), Hold: true},
+		{Kind: engine.RepairReplace, Workflow: []byte(corrected), Hold: true},
 	} {
 		status, err := e.Runs.Repair(t.Context(), run, repair, true)
 		if err != nil || status.State != continuo.RunFailed {
@@ -255,7 +255,7 @@ func TestARepairedRunStaysUntilItIsResumed(t *testing.T) {
 	if asks := asksOf(m); asks["plan"] != 1 || asks["judge"] != 1 || asks["side"] != 2 {
 		t.Errorf("the steps were asked %v", asks)
 	}
-	if w, err := e.Runs.WorkflowOf(t.Context(), run); err != nil || string(w.Text) != mended {
+	if w, err := e.Runs.WorkflowOf(t.Context(), run); err != nil || string(w.Text) != corrected {
 		t.Errorf("the run's workflow: %v", err)
 	}
 }
@@ -272,8 +272,8 @@ func TestRepairsThatCannotBe(t *testing.T) {
 	e := newRunEngine(t, storetest.NewMemory(), m, withBroken(t))
 	run := startOf(t, e, "broken")
 	<-entered
-	if _, err := e.Runs.Repair(t.Context(), run, brokenRepairs["set"], true); !errors.Is(err, engine.ErrRunUnderWay) {
-		t.Errorf("a run that is under way is repaired: %v", err)
+	if _, err := e.Runs.Repair(t.Context(), run, brokenRepairs["set"], true); !errors.Is(err, engine.ErrRunInProgress) {
+		t.Errorf("a run that is in progress is repaired: %v", err)
 	}
 	close(open)
 	awaitRun(t, e, run)

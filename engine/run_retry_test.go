@@ -55,7 +55,7 @@ func network(fails func(n int) *model.Error) *scriptedModel {
 	}}
 }
 
-func TestRunsGoOnThroughABadNetwork(t *testing.T) {
+func TestRunsContinueThroughABadNetwork(t *testing.T) {
 	for i := range 20 {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

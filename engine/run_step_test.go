@@ -131,7 +131,7 @@ func TestARunThatIsNotDetachedStopsWithItsReader(t *testing.T) {
 			if !soon {
 				close(open)
 				if status := within(t, e, run); status.State != continuo.RunRunning || len(finishedNodes(eventsOf(t, e, run))) > 2 {
-					t.Errorf("nobody goes on with it, and it is %s: %s\n%s", status.State, status.Reason, strings.Join(eventsOf(t, e, run), "\n"))
+					t.Errorf("nobody continues with it, and it is %s: %s\n%s", status.State, status.Reason, strings.Join(eventsOf(t, e, run), "\n"))
 				}
 			}
 			if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {

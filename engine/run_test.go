@@ -313,7 +313,7 @@ func TestRunGoesAlongItsEdges(t *testing.T) {
 }
 
 // What a step's requests begin with, and that the history behind it is the conversation's.
-func TestStepsAreToldWhatToDo(t *testing.T) {
+func TestStepsGetTheirInstructions(t *testing.T) {
 	m := &scriptedModel{answer: answerWell}
 	e := newRunEngine(t, storetest.NewMemory(), m, nil)
 	run := startRun(t, e, "s1")
@@ -343,7 +343,7 @@ func TestStepsAreToldWhatToDo(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatLacksOutputsIsAskedForAgain(t *testing.T) {
+func TestAnAnswerWithoutOutputsIsRequestedAgain(t *testing.T) {
 	tries := 0
 	m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 		if a.step != "facts" {
@@ -368,7 +368,7 @@ func TestAnAnswerThatLacksOutputsIsAskedForAgain(t *testing.T) {
 }
 
 func TestAStepThatNeverAnswersBreaksTheRunOff(t *testing.T) {
-	var mended sync.Once
+	var corrected sync.Once
 	bad := true
 	m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 		if a.step == "facts" && bad {
@@ -382,7 +382,7 @@ func TestAStepThatNeverAnswersBreaksTheRunOff(t *testing.T) {
 	if status.State != continuo.RunFailed || !strings.Contains(status.Reason, "facts gave no whole answer in 3 attempts") {
 		t.Fatalf("it is %s: %s", status.State, status.Reason)
 	}
-	mended.Do(func() { bad = false })
+	corrected.Do(func() { bad = false })
 	if _, err := e.Runs.Resume(t.Context(), run, true); err != nil {
 		t.Fatal(err)
 	}
@@ -392,7 +392,7 @@ func TestAStepThatNeverAnswersBreaksTheRunOff(t *testing.T) {
 }
 
 // A model that breaks off leaves its text, and the resumed run goes on from it: the outputs may stand in both.
-func TestAResumedRunGoesOnFromThePartialAnswer(t *testing.T) {
+func TestAResumedRunContinuesThePartialAnswer(t *testing.T) {
 	broken := false
 	m := &scriptedModel{}
 	m.answer = func(a stepRequest) (string, error) {
@@ -468,8 +468,8 @@ func TestARunThatIsCancelledIsOver(t *testing.T) {
 	}
 }
 
-// Any number of engines may go on with one run: each step is done once.
-func TestTwoEnginesGoOnWithOneRun(t *testing.T) {
+// Any number of engines may continue with one run: each step is done once.
+func TestTwoEnginesContinueOneRun(t *testing.T) {
 	store := storetest.NewMemory()
 	m := &scriptedModel{answer: answerWell}
 	alive := func(o *engine.Options) { o.Turns.Gone = nil }
@@ -577,8 +577,8 @@ func (c *counted) Run(_ context.Context, call tool.Call) tool.Result {
 	return tool.Result{Content: "done"}
 }
 
-// rests tells when a run waits for a person.
-func rests(ctx context.Context, e *testEngine, run continuo.Run) <-chan struct{} {
+// idle tells when a run waits for a person.
+func idle(ctx context.Context, e *testEngine, run continuo.Run) <-chan struct{} {
 	waits := make(chan struct{})
 	go func() {
 		for progress, err := range e.Runs.Follow(ctx, run, 0) {
@@ -630,7 +630,7 @@ func requestsAfterRefusal(t *testing.T, e *testEngine, run continuo.Run) []conti
 }
 
 // A run that is begun anew after each of the writes that it makes goes on every time, and does each step once.
-func TestARunGoesOnAfterEveryWrite(t *testing.T) {
+func TestARunContinuesAfterEveryWrite(t *testing.T) {
 	var repeated, once counted
 	tools := tool.Set{&repeated, &once}
 	repeated.name, repeated.safe, once.name = "look", true, "buy"
@@ -655,7 +655,7 @@ func TestARunGoesOnAfterEveryWrite(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		select {
 		case <-dies.dead:
-		case <-rests(ctx, first, status.Run):
+		case <-idle(ctx, first, status.Run):
 			whole = true
 		}
 		cancel()

@@ -64,7 +64,7 @@ func holding(a stepRequest) (string, error) {
 
 // Who waits in another process for a conversation, or interrupts its turn, is answered while a run goes on there. In
 // the bubble the steps take no time, so that only the pause between them lets anybody in.
-func TestWhoWaitsInAnotherProcessGetsInDuringARun(t *testing.T) {
+func TestAWaitingTurnOfAnotherProcessRunsDuringARun(t *testing.T) {
 	for _, policy := range []engine.OnBusy{engine.Wait, engine.Interrupt} {
 		t.Run(string(policy), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestWhoWaitsInAnotherProcessGetsInDuringARun(t *testing.T) {
 				go func() { answered <- chatThrough(context.WithoutCancel(t.Context()), two, run.ConversationID, policy) }()
 				synctest.Wait()
 				if len(answered) > 0 {
-					t.Fatalf("the chat did not wait for the step that was under way: %v", <-answered)
+					t.Fatalf("the chat did not wait for the step that was in progress: %v", <-answered)
 				}
 				if policy == engine.Wait {
 					close(hold.letGo) // who interrupts must not need that
@@ -147,29 +147,29 @@ func stepsAround(t *testing.T, e *testEngine, run continuo.Run) (before, after i
 }
 
 // Who follows a run that waits for a person is told when the program ends, and not before.
-func TestDrainEndsThoseWhoFollowAWaitingRun(t *testing.T) {
+func TestDrainEndsReadersOfAWaitingRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newRunEngine(t, storetest.NewMemory(), &scriptedModel{answer: answerWell}, withWorkflow(t, sideBySide))
 		run := startOf(t, e, "side")
 		awaitRun(t, e, run)
 		ctx, leave := context.WithCancel(context.WithoutCancel(t.Context()))
 		defer leave()
-		told := make(chan error, 1)
+		answered := make(chan error, 1)
 		go func() {
 			var last error
 			for _, err := range e.Runs.Follow(ctx, run, 0) {
 				last = err
 			}
-			told <- last
+			answered <- last
 		}()
 		synctest.Wait()
-		if len(told) > 0 {
-			t.Fatalf("the run waits, and its reader was sent away: %v", <-told)
+		if len(answered) > 0 {
+			t.Fatalf("the run waits, and its reader was sent away: %v", <-answered)
 		}
 		e.Drain()
 		synctest.Wait() // at once: no time passes
 		select {
-		case err := <-told:
+		case err := <-answered:
 			if !errors.Is(err, engine.ErrClosing) {
 				t.Errorf("the reader is told %v", err)
 			}
@@ -179,7 +179,7 @@ func TestDrainEndsThoseWhoFollowAWaitingRun(t *testing.T) {
 	})
 }
 
-// An engine that goes on with a run whose step another one carries out ends without that step's end, and leaves it be.
+// An engine that continues with a run whose step another one carries out ends without that step's end, and leaves it be.
 func TestCloseDoesNotWaitForAnotherEnginesStep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, entered, open := storetest.NewMemory(), make(chan struct{}, 1), make(chan struct{})

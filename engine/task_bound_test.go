@@ -237,7 +237,7 @@ func TestRefusedDeploymentsLeaveNothing(t *testing.T) {
 }
 
 // The conversations of tasks and agents are records of work: nobody talks there, and who wants to go on from one forks it.
-func TestPeopleTalkInTheirOwnConversationsOnly(t *testing.T) {
+func TestMessagesAreRefusedInTaskConversations(t *testing.T) {
 	m := &scriptedModel{answer: func(stepRequest) (string, error) { return "done", nil }}
 	e := newRunEngine(t, storetest.NewMemory(), m, nil)
 	given := createTask(t, e, "Try", "")
@@ -271,7 +271,7 @@ func TestPeopleTalkInTheirOwnConversationsOnly(t *testing.T) {
 
 // An agent whose conversation was deleted is told of as gone, not as one that never was; and one whose task was deleted
 // works on, and says so.
-func TestWhatWasDeletedIsTold(t *testing.T) {
+func TestDeletionsAreReported(t *testing.T) {
 	entered := make(chan struct{}, 1)
 	m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 		if strings.Contains(a.messages[0], "Wait") {
@@ -321,12 +321,12 @@ func TestWhatWasDeletedIsTold(t *testing.T) {
 // A task has changed when an agent of it has ended.
 func TestATaskIsAsNewAsItsAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		says := fedModel{make(chan model.Delta)}
-		e := newRunEngine(t, storetest.NewMemory(), nil, func(o *engine.Options) { o.Models = map[string]engine.Upstream{"scripted": {Model: says}} })
+		fed := fedModel{make(chan model.Delta)}
+		e := newRunEngine(t, storetest.NewMemory(), nil, func(o *engine.Options) { o.Models = map[string]engine.Upstream{"scripted": {Model: fed}} })
 		given := createTask(t, e, "Try", "")
 		agent := deploy(t, e, given.ID, "")
-		says.say(model.Delta{Text: "Done."}) // which takes its time
-		says.say(model.Delta{Finish: "stop"})
+		fed.emit(model.Delta{Text: "Done."}) // which takes its time
+		fed.emit(model.Delta{Finish: "stop"})
 		agent = awaitAgent(t, e, agent)
 		now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID)
 		if err != nil || agent.EndedAt.IsZero() || !now.UpdatedAt.Equal(agent.EndedAt) || !agent.EndedAt.After(agent.StartedAt) {

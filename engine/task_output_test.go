@@ -39,8 +39,8 @@ func (f fedModel) Stream(ctx context.Context, _ []byte) iter.Seq2[model.Delta, e
 	}
 }
 
-// say gives the model what it says next, and returns when that is kept.
-func (f fedModel) say(deltas ...model.Delta) {
+// emit gives the model what it says next, and returns when that is kept.
+func (f fedModel) emit(deltas ...model.Delta) {
 	for _, delta := range deltas {
 		f.deltas <- delta
 	}
@@ -102,14 +102,14 @@ func TestAnAgentsOutputGoesWithItsState(t *testing.T) {
 		for reads, acted := 1, true; acted; reads++ {
 			t.Run(fmt.Sprintf("%s before read %d", name, reads), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					says, store := fedModel{make(chan model.Delta)}, &between{Store: storetest.NewMemory()}
+					fed, store := fedModel{make(chan model.Delta)}, &between{Store: storetest.NewMemory()}
 					e := newRunEngine(t, store, nil, func(o *engine.Options) {
-						o.Models = map[string]engine.Upstream{"scripted": {Model: says}}
+						o.Models = map[string]engine.Upstream{"scripted": {Model: fed}}
 						o.Tools, o.Policy = tool.Set{&counted{name: "step"}}, tool.Policy{Otherwise: tool.Allow}
 					})
 					agent := deploy(t, e, createTask(t, e, "Try", "").ID, "")
-					says.say(model.Delta{Text: "First."})
-					store.left, store.do = reads, func() { says.say(act.deltas...) }
+					fed.emit(model.Delta{Text: "First."})
+					store.left, store.do = reads, func() { fed.emit(act.deltas...) }
 					output, err := e.Tasks.Output(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, 0, 0)
 					if acted = store.left == 0; !acted {
 						store.left = 0

@@ -13,7 +13,7 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-// takesUp has an engine go on with the work of agents.
+// takesUp has an engine continue with the work of agents.
 func takesUp(o *engine.Options) { o.TakeUp = true }
 
 // workingModel answers an agent that calls a tool and then has done its work.
@@ -26,9 +26,9 @@ func workingModel() *scriptedModel {
 	}}
 }
 
-// TestAnAgentGoesOnAfterEveryWrite kills the program after each of the writes that a deployment and its work make: an
+// TestAnAgentContinuesAfterEveryWrite kills the program after each of the writes that a deployment and its work make: an
 // agent whose deployment was answered has done its work in the end, and none that its task names is queued for good.
-func TestAnAgentGoesOnAfterEveryWrite(t *testing.T) {
+func TestAnAgentContinuesAfterEveryWrite(t *testing.T) {
 	steps := func(o *engine.Options) {
 		takesUp(o)
 		o.Tools, o.Policy = tool.Set{&counted{name: "step"}}, tool.Policy{Otherwise: tool.Allow}
@@ -97,7 +97,7 @@ func outputOf(t *testing.T, e *testEngine, id string) string {
 }
 
 // TestAnAgentIsLeftToAProgramThatStays: a program that ends leaves its agents' work, one that does not stay says so and
-// can end it, and one that stays goes on with it; but not for ever.
+// can end it, and one that stays continues with it; but not for ever.
 func TestAnAgentIsLeftToAProgramThatStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := storetest.NewMemory()

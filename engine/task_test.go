@@ -57,11 +57,11 @@ func awaitAgent(t *testing.T, e *testEngine, agent *engine.DeployedAgent) *engin
 func TestAnAgentIsGivenTheTaskWithItsHistory(t *testing.T) {
 	m := &scriptedModel{answer: func(stepRequest) (string, error) { return "It is mended.", nil }}
 	e := newRunEngine(t, storetest.NewMemory(), m, nil)
-	talk, err := e.Log.Create(t.Context(), continuo.Conversation{})
+	conversation, err := e.Log.Create(t.Context(), continuo.Conversation{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = e.Log.Append(t.Context(), talk.ID, []continuo.Entry{
+	_, err = e.Log.Append(t.Context(), conversation.ID, []continuo.Entry{
 		{Role: continuo.System, Content: continuo.Text("Be nice.")},
 		{Role: continuo.User, Content: continuo.Text("The login fails.")},
 		{Role: continuo.Assistant, ToolCalls: []continuo.ToolCall{{ID: "c1", Type: "function", Name: "fs_read", Arguments: `{"path":"login.go"}`}}},
@@ -71,7 +71,7 @@ func TestAnAgentIsGivenTheTaskWithItsHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	given := createTask(t, e, "Mend the login", `"`+talk.ID+`"`)
+	given := createTask(t, e, "Mend the login", `"`+conversation.ID+`"`)
 	if given.State != engine.TaskQueued || given.Task.Context.ConversationHistory.TotalMessages != 3 {
 		t.Errorf("it is %s with %+v", given.State, given.Task.Context.ConversationHistory)
 	}
@@ -144,7 +144,7 @@ func (w waitTool) Run(ctx context.Context, call tool.Call) tool.Result {
 }
 
 // An agent whose program has ended is found as what it is: queued, until a program takes its work up.
-func TestAnAgentWhoseProgramIsGoneIsQueued(t *testing.T) {
+func TestAnAgentOfADeadProcessIsQueued(t *testing.T) {
 	store := storetest.NewMemory()
 	entered := make(chan struct{}, 1)
 	m := &scriptedModel{answer: func(stepRequest) (string, error) { return "call wait {}", nil }}

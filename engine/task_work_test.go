@@ -184,7 +184,7 @@ func (p *fakeConnector) Stream(_ context.Context, body []byte) iter.Seq2[model.D
 
 // An agent is told its ids and how it reports, behind the task and what whoever deployed it has added; a program knows its ids
 // besides. The prompt of the task itself stays as it is, and so does who else speaks to the program.
-func TestAnAgentKnowsWhoItIs(t *testing.T) {
+func TestAnAgentGetsItsPersona(t *testing.T) {
 	m, connector := &scriptedModel{answer: func(stepRequest) (string, error) { return "done", nil }}, &fakeConnector{}
 	e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) { o.Models["program"] = engine.Upstream{Model: connector} })
 	given := createTask(t, e, "Mend the login", "")

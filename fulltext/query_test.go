@@ -131,7 +131,7 @@ func TestQueryTerms(t *testing.T) {
 	}
 }
 
-func TestQueryErrorsSayWhatToDo(t *testing.T) {
+func TestQueryErrorsAdvise(t *testing.T) {
 	for query, want := range map[string]string{
 		"":                        "has no words",
 		" \t":                     "has no words",

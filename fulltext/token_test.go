@@ -86,7 +86,7 @@ func TestTokensAreAtTheirOffsets(t *testing.T) {
 	}
 }
 
-func TestLongWordsMatchByTheirBeginning(t *testing.T) {
+func TestLongWordsMatchByTheirPrefix(t *testing.T) {
 	for _, char := range []string{"a", "Ä", "가", "\u1100\u1161\u11a8", "ß", "ﷺ", "की"} {
 		long := strings.Repeat(char, 5000)
 		tokens := slices.Collect(fulltext.Tokens(long + " end"))

@@ -91,9 +91,9 @@ func rawjsonValid(raw []byte) bool {
 	return err == nil
 }
 
-// TestAnAnthropicImageComesBackAsItCame imports large images and a document in the other protocol. What a
+// TestAnthropicImagesRoundTrip imports large images and a document in the other protocol. What a
 // tool returned is kept as the vendor's own block, which is no part of the content.
-func TestAnAnthropicImageComesBackAsItCame(t *testing.T) {
+func TestAnthropicImagesRoundTrip(t *testing.T) {
 	source := `[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + data + `"}},` +
 		`{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"` + data + `"},"title":"a"}]},` +
 		`{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"look","input":{}}]},` +

@@ -149,13 +149,13 @@ func sorted(parts []*draft) []*draft {
 
 // byIndex sorts imported entries in the order of the source; those without a record come last.
 func byIndex(drafts []*draft) {
-	place := func(d *draft) int {
+	position := func(d *draft) int {
 		if !d.imported {
 			return math.MaxInt
 		}
 		return d.record.Index
 	}
-	slices.SortStableFunc(drafts, func(a, b *draft) int { return cmp.Compare(place(a), place(b)) })
+	slices.SortStableFunc(drafts, func(a, b *draft) int { return cmp.Compare(position(a), position(b)) })
 }
 
 // timeFields are the fields that may have the time of a message, and timeLayouts its formats: RFC 3339 and

@@ -175,7 +175,7 @@ func (c indexed) read(root *os.Root, location string, o Options) (Document, erro
 			c.fields.Set(field.Key, field.Value)
 		}
 	}
-	s.place, s.list, s.fields = location, "messages", c.fields
+	s.position, s.list, s.fields = location, "messages", c.fields
 	if s.id() == "" {
 		s.name = c.id
 	}

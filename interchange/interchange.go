@@ -110,7 +110,7 @@ func readMessages(list json.RawMessage, o Options) (Document, error) {
 	if err != nil {
 		return Document{}, err
 	}
-	source.place = "messages"
+	source.position = "messages"
 	return source.document(o)
 }
 

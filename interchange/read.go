@@ -106,7 +106,7 @@ func (r *reader) object() bool {
 	raw, line, err := r.split.value(true)
 	location := r.lineLocation(line)
 	if err != nil {
-		return r.fail(location, err) && canGoOn(err)
+		return r.fail(location, err) && isSkippable(err)
 	}
 	object, err := parseObject(raw)
 	switch {
@@ -130,7 +130,7 @@ func (r *reader) conversation(raw []byte, location string) bool {
 	if err != nil {
 		return r.fail(location, err)
 	}
-	source.place, source.file = location, r.name
+	source.position, source.file = location, r.name
 	return r.yieldDocument(source.document(r.options))
 }
 
@@ -202,7 +202,7 @@ func (r *reader) element() ([]byte, int, error) {
 
 // reportListError reports a list that cannot be read further. In JSON lines, reading continues with the next line.
 func (r *reader) reportListError(location string, line int, err error) bool {
-	if !r.fail(location, err) || !r.split.lines || !canGoOn(err) {
+	if !r.fail(location, err) || !r.split.lines || !isSkippable(err) {
 		return false
 	}
 	return r.split.line > line || r.split.skipLine() == nil

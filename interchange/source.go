@@ -15,7 +15,7 @@ import (
 
 // source is one conversation in its original form.
 type source struct {
-	place    string
+	position string
 	file     string         // name of the file; "" for none
 	name     string         // of the conversation, if its fields have none; "" for none
 	list     string         // the field that held the messages; empty for a bare list
@@ -77,7 +77,7 @@ func (s *source) text(field string) string {
 
 // document reads the conversation into entries that a log accepts.
 func (s *source) document(o Options) (Document, error) {
-	document := Document{Source: s.place, File: s.file}
+	document := Document{Source: s.position, File: s.file}
 	report := &repairs{}
 	messages, err := s.objects(report)
 	if err != nil {

@@ -34,7 +34,7 @@ func (c cutError) Unwrap() error { return c.error }
 
 func cut(format string, args ...any) error { return cutError{invalid(format, args...)} }
 
-func canGoOn(err error) bool {
+func isSkippable(err error) bool {
 	var broken cutError
 	return errors.As(err, &broken)
 }

@@ -127,7 +127,7 @@ func (f *projectServer) awaitOutput(c *call, last *engine.AgentOutput, in output
 	defer look.Stop()
 	listener := f.engine.Conversations.Listen(last.ConversationID)
 	defer listener.Close()
-	began, told, said := f.engine.Conversations.Now(), time.Duration(-1), -1
+	began, reported, reportedTotal := f.engine.Conversations.Now(), time.Duration(-1), -1
 	for {
 		changed := listener.Changed()
 		output, err := f.engine.Tasks.Output(c.ctx, f.scope, last.ID, in.From, in.Limit)
@@ -135,9 +135,9 @@ func (f *projectServer) awaitOutput(c *call, last *engine.AgentOutput, in output
 			return last
 		}
 		last = output
-		if waited := f.engine.Conversations.Now().Sub(began); waited > told && (last.Total > said || waited-told >= heartbeat) {
-			told, said = waited, last.Total
-			c.progress(waited.Seconds(), wait.Seconds(), fmt.Sprintf("%s is %s: %d characters so far", last.ID, last.State, said))
+		if waited := f.engine.Conversations.Now().Sub(began); waited > reported && (last.Total > reportedTotal || waited-reported >= heartbeat) {
+			reported, reportedTotal = waited, last.Total
+			c.progress(waited.Seconds(), wait.Seconds(), fmt.Sprintf("%s is %s: %d characters so far", last.ID, last.State, reportedTotal))
 		}
 		if enough(last) {
 			return last

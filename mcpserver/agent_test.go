@@ -32,8 +32,8 @@ func TestAgentIsFollowed(t *testing.T) {
 	if agent.Status != "running" && agent.Status != "queued" {
 		t.Errorf("it is %s", agent.Status)
 	}
-	said := ""
-	for from := 0; len(said) < len("First. Second. Third."); {
+	output := ""
+	for from := 0; len(output) < len("First. Second. Third."); {
 		go func() {
 			for _, piece := range []string{"First. ", "Second. ", "Third."} {
 				if from == 0 {
@@ -45,12 +45,12 @@ func TestAgentIsFollowed(t *testing.T) {
 		if more.From != from || more.NextFrom != from+len(more.Output) || more.Output == "" {
 			t.Fatalf("from %d: %+v", from, more)
 		}
-		said, from = said+more.Output, more.NextFrom
+		output, from = output+more.Output, more.NextFrom
 	}
 	close(w.worker.pieces)
-	end := c.outputOf(agent.ID, len(said), 20)
-	if said != "First. Second. Third." || end.Status != "completed" || end.Output != "" {
-		t.Errorf("it said %q and is %+v", said, end)
+	end := c.outputOf(agent.ID, len(output), 20)
+	if output != "First. Second. Third." || end.Status != "completed" || end.Output != "" {
+		t.Errorf("it said %q and is %+v", output, end)
 	}
 	if last := c.outputOf(agent.ID, -6, 20); last.Output != "Third." {
 		t.Errorf("at the end it said %+v", last)
@@ -83,9 +83,9 @@ func TestAgentIsKilled(t *testing.T) {
 // A client that asks for it is told how long a call has waited, more each time.
 func TestProgress(t *testing.T) {
 	w := newWorld(t)
-	told := make(chan *mcp.ProgressNotificationParams, 100)
+	notified := make(chan *mcp.ProgressNotificationParams, 100)
 	c := w.client("default", &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, request *mcp.ProgressNotificationClientRequest) {
-		told <- request.Params
+		notified <- request.Params
 	}})
 	agent := c.deployed()
 	params := &mcp.CallToolParams{Name: "get_agent_output", Arguments: map[string]any{"agent_id": agent.ID, "wait_seconds": 20, "from": 1000}}
@@ -97,7 +97,7 @@ func TestProgress(t *testing.T) {
 	}()
 	last := -1.0
 	for i := range 4 {
-		progress := within(t, "progress", told)
+		progress := within(t, "progress", notified)
 		if progress.ProgressToken != "p1" || progress.Total != 20 || progress.Progress <= last || !strings.Contains(progress.Message, agent.ID) {
 			t.Errorf("told %+v after %v", progress, last)
 		}
@@ -114,9 +114,9 @@ func TestProgress(t *testing.T) {
 
 // A client that asks for it is told of each summary that a task's history is made of.
 func TestProgressOfSummaries(t *testing.T) {
-	told := make(chan *mcp.ProgressNotificationParams, 100)
+	notified := make(chan *mcp.ProgressNotificationParams, 100)
 	c := newWorld(t).client("default", &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, request *mcp.ProgressNotificationClientRequest) {
-		told <- request.Params
+		notified <- request.Params
 	}})
 	var history []map[string]string
 	for range 6 {
@@ -129,7 +129,7 @@ func TestProgressOfSummaries(t *testing.T) {
 		t.Fatalf("it is %+v, %v", result, err)
 	}
 	for i := range 6 {
-		if progress := within(t, "progress", told); progress.ProgressToken != "p1" || progress.Total != 6 || progress.Progress != float64(i+1) || !strings.Contains(progress.Message, "summaries") {
+		if progress := within(t, "progress", notified); progress.ProgressToken != "p1" || progress.Total != 6 || progress.Progress != float64(i+1) || !strings.Contains(progress.Message, "summaries") {
 			t.Errorf("told %+v", progress)
 		}
 	}
@@ -173,7 +173,7 @@ func TestWaitsEnd(t *testing.T) {
 func TestHangUp(t *testing.T) {
 	w := newWorld(t)
 	agent := w.client("default", nil).deployed()
-	requests, say := io.Pipe()
+	requests, input := io.Pipe()
 	hear, answers := io.Pipe()
 	over := make(chan error, 1)
 	go func() {
@@ -185,7 +185,7 @@ func TestHangUp(t *testing.T) {
 		`{"jsonrpc": "2.0", "method": "notifications/initialized"}`,
 		fmt.Sprintf(`{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "get_agent_output", "arguments": {"agent_id": %q, "wait_seconds": 300}, "_meta": {"progressToken": 1}}}`, agent.ID),
 	} {
-		if _, err := io.WriteString(say, request+"\n"); err != nil {
+		if _, err := io.WriteString(input, request+"\n"); err != nil {
 			t.Fatal(err)
 		}
 		if i != 1 && !lines.Scan() { // the answer, or the first progress
@@ -193,7 +193,7 @@ func TestHangUp(t *testing.T) {
 		}
 	}
 	go func() { _, _ = io.Copy(io.Discard, hear) }()
-	if err := say.Close(); err != nil {
+	if err := input.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if err := within(t, "the end of the server", over); err != nil && !errors.Is(err, io.EOF) {

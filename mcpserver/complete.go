@@ -30,7 +30,7 @@ func (f *projectServer) complete(ctx context.Context, request *mcp.CompleteReque
 	case argument.Name == "id" && strings.HasPrefix(subject, "continuo://tasks/"):
 		values, err = f.ids(ctx, continuo.KindTask, taskID, argument.Value)
 	case argument.Name == "id" && strings.HasPrefix(subject, "continuo://conversations/"), argument.Name == "conversation":
-		values, err = f.ids(ctx, continuo.KindTalk, func(c continuo.Conversation) string { return c.ID }, argument.Value)
+		values, err = f.ids(ctx, continuo.KindUser, func(c continuo.Conversation) string { return c.ID }, argument.Value)
 	case argument.Name == "call" && request.Params.Context != nil:
 		values, err = f.results(ctx, request.Params.Context.Arguments["id"], argument.Value)
 	}

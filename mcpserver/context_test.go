@@ -53,7 +53,7 @@ func newCrewWorld(t *testing.T) *world {
 	w.server = mcpserver.New(w.engine, mcpserver.Options{Poll: 5 * time.Millisecond})
 	t.Cleanup(func() { _ = w.engine.Close(t.Context()) })
 	session := engine.CrewSession{Scope: continuo.Scope{ProjectID: "default"}, Crew: "team", SessionID: "s"}
-	status, err := w.engine.Crews.Say(t.Context(), engine.CrewMessage{Session: session, Message: continuo.Text("Plant a tree."), Detached: true})
+	status, err := w.engine.Crews.Send(t.Context(), engine.CrewMessage{Session: session, Message: continuo.Text("Plant a tree."), Detached: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestWhatARoleSees(t *testing.T) {
 	if seen.View != "role:judge" || !strings.Contains(text, "You judge.") || !strings.Contains(text, "Assistant (Builder): It is done.") || !reflect.DeepEqual(seen, named) {
 		t.Errorf("the judge sees %+v, by its crew's name %+v", seen, named)
 	}
-	w.talk("default", "plain", "Hello", "Hi")
+	w.newConversation("default", "plain", "Hello", "Hi")
 	for _, row := range []struct{ arguments, kind, field string }{
 		{`{"conversation": "s", "view": "role:"}`, "invalid_value", "view"},
 		{`{"conversation": "s", "view": "role:nobody"}`, "invalid_value", "view"},
@@ -107,7 +107,7 @@ func TestWhatARoleSees(t *testing.T) {
 func TestWhatIsHandedOff(t *testing.T) {
 	w := newWorld(t)
 	c := w.client("default", nil)
-	w.talk("default", "plain", "Hello", "Hi")
+	w.newConversation("default", "plain", "Hello", "Hi")
 	var seen struct {
 		View, Format, Text string
 		Messages           []struct{ Role, Content string }

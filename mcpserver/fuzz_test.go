@@ -24,7 +24,7 @@ func FuzzCall(f *testing.F) {
 			return
 		}
 		w := newWorld(t)
-		w.talk("default", "s1", "Hello", "Hi")
+		w.newConversation("default", "s1", "Hello", "Hi")
 		c := w.client("default", nil)
 		for name := range c.schemas {
 			result, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: json.RawMessage(arguments)})
@@ -42,7 +42,7 @@ func FuzzCall(f *testing.F) {
 // Requests that are no calls of tools are refused as well, and the server goes on.
 func TestHostileRequests(t *testing.T) {
 	w := newWorld(t)
-	talk := w.talk("default", "s1", "Hello")
+	conversation := w.newConversation("default", "s1", "Hello")
 	c := w.client("default", nil)
 	long := strings.Repeat("x", 100_000)
 	for i, err := range []error{
@@ -56,7 +56,7 @@ func TestHostileRequests(t *testing.T) {
 			t.Errorf("request %d: %.200v", i, err)
 		}
 	}
-	uris := slices.Repeat([]string{"continuo://conversations/" + talk.ID}, 3)
+	uris := slices.Repeat([]string{"continuo://conversations/" + conversation.ID}, 3)
 	for _, uri := range uris { // to the same one again and again
 		if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}); err != nil {
 			t.Error(err)

@@ -286,8 +286,8 @@ func (c *client) read(uri string) (string, error) {
 	return result.Contents[0].Text, nil
 }
 
-// talk makes a conversation of a project with messages of a user and an assistant in turn.
-func (w *world) talk(project, key string, messages ...string) continuo.Conversation {
+// newConversation makes a conversation of a project with messages of a user and an assistant in turn.
+func (w *world) newConversation(project, key string, messages ...string) continuo.Conversation {
 	w.Helper()
 	conversation, err := w.log.Create(w.Context(), continuo.Conversation{ProjectID: project, Key: key, Title: "About " + messages[0]})
 	if err != nil {

@@ -16,15 +16,15 @@ func TestProjectsAreApart(t *testing.T) {
 	const mark = "xyzzy"
 	w := newWorld(t)
 	owner, thief := w.client("victim", nil), w.client("thief", nil)
-	talk := w.talk("victim", "key-"+mark, mark, "a secret "+mark)
-	w.calls(talk, "call_"+mark, mark)
+	conversation := w.newConversation("victim", "key-"+mark, mark, "a secret "+mark)
+	w.calls(conversation, "call_"+mark, mark)
 	task := owner.given("about " + mark)
 	var agent output
 	owner.call("deploy_headless_agent", fmt.Sprintf(`{"task_id": %q, "wait_seconds": 20}`, task), &agent)
 	own := thief.given("mine")
 	nobody := "0199c5f0d1a270008000000000000000"
 	for _, row := range []struct{ tool, arguments, id, none string }{
-		{"create_real_task", `{"description": "x", "conversation_history": "ID"}`, talk.ID, "conv_" + nobody},
+		{"create_real_task", `{"description": "x", "conversation_history": "ID"}`, conversation.ID, "conv_" + nobody},
 		{"get_real_task_status", `{"task_id": "ID"}`, task, "task_" + nobody},
 		{"get_task_prompt", `{"task_id": "ID"}`, task, "task_" + nobody},
 		{"deploy_headless_agent", `{"task_id": "ID"}`, task, "task_" + nobody},
@@ -32,27 +32,27 @@ func TestProjectsAreApart(t *testing.T) {
 		{"report_agent_finding", `{"task_id": "ID", "message": "I was here"}`, task, "task_" + nobody},
 		{"report_agent_finding", `{"task_id": "` + own + `", "message": "x", "agent_id": "ID"}`, agent.ID, "agent_" + nobody},
 		{"kill_real_agent", `{"agent_id": "ID"}`, agent.ID, "agent_" + nobody},
-		{"search_conversations", `{"query": "secret", "conversation": "ID"}`, talk.ID, "conv_" + nobody},
-		{"get_context", `{"conversation": "ID"}`, talk.ID, "conv_" + nobody},
+		{"search_conversations", `{"query": "secret", "conversation": "ID"}`, conversation.ID, "conv_" + nobody},
+		{"get_context", `{"conversation": "ID"}`, conversation.ID, "conv_" + nobody},
 		{"get_context", `{"conversation": "ID"}`, "key-" + mark, "key-nobody"},
-		{"append_message", `{"conversation": "ID", "role": "user", "content": "I was here"}`, talk.ID, "conv_" + nobody},
+		{"append_message", `{"conversation": "ID", "role": "user", "content": "I was here"}`, conversation.ID, "conv_" + nobody},
 	} {
 		got, want := thief.try(row.tool, strings.ReplaceAll(row.arguments, "ID", row.id)), thief.try(row.tool, strings.ReplaceAll(row.arguments, "ID", row.none))
-		if !got.IsError || strings.ReplaceAll(said(t, got), row.id, row.none) != said(t, want) {
-			t.Errorf("%s %s: %s; of what nobody has: %s", row.tool, row.id, said(t, got), said(t, want))
+		if !got.IsError || strings.ReplaceAll(resultText(t, got), row.id, row.none) != resultText(t, want) {
+			t.Errorf("%s %s: %s; of what nobody has: %s", row.tool, row.id, resultText(t, got), resultText(t, want))
 		}
 	}
 	for tool, arguments := range map[string]string{"list_real_tasks": `{}`, "search_conversations": `{"query": "` + mark + `"}`} {
-		if text := said(t, thief.try(tool, arguments)); strings.Contains(text, mark) && !strings.Contains(tool, "search") || strings.Contains(text, talk.ID) || strings.Contains(text, task) {
+		if text := resultText(t, thief.try(tool, arguments)); strings.Contains(text, mark) && !strings.Contains(tool, "search") || strings.Contains(text, conversation.ID) || strings.Contains(text, task) {
 			t.Errorf("%s tells of the victim: %s", tool, text)
 		}
-		if text := said(t, owner.try(tool, arguments)); !strings.Contains(text, mark) {
+		if text := resultText(t, owner.try(tool, arguments)); !strings.Contains(text, mark) {
 			t.Errorf("%s tells the victim nothing, so the test shows nothing: %s", tool, text)
 		}
 	}
 	for _, uri := range []string{
-		"continuo://conversations/" + talk.ID, "continuo://conversations/key-" + mark, "continuo://conversations/" + talk.ID + "/transcript",
-		"continuo://conversations/" + talk.ID + "/tool-results/call_" + mark, "continuo://tasks/" + task + "/prompt", "continuo://conversations/" + agent.conversation(),
+		"continuo://conversations/" + conversation.ID, "continuo://conversations/key-" + mark, "continuo://conversations/" + conversation.ID + "/transcript",
+		"continuo://conversations/" + conversation.ID + "/tool-results/call_" + mark, "continuo://tasks/" + task + "/prompt", "continuo://conversations/" + agent.conversation(),
 	} {
 		if text, err := thief.read(uri); err == nil || !strings.Contains(err.Error(), "Resource not found") {
 			t.Errorf("%s: %s, %v", uri, text, err)
@@ -70,12 +70,12 @@ func TestProjectsAreApart(t *testing.T) {
 	if found, err := thief.Complete(t.Context(), complete); err != nil || len(found.Completion.Values) > 0 {
 		t.Errorf("completed was %v, %v", found, err)
 	}
-	complete.Argument.Name, complete.Context = "call", &mcp.CompleteContext{Arguments: map[string]string{"id": talk.ID}}
+	complete.Argument.Name, complete.Context = "call", &mcp.CompleteContext{Arguments: map[string]string{"id": conversation.ID}}
 	if found, err := thief.Complete(t.Context(), complete); err != nil || len(found.Completion.Values) > 0 {
 		t.Errorf("completed was %v, %v", found, err)
 	}
 	for _, name := range []string{"hand_off", "resume"} {
-		if got, err := thief.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: name, Arguments: map[string]string{"conversation": talk.ID}}); err == nil {
+		if got, err := thief.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: name, Arguments: map[string]string{"conversation": conversation.ID}}); err == nil {
 			t.Errorf("%s gave %v", name, got)
 		}
 	}
@@ -83,8 +83,8 @@ func TestProjectsAreApart(t *testing.T) {
 
 func (o output) conversation() string { return strings.Replace(o.ID, "agent_", "conv_", 1) }
 
-// said is everything of a result.
-func said(t *testing.T, result *mcp.CallToolResult) string {
+// resultText is everything of a result.
+func resultText(t *testing.T, result *mcp.CallToolResult) string {
 	t.Helper()
 	data, err := json.Marshal(result)
 	if err != nil {
@@ -120,7 +120,7 @@ func TestListsAndSearchesOfUsers(t *testing.T) {
 		`{"query": "pelican", "role": "user", "user_id": "carol"}`:                                                           0,
 		`{"query": "pelican", "role": "user", "metadata": {"plan": "pro", "seats": 3, "trial": true}}`:                       3,
 		`{"query": "pelican", "role": "user", "metadata": {"plan": "pro", "user": "bob"}}`:                                   1,
-		`{"query": "pelican", "role": "user", "metadata": {"plan": "pro", "user": "bob"}, "user_id": "ada", "kind": "talk"}`: 0,
+		`{"query": "pelican", "role": "user", "metadata": {"plan": "pro", "user": "bob"}, "user_id": "ada", "kind": "user"}`: 0,
 		`{"query": "pelican", "role": "user", "metadata": {"plan": "free"}}`:                                                 0,
 	} {
 		found.Matches = nil

@@ -56,10 +56,10 @@ func (f *projectServer) prompt(ctx context.Context, row promptRow, arguments map
 	for name, value := range values {
 		pairs = append(pairs, "{{"+name+"}}", value)
 	}
-	said := strings.NewReplacer(pairs...).Replace(text("prompt_" + row.name + "_text.md"))
+	content := strings.NewReplacer(pairs...).Replace(text("prompt_" + row.name + "_text.md"))
 	return &mcp.GetPromptResult{
 		Description: fmt.Sprintf("%s: %s", row.title, titleOf(conversation)),
-		Messages:    []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: said}}},
+		Messages:    []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: content}}},
 	}, nil
 }
 

@@ -86,11 +86,11 @@ func (f *projectServer) readResource(ctx context.Context, request *mcp.ReadResou
 	if !ok {
 		return nil, resourceNotFound(uri)
 	}
-	said, err := kind.read(ctx, values)
+	content, err := kind.read(ctx, values)
 	if err != nil {
 		return nil, f.protocolError(ctx, uri, err)
 	}
-	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: kind.mimeType, Text: said}}}, nil
+	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: uri, MIMEType: kind.mimeType, Text: content}}}, nil
 }
 
 func (f *projectServer) conversationOf(ctx context.Context, values []string) (continuo.Conversation, error) {
@@ -178,11 +178,11 @@ func (f *projectServer) readToolResult(ctx context.Context, values []string) (st
 	if err != nil {
 		return "", err
 	}
-	said := strings.ToValidUTF8(string(data), "\uFFFD")
+	content := strings.ToValidUTF8(string(data), "\uFFFD")
 	if rest := output.Size() - int64(len(data)); rest > 0 {
-		said += fmt.Sprintf("\n... (%d more bytes are left out; the tool fs.read reads any part of %s)", rest, entry.OutputRef)
+		content += fmt.Sprintf("\n... (%d more bytes are left out; the tool fs.read reads any part of %s)", rest, entry.OutputRef)
 	}
-	return said, nil
+	return content, nil
 }
 
 // resultsFolder is the log's folder for tool results, whose names there are the ids of their calls.

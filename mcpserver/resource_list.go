@@ -26,8 +26,8 @@ func (f *projectServer) listed(next mcp.MethodHandler) mcp.MethodHandler {
 		if list.Params != nil {
 			cursor = list.Params.Cursor
 		}
-		at := place{}
-		if cursor != "" && (api.ReadCursor(cursor, &at) != nil || at.Kind != continuo.KindTalk && at.Kind != continuo.KindTask) {
+		at := listCursor{}
+		if cursor != "" && (api.ReadCursor(cursor, &at) != nil || at.Kind != continuo.KindUser && at.Kind != continuo.KindTask) {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the cursor is none that this list gave out"}
 		}
 		result := &mcp.ListResourcesResult{Resources: []*mcp.Resource{}}
@@ -63,7 +63,7 @@ func (f *projectServer) added(ctx context.Context, method string, request mcp.Li
 }
 
 // listPage adds the page that begins after a cursor.
-func (f *projectServer) listPage(ctx context.Context, result *mcp.ListResourcesResult, at place) error {
+func (f *projectServer) listPage(ctx context.Context, result *mcp.ListResourcesResult, at listCursor) error {
 	found, err := f.engine.Conversations.List(ctx, continuo.ConversationQuery{
 		ProjectID: f.scope.ProjectID, UserID: f.scope.UserID, Kind: at.Kind, Limit: pageSize + 1, Before: continuo.ConversationCursor{UpdatedAt: at.UpdatedAt, ID: at.ID},
 	})
@@ -74,27 +74,27 @@ func (f *projectServer) listPage(ctx context.Context, result *mcp.ListResourcesR
 		if at.Kind == continuo.KindTask {
 			result.Resources = append(result.Resources, promptResource(conversation))
 		} else {
-			result.Resources = append(result.Resources, talkResources(conversation)...)
+			result.Resources = append(result.Resources, conversationResources(conversation)...)
 		}
 	}
 	switch {
 	case len(found) > pageSize:
 		last := found[pageSize-1]
-		result.NextCursor = *api.WriteCursor(place{at.Kind, last.UpdatedAt, last.ID})
-	case at.Kind == continuo.KindTalk:
+		result.NextCursor = *api.WriteCursor(listCursor{at.Kind, last.UpdatedAt, last.ID})
+	case at.Kind == continuo.KindUser:
 		tasks, err := f.engine.Conversations.List(ctx, continuo.ConversationQuery{ProjectID: f.scope.ProjectID, UserID: f.scope.UserID, Kind: continuo.KindTask, Limit: 1})
 		if err != nil {
 			return err
 		}
 		if len(tasks) > 0 {
-			result.NextCursor = *api.WriteCursor(place{Kind: continuo.KindTask})
+			result.NextCursor = *api.WriteCursor(listCursor{Kind: continuo.KindTask})
 		}
 	}
 	return nil
 }
 
-// talkResources are a conversation and its transcript.
-func talkResources(conversation continuo.Conversation) []*mcp.Resource {
+// conversationResources are a conversation and its transcript.
+func conversationResources(conversation continuo.Conversation) []*mcp.Resource {
 	title := titleOf(conversation)
 	annotations := &mcp.Annotations{LastModified: conversation.UpdatedAt.UTC().Format(timeFormat)}
 	return []*mcp.Resource{
@@ -120,8 +120,8 @@ func promptResource(conversation continuo.Conversation) *mcp.Resource {
 	}
 }
 
-// place is the position where a page of the list ends.
-type place struct {
+// listCursor is the position where a page of the list ends.
+type listCursor struct {
 	Kind      continuo.Kind `json:"kind,omitempty"`
 	UpdatedAt time.Time     `json:"updated_at"`
 	ID        string        `json:"id"`

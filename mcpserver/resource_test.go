@@ -16,11 +16,11 @@ import (
 
 func TestResources(t *testing.T) {
 	w := newWorld(t)
-	talk := w.talk("default", "s1", "Hello", "Hi")
+	conversation := w.newConversation("default", "s1", "Hello", "Hi")
 	long := strings.Repeat("a line of the output\n", 500)
-	w.calls(talk, "call/1 ü", long)
+	w.calls(conversation, "call/1 ü", long)
 	c := w.client("default", nil)
-	uri := "continuo://conversations/" + talk.ID
+	uri := "continuo://conversations/" + conversation.ID
 	for at, want := range map[string]string{
 		uri: `"content":"Hello"`, "continuo://conversations/s1": `"earlier_entries":0`, uri + "/transcript": "$user: Hello\n\n$respond: Hi",
 	} {
@@ -28,15 +28,15 @@ func TestResources(t *testing.T) {
 			t.Errorf("%s: %q, %v", at, text, err)
 		}
 	}
-	entry := w.newest(talk)
+	entry := w.newest(conversation)
 	name := strings.TrimSuffix(entry.OutputRef[strings.LastIndex(entry.OutputRef, "/")+1:], ".json")
 	if text, err := c.read(uri + "/tool-results/" + name); err != nil || text != long {
 		t.Errorf("the output %s is %.100q, %v", name, text, err)
 	}
 	for _, wrong := range []string{
-		"continuo://conversations/", "continuo://conversations/nowhere", "continuo://conversations/" + talk.ID + "/entries", "continuo://conversations/..%2f..%2fetc",
+		"continuo://conversations/", "continuo://conversations/nowhere", "continuo://conversations/" + conversation.ID + "/entries", "continuo://conversations/..%2f..%2fetc",
 		"continuo://conversations/%zz", "continuo://conversations/%ff", uri + "/tool-results/none", uri + "/tool-results/..%2Fx", "continuo://tasks/task_1/prompt",
-		"continuo://tasks/" + talk.ID + "/prompt", "file:///etc/passwd", "continuo://conversations/" + strings.Repeat("a", 5000),
+		"continuo://tasks/" + conversation.ID + "/prompt", "file:///etc/passwd", "continuo://conversations/" + strings.Repeat("a", 5000),
 	} {
 		if text, err := c.read(wrong); err == nil || !strings.Contains(err.Error(), "Resource not found") {
 			t.Errorf("%.100s: %q, %v", wrong, text, err)
@@ -44,13 +44,13 @@ func TestResources(t *testing.T) {
 	}
 }
 
-func (w *world) newest(talk continuo.Conversation) (entry continuo.Entry) {
+func (w *world) newest(conversation continuo.Conversation) (entry continuo.Entry) {
 	w.Helper()
-	talk, err := w.log.Conversation(w.Context(), talk.ID)
+	conversation, err := w.log.Conversation(w.Context(), conversation.ID)
 	if err != nil {
 		w.Fatal(err)
 	}
-	for entry, err := range w.log.Read(w.Context(), talk, continuo.Range{Backward: true}) {
+	for entry, err := range w.log.Read(w.Context(), conversation, continuo.Range{Backward: true}) {
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -63,15 +63,15 @@ func (w *world) newest(talk continuo.Conversation) (entry continuo.Entry) {
 // A large conversation is shown by its newest entries, and says how many came before.
 func TestLongConversation(t *testing.T) {
 	w := newWorld(t)
-	talk := w.talk("default", "s1", "Hello")
+	conversation := w.newConversation("default", "s1", "Hello")
 	for i := range 149 {
-		w.add(talk, continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(fmt.Sprint("answer ", i))})
+		w.add(conversation, continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(fmt.Sprint("answer ", i))})
 	}
 	var shown struct {
 		Entries []struct{ Seq int64 }
 		Earlier int64 `json:"earlier_entries"`
 	}
-	text, err := w.client("default", nil).read("continuo://conversations/" + talk.ID)
+	text, err := w.client("default", nil).read("continuo://conversations/" + conversation.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,13 +87,13 @@ func TestListOfResources(t *testing.T) {
 	c := w.client("default", nil)
 	want := map[string]bool{}
 	for i := range 120 {
-		uri := "continuo://conversations/" + w.talk("default", "", fmt.Sprint("talk ", i)).ID
+		uri := "continuo://conversations/" + w.newConversation("default", "", fmt.Sprint("talk ", i)).ID
 		want[uri], want[uri+"/transcript"] = true, true
 	}
 	for i := range 60 {
 		want["continuo://tasks/"+c.given(fmt.Sprint("task ", i))+"/prompt"] = true
 	}
-	w.talk("other", "", "not mine")
+	w.newConversation("other", "", "not mine")
 	for resource, err := range c.Resources(t.Context(), nil) {
 		if err != nil {
 			t.Fatal(err)
@@ -116,9 +116,9 @@ func TestListOfResources(t *testing.T) {
 // What is read from the log is nothing that a cache may show to others.
 func TestWhatIsReadIsPrivate(t *testing.T) {
 	w := newWorld(t)
-	talk := w.talk("default", "s1", "Hello")
+	conversation := w.newConversation("default", "s1", "Hello")
 	c := w.client("default", nil)
-	read, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "continuo://conversations/" + talk.ID})
+	read, err := c.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "continuo://conversations/" + conversation.ID})
 	if err != nil || read.CacheScope != "private" || read.TTLMs != 0 {
 		t.Errorf("a resource is %+v, %v", read, err)
 	}
@@ -133,10 +133,10 @@ func TestSubscriptions(t *testing.T) {
 	for name, version := range map[string]string{"pipes": "2025-11-25", "pipes, new": "2026-07-28", "http": "2026-07-28"} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			talk, other := w.talk("default", "s1", "Hello"), w.talk("default", "s2", "Hello")
-			told := make(chan string, 100)
+			conversation, other := w.newConversation("default", "s1", "Hello"), w.newConversation("default", "s2", "Hello")
+			updates := make(chan string, 100)
 			options := &mcp.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, request *mcp.ResourceUpdatedNotificationRequest) {
-				told <- request.Params.URI
+				updates <- request.Params.URI
 			}}
 			var c *client
 			if name == "http" {
@@ -144,7 +144,7 @@ func TestSubscriptions(t *testing.T) {
 			} else {
 				c = w.clientOf("default", options, version)
 			}
-			uri := "continuo://conversations/" + talk.ID + "/transcript"
+			uri := "continuo://conversations/" + conversation.ID + "/transcript"
 			if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}); err != nil {
 				t.Fatal(err)
 			}
@@ -153,9 +153,9 @@ func TestSubscriptions(t *testing.T) {
 			}
 			for _, text := range []string{"one", "two"} {
 				w.add(other, continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(text)})
-				w.add(talk, continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(text)})
-				if heard := within(t, "the update", told); heard != uri {
-					t.Errorf("heard of %s", heard)
+				w.add(conversation, continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(text)})
+				if updated := within(t, "the update", updates); updated != uri {
+					t.Errorf("heard of %s", updated)
 				}
 			}
 			if err := c.Unsubscribe(t.Context(), &mcp.UnsubscribeParams{URI: uri}); err != nil {
@@ -182,12 +182,12 @@ func (w *world) overHTTP(project string, options *mcp.ClientOptions, version str
 // Without a session nobody could be told: subscriptions of the older protocol are neither offered nor taken.
 func TestNoSubscriptionsWithoutSession(t *testing.T) {
 	w := newWorld(t)
-	talk := w.talk("default", "s1", "Hello")
+	conversation := w.newConversation("default", "s1", "Hello")
 	c := w.overHTTP("default", nil, "2025-11-25")
 	if c.InitializeResult().Capabilities.Resources.Subscribe {
 		t.Error("subscriptions are offered")
 	}
-	if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "continuo://conversations/" + talk.ID}); err == nil {
+	if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "continuo://conversations/" + conversation.ID}); err == nil {
 		t.Error("a subscription was taken")
 	}
 }
@@ -195,17 +195,17 @@ func TestNoSubscriptionsWithoutSession(t *testing.T) {
 // Streams over HTTP end when the program wants to end.
 func TestStreamsEndWithTheProgram(t *testing.T) {
 	w := newWorld(t)
-	talk := w.talk("default", "s1", "Hello")
+	conversation := w.newConversation("default", "s1", "Hello")
 	served := httptest.NewServer(w.server.Handler(continuo.Scope{ProjectID: "default"}))
 	c := &client{T: t}
 	c.connect(&mcp.StreamableClientTransport{Endpoint: served.URL, DisableStandaloneSSE: true}, nil, "")
-	if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "continuo://conversations/" + talk.ID}); err != nil {
+	if err := c.Subscribe(t.Context(), &mcp.SubscribeParams{URI: "continuo://conversations/" + conversation.ID}); err != nil {
 		t.Fatal(err)
 	}
 	w.engine.Drain()
 	closed := make(chan struct{})
 	go func() {
-		served.Close() // waits for requests under way
+		served.Close() // waits for requests in progress
 		close(closed)
 	}()
 	within(t, "the end of the stream", closed)
@@ -229,12 +229,12 @@ func TestCompletions(t *testing.T) {
 	w := newWorld(t)
 	var ids []string
 	for i := range 3 {
-		ids = append(ids, w.talk("default", fmt.Sprint("key", i), fmt.Sprint("topic ", i)).ID)
+		ids = append(ids, w.newConversation("default", fmt.Sprint("key", i), fmt.Sprint("topic ", i)).ID)
 	}
-	talk := w.talk("default", "with-calls", "Hello")
-	w.calls(talk, "call_a", "x")
-	w.calls(talk, "call_b", "y")
-	w.talk("other", "", "topic 0")
+	conversation := w.newConversation("default", "with-calls", "Hello")
+	w.calls(conversation, "call_a", "x")
+	w.calls(conversation, "call_b", "y")
+	w.newConversation("other", "", "topic 0")
 	c := w.client("default", nil)
 	task := c.given("topic 0")
 	for _, row := range []struct {
@@ -245,7 +245,7 @@ func TestCompletions(t *testing.T) {
 		{"continuo://conversations/{id}/transcript", "id", "TOPIC 1", "", ids[1:2]},
 		{"continuo://conversations/{id}", "id", "key2", "", ids[2:]},
 		{"continuo://tasks/{id}/prompt", "id", "task_", "", []string{task}},
-		{"continuo://conversations/{id}/tool-results/{call}", "call", "call_", talk.ID, []string{"call_b", "call_a"}},
+		{"continuo://conversations/{id}/tool-results/{call}", "call", "call_", conversation.ID, []string{"call_b", "call_a"}},
 		{"continuo://conversations/{id}/tool-results/{call}", "call", "", "nowhere", nil},
 		{"resume", "conversation", "topic 2", "", ids[2:]},
 		{"resume", "nothing", "", "", nil},
@@ -266,11 +266,11 @@ func TestCompletions(t *testing.T) {
 
 func TestPrompts(t *testing.T) {
 	w := newWorld(t)
-	talk := w.talk("default", "s1", "The tap drips {{WORK}}", "Which one?")
+	conversation := w.newConversation("default", "s1", "The tap drips {{WORK}}", "Which one?")
 	c := w.client("default", nil)
 	for name, wants := range map[string][]string{
-		"hand_off": {talk.ID, "2 entries", "create_real_task", "Mend {{CONVERSATION}}"},
-		"resume":   {talk.ID, "$user: The tap drips {{WORK}}", "$respond: Which one?"},
+		"hand_off": {conversation.ID, "2 entries", "create_real_task", "Mend {{CONVERSATION}}"},
+		"resume":   {conversation.ID, "$user: The tap drips {{WORK}}", "$respond: Which one?"},
 	} {
 		arguments := map[string]string{"conversation": "s1"}
 		if name == "hand_off" {

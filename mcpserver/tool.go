@@ -188,22 +188,22 @@ func (f *projectServer) call(c *call, tool Tool) *mcp.CallToolResult {
 		return f.failure(c.ctx, p)
 	}
 	structured := json.RawMessage(rawjson.MustMarshal(out))
-	said := string(structured)
+	content := string(structured)
 	if t, ok := out.(api.TextWriter); ok {
-		said = string(t.WriteText())
+		content = string(t.WriteText())
 	}
-	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: said}}, StructuredContent: structured}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: content}}, StructuredContent: structured}
 }
 
 // failure is the result of a call that failed.
 func (f *projectServer) failure(ctx context.Context, p *problem) *mcp.CallToolResult {
 	f.logCause(ctx, p)
-	said := p.Type + ": " + p.Message
+	content := p.Type + ": " + p.Message
 	if p.Field != "" && !strings.Contains(p.Message, p.Field) {
-		said += " (" + p.Field + ")"
+		content += " (" + p.Field + ")"
 	}
 	return &mcp.CallToolResult{
-		IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: said}},
+		IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: content}},
 		StructuredContent: json.RawMessage(rawjson.MustMarshal(failed{p})),
 	}
 }

@@ -98,10 +98,10 @@ func TestTaskFromMessages(t *testing.T) {
 
 func TestTaskFromConversation(t *testing.T) {
 	w := newWorld(t)
-	talk := w.talk("default", "s1", "The tap drips", "Which one?", "In the kitchen")
+	conversation := w.newConversation("default", "s1", "The tap drips", "Which one?", "In the kitchen")
 	c := w.client("default", nil)
 	id := ""
-	for _, history := range []string{fmt.Sprintf("%q", talk.ID), `{"conversation_id": "s1", "from": 1, "to": 2}`} {
+	for _, history := range []string{fmt.Sprintf("%q", conversation.ID), `{"conversation_id": "s1", "from": 1, "to": 2}`} {
 		var made struct {
 			ID string `json:"task_id"`
 		}
@@ -118,8 +118,8 @@ func TestTaskFromConversation(t *testing.T) {
 // Every kind of bad arguments, each with the type and the field that it is refused with.
 func TestRefused(t *testing.T) {
 	w := newWorld(t)
-	talk := w.talk("default", "s1", "Hello", "Hi")
-	w.add(talk, w.openCall())
+	conversation := w.newConversation("default", "s1", "Hello", "Hi")
+	w.add(conversation, w.openCall())
 	c := w.client("default", nil)
 	task, agent := c.given("Work"), "agent_0199c5f0d1a270008000000000000000"
 	for _, row := range []struct{ tool, arguments, kind, field string }{
@@ -266,7 +266,7 @@ func TestFindings(t *testing.T) {
 
 func TestOnceWithAKey(t *testing.T) {
 	w := newWorld(t)
-	w.talk("default", "s1", "Hello")
+	w.newConversation("default", "s1", "Hello")
 	c := w.client("default", nil)
 	task := c.given("Work")
 	for tool, arguments := range map[string]string{

@@ -28,7 +28,7 @@ type Bucket struct {
 
 	mu     sync.Mutex
 	closed bool
-	bound  map[*context.CancelCauseFunc]struct{} // ends the operations under way
+	bound  map[*context.CancelCauseFunc]struct{} // ends the operations in progress
 	calls  sync.WaitGroup                        // incremented under mu, and only while not closed
 }
 
@@ -151,7 +151,7 @@ func (b *Bucket) Objects(ctx context.Context, prefix string) iter.Seq2[continuo.
 	}
 }
 
-// Close ends the operations under way, and waits for puts and removals, for a put that waits for its data as
+// Close ends the operations in progress, and waits for puts and removals, for a put that waits for its data as
 // long as that takes. Later calls fail with continuo.ErrClosed.
 func (b *Bucket) Close() error {
 	b.mu.Lock()

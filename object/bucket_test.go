@@ -21,7 +21,7 @@ func eachKind(t *testing.T, run func(t *testing.T, b *Bucket)) {
 	}
 }
 
-func TestAClosedBucketSaysSo(t *testing.T) {
+func TestAClosedBucketReportsIt(t *testing.T) {
 	eachKind(t, func(t *testing.T, b *Bucket) {
 		if err := b.PutObject(t.Context(), "a", strings.NewReader("0123456789")); err != nil {
 			t.Fatal(err)
@@ -63,13 +63,13 @@ func TestAClosedBucketSaysSo(t *testing.T) {
 // TestCloseEndsAPut closes while the data of a put is still coming, and waits for the put.
 func TestCloseEndsAPut(t *testing.T) {
 	eachKind(t, func(t *testing.T, b *Bucket) {
-		begun, goOn := make(chan struct{}), make(chan struct{})
+		begun, proceed := make(chan struct{}), make(chan struct{})
 		started := false
 		data := readFunc(func(p []byte) (int, error) {
 			if !started {
 				started = true
 				close(begun)
-				<-goOn
+				<-proceed
 			}
 			return 1, nil // for ever
 		})
@@ -83,7 +83,7 @@ func TestCloseEndsAPut(t *testing.T) {
 		if len(closed) > 0 {
 			t.Error("Close returned before the put")
 		}
-		close(goOn)
+		close(proceed)
 		if err := <-ended; !errors.Is(err, continuo.ErrClosed) {
 			t.Errorf("the put: %v, want ErrClosed", err)
 		}

@@ -41,14 +41,14 @@ func putForever(folder string) {
 					name = fmt.Sprintf("replaced/%d", w)
 				}
 				fatal(b.PutObject(ctx, name, killData(name, random.IntN(3)*random.IntN(200_000))))
-				say := fmt.Sprintln("put", name, ".")
+				line := fmt.Sprintln("put", name, ".")
 				if i%5 == 0 {
-					fmt.Print(say)
+					fmt.Print(line)
 					fmt.Print(fmt.Sprintln("deleting", name, "."))
 					fatal(b.DeleteObject(ctx, name))
-					say = fmt.Sprintln("deleted", name, ".")
+					line = fmt.Sprintln("deleted", name, ".")
 				}
-				fmt.Print(say)
+				fmt.Print(line)
 			}
 		})
 	}

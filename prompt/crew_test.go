@@ -20,7 +20,7 @@ func crewOf(t *testing.T, p prompt.Prompts, systemPrompt string, self prompt.Mem
 	return messages
 }
 
-func TestARoleIsToldItsPartTheRulesAndWhoIsThere(t *testing.T) {
+func TestARolePromptHasItsPartTheRulesAndTheMembers(t *testing.T) {
 	ada, bo, cy := prompt.Member{DisplayName: "Ada"}, prompt.Member{DisplayName: "Bo", IsModerator: true}, prompt.Member{DisplayName: "Cy", IsModerator: true}
 	messages := crewOf(t, prompt.Prompts{}, " You plan.\n", ada, bo, cy)
 	if len(messages) != 3 || messages[0] != "You plan." || messages[2] != "CREW\n- you: Ada\n- others: Bo; Cy\n- moderators: Bo; Cy" {
@@ -34,8 +34,8 @@ func TestARoleIsToldItsPartTheRulesAndWhoIsThere(t *testing.T) {
 	if strings.Contains(messages[1], "{{") {
 		t.Errorf("a part was not filled in:\n%s", messages[1])
 	}
-	if alone := crewOf(t, prompt.Prompts{}, "", bo); len(alone) != 2 || alone[1] != "CREW\n- you: Bo\n- others: none\n- moderators: Bo" {
-		t.Errorf("alone: %q", alone)
+	if single := crewOf(t, prompt.Prompts{}, "", bo); len(single) != 2 || single[1] != "CREW\n- you: Bo\n- others: none\n- moderators: Bo" {
+		t.Errorf("alone: %q", single)
 	}
 	if none := crewOf(t, prompt.Prompts{}, "x", ada, ada); !strings.HasSuffix(none[2], "\n- moderators: none") {
 		t.Errorf("without a moderator: %q", none)

@@ -22,7 +22,7 @@ func system(t *testing.T, p prompt.Prompts, mode continuo.Mode, persona string) 
 	return messages
 }
 
-func TestThePersonaStandsInAgentAndRunAndNeverInChat(t *testing.T) {
+func TestThePersonaIsSentInAgentAndRunButNotInChat(t *testing.T) {
 	for mode, shown := range map[continuo.Mode]bool{continuo.ModeChat: false, continuo.ModeAgent: true, continuo.ModeRun: true} {
 		messages := system(t, prompt.Prompts{}, mode, "You are Ada.")
 		if slices.Contains(messages, "You are Ada.") != shown {
@@ -101,7 +101,7 @@ func TestEachTextHasASource(t *testing.T) {
 }
 
 // The texts explain words that others write; they must be the same words.
-func TestTheTextsNameWhatStandsInTheHistory(t *testing.T) {
+func TestThePromptsNameElementsOfTheHistory(t *testing.T) {
 	preview, _, _ := strings.Cut(continuo.Preview{}.String(), " ")
 	for _, mode := range []continuo.Mode{continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun} {
 		all := strings.Join(system(t, prompt.Prompts{}, mode, ""), "\n")

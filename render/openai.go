@@ -191,7 +191,7 @@ func (w *openAIWriter) all(messages []window.Message) error {
 
 func (w *openAIWriter) group(g *group) error {
 	if g.head.Role != continuo.Assistant {
-		return w.said(g.head, "", nil)
+		return w.addMessage(g.head, "", nil)
 	}
 	ids, err := w.assistant(g.head)
 	if err != nil {
@@ -200,7 +200,7 @@ func (w *openAIWriter) group(g *group) error {
 	var media []json.RawMessage
 	for i := range g.results {
 		m := &g.results[i]
-		if err := w.said(m, ids.of(m.ToolCallID), &media); err != nil {
+		if err := w.addMessage(m, ids.of(m.ToolCallID), &media); err != nil {
 			return err
 		}
 	}
@@ -215,8 +215,8 @@ func (w *openAIWriter) group(g *group) error {
 	return nil
 }
 
-// said writes a message of any role but assistant, whose content must not be null.
-func (w *openAIWriter) said(m *window.Message, callID string, media *[]json.RawMessage) (err error) {
+// addMessage writes a message of any role but assistant, whose content must not be null.
+func (w *openAIWriter) addMessage(m *window.Message, callID string, media *[]json.RawMessage) (err error) {
 	begin := w.begin(string(m.Role))
 	content := len(w.out)
 	if w.out, err = appendOpenAIContent(w.out, m, media); err != nil {

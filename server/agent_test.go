@@ -264,7 +264,7 @@ func TestTheContextOfAnAgent(t *testing.T) {
 func TestUnknownAgentsAreRefused(t *testing.T) {
 	handler := New(newEngine(t, withAgents(newRecordingModel(), newRecordingModel())), Options{})
 	sendMessage(t, handler, "s", "hello")
-	for _, test := range []struct{ method, target, body, param, says string }{
+	for _, test := range []struct{ method, target, body, param, message string }{
 		{"POST", "/chat", `{"session_id": "s", "message": "a", "agent_id": "adda"}`, "agent_id", "did you mean ada?"},
 		{"POST", "/chat", `{"session_id": "s", "message": "a", "agent_id": "somebody"}`, "agent_id", "known are ada, lender"},
 		{"POST", "/chat", `{"session_id": "s", "message": "a", "agent_id": 5}`, "agent_id", "string"},
@@ -277,8 +277,8 @@ func TestUnknownAgentsAreRefused(t *testing.T) {
 		{"GET", "/api/conversations/s/context?agent_id=adda", ``, "agent_id", "did you mean ada?"},
 		{"GET", "/api/agents?x=1", ``, "x", "unknown query parameter"},
 	} {
-		if failure := ask(t, handler, test.method, test.target, test.body).failed(400, "invalid_request", test.param); !strings.Contains(failure.Error.Message, test.says) {
-			t.Errorf("%s: the message %q does not say %q", test.body, failure.Error.Message, test.says)
+		if failure := ask(t, handler, test.method, test.target, test.body).failed(400, "invalid_request", test.param); !strings.Contains(failure.Error.Message, test.message) {
+			t.Errorf("%s: the message %q does not say %q", test.body, failure.Error.Message, test.message)
 		}
 	}
 	if last := len(entriesOf(t, handler, "s")); last != 2 {
@@ -305,7 +305,7 @@ func TestAnAgentThatIsGone(t *testing.T) {
 }
 
 // A running server sees a prompt that has changed, or come or gone, with the next request.
-func TestPromptsAreReadAnew(t *testing.T) {
+func TestPromptsAreReadAgain(t *testing.T) {
 	dir, upstream := t.TempDir(), newRecordingModel()
 	options := withAgents(upstream, newRecordingModel())
 	options.Prompts = prompt.Prompts{Dir: dir}

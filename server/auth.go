@@ -32,8 +32,8 @@ type caller struct {
 type callerKey struct{}
 
 // withCaller adds the caller to the request's context for the handlers.
-func withCaller(r *http.Request, who caller) *http.Request {
-	return r.WithContext(context.WithValue(api.WithKeyID(r.Context(), who.keyID), callerKey{}, who))
+func withCaller(r *http.Request, caller caller) *http.Request {
+	return r.WithContext(context.WithValue(api.WithKeyID(r.Context(), caller.keyID), callerKey{}, caller))
 }
 
 // scopeOf returns the scope of an authenticated request's caller. It panics for a request that was not authenticated.
@@ -68,19 +68,19 @@ func (s *server) authenticate(r *http.Request, pattern string) (caller, error) {
 		return anonymous, unauthenticated("invalid_api_key", "this server has no API keys")
 	}
 	key, err := s.options.Keys.Check(ctx, token)
-	who := caller{continuo.Scope{ProjectID: key.ProjectID, UserID: key.UserID}, key.ID}
+	caller := caller{continuo.Scope{ProjectID: key.ProjectID, UserID: key.UserID}, key.ID}
 	switch {
 	case errors.Is(err, auth.ErrRefused):
-		return who, unauthenticated("invalid_api_key", err.Error())
+		return caller, unauthenticated("invalid_api_key", err.Error())
 	case err != nil:
-		return who, err
+		return caller, err
 	case operation.ID == "metrics" && (key.ProjectID != s.options.Project || key.UserID != ""):
-		return who, &api.Problem{
+		return caller, &api.Problem{
 			Status: http.StatusForbidden, Type: api.Permission, Code: "not_your_figures",
 			Message: "the figures are of all projects: they take a key of the server's own project that no user is bound to",
 		}
 	}
-	return who, s.rateLimits.check(who.keyID, time.Now())
+	return caller, s.rateLimits.check(caller.keyID, time.Now())
 }
 
 // requiresKey reports whether a request needs a key. Under KeysOnceMade, a request with one of our keys is always

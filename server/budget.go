@@ -68,7 +68,7 @@ func (s *reservation) take(more int64) error {
 	case held > s.held && b.used+held-s.held > b.size:
 		return &api.Problem{
 			Status: http.StatusServiceUnavailable, Type: api.ServerError, Code: "memory_budget", RetryAfter: 1,
-			Message: "the requests under way take all the memory that the server may use for them (server.memory_budget_mib); send this one again later",
+			Message: "the requests in progress take all the memory that the server may use for them (server.memory_budget_mib); send this one again later",
 		}
 	}
 	b.used += held - s.held

@@ -173,7 +173,7 @@ func waitForAnswer(t *testing.T, e *engine.Engine, session string) continuo.Entr
 }
 
 // A client that goes away in the middle, of a stream or of a plain answer, must not stop the turn.
-func TestTurnOutlivesItsClient(t *testing.T) {
+func TestTurnSurvivesItsClient(t *testing.T) {
 	for _, stream := range []bool{true, false} {
 		t.Run(fmt.Sprintf("stream %v", stream), func(t *testing.T) {
 			gate := newGate()
@@ -352,14 +352,14 @@ func TestChatWhileClosing(t *testing.T) {
 }
 
 // The built-in model answers from what it is shown: its second answer shows that it saw the first message.
-func TestDemoRemembers(t *testing.T) {
+func TestDemoAnswersFromHistory(t *testing.T) {
 	handler := New(newEngine(t, withModel(demo.New(demo.Options{}))), Options{})
 	sendMessage(t, handler, "trip", "My dog is called Rex.")
 	second := sendMessage(t, handler, "trip", "What is my dog called?")
 	if !strings.Contains(second.Response, "My dog is called Rex.") {
 		t.Errorf("the second answer knows nothing of the first message: %s", second.Response)
 	}
-	if alone := sendMessage(t, handler, "other", "What is my dog called?"); strings.Contains(alone.Response, "Rex") {
-		t.Errorf("another session knows of the first: %s", alone.Response)
+	if other := sendMessage(t, handler, "other", "What is my dog called?"); strings.Contains(other.Response, "Rex") {
+		t.Errorf("another session knows of the first: %s", other.Response)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// sayToCrew sends a message to a crew, and answers with its state or its events.
-func (s *server) sayToCrew(w http.ResponseWriter, r *http.Request, in api.CrewMessage) error {
-	status, err := s.api.SayToCrew(r.Context(), scopeOf(r), in)
+// sendCrewMessage sends a message to a crew, and answers with its state or its events.
+func (s *server) sendCrewMessage(w http.ResponseWriter, r *http.Request, in api.CrewMessage) error {
+	status, err := s.api.SendCrewMessage(r.Context(), scopeOf(r), in)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // However often a client is cut off, and whichever process it asks: it gets each entry once and in order, and the end.
-func TestCrewsAreHeardWhole(t *testing.T) {
+func TestCrewStreamsAreComplete(t *testing.T) {
 	a, b := twoEngines(t, withCrews(engine.Options{}))
 	here, there := httptest.NewServer(New(a, Options{})), httptest.NewServer(New(b, Options{}))
 	defer here.Close()
@@ -82,7 +82,7 @@ func TestACrewIsFollowedOverItsCycles(t *testing.T) {
 }
 
 // A key that was used before gives the stream of the cycle that its message went into.
-func TestAMessageIsHeardAgain(t *testing.T) {
+func TestAMessageStreamIsReplayed(t *testing.T) {
 	_, handler := newCrewServer(t)
 	first := sendToCrew(t, handler, "team", "s", "Plant a tree.", "Idempotency-Key", "k")
 	again := sendToCrew(t, handler, "team", "s", "Plant a tree.", "Idempotency-Key", "k")
@@ -105,9 +105,9 @@ func TestLiveEventsOfCrews(t *testing.T) {
 	if err := json.Unmarshal(last(stream.until(t, "turn")).Data, &turn); err != nil || turn.Role != "one" || turn.SessionID != "s" || turn.TurnID == "" {
 		t.Errorf("the turn is %+v: %v", turn, err)
 	}
-	var said api.CrewTextEvent
-	if err := json.Unmarshal(last(stream.until(t, "delta")).Data, &said); err != nil || said.Role != "one" || said.Text == "" {
-		t.Errorf("received %+v: %v", said, err)
+	var event api.CrewTextEvent
+	if err := json.Unmarshal(last(stream.until(t, "delta")).Data, &event); err != nil || event.Role != "one" || event.Text == "" {
+		t.Errorf("received %+v: %v", event, err)
 	}
 	close(gate.open)
 	for {
@@ -136,7 +136,7 @@ func TestAMessageDuringACycle(t *testing.T) {
 	within(t, "the first role's turn", gate.reached)
 	ask(t, handler, "POST", "/api/crews/pair/messages", `{"session_id": "s", "message": "Quick!"}`).into(202, &second)
 	if second.RunID != first.RunID {
-		t.Errorf("the second message began %s while %s was under way", second.RunID, first.RunID)
+		t.Errorf("the second message began %s while %s was in progress", second.RunID, first.RunID)
 	}
 	close(gate.open)
 	waitForIdleCrew(t, handler, "pair", "s")

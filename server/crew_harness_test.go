@@ -70,29 +70,29 @@ func actor(_ context.Context, shown []shownMessage, yield func(model.Delta) bool
 			lines = append(lines, text)
 		}
 	}
-	transcript, said := "", 0
+	transcript, answered := "", 0
 	for _, message := range shown {
 		switch {
 		case message.Role == "user":
 			transcript += message.Content.String() + "\n\n"
 		case message.Role == "assistant" && message.Content.String() != "":
-			said++
+			answered++
 		}
 	}
 	if strings.Contains(transcript, "User: "+name+" must fail") || strings.Contains(transcript, "User: all must fail") {
 		yield(model.Delta{Text: "I was just "})
 		return &model.Error{Reason: continuo.ReasonUpstream, Status: 418, Message: "the provider said no"}
 	}
-	said += strings.Count(transcript, "Assistant ("+name+"):")
-	if tool, arguments, _ := strings.Cut(call, " "); call != "" && said == 0 && shown[len(shown)-1].Role != "tool" {
+	answered += strings.Count(transcript, "Assistant ("+name+"):")
+	if tool, arguments, _ := strings.Cut(call, " "); call != "" && answered == 0 && shown[len(shown)-1].Role != "tool" {
 		yield(model.Delta{ToolCall: &model.ToolCallDelta{ID: "call_0", Type: "function", Name: tool, Arguments: arguments, Done: true}})
 		return nil
 	}
-	if said >= len(lines) {
+	if answered >= len(lines) {
 		yield(model.Delta{Text: continuo.Placeholder})
 		return nil
 	}
-	for word := range strings.SplitAfterSeq(lines[said], " ") {
+	for word := range strings.SplitAfterSeq(lines[answered], " ") {
 		yield(model.Delta{Text: word})
 	}
 	return nil

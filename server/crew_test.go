@@ -10,7 +10,7 @@ import (
 	"github.com/continuo-log/continuo/engine"
 )
 
-func TestACrewSpeaksInTurn(t *testing.T) {
+func TestRolesAnswerInTurn(t *testing.T) {
 	_, handler := newCrewServer(t)
 	frames := sendToCrew(t, handler, "team", "s", "Plant a tree.")
 	want := "user: Plant a tree.\nPlanner: We dig a hole.\nBuilder: I dug.\nJudge: Go on.\nPlanner: We water it.\nBuilder: .....\nJudge: .....\n"
@@ -37,7 +37,7 @@ func TestACrewSpeaksInTurn(t *testing.T) {
 	}
 }
 
-func TestWhoSpeaksToACrew(t *testing.T) {
+func TestCrewMessagesAndTheirErrors(t *testing.T) {
 	_, handler := newCrewServer(t)
 	ask(t, handler, "POST", "/api/crews/team/messages", `{"message": [{"type": "text", "text": "Plant a tree."}], "author": {"display_name": "Ann"}}`).into(202, &struct{}{})
 	waitForIdleCrew(t, handler, "team", "crew:team") // the session by default
@@ -55,7 +55,7 @@ func TestMessagesToCrewsRefuse(t *testing.T) {
 		crew, body  string
 		status      int
 		code, param string
-		says        string // part of the message
+		message     string // part of the message
 	}{
 		{"team", ``, 400, "invalid_json", "", "empty"},
 		{"team", `["x"]`, 400, "invalid_request", "", "object"},
@@ -80,8 +80,8 @@ func TestMessagesToCrewsRefuse(t *testing.T) {
 	} {
 		t.Run(test.crew+" "+test.body[:min(len(test.body), 60)], func(t *testing.T) {
 			failure := ask(t, handler, "POST", "/api/crews/"+test.crew+"/messages", test.body).failed(test.status, test.code, test.param)
-			if message := failure.Error.Message; !strings.Contains(message, test.says) || strings.Contains(message, "testdata") || strings.Contains(message, "123:secret") {
-				t.Errorf("the message %q does not say %q, or says too much", message, test.says)
+			if message := failure.Error.Message; !strings.Contains(message, test.message) || strings.Contains(message, "testdata") || strings.Contains(message, "123:secret") {
+				t.Errorf("the message %q does not say %q, or says too much", message, test.message)
 			}
 		})
 	}
@@ -213,19 +213,19 @@ func TestACrewIsStoppedAndResumed(t *testing.T) {
 	if ended := waitForIdleCrew(t, handler, "pair", "s"); ended.State != continuo.RunFinished || !strings.Contains(ended.Reason, "max_rounds") {
 		t.Errorf("the crew rests as %+v", ended)
 	}
-	var said []string
+	var answers []string
 	for _, entry := range entriesOf(t, handler, "s") {
 		if entry.Role == continuo.Assistant && entry.Error == nil {
-			said = append(said, entry.Author.RoleName+" "+entry.Content.String())
+			answers = append(answers, entry.Author.RoleName+" "+entry.Content.String())
 		}
 	}
-	if !slices.Equal(said, []string{"one Once upon a time", "two Once upon a time"}) {
-		t.Errorf("it was said %q", said)
+	if !slices.Equal(answers, []string{"one Once upon a time", "two Once upon a time"}) {
+		t.Errorf("it was said %q", answers)
 	}
 }
 
 // Behind a reset no role sees what was said before, until it is taken back. Under a key both are done once.
-func TestACrewBeginsAnewAndGoesBack(t *testing.T) {
+func TestACrewIsResetAndRestored(t *testing.T) {
 	_, handler := newCrewServer(t)
 	sendToCrew(t, handler, "team", "s", "Plant a tree.")
 	sees := func() string {

@@ -165,7 +165,7 @@ func engineWith(t *testing.T, store upkeep.Store, logOptions continuo.LogOptions
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := made.Close(t.Context()); err != nil { // it is over: what a test left under way is interrupted
+		if err := made.Close(t.Context()); err != nil { // it is over: what a test left in progress is interrupted
 			t.Error(err)
 		}
 		if err := store.Close(); err != nil {

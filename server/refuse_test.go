@@ -21,7 +21,7 @@ func TestChatRefuses(t *testing.T) {
 		name, body  string
 		status      int
 		code, param string
-		says        string // part of the message
+		message     string // part of the message
 	}{
 		{"nothing", ``, 400, "invalid_json", "", "empty"},
 		{"a cut body", `{"message": "hel`, 400, "invalid_json", "", "byte"},
@@ -64,8 +64,8 @@ func TestChatRefuses(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			answer := ask(t, handler, "POST", "/chat", test.body, "Content-Type", "application/json")
-			if failure := answer.failed(test.status, test.code, test.param); !strings.Contains(failure.Error.Message, test.says) {
-				t.Errorf("the message %q does not say %q", failure.Error.Message, test.says)
+			if failure := answer.failed(test.status, test.code, test.param); !strings.Contains(failure.Error.Message, test.message) {
+				t.Errorf("the message %q does not say %q", failure.Error.Message, test.message)
 			}
 		})
 	}

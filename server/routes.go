@@ -51,7 +51,7 @@ func (s *server) handlers() map[string]func(api.Operation) handler {
 		"resumeTurn":         raw(s, s.resumeTurn),
 		"startRun":           raw(s, s.startRun),
 		"followRun":          raw(s, s.runEvents),
-		"sayToCrew":          raw(s, s.sayToCrew),
+		"sendCrewMessage":    raw(s, s.sendCrewMessage),
 		"followCrew":         raw(s, s.crewEvents),
 		"speakMCP":           raw(s, s.serveMCP),
 		"metrics":            raw(s, s.showMetrics),

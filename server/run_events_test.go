@@ -151,7 +151,7 @@ func startRun(t *testing.T, handler http.Handler, workflow, inputs, session stri
 
 // However often a client is cut off, and whichever process it asks: it gets each entry of the run once and in
 // order, and the end.
-func TestRunsAreHeardWhole(t *testing.T) {
+func TestRunStreamsAreComplete(t *testing.T) {
 	a, b := twoEngines(t, withRuns(engine.Options{Tools: tool.Set{upper{}}}))
 	here, there := httptest.NewServer(New(a, Options{})), httptest.NewServer(New(b, Options{}))
 	defer here.Close()
@@ -291,7 +291,7 @@ func TestLiveEventsOfRuns(t *testing.T) {
 func last[T any](all []T) T { return all[len(all)-1] }
 
 // A run continues when the client that began it disconnects.
-func TestRunsOutliveTheirClients(t *testing.T) {
+func TestRunsSurviveTheirClients(t *testing.T) {
 	gate := newGate()
 	options := withModel(gate.model())
 	options.Workflows = workflowFolder{"testdata/workflows"}
@@ -352,7 +352,7 @@ func TestEntriesNameTheirWorkflow(t *testing.T) {
 }
 
 // The streams of a run end when it fails or is stopped; after it was resumed, clients that connect again receive the rest.
-func TestStoppedRunsAreHeardOn(t *testing.T) {
+func TestStreamsOfStoppedRunsContinue(t *testing.T) {
 	var broken sync.Once
 	fails := &fakeModel{"gpt-4o", func(ctx context.Context, shown []shownMessage, yield func(model.Delta) bool) (err error) {
 		broken.Do(func() {

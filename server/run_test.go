@@ -19,7 +19,7 @@ func TestRunsRefuse(t *testing.T) {
 		name, body  string
 		status      int
 		code, param string
-		says        string // part of the message
+		message     string // part of the message
 	}{
 		{"nothing", ``, 400, "invalid_json", "", "empty"},
 		{"a cut body", `{"workflow_id": "rep`, 400, "invalid_json", "", "byte"},
@@ -51,8 +51,8 @@ func TestRunsRefuse(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			failure := ask(t, handler, "POST", "/api/runs", test.body).failed(test.status, test.code, test.param)
-			if !strings.Contains(failure.Error.Message, test.says) || strings.Contains(failure.Error.Message, "testdata") {
-				t.Errorf("the message %q does not say %q, or tells of a folder", failure.Error.Message, test.says)
+			if !strings.Contains(failure.Error.Message, test.message) || strings.Contains(failure.Error.Message, "testdata") {
+				t.Errorf("the message %q does not say %q, or tells of a folder", failure.Error.Message, test.message)
 			}
 		})
 	}
@@ -146,10 +146,10 @@ func TestRunProblems(t *testing.T) {
 		{File: "/home/somebody/workflows/report.yaml", Line: 4, Column: 1, Message: "no brief"},
 	}}
 	for _, test := range []struct {
-		err    error
-		status int
-		code   string
-		says   string
+		err     error
+		status  int
+		code    string
+		message string
 	}{
 		{fmt.Errorf("run r: %w", engine.ErrRunOver), 409, "run_over", "run r: the run is over"},
 		{fmt.Errorf("run r: %w", engine.ErrRunWaits), 409, "run_waiting", "run r: the run waits"},
@@ -157,7 +157,7 @@ func TestRunProblems(t *testing.T) {
 	} {
 		p := api.ProblemOf(test.err)
 		body, err := p.MarshalJSON()
-		if err != nil || p.Status != test.status || p.Code != test.code || !strings.Contains(p.Message, test.says) || strings.Contains(string(body), "somebody") {
+		if err != nil || p.Status != test.status || p.Code != test.code || !strings.Contains(p.Message, test.message) || strings.Contains(string(body), "somebody") {
 			t.Errorf("%v: %d %s %v", test.err, p.Status, body, err)
 		}
 	}

@@ -40,7 +40,7 @@ func (v *victim) searches() {
 	}
 }
 
-func TestASearchThroughTheServerGoesOn(t *testing.T) {
+func TestASearchThroughTheServerContinues(t *testing.T) {
 	handler := newServer(t)
 	for range 15 {
 		sendMessage(t, handler, "s1", "a needle for each of them")

@@ -28,7 +28,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	header.Set(requestIDHeader, s.engine.Conversations.NewID("req"))
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
-	pattern, who := "none", caller{}
+	pattern, caller := "none", caller{}
 	if r.Method == http.MethodGet { // other requests begin work that outlives them
 		r = r.WithContext(continuo.WithMemory(r.Context(), reserved))
 	}
@@ -38,7 +38,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		if cause != nil && cause != http.ErrAbortHandler {
 			s.recovered(answer, r, cause)
 		}
-		s.logRequest(r, pattern, who, answer, time.Since(begin))
+		s.logRequest(r, pattern, caller, answer, time.Since(begin))
 		endTrace(traced, r.Method, pattern, answer.status)
 		if cause == http.ErrAbortHandler || cause != nil && half {
 			panic(http.ErrAbortHandler) // the client must not take a truncated answer for a complete one
@@ -49,7 +49,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	if routed {
 		pattern = found
 	}
-	who, err := s.authenticate(r, pattern)
+	caller, err := s.authenticate(r, pattern)
 	switch {
 	case err != nil:
 		s.fail(answer, r, err)
@@ -62,7 +62,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		s.fail(answer, r, err)
 		return
 	}
-	s.mux.ServeHTTP(answer, withCaller(r, who))
+	s.mux.ServeHTTP(answer, withCaller(r, caller))
 }
 
 const requestIDHeader = "X-Request-Id"
@@ -132,7 +132,7 @@ func (r *recorder) Write(data []byte) (int, error) {
 }
 
 // logRequest logs a request, and counts it.
-func (s *server) logRequest(r *http.Request, pattern string, who caller, answer *recorder, took time.Duration) {
+func (s *server) logRequest(r *http.Request, pattern string, caller caller, answer *recorder, took time.Duration) {
 	status := answer.status
 	if status == 0 {
 		status = http.StatusOK
@@ -146,8 +146,8 @@ func (s *server) logRequest(r *http.Request, pattern string, who caller, answer 
 		level = slog.LevelDebug
 	}
 	attributes := []any{"method", r.Method, "route", pattern, "status", status, "duration_ms", took.Milliseconds(), "request_id", requestID(answer)}
-	if who.keyID != "" {
-		attributes = append(attributes, "project", who.scope.ProjectID, "key_id", who.keyID)
+	if caller.keyID != "" {
+		attributes = append(attributes, "project", caller.scope.ProjectID, "key_id", caller.keyID)
 	}
 	s.options.Logger.Log(r.Context(), level, "request", attributes...)
 }

@@ -282,7 +282,7 @@ func TestASearchFindsPeoplesWords(t *testing.T) {
 	waitForText(t, made, agent)
 	ask(t, handler, "POST", "/api/conversations", `{"key": "mine"}`)
 	ask(t, handler, "POST", "/api/conversations/mine/entries", `{"role": "user", "content": "a needle"}`)
-	for query, want := range map[string]string{"": "a needle", "&kind=talk": "a needle", "&kind=agent": "Find the needle", "&kind=all&role=user": "a needle", "&conversation=" + agent.ConversationID + "&role=user": "Find the needle"} {
+	for query, want := range map[string]string{"": "a needle", "&kind=user": "a needle", "&kind=agent": "Find the needle", "&kind=all&role=user": "a needle", "&conversation=" + agent.ConversationID + "&role=user": "Find the needle"} {
 		var page searchReply
 		ask(t, handler, "GET", "/api/search?q=needle"+query, "").into(200, &page)
 		if len(page.Data) == 0 || !strings.Contains(page.Data[0].Snippet.Text, want) || query == "" && len(page.Data) != 1 {

@@ -124,7 +124,7 @@ func sameEvents(a, b []sse.Event) bool {
 
 // A client that was disconnected must get the rest of its turn, completely and once, even while the turn is silent, and
 // 204 when there is no more.
-func TestClientComesBack(t *testing.T) {
+func TestClientReconnects(t *testing.T) {
 	gate := newGate()
 	handler := New(newEngine(t, withModel(gate.model())), Options{})
 	remote := httptest.NewServer(handler)
@@ -207,7 +207,7 @@ func TestTurnOfAnotherConversation(t *testing.T) {
 }
 
 // What a fallback says is preceded by an event that tells of it, live and replayed.
-func TestStreamTellsOfAFallback(t *testing.T) {
+func TestStreamReportsAFallback(t *testing.T) {
 	broken := &fakeModel{"gpt-4o", func(context.Context, []shownMessage, func(model.Delta) bool) error {
 		return &model.Error{Reason: continuo.ReasonNetwork, Message: "nobody answers"}
 	}}

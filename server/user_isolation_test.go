@@ -127,7 +127,7 @@ func rowsOf(t *testing.T, answer *reply) []json.RawMessage {
 	return page.Data
 }
 
-func TestAConversationOfNobodysIsClaimedByItsFirstUser(t *testing.T) {
+func TestAnUnownedConversationIsClaimedByItsFirstUser(t *testing.T) {
 	h := newVictim(t, storetest.NewMemory())
 	chat := func(body string) *reply { return h.askAsOwner("POST", "/chat", body) }
 	chat(`{"session_id": "s9", "message": "hello"}`).into(200, &chatReply{})
@@ -209,13 +209,13 @@ func TestAnEmptyStringIsNone(t *testing.T) {
 			t.Errorf("created with %s: %+v", none, made)
 		}
 		h.askAsOwner("PATCH", "/api/conversations/"+made.ID, `{"key": "named", "user_id": "ada"}`).into(200, &made)
-		var talked chatReply
-		h.askAsOwner("POST", "/chat", set(`{"session_id": "named", "user_id": NONE, "message": "hello"}`)).into(200, &talked)
-		if now := conversation("named"); talked.ConversationID != made.ID || now.UserID != "ada" {
-			t.Errorf("a message with the user %s went to %s, which is %q's", none, talked.ConversationID, now.UserID)
+		var reply chatReply
+		h.askAsOwner("POST", "/chat", set(`{"session_id": "named", "user_id": NONE, "message": "hello"}`)).into(200, &reply)
+		if now := conversation("named"); reply.ConversationID != made.ID || now.UserID != "ada" {
+			t.Errorf("a message with the user %s went to %s, which is %q's", none, reply.ConversationID, now.UserID)
 		}
-		h.askAsOwner("POST", "/chat", set(`{"session_id": NONE, "message": "hello"}`)).into(200, &talked)
-		if fresh := conversation(talked.ConversationID); fresh.Key != "" || fresh.ID == made.ID {
+		h.askAsOwner("POST", "/chat", set(`{"session_id": NONE, "message": "hello"}`)).into(200, &reply)
+		if fresh := conversation(reply.ConversationID); fresh.Key != "" || fresh.ID == made.ID {
 			t.Errorf("a message with the session %s went to %+v", none, fresh)
 		}
 		h.askAsOwner("PATCH", "/api/conversations/named", set(`{"key": NONE, "user_id": NONE}`)).into(200, &struct{}{})

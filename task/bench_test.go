@@ -92,7 +92,7 @@ func TestTheWorkGrowsWithTheMessages(t *testing.T) {
 func BenchmarkLargest(b *testing.B) {
 	messages := make([]map[string]string, 50)
 	for i := range messages {
-		messages[i] = said("user", strings.Repeat("ä word.", 1250))
+		messages[i] = message("user", strings.Repeat("ä word.", 1250))
 	}
 	asked := request(b, messages)
 	b.ReportAllocs()

@@ -75,7 +75,7 @@ func TestPromptsFitTheirTokens(t *testing.T) {
 func TestTheOldestMessagesGoLast(t *testing.T) {
 	var messages []map[string]string
 	for i := range 50 {
-		messages = append(messages, said("assistant", fmt.Sprintf("%d %s", i, strings.Repeat("word ", 25))))
+		messages = append(messages, message("assistant", fmt.Sprintf("%d %s", i, strings.Repeat("word ", 25))))
 	}
 	asked := request(t, messages)
 	asked.BackgroundContext = strings.Repeat("fact ", 6000)

@@ -207,7 +207,7 @@ func checkItems(t *testing.T, section readSection, items []string) {
 	for _, line := range section.lines {
 		if text, begins := strings.CutPrefix(line, "- "); begins {
 			read = append(read, []string{text})
-		} else if text, goesOn := strings.CutPrefix(line, "  "); goesOn && len(read) > 0 {
+		} else if text, continued := strings.CutPrefix(line, "  "); continued && len(read) > 0 {
 			read[len(read)-1] = append(read[len(read)-1], text)
 		} else {
 			t.Errorf("the line %q of section %s is of no item", line, section.title)

@@ -176,7 +176,7 @@ func TestRelevanceKeepsTheNewestUserMessage(t *testing.T) {
 func TestRelevanceOfARequest(t *testing.T) {
 	var messages []map[string]string
 	for i := range 80 {
-		messages = append(messages, said("user", fmt.Sprintf("Tell me about the weather on day %d.", i)))
+		messages = append(messages, message("user", fmt.Sprintf("Tell me about the weather on day %d.", i)))
 	}
 	messages[20]["content"] = "The login page throws an error."
 	asked, cutoff := request(t, messages), 0.8
@@ -222,10 +222,10 @@ func TestWarningsOfRelevance(t *testing.T) {
 	} {
 		var messages []map[string]string
 		for i := range test.login {
-			messages = append(messages, said("user", fmt.Sprintf(about, i)))
+			messages = append(messages, message("user", fmt.Sprintf(about, i)))
 		}
 		for i := range test.pizza {
-			messages = append(messages, said("user", fmt.Sprintf(beside, i)))
+			messages = append(messages, message("user", fmt.Sprintf(beside, i)))
 		}
 		asked := request(t, messages)
 		asked.Description, asked.Relevance = test.description, &test.cutoff

@@ -27,7 +27,7 @@ func TestShaping(t *testing.T) {
 		"nothing":                 {"user", "", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			made, _ := validated(t, []any{said(test.role, test.content)})
+			made, _ := validated(t, []any{message(test.role, test.content)})
 			history := made.Context.ConversationHistory
 			got := history.Messages[0]
 			if got.Content != test.want || got.Truncated != test.truncated || got.OriginalLength != utf8.RuneCountInString(test.content) {
@@ -42,7 +42,7 @@ func TestShaping(t *testing.T) {
 
 func TestOtherLimits(t *testing.T) {
 	limits := task.Limits{MaxMessages: 1, UserMaxChars: 300, AssistantMaxChars: 10}
-	messages := []any{said("assistant", "gone"), said("user", strings.Repeat("x", 301))}
+	messages := []any{message("assistant", "gone"), message("user", strings.Repeat("x", 301))}
 	made, warnings, err := task.Validate(request(t, messages), now, limits)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func (m model) Summarize(_ context.Context, text string, most int) (string, erro
 
 func TestSemanticCompression(t *testing.T) {
 	draft := func() task.Draft {
-		asked := request(t, []any{said("user", strings.Repeat("Short one. ", 800)), said("assistant", strings.Repeat("The database is slow. ", 40)), said("assistant", "Yes.")})
+		asked := request(t, []any{message("user", strings.Repeat("Short one. ", 800)), message("assistant", strings.Repeat("The database is slow. ", 40)), message("assistant", "Yes.")})
 		asked.Compression = task.Semantic
 		checked, _, err := task.Check(asked, now, task.Limits{})
 		if err != nil {

@@ -19,7 +19,7 @@ func longConversation(t *testing.T, messages int) task.Draft {
 	t.Helper()
 	var history []any
 	for i := range messages {
-		history = append(history, said("assistant", fmt.Sprintf("Point %d. ", i)+strings.Repeat("And so on. ", 20)))
+		history = append(history, message("assistant", fmt.Sprintf("Point %d. ", i)+strings.Repeat("And so on. ", 20)))
 	}
 	asked := request(t, history)
 	asked.Compression = task.Semantic

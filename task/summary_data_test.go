@@ -60,10 +60,10 @@ func annotatedConversations(tb testing.TB, name string) []annotated {
 var makersMark = regexp.MustCompile(`\s*->->\s*[\d,]+\s*$`)
 
 // survival counts the facts of a conversation and those that its summaries hold.
-func survival(tb testing.TB, talk annotated, summarize func(text string) string) (facts, kept int) {
-	texts := make([]string, len(talk.Messages))
+func survival(tb testing.TB, conversation annotated, summarize func(text string) string) (facts, kept int) {
+	texts := make([]string, len(conversation.Messages))
 	in := map[string]int{} // how many messages have a word
-	for i, message := range talk.Messages {
+	for i, message := range conversation.Messages {
 		who := "User: "
 		if message.Role != "user" {
 			who = "Assistant: "
@@ -77,7 +77,7 @@ func survival(tb testing.TB, talk annotated, summarize func(text string) string)
 	for begin := 0; begin < len(texts); begin += stretchMessages {
 		summaries = append(summaries, wordSet(summarize(strings.Join(texts[begin:min(begin+stretchMessages, len(texts))], "\n"))))
 	}
-	for _, qa := range talk.QA {
+	for _, qa := range conversation.QA {
 		for _, evidence := range qa.Evidence {
 			if evidence < 0 || evidence >= len(texts) {
 				continue
@@ -119,8 +119,8 @@ func TestSummariesKeepFacts(t *testing.T) {
 				all = all[:min(test.most, len(all))]
 			}
 			facts, kept := 0, 0
-			for _, talk := range all {
-				f, k := survival(t, talk, func(text string) string { return summary(t, text, stretchChars) })
+			for _, conversation := range all {
+				f, k := survival(t, conversation, func(text string) string { return summary(t, text, stretchChars) })
 				facts, kept = facts+f, kept+k
 			}
 			share := float64(kept) / float64(max(facts, 1))

@@ -36,7 +36,7 @@ func validated(t testing.TB, history any) (*task.Task, []task.Warning) {
 	return made, warnings
 }
 
-func said(role, content string) map[string]string {
+func message(role, content string) map[string]string {
 	return map[string]string{"role": role, "content": content, "timestamp": "2025-10-29T10:00:00"}
 }
 
@@ -129,7 +129,7 @@ func TestNoHistoryIsIgnored(t *testing.T) {
 func TestTheNewestFiftyAreKept(t *testing.T) {
 	var messages []map[string]string
 	for i := range 100 {
-		messages = append(messages, said("user", fmt.Sprintf("msg %d", i)))
+		messages = append(messages, message("user", fmt.Sprintf("msg %d", i)))
 	}
 	made, warnings := validated(t, messages)
 	want := []task.Warning{{task.Medium, "conversation_history has 100 messages, truncating to most recent 50", "Consider providing only recent relevant messages"}}
@@ -212,7 +212,7 @@ func TestWhatIsTooLargeIsRefused(t *testing.T) {
 func TestALargePromptIsWarnedOf(t *testing.T) {
 	var messages []map[string]string
 	for range 20 {
-		messages = append(messages, said("user", strings.Repeat("word ", 1500)))
+		messages = append(messages, message("user", strings.Repeat("word ", 1500)))
 	}
 	_, warnings := validated(t, messages)
 	if len(warnings) != 1 || !strings.Contains(warnings[0].Message, "more than 20000") {

@@ -200,7 +200,7 @@ func (s membership) isAdmin() bool { return s.Status == "creator" || s.Status ==
 func (s membership) isIn() bool {
 	return s.isAdmin() || s.Status == "member" || s.Status == "restricted" && s.IsMember
 }
-func (s membership) maySpeak() bool { return s.Status != "restricted" || s.MaySend }
+func (s membership) maySend() bool { return s.Status != "restricted" || s.MaySend }
 
 // member fetches an account's membership in a group.
 func (c client) member(ctx context.Context, chatID, userID int64) (found membership, err error) {

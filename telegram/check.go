@@ -91,7 +91,7 @@ func (c *checking) chat(ctx context.Context, me account) {
 		c.find(true, "the chat has become a supergroup: its id is now %d", refused.MigrateTo)
 		return
 	case refused != nil && refused.Code == http.StatusBadRequest && id > 0:
-		c.find(true, "@%s sees no chat %d: whoever it is of must press Start in it first; or the id is another one", me.Username, id)
+		c.find(true, "@%s sees no chat %d: its owner must press Start in it first; or the id is another one", me.Username, id)
 		return
 	case refused != nil && (refused.Code == http.StatusBadRequest || refused.Code == http.StatusForbidden):
 		c.find(true, "@%s sees no chat %d: add it to the group; or the id is another one", me.Username, id)
@@ -110,7 +110,7 @@ func (c *checking) chat(ctx context.Context, me account) {
 		c.find(true, "whether @%s is in the chat cannot be asked for: %v", me.Username, err)
 	case !joined.isIn():
 		c.find(true, "@%s is not in the chat: add it", me.Username)
-	case !joined.maySpeak():
+	case !joined.maySend():
 		c.find(true, "@%s may not write in the chat: let it", me.Username)
 	case !me.ReadsAll && !joined.isAdmin():
 		c.find(true, "@%s receives only commands and replies in groups: write /setprivacy to BotFather, choose it, then Disable; take it out of the group, and add it again", me.Username)
@@ -137,7 +137,7 @@ func (c *checking) roleIn(ctx context.Context, b *bot, role string, me account) 
 		c.find(false, "whether @%s, the bot of %s, is in the chat cannot be asked for: %v", me.Username, role, err)
 	case !joined.isIn():
 		c.find(false, "@%s, the bot of %s, is not in the chat: add it, or the listener speaks for it", me.Username, role)
-	case !joined.maySpeak():
+	case !joined.maySend():
 		c.find(false, "@%s, the bot of %s, may not write in the chat: let it, or the listener speaks for it", me.Username, role)
 	}
 }

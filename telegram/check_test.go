@@ -76,7 +76,7 @@ func TestCheck(t *testing.T) {
 			change: func(s *scene, options *telegram.Options) {
 				options.Webhook = &telegram.Webhook{URL: "https://crew.test/hook", Secret: "a_good-1"}
 				s.hookTo(options.Webhook.URL)
-				s.api.Say(group, "Eve", "hello?")
+				s.api.Receive(group, "Eve", "hello?")
 				s.api.SetWebhookError(s.listener, "Connection refused")
 			},
 			others: []string{"cannot post to the webhook (1 messages wait): Connection refused"},

@@ -25,12 +25,12 @@ type offeredCommand struct {
 
 func offeredCommands() []offeredCommand {
 	return []offeredCommand{
-		{"status", "how the crew stands"},
+		{"status", "the state of the crew"},
 		{"roles", "who is in the crew"},
 		{"context", "what a role sees now: /context ROLE"},
 		{"stop", "stop what the crew does now"},
 		{"resume", "let it go on"},
-		{"reset", "all roles begin anew; nothing is deleted"},
+		{"reset", "all roles begin again; nothing is deleted"},
 		{"restore", "take the newest reset back"},
 		{"help", "what there is"},
 	}

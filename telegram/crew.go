@@ -11,9 +11,9 @@ import (
 // methods are called by several goroutines. A [*RefusedError] is reported to the person; any other error is taken for a
 // temporary one, and a change is retried until it succeeds.
 type Crew interface {
-	// Say appends a person's message, and returns when it is in the log. A key that was used before changes nothing,
+	// Send appends a person's message, and returns when it is in the log. A key that was used before changes nothing,
 	// whatever the message. author is nil where the chat has one person only.
-	Say(ctx context.Context, key string, message continuo.Content, author *continuo.Author) error
+	Send(ctx context.Context, key string, message continuo.Content, author *continuo.Author) error
 	// Reset makes all roles start afresh, once for each key, and Restore undoes the newest reset; both return a
 	// sentence for people.
 	Reset(ctx context.Context, key string) (string, error)

@@ -19,7 +19,7 @@ type crewLog struct {
 	changed   chan struct{} // closed, and replaced, with each event
 	seq       int64
 	keys      []string
-	said      []string // NAME: TEXT
+	sent      []string // NAME: TEXT
 	resets    int
 	events    []telegram.Event
 	delivered telegram.Delivery
@@ -54,7 +54,7 @@ func (l *crewLog) emit(events ...telegram.Event) {
 func (l *crewLog) messages() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.said)
+	return slices.Clone(l.sent)
 }
 
 // crew is one program's way to the log.
@@ -96,7 +96,7 @@ func (c *crew) ask(step string) error {
 	return c.step(step)
 }
 
-func (c *crew) Say(ctx context.Context, key string, message continuo.Content, author *continuo.Author) error {
+func (c *crew) Send(ctx context.Context, key string, message continuo.Content, author *continuo.Author) error {
 	text := message.String()
 	if strings.Contains(text, "refuse me") {
 		return &telegram.RefusedError{Reason: "The crew is closed."}
@@ -110,7 +110,7 @@ func (c *crew) Say(ctx context.Context, key string, message continuo.Content, au
 		if author != nil {
 			name = author.DisplayName
 		}
-		c.said = append(c.said, name+": "+text)
+		c.sent = append(c.sent, name+": "+text)
 		c.seq++
 		if c.answer != nil {
 			c.add(c.answer(text)...)
@@ -119,7 +119,7 @@ func (c *crew) Say(ctx context.Context, key string, message continuo.Content, au
 }
 
 func (c *crew) Reset(ctx context.Context, key string) (string, error) {
-	return "All begin anew.", c.do(ctx, "Reset", func() {
+	return "All begin again.", c.do(ctx, "Reset", func() {
 		if !slices.Contains(c.keys, key) {
 			c.keys = append(c.keys, key)
 			c.resets++
@@ -134,12 +134,12 @@ func (c *crew) Restore(context.Context, string) (string, error) {
 func (c *crew) Stop(context.Context) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stopped = slices.Clone(c.said)
+	c.stopped = slices.Clone(c.sent)
 	return "Stopped.", nil
 }
 
 func (c *crew) Resume(context.Context) (string, error) {
-	return "", &telegram.RefusedError{Reason: "There is nothing to go on with."}
+	return "", &telegram.RefusedError{Reason: "There is nothing to continue with."}
 }
 
 func (c *crew) Status(context.Context) (string, error) { return "Round 1.", nil }

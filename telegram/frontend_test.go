@@ -45,16 +45,16 @@ func TestNewRefuses(t *testing.T) {
 // Over a real connection, one that breaks in between too.
 func TestOverTheNetwork(t *testing.T) {
 	s := newScene(t)
-	s.log.answer = func(text string) []telegram.Event { return []telegram.Event{says("ann", "to "+text)} }
+	s.log.answer = func(text string) []telegram.Event { return []telegram.Event{answers("ann", "to "+text)} }
 	server := httptest.NewServer(s.api)
 	defer server.Close()
 	options := s.options()
 	options.URL, options.HTTP, options.PollTime = server.URL+"/", nil, time.Second
 	front := s.start(&crew{crewLog: s.log}, options)
-	s.api.Say(group, "Eve", "one")
+	s.api.Receive(group, "Eve", "one")
 	s.await("to one")
 	server.CloseClientConnections() // it may be that a send is not answered
-	s.api.Say(group, "Eve", "two")
+	s.api.Receive(group, "Eve", "two")
 	s.await("to two")
 	if err := front.stop(); err != nil {
 		t.Error(err)

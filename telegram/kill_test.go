@@ -97,9 +97,9 @@ func killed(t *testing.T, steps ...int) (done int) {
 
 func manyAnswers(text string) []telegram.Event {
 	return []telegram.Event{
-		says("ann", text+" "+longWords(22)+"\n\n"+longWords(18)), // two parts
+		answers("ann", text+" "+longWords(22)+"\n\n"+longWords(18)), // two parts
 		{Kind: telegram.EventPassed, Role: "bob"},
-		says("bob", "short to "+text),
+		answers("bob", "short to "+text),
 		{Kind: telegram.EventFailed, Role: "ann", DisplayName: "Ann", Text: "at " + text},
 		{Kind: telegram.EventEnded},
 	}
@@ -109,10 +109,10 @@ func longWords(pairs int) string { return strings.TrimSpace(strings.Repeat("long
 
 // converse has a person write what is written while a program runs.
 func (s *scene) converse(program int) {
-	s.api.Say(group, "Eve", fmt.Sprint(program, "a"))
+	s.api.Receive(group, "Eve", fmt.Sprint(program, "a"))
 	settle(2 * time.Second)
-	s.api.Say(group, "Eve", "/reset")
-	s.api.Say(group, "Eve", fmt.Sprint(program, "b"))
+	s.api.Receive(group, "Eve", "/reset")
+	s.api.Receive(group, "Eve", fmt.Sprint(program, "b"))
 	settle(time.Minute)
 }
 
@@ -141,23 +141,23 @@ func (s *scene) doom(at int, options telegram.Options, meanwhile func()) *doomed
 func (s *scene) checkKilled(names []string, unsure int) {
 	s.t.Helper()
 	where := "killed where " + strings.Join(names, ", then where ")
-	var heard, want []string
+	var received, want []string
 	for program := range len(names) + 1 {
 		for _, text := range []string{fmt.Sprint(program, "a"), fmt.Sprint(program, "b")} {
-			heard = append(heard, "Eve: "+text)
+			received = append(received, "Eve: "+text)
 			want = append(want,
 				"ann_bot: Ann\n"+text+" "+longWords(22), "ann_bot: "+longWords(18),
 				"crew_bot: Bob\nshort to "+text, "crew_bot: Ann did not answer: at "+text)
 		}
 	}
-	s.expect(where+", the crew heard", s.log.messages(), heard...)
+	s.expect(where+", the crew heard", s.log.messages(), received...)
 	if s.log.resets != len(names)+1 {
 		s.t.Errorf("%s, it was reset %d times", where, s.log.resets)
 	}
 	if pending := s.api.Pending(s.listener); pending != 0 {
 		s.t.Errorf("%s, %d updates are not confirmed", where, pending)
 	}
-	answers := slices.DeleteFunc(s.wrote(group), func(text string) bool { return strings.Contains(text, "All begin anew.") })
+	answers := slices.DeleteFunc(s.wrote(group), func(text string) bool { return strings.Contains(text, "All begin again.") })
 	s.expect(where+", once each, sent was", slices.Compact(slices.Clone(answers)), want...)
 	if twice := len(answers) - len(want); twice > unsure {
 		s.t.Errorf("%s, %d parts stand twice", where, twice)

@@ -15,9 +15,9 @@ import (
 
 func TestMessagesReachTheCrew(t *testing.T) {
 	play(t, func(s *scene) {
-		s.api.Say(group, "Eve", "hidden words")
-		s.api.Say(group, "Max\nSystem:", "a\x00b\r\nc")
-		s.api.Say(group, "Eve", "/usr/bin is a path")
+		s.api.Receive(group, "Eve", "hidden words")
+		s.api.Receive(group, "Max\nSystem:", "a\x00b\r\nc")
+		s.api.Receive(group, "Eve", "/usr/bin is a path")
 		s.api.Post(group, "Eve", map[string]any{"caption": "look", "photo": []any{map[string]any{"file_id": "x"}}})
 		s.api.Post(group, "", map[string]any{
 			"text": "from all", "from": map[string]any{"id": 1087968824, "is_bot": true, "first_name": "Group"}, "sender_chat": map[string]any{"id": group, "title": "Team"},
@@ -34,7 +34,7 @@ func TestMessagesReachTheCrew(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotTaken(t *testing.T) {
+func TestIgnoredUpdates(t *testing.T) {
 	for name, test := range map[string]struct {
 		post func(*telegramtest.Server)
 		want string // in the only reply; "" for none
@@ -42,28 +42,28 @@ func TestWhatIsNotTaken(t *testing.T) {
 		"edited":       {func(a *telegramtest.Server) { a.Edit(group, "Eve", "changed") }, "Edits are not read"},
 		"a sticker":    {func(a *telegramtest.Server) { a.Post(group, "Eve", map[string]any{"sticker": map[string]any{}}) }, "Only text"},
 		"an event":     {func(a *telegramtest.Server) { a.Post(group, "Eve", map[string]any{"new_chat_title": "x"}) }, ""},
-		"nothing seen": {func(a *telegramtest.Server) { a.Say(group, "Eve", "\u200b\x01") }, "is empty"},
-		"too long":     {func(a *telegramtest.Server) { a.Say(group, "Eve", strings.Repeat("😀", 2049)) }, "too long"},
+		"nothing seen": {func(a *telegramtest.Server) { a.Receive(group, "Eve", "\u200b\x01") }, "is empty"},
+		"too long":     {func(a *telegramtest.Server) { a.Receive(group, "Eve", strings.Repeat("😀", 2049)) }, "too long"},
 		"a bot": {func(a *telegramtest.Server) {
 			a.Post(group, "", map[string]any{"text": "hi", "from": map[string]any{"is_bot": true}})
 		}, ""},
-		"refused":       {func(a *telegramtest.Server) { a.Say(group, "Eve", "refuse me") }, "The crew is closed."},
+		"refused":       {func(a *telegramtest.Server) { a.Receive(group, "Eve", "refuse me") }, "The crew is closed."},
 		"an album":      {func(a *telegramtest.Server) { album(a); album(a) }, "Only text"},
-		"other bots":    {func(a *telegramtest.Server) { a.Say(group, "Eve", "/status@other_bot") }, ""},
-		"unknown":       {func(a *telegramtest.Server) { a.Say(group, "Eve", "/fly me") }, "There is no command /fly."},
-		"start":         {func(a *telegramtest.Server) { a.Say(group, "Eve", "/start") }, "/status"},
-		"help":          {func(a *telegramtest.Server) { a.Say(group, "Eve", "/help@CREW_bot") }, "/context ROLE"},
-		"status":        {func(a *telegramtest.Server) { a.Say(group, "Eve", "/status") }, "Round 1."},
-		"roles fail":    {func(a *telegramtest.Server) { a.Say(group, "Eve", "/roles") }, "try again"},
-		"stop":          {func(a *telegramtest.Server) { a.Say(group, "Eve", "/stop") }, "Stopped."},
-		"resume":        {func(a *telegramtest.Server) { a.Say(group, "Eve", "/resume") }, "There is nothing to go on with."},
-		"reset":         {func(a *telegramtest.Server) { a.Say(group, "Eve", "/reset") }, "All begin anew."},
-		"restore":       {func(a *telegramtest.Server) { a.Say(group, "Eve", "/RESTORE") }, "nothing to take back"},
-		"which context": {func(a *telegramtest.Server) { a.Say(group, "Eve", "/context") }, "Which role?"},
+		"other bots":    {func(a *telegramtest.Server) { a.Receive(group, "Eve", "/status@other_bot") }, ""},
+		"unknown":       {func(a *telegramtest.Server) { a.Receive(group, "Eve", "/fly me") }, "There is no command /fly."},
+		"start":         {func(a *telegramtest.Server) { a.Receive(group, "Eve", "/start") }, "/status"},
+		"help":          {func(a *telegramtest.Server) { a.Receive(group, "Eve", "/help@CREW_bot") }, "/context ROLE"},
+		"status":        {func(a *telegramtest.Server) { a.Receive(group, "Eve", "/status") }, "Round 1."},
+		"roles fail":    {func(a *telegramtest.Server) { a.Receive(group, "Eve", "/roles") }, "try again"},
+		"stop":          {func(a *telegramtest.Server) { a.Receive(group, "Eve", "/stop") }, "Stopped."},
+		"resume":        {func(a *telegramtest.Server) { a.Receive(group, "Eve", "/resume") }, "There is nothing to continue with."},
+		"reset":         {func(a *telegramtest.Server) { a.Receive(group, "Eve", "/reset") }, "All begin again."},
+		"restore":       {func(a *telegramtest.Server) { a.Receive(group, "Eve", "/RESTORE") }, "nothing to take back"},
+		"which context": {func(a *telegramtest.Server) { a.Receive(group, "Eve", "/context") }, "Which role?"},
 		"a stranger": {func(a *telegramtest.Server) {
 			a.AddChat(5, "private", "", "1:secret-of-crew_bot")
-			a.Say(5, "Mallory", "let me in")
-			a.Say(5, "Mallory", "/status")
+			a.Receive(5, "Mallory", "let me in")
+			a.Receive(5, "Mallory", "/status")
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -101,8 +101,8 @@ func TestPrivateChat(t *testing.T) {
 		options := s.options()
 		options.ChatID, options.RoleTokens = 77, nil
 		front := s.start(&crew{crewLog: s.log}, options)
-		s.api.Say(77, "Eve", "hello")
-		s.api.Say(77, "Eve", "/context ann")
+		s.api.Receive(77, "Eve", "hello")
+		s.api.Receive(77, "Eve", "/context ann")
 		settle(time.Second)
 		s.expect("the crew heard", s.log.messages(), "-: hello")
 		replies := s.wrote(77)
@@ -120,7 +120,7 @@ func TestPrivateChat(t *testing.T) {
 }
 
 // An update is confirmed only when its message stands in the log, and no message overtakes another.
-func TestAMessageIsConfirmedWhenItStands(t *testing.T) {
+func TestAMessageIsConfirmedWhenItIsStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t)
 		failures := 0
@@ -133,8 +133,8 @@ func TestAMessageIsConfirmedWhenItStands(t *testing.T) {
 			return nil
 		}
 		front := s.start(c, s.options())
-		s.api.Say(group, "Eve", "one")
-		s.api.Say(group, "Eve", "two")
+		s.api.Receive(group, "Eve", "one")
+		s.api.Receive(group, "Eve", "two")
 		synctest.Wait()
 		if pending := s.api.Pending(s.listener); pending != 2 {
 			t.Errorf("%d updates of 2 are pending while the store is away", pending)
@@ -152,7 +152,7 @@ func TestAMessageIsConfirmedWhenItStands(t *testing.T) {
 }
 
 // While another program gets the updates, nothing is sent; when it is gone, all is.
-func TestStandingBy(t *testing.T) {
+func TestStandby(t *testing.T) {
 	play(t, func(s *scene) {
 		settle(time.Second)
 		s.api.SetFaults(func(call telegramtest.Call) telegramtest.Fault {
@@ -161,9 +161,9 @@ func TestStandingBy(t *testing.T) {
 			}
 			return telegramtest.Fault{}
 		})
-		s.api.Say(group, "Eve", "one") // ends the poll that is under way
+		s.api.Receive(group, "Eve", "one") // ends the poll that is in progress
 		settle(time.Second)
-		s.log.emit(says("ann", "waits"))
+		s.log.emit(answers("ann", "waits"))
 		settle(time.Minute)
 		s.expect("sent while standing by was", s.wrote(group))
 		if times := strings.Count(s.logged.String(), "telegram_standby"); times < 4 || times > 13 {
@@ -181,7 +181,7 @@ func TestAnUnreadableUpdate(t *testing.T) {
 	play(t, func(s *scene) {
 		settle(time.Second)
 		s.api.Post(group, "Eve", map[string]any{"text": map[string]any{"new": "shape"}})
-		s.api.Say(group, "Eve", "two")
+		s.api.Receive(group, "Eve", "two")
 		settle(time.Minute)
 		s.expect("the crew heard", s.log.messages(), "Eve: two")
 		if s.api.Pending(s.listener) != 0 || !strings.Contains(s.logged.String(), "telegram_update_unreadable") {
@@ -193,13 +193,13 @@ func TestAnUnreadableUpdate(t *testing.T) {
 // Two front ends over one crew: neither loses or doubles a message of a person, and every answer comes.
 func TestTwoFrontEnds(t *testing.T) {
 	play(t, func(s *scene) {
-		s.log.answer = func(text string) []telegram.Event { return []telegram.Event{says("bob", "to "+text)} }
+		s.log.answer = func(text string) []telegram.Event { return []telegram.Event{answers("bob", "to "+text)} }
 		s.shared = true
 		second := s.start(&crew{crewLog: s.log}, s.options())
 		var want []string
 		for i := range 40 {
 			text := strings.Repeat("i", i+1)
-			s.api.Say(group, "Eve", text)
+			s.api.Receive(group, "Eve", text)
 			want = append(want, "Eve: "+text)
 			settle(1700 * time.Millisecond)
 		}
@@ -221,7 +221,7 @@ func TestTwoFrontEnds(t *testing.T) {
 	})
 }
 
-func TestPollingGoesOnAfterFailures(t *testing.T) {
+func TestPollingContinuesAfterFailures(t *testing.T) {
 	for name, fault := range map[string]telegramtest.Fault{
 		"a bad gateway": {Status: http.StatusBadGateway, Plain: true}, "an error": {Status: http.StatusInternalServerError}, "no connection": {Dropped: true},
 		"lost answers": {Lost: true}, "too many": {Status: http.StatusTooManyRequests, RetryAfter: 7}, "not of the API": {Status: http.StatusOK, Plain: true},
@@ -231,7 +231,7 @@ func TestPollingGoesOnAfterFailures(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := newScene(t)
 					s.api.SetFaults(failOn(method, 1, 8, fault))
-					s.api.Say(group, "Eve", "one")
+					s.api.Receive(group, "Eve", "one")
 					front := s.start(&crew{crewLog: s.log}, s.options())
 					settle(5 * time.Minute) // eight waits of at most 30 s
 					s.expect("the crew heard", s.log.messages(), "Eve: one")
@@ -253,8 +253,8 @@ func TestPollingObeysRetryAfter(t *testing.T) {
 	play(t, func(s *scene) {
 		settle(time.Second)
 		s.api.SetFaults(failOn("getUpdates", 1, 1, telegramtest.Fault{Status: http.StatusTooManyRequests, RetryAfter: 45}))
-		s.api.Say(group, "Eve", "one") // ends the question under way; the next one fails
-		s.api.Say(group, "Eve", "two")
+		s.api.Receive(group, "Eve", "one") // ends the question in progress; the next one fails
+		s.api.Receive(group, "Eve", "two")
 		settle(time.Minute)
 		s.expect("the crew heard", s.log.messages(), "Eve: one", "Eve: two")
 	})
@@ -277,12 +277,12 @@ func TestARefusedTokenEndsIt(t *testing.T) {
 // After a silent week Telegram's ids go on from anywhere, lower ones too.
 func TestIdsMayGoBack(t *testing.T) {
 	play(t, func(s *scene) {
-		s.api.Say(group, "Eve", "one")
+		s.api.Receive(group, "Eve", "one")
 		settle(8 * 24 * time.Hour)
 		s.api.SetFaults(failOn("getUpdates", 1, 100, telegramtest.Fault{Dropped: true}))
 		settle(time.Minute)
 		s.api.Jump(s.listener, 5) // while nobody asks
-		s.api.Say(group, "Eve", "two")
+		s.api.Receive(group, "Eve", "two")
 		s.api.SetFaults(nil)
 		settle(time.Minute)
 		s.expect("the crew heard", s.log.messages(), "Eve: one", "Eve: two")
@@ -303,18 +303,18 @@ func TestCommandsOvertakeAMessageThatWaits(t *testing.T) {
 			return nil
 		}}
 		front := s.start(c, s.options())
-		s.api.Say(group, "Eve", "one")
+		s.api.Receive(group, "Eve", "one")
 		settle(10 * time.Second)
-		s.api.Say(group, "Eve", "two")
-		s.api.Say(group, "Eve", "/stop")
-		s.api.Say(group, "Eve", "/reset")
+		s.api.Receive(group, "Eve", "two")
+		s.api.Receive(group, "Eve", "/stop")
+		s.api.Receive(group, "Eve", "/reset")
 		settle(time.Minute)
 		s.expect("meanwhile", s.wrote(group),
 			"crew_bot: Your message could not be delivered to the crew yet. Delivery is retried; /stop and /status still work.", "crew_bot: Stopped.")
 		busy.Store(false)
 		settle(time.Minute)
 		s.expect("the crew heard", s.log.messages(), "Eve: one", "Eve: two")
-		s.expect("in the end", s.wrote(group)[2:], "crew_bot: All begin anew.")
+		s.expect("in the end", s.wrote(group)[2:], "crew_bot: All begin again.")
 		s.expect("stopped was", s.log.stopped, "Eve: one", "Eve: two")
 		if pending := s.api.Pending(s.listener); pending != 0 || s.log.resets != 1 {
 			t.Errorf("%d updates are not confirmed, and there were %d resets", pending, s.log.resets)

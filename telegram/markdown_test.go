@@ -51,8 +51,8 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-// TestStylesGoOnInTheNextPart checks that each part of a long piece has its style.
-func TestStylesGoOnInTheNextPart(t *testing.T) {
+// TestStylesContinueInTheNextPart checks that each part of a long piece has its style.
+func TestStylesContinueInTheNextPart(t *testing.T) {
 	for source, mark := range map[string]string{
 		"**" + strings.Repeat("word ", 100) + "end**":                    "*",
 		"> " + strings.Repeat("word ", 100):                              ">",

@@ -49,11 +49,11 @@ func (f *FrontEnd) withQuote(m *message, text string) string {
 	if m.Forward != nil {
 		return forwardedFrom + m.Forward.name() + "]\n" + quote(text)
 	}
-	who, quoted, ok := f.repliedTo(m)
+	author, quoted, ok := f.repliedTo(m)
 	if !ok {
 		return escapeHeaders(text, false)
 	}
-	header := repliesTo + who + "]\n"
+	header := repliesTo + author + "]\n"
 	if !plaintext.IsBlank(quoted) {
 		header += quote(shorten(strings.TrimSpace(clean(quoted)), maxQuoted)) + "\n"
 	}
@@ -61,27 +61,27 @@ func (f *FrontEnd) withQuote(m *message, text string) string {
 }
 
 // repliedTo returns the writer of the message that m answers, and its relevant text; ok is false if m is no reply.
-func (f *FrontEnd) repliedTo(m *message) (who, quoted string, ok bool) {
+func (f *FrontEnd) repliedTo(m *message) (author, quoted string, ok bool) {
 	switch replied := m.ReplyTo; {
 	case replied != nil:
-		who, quoted = f.writer(replied)
+		author, quoted = f.writer(replied)
 		if quoted == "" && !replied.has() && m.Quote == nil {
 			return "", "", false // Telegram's service message, such as the beginning of a topic
 		}
 	case m.External != nil:
-		who = m.External.Origin.name()
+		author = m.External.Origin.name()
 	default:
 		return "", "", false
 	}
 	if m.Quote != nil {
 		quoted = m.Quote.Text
 	}
-	return who, quoted, true
+	return author, quoted, true
 }
 
 // writer returns the writer of a message, and its text. For a role's answer the writer is the role, whichever bot has
 // sent it.
-func (f *FrontEnd) writer(m *message) (who, quoted string) {
+func (f *FrontEnd) writer(m *message) (author, quoted string) {
 	quoted = cmp.Or(m.Text, m.Caption)
 	switch {
 	case m.Forward != nil:

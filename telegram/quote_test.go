@@ -123,16 +123,16 @@ func TestRepliesAndForwards(t *testing.T) {
 	}
 }
 
-// TestAMigrationIsTold checks that the log and the supergroup say the new id, once.
-func TestAMigrationIsTold(t *testing.T) {
+// TestAMigrationIsReported checks that the log and the supergroup say the new id, once.
+func TestAMigrationIsReported(t *testing.T) {
 	play(t, func(s *scene) {
 		settle(time.Second)
 		s.api.Post(group, "Eve", map[string]any{"migrate_to_chat_id": -1002})
 		s.api.Promote(group, -1002)
 		s.api.Post(-1002, "Eve", map[string]any{"migrate_from_chat_id": group})
 		settle(time.Minute)
-		if told := s.wrote(-1002); len(told) != 1 || !strings.Contains(told[0], "-1002") || !strings.Contains(told[0], "telegram.chat_id") {
-			t.Errorf("the supergroup is told %q", told)
+		if sent := s.wrote(-1002); len(sent) != 1 || !strings.Contains(sent[0], "-1002") || !strings.Contains(sent[0], "telegram.chat_id") {
+			t.Errorf("the supergroup is told %q", sent)
 		}
 		if count := strings.Count(s.logged.String(), "telegram_chat_moved"); count != 1 {
 			t.Errorf("the log says it %d times:\n%s", count, s.logged)

@@ -138,8 +138,8 @@ func (l *loggedText) String() string {
 	return l.text.String()
 }
 
-// says makes an answer.
-func says(role, text string) telegram.Event {
+// answers makes an answer.
+func answers(role, text string) telegram.Event {
 	return telegram.Event{Kind: telegram.EventAnswer, Role: role, DisplayName: strings.ToUpper(role[:1]) + role[1:], Text: text}
 }
 

@@ -92,7 +92,7 @@ func (f *FrontEnd) sendEvent(ctx context.Context, event Event, delivered Deliver
 	by := f.botFor(event)
 	for i := delivered.Parts; i < len(parts)-1; i++ {
 		var err error
-		if by, err = f.speak(ctx, by, parts[i]); err != nil {
+		if by, err = f.sendAs(ctx, by, parts[i]); err != nil {
 			return delivered, err
 		}
 		delivered.Parts = i + 1
@@ -101,7 +101,7 @@ func (f *FrontEnd) sendEvent(ctx context.Context, event Event, delivered Deliver
 		}
 	}
 	if delivered.Parts < len(parts) { // it has more if the limit has changed
-		if _, err := f.speak(ctx, by, parts[len(parts)-1]); err != nil {
+		if _, err := f.sendAs(ctx, by, parts[len(parts)-1]); err != nil {
 			return delivered, err
 		}
 	}
@@ -150,27 +150,27 @@ func (f *FrontEnd) note(ctx context.Context, delivered Delivery) error {
 	}
 }
 
-// speak sends a part with a bot, or with the listener if Telegram refuses that bot, and returns the bot for the
+// sendAs sends a part with a bot, or with the listener if Telegram refuses that bot, and returns the bot for the
 // remaining parts.
-func (f *FrontEnd) speak(ctx context.Context, by *bot, p part) (*bot, error) {
+func (f *FrontEnd) sendAs(ctx context.Context, by *bot, p part) (*bot, error) {
 	if by == f.listener {
-		return by, f.speakAsListener(ctx, p)
+		return by, f.sendAsListener(ctx, p)
 	}
 	err := f.send(ctx, by, p)
 	if err == nil || ctx.Err() != nil {
 		return by, err
 	}
 	f.log.WarnContext(ctx, "telegram_role_bot_refused", "role", by.name, "error", err.Error(), "instead", "the listener speaks")
-	return f.listener, f.speakAsListener(ctx, p)
+	return f.listener, f.sendAsListener(ctx, p)
 }
 
 // partNotShown replaces a part that Telegram refuses. In a chat that does not exist, Telegram refuses this text as
 // well.
 const partNotShown = "(A part of this answer cannot be shown here. The log has all of it.)"
 
-// speakAsListener sends a part until Telegram accepts it or its replacement. Nothing is skipped: a chat that the
+// sendAsListener sends a part until Telegram accepts it or its replacement. Nothing is skipped: a chat that the
 // listener is not in blocks the answers until it is.
-func (f *FrontEnd) speakAsListener(ctx context.Context, p part) error {
+func (f *FrontEnd) sendAsListener(ctx context.Context, p part) error {
 	for failures := 0; ; failures++ {
 		err := f.send(ctx, f.listener, p)
 		if err == nil || ctx.Err() != nil || isRefusedToken(err) {

@@ -12,15 +12,15 @@ import (
 	"github.com/continuo-log/continuo/telegram/telegramtest"
 )
 
-func TestWhoSays(t *testing.T) {
+func TestWhichBotSends(t *testing.T) {
 	play(t, func(s *scene) {
 		s.log.emit(
-			says("ann", "By *ann*, v1.0"),
+			answers("ann", "By *ann*, v1.0"),
 			telegram.Event{Kind: telegram.EventPassed, Role: "ann", Text: "....."},
-			says("bob", "By the listener"),
+			answers("bob", "By the listener"),
 			telegram.Event{Kind: telegram.EventFailed, Role: "ann", DisplayName: "Ann", Text: "its *time*\nwas up"},
 			telegram.Event{Kind: telegram.EventEnded},
-			says("ann", " \n"),
+			answers("ann", " \n"),
 			telegram.Event{Kind: telegram.EventEnded, Text: "The limit of 10 rounds is reached."},
 		)
 		settle(time.Second)
@@ -34,7 +34,7 @@ func TestWhoSays(t *testing.T) {
 }
 
 // Where a role's bot cannot speak the listener does, answer for answer.
-func TestTheListenerStandsIn(t *testing.T) {
+func TestTheListenerSendsForRolesWithoutABot(t *testing.T) {
 	for name, test := range map[string]struct{ away, back func(*scene) }{
 		"kicked":        {func(s *scene) { s.api.Leave(group, s.ann) }, func(s *scene) { s.api.Join(group, s.ann) }},
 		"refused token": {func(s *scene) { s.api.RemoveBot(s.ann) }, func(s *scene) { s.api.AddBot(2, "ann_bot") }},
@@ -45,10 +45,10 @@ func TestTheListenerStandsIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(s *scene) {
 				test.away(s)
-				s.log.emit(says("ann", strings.Repeat("long words ", 500)), says("ann", "two"))
+				s.log.emit(answers("ann", strings.Repeat("long words ", 500)), answers("ann", "two"))
 				settle(time.Second)
 				test.back(s)
-				s.log.emit(says("ann", "three"))
+				s.log.emit(answers("ann", "three"))
 				settle(time.Second)
 				var by []string
 				for _, sent := range s.api.Sent() {
@@ -77,7 +77,7 @@ func TestFailuresOfSending(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			play(t, func(s *scene) {
 				s.api.SetFaults(failOn("sendMessage", 2, 3, test.fault))
-				s.log.emit(says("ann", "one"), says("ann", "two"), says("bob", "three"))
+				s.log.emit(answers("ann", "one"), answers("ann", "two"), answers("bob", "three"))
 				settle(2 * time.Minute)
 				got := s.wrote(group)
 				s.expect("each once, sent was", slices.Compact(slices.Clone(got)), "ann_bot: Ann\none", "ann_bot: Ann\ntwo", "crew_bot: Bob\nthree")
@@ -94,10 +94,10 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 	play(t, func(s *scene) {
 		settle(time.Second)
 		s.api.SetFaults(failOn("sendMessage", 1, 1, telegramtest.Fault{Status: http.StatusTooManyRequests, RetryAfter: 45}))
-		s.log.emit(says("bob", "one"))
+		s.log.emit(answers("bob", "one"))
 		begin := time.Now()
 		settle(time.Second)
-		s.api.Say(group, "Eve", "/status") // the same bot replies, and waits too
+		s.api.Receive(group, "Eve", "/status") // the same bot replies, and waits too
 		settle(time.Minute)
 		for _, sent := range s.api.Sent() {
 			if waited := sent.At.Sub(begin); waited < 45*time.Second || waited > 46*time.Second {
@@ -127,7 +127,7 @@ func TestRefusedMessages(t *testing.T) {
 			play(t, func(s *scene) {
 				settle(time.Second)
 				s.api.SetFaults(failOn("sendMessage", test.first, test.last, test.fault))
-				s.log.emit(says("bob", "see `x.y`."))
+				s.log.emit(answers("bob", "see `x.y`."))
 				settle(5 * time.Minute)
 				s.expect("sent was", s.wrote(group), test.want)
 				if s.log.delivered.Seq != 1 {
@@ -138,8 +138,8 @@ func TestRefusedMessages(t *testing.T) {
 	}
 }
 
-// A front end goes on with the part behind the newest one that was sent, and with all if the limit has changed.
-func TestGoesOnWithinAnAnswer(t *testing.T) {
+// A front end continues with the part behind the newest one that was sent, and with all if the limit has changed.
+func TestResumesWithinAnAnswer(t *testing.T) {
 	for name, test := range map[string]struct {
 		delivered telegram.Delivery
 		limit     int
@@ -151,7 +151,7 @@ func TestGoesOnWithinAnAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newScene(t)
-				s.log.emit(telegram.Event{Kind: telegram.EventPassed, Role: "bob"}, says("ann", strings.Repeat("some words ", 500)))
+				s.log.emit(telegram.Event{Kind: telegram.EventPassed, Role: "bob"}, answers("ann", strings.Repeat("some words ", 500)))
 				s.log.delivered = test.delivered
 				options := s.options()
 				options.MaxMessageLength = test.limit
@@ -181,7 +181,7 @@ func TestTyping(t *testing.T) {
 		if typed < 2 || s.api.Typed(s.listener) != 0 {
 			t.Errorf("in 10 s the role was seen writing %d times", typed)
 		}
-		s.log.emit(says("ann", "done"))
+		s.log.emit(answers("ann", "done"))
 		settle(time.Minute)
 		if after := s.api.Typed(s.ann); after != typed {
 			t.Errorf("it went on writing: %d", after-typed)
@@ -192,7 +192,7 @@ func TestTyping(t *testing.T) {
 
 // A message that is being sent when the front end is to end is finished and noted, so that the next one does not send it
 // again.
-func TestEndsAfterTheMessageUnderWay(t *testing.T) {
+func TestEndsAfterTheCurrentMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t)
 		slow := make(chan struct{})
@@ -204,7 +204,7 @@ func TestEndsAfterTheMessageUnderWay(t *testing.T) {
 			s.api.ServeHTTP(w, r)
 		}))
 		front := s.start(&crew{crewLog: s.log}, options)
-		s.log.emit(says("ann", "one"), says("ann", "two"))
+		s.log.emit(answers("ann", "one"), answers("ann", "two"))
 		synctest.Wait()
 		front.cancel()
 		settle(time.Second)

@@ -181,7 +181,7 @@ func (f *FrontEnd) submit(ctx context.Context, u update, m *message, text string
 	if complaint != "" {
 		return f.notify(ctx, complaint)
 	}
-	err := f.crew.Say(ctx, f.key(u), continuo.Text(f.withQuote(m, text)), m.author())
+	err := f.crew.Send(ctx, f.key(u), continuo.Text(f.withQuote(m, text)), m.author())
 	if refused, ok := errors.AsType[*RefusedError](err); ok {
 		return f.notify(ctx, refused.Reason)
 	}

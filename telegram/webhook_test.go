@@ -43,8 +43,8 @@ func (s *scene) deliver(front *running) (status int) {
 func TestWebhook(t *testing.T) {
 	c := &crew{}
 	hooked(t, c, func(s *scene, front *running) {
-		s.log.answer = func(text string) []telegram.Event { return []telegram.Event{says("bob", "to "+text)} }
-		s.api.Say(group, "Eve", "one")
+		s.log.answer = func(text string) []telegram.Event { return []telegram.Event{answers("bob", "to "+text)} }
+		s.api.Receive(group, "Eve", "one")
 		away := true
 		c.step = func(step string) error {
 			if step == "Say ends" && away {
@@ -70,7 +70,7 @@ func TestWebhookOfTwoPrograms(t *testing.T) {
 	c := &crew{}
 	hooked(t, c, func(s *scene, first *running) {
 		s.log.turn = make(chan struct{}, 1)
-		s.log.answer = func(text string) []telegram.Event { return []telegram.Event{says("bob", "to "+text)} }
+		s.log.answer = func(text string) []telegram.Event { return []telegram.Event{answers("bob", "to "+text)} }
 		if err := first.stop(); err != nil { // it began before there were two
 			t.Error(err)
 		}
@@ -79,7 +79,7 @@ func TestWebhookOfTwoPrograms(t *testing.T) {
 		both := []*running{s.start(c, options), s.start(c, options)}
 		settle(time.Second)
 		for i, text := range []string{"one", "two", "three"} {
-			s.api.Say(group, "Eve", text)
+			s.api.Receive(group, "Eve", text)
 			if status := s.deliver(both[i%2]); status != http.StatusOK {
 				t.Errorf("%s: the status is %d", text, status)
 			}
@@ -88,7 +88,7 @@ func TestWebhookOfTwoPrograms(t *testing.T) {
 		if err := both[0].stop(); err != nil {
 			t.Error(err)
 		}
-		s.api.Say(group, "Eve", "four")
+		s.api.Receive(group, "Eve", "four")
 		s.deliver(both[1])
 		settle(time.Second)
 		if err := both[1].stop(); err != nil {
@@ -140,7 +140,7 @@ func TestNoWebhook(t *testing.T) {
 		}
 		front.ended <- nil
 		again := s.start(&crew{crewLog: s.log}, s.options())
-		s.api.Say(group, "Eve", "one")
+		s.api.Receive(group, "Eve", "one")
 		settle(time.Minute)
 		s.expect("the crew heard", s.log.messages(), "Eve: one")
 		response, err := telegramtest.Client(again.Handler()).Get("https://crew.test/hook") //nolint:noctx // calls a handler

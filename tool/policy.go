@@ -139,7 +139,7 @@ func checkPattern(pattern string) error {
 	case len(pattern) > maxPattern:
 		return fmt.Errorf("the pattern %.40q… has %d bytes, more than the limit of %d", pattern, len(pattern), maxPattern)
 	case strings.ContainsFunc(pattern, neverInNames):
-		return fmt.Errorf("the pattern %q matches no tool: names have letters, digits and the signs . _ - / :, and * stands for any run of characters", pattern)
+		return fmt.Errorf("the pattern %q matches no tool: names have letters, digits and the signs . _ - / :, and * matches any run of characters", pattern)
 	}
 	return nil
 }

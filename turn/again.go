@@ -43,15 +43,15 @@ func (c *toolLoop) interrupted() ([]continuo.ToolCall, error) {
 			ids = append(ids, entry.ToolCallID)
 		case entry.PartType == continuo.PartUndecided:
 			undecided = append(undecided, entry.ToolCallID)
-		case entry.Role == continuo.Assistant && !SaysNothing(&entry):
+		case entry.Role == continuo.Assistant && !IsEmptyFailure(&entry):
 			return c.repeatable(&entry, ids, undecided), nil
 		}
 	}
 	return nil, nil
 }
 
-// SaysNothing reports whether an answer failed before it had any content.
-func SaysNothing(answer *continuo.Entry) bool {
+// IsEmptyFailure reports whether an answer failed before it had any content.
+func IsEmptyFailure(answer *continuo.Entry) bool {
 	return answer.Error != nil && !answer.HasCalls() && answer.Content.IsEmpty()
 }
 

@@ -217,7 +217,7 @@ func (h *house) replayed(seq int64) (body string, same bool) {
 
 // TestALostAttachmentNeverBreaksAConversation takes the object away and puts another in its place.
 func TestALostAttachmentNeverBreaksAConversation(t *testing.T) {
-	h, objects := looking(t, says("A picture."), says("I cannot see it."), says("Still not."), says("Now I can."))
+	h, objects := looking(t, textAnswer("A picture."), textAnswer("I cannot see it."), textAnswer("Still not."), textAnswer("Now I can."))
 	user := h.entries()[0]
 	attachment := user.Attachments[0]
 	name := continuo.ObjectName(h.conversation.ID, attachment.ID)
@@ -235,18 +235,18 @@ func TestALostAttachmentNeverBreaksAConversation(t *testing.T) {
 	size := fmt.Sprintf(" (image/png, %d bytes)", len(image))
 	gone, unreadable := size+` is missing]"`, size+` cannot be read]"`
 	text := `{"type":"text","text":"[image_url: left out, because the attachment ` + attachment.ID
-	if last := h.say("And now?"); last.Kind != turn.Finished || !strings.Contains(h.model.bodies[1], text+gone) {
+	if last := h.send("And now?"); last.Kind != turn.Finished || !strings.Contains(h.model.bodies[1], text+gone) {
 		t.Errorf("%+v after %s", last, h.model.bodies[1])
 	}
 	put(strings.Repeat("x", len(image)))
-	if last := h.say("And now?"); last.Kind != turn.Finished || !strings.Contains(h.model.bodies[2], text+unreadable) {
+	if last := h.send("And now?"); last.Kind != turn.Finished || !strings.Contains(h.model.bodies[2], text+unreadable) {
 		t.Errorf("%+v after %s", last, h.model.bodies[2])
 	}
 	if body, same := h.replayed(2); same || !strings.Contains(body, text+unreadable) {
 		t.Errorf("a request that cannot be made again is said to be %s", body)
 	}
 	put(image)
-	if last := h.say("And now?"); last.Kind != turn.Finished || h.model.bodies[3][:len(h.model.bodies[0])/2] != h.model.bodies[0][:len(h.model.bodies[0])/2] {
+	if last := h.send("And now?"); last.Kind != turn.Finished || h.model.bodies[3][:len(h.model.bodies[0])/2] != h.model.bodies[0][:len(h.model.bodies[0])/2] {
 		t.Errorf("%+v after %s", last, h.model.bodies[3])
 	}
 	for seq, problem := range map[int64]continuo.PartProblem{2: "", 4: continuo.PartGone, 6: continuo.PartUnreadable, 8: ""} {

@@ -43,9 +43,9 @@ func (c *callCounter) Append(ctx context.Context, batch continuo.Batch) error {
 
 func TestATurnBeginsWithItsInputInOneCommit(t *testing.T) {
 	counter := &callCounter{Store: storetest.NewMemory()}
-	h := newHouse(t, says("Hello."), says("Again."))
+	h := newHouse(t, textAnswer("Hello."), textAnswer("Again."))
 	h.over(counter)
-	h.say("first")
+	h.send("first")
 	conversation, err := h.log.Conversation(t.Context(), h.conversation.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +84,7 @@ func TestATurnBeginsWithItsInputInOneCommit(t *testing.T) {
 
 // The entry of the input is shown as the store returns it, not as it was given: a replayed request must be equal.
 func TestTheFirstRequestEqualsThatOfTheLog(t *testing.T) {
-	h := newHouse(t, says("I see."))
+	h := newHouse(t, textAnswer("I see."))
 	var content continuo.Content
 	if err := json.Unmarshal([]byte(`[ {"type": "text",  "text": "<look & tell>"}, {"detail" :1e2, "type":"x_note", "note":"\u00e9"} ]`), &content); err != nil {
 		t.Fatal(err)
@@ -136,9 +136,9 @@ func TestATurnThatBeganWithItsInputIsNotVoid(t *testing.T) {
 }
 
 func TestATurnDoesNotBeginOnALogThatHasGrown(t *testing.T) {
-	h := newHouse(t, says("Hello."), says("Yes."))
+	h := newHouse(t, textAnswer("Hello."), textAnswer("Yes."))
 	stale := h.conversation
-	h.say("first")
+	h.send("first")
 	in := turn.Input{Conversation: stale, Message: continuo.Text("second")}
 	_, err := h.beginWith(in)
 	if conflict := new(continuo.ConflictError); !errors.As(err, &conflict) || conflict.Have != 3 {
@@ -158,8 +158,8 @@ func TestATurnDoesNotBeginOnALogThatHasGrown(t *testing.T) {
 }
 
 // A turn whose process is gone is closed first, and the next one begins behind its end.
-func TestATurnBeginsBehindOneThatBrokeOff(t *testing.T) {
-	h := newHouse(t, says("Yes."))
+func TestATurnBeginsAfterAnInterruptedOne(t *testing.T) {
+	h := newHouse(t, textAnswer("Yes."))
 	if _, err := h.beginWith(turn.Input{Message: continuo.Text("first")}); err != nil {
 		t.Fatal(err)
 	}

@@ -187,7 +187,7 @@ func (c *toolLoop) askPerson(call continuo.ToolCall) *callResult {
 	case c.ctx.Err() != nil:
 		outcome, decision = ApprovalCancelled, Decision{Reason: "the turn ended before anybody decided"}
 	case !decided:
-		outcome, decision = ApprovalExpired, Decision{Reason: fmt.Sprintf("nobody decided within %s", c.limits.Ask)}
+		outcome, decision = ApprovalExpired, Decision{Reason: fmt.Sprintf("no decision within %s", c.limits.Ask)}
 	case decision.Allowed:
 		outcome = ApprovalAllowed
 	}
@@ -270,7 +270,7 @@ func runOrAbandon(ctx context.Context, name string, run func() tool.Result) tool
 	case result := <-ended:
 		return result
 	case <-grace.C:
-		return tool.Failure("the tool %s did not stop when it was told to, and was left behind: it may still be carried out", name)
+		return tool.Failure("the tool %s did not stop when it was cancelled, and was abandoned: it may still be running", name)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // TestADecisionCountsForOneCallOnly lets a person allow a call, and the model use the call's id again.
 func TestADecisionCountsForOneCallOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, asks(`echo {"harmless":1}`), asks(`echo {"harmful":1}`), says("fine"))
+		h := newHouse(t, asks(`echo {"harmless":1}`), asks(`echo {"harmful":1}`), textAnswer("fine"))
 		h.runner.Tools, h.runner.Policy = tool.Set{echo{name: "echo"}}, tool.Policy{}
 		allowed := false
 		for event, err := range h.follow(context.Background(), turn.Input{Message: continuo.Text("go")}) {
@@ -37,7 +37,7 @@ func TestADecisionCountsForOneCallOnly(t *testing.T) {
 		}
 		want := []string{
 			"user go", "assistant null calls call_0", `tool call_0 {"harmless":1}`, "assistant null calls call_0",
-			"tool call_0 error: not run: it was not allowed: nobody decided within 5m0s", "assistant fine",
+			"tool call_0 error: not run: it was not allowed: no decision within 5m0s", "assistant fine",
 		}
 		if got := shapes(h.entries()); !slices.Equal(got, want) {
 			t.Errorf("log\n%q\nwant\n%q", got, want)
@@ -50,7 +50,7 @@ func TestADecisionCountsForOneCallOnly(t *testing.T) {
 func TestALateDecisionIsNotTheNextCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &steppedStore{Store: storetest.NewMemory()}
-		h := newHouse(t, asks(`echo {"harmless":1}`), asks(`echo {"harmful":1}`), says("fine"))
+		h := newHouse(t, asks(`echo {"harmless":1}`), asks(`echo {"harmful":1}`), textAnswer("fine"))
 		h.over(store)
 		h.runner.Tools, h.runner.Policy = tool.Set{echo{name: "echo"}}, tool.Policy{}
 		elsewhere := turn.NewKeeper(turn.KeeperOptions{Log: h.log})
@@ -92,7 +92,7 @@ func TestACancelledTurnBeginsNoCall(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
 		var begun atomic.Int64
-		h := newHouse(t, asks(slices.Repeat([]string{"stuck {}"}, 40)...), says("never"))
+		h := newHouse(t, asks(slices.Repeat([]string{"stuck {}"}, 40)...), textAnswer("never"))
 		h.runner.Tools = tool.Set{echo{name: "stuck", begin: func() { begun.Add(1); <-release }}}
 		journal := h.begin(context.Background())
 		ran := make(chan error, 1)

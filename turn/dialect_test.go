@@ -60,12 +60,12 @@ var refusedRoles = map[string]continuo.Roles{
 func TestARefusedSequenceOfRolesIsSentInStrictForm(t *testing.T) {
 	for text, want := range refusedRoles {
 		t.Run(text, func(t *testing.T) {
-			h := newHouse(t, refuses(text), says("Hello."), says("Again."))
+			h := newHouse(t, refuses(text), textAnswer("Hello."), textAnswer("Again."))
 			h.runner.System, h.runner.Speaker = []string{"be brief", "be kind"}, model.NewSpeaker(model.Dialect{}, model.Fixed{})
-			if last := h.say("Hi."); last.Kind != turn.Finished {
+			if last := h.send("Hi."); last.Kind != turn.Finished {
 				t.Fatalf("last event: %+v", last.Entry.Error)
 			}
-			h.say("Once more.")
+			h.send("Once more.")
 			if got := h.runner.Speaker.Dialect().Roles; got != want {
 				t.Errorf("learned %q, want %q", got, want)
 			}
@@ -84,7 +84,7 @@ func TestARefusedSequenceOfRolesIsSentInStrictForm(t *testing.T) {
 }
 
 func TestTheRefusalIsReportedAndTheFormIsTriedOnce(t *testing.T) {
-	h := newHouse(t, refuses("roles must alternate"), refuses("roles must alternate"), says("never"))
+	h := newHouse(t, refuses("roles must alternate"), refuses("roles must alternate"), textAnswer("never"))
 	h.runner.Speaker = model.NewSpeaker(model.Dialect{}, model.Fixed{})
 	var kinds []turn.Kind
 	for event, err := range h.follow(t.Context(), turn.Input{Message: continuo.Text("Hi.")}) {
@@ -107,9 +107,9 @@ func TestTheRefusalIsReportedAndTheFormIsTriedOnce(t *testing.T) {
 
 func TestAFormThatIsSetStaysAsItIs(t *testing.T) {
 	for _, roles := range []continuo.Roles{continuo.RolesFree, continuo.RolesStrict} {
-		h := newHouse(t, refuses("System role not supported"), says("never"))
+		h := newHouse(t, refuses("System role not supported"), textAnswer("never"))
 		h.runner.Speaker = model.NewSpeaker(model.Dialect{Roles: roles}, model.Fixed{Roles: true})
-		if last := h.say("Hi."); last.Kind != turn.Failed || len(h.model.bodies) != 1 {
+		if last := h.send("Hi."); last.Kind != turn.Failed || len(h.model.bodies) != 1 {
 			t.Errorf("%q: %d requests, last %s", roles, len(h.model.bodies), last.Kind)
 		}
 	}
@@ -117,9 +117,9 @@ func TestAFormThatIsSetStaysAsItIs(t *testing.T) {
 
 func TestOtherRefusalsAreNoneOfRoles(t *testing.T) {
 	for _, text := range []string{"messages with role 'tool' must be a response to a preceding message with 'tool_calls'", "model not found", "Incorrect API key provided"} {
-		h := newHouse(t, refuses(text), says("never"))
+		h := newHouse(t, refuses(text), textAnswer("never"))
 		h.runner.Speaker = model.NewSpeaker(model.Dialect{}, model.Fixed{})
-		if h.say("Hi."); len(h.model.bodies) != 1 {
+		if h.send("Hi."); len(h.model.bodies) != 1 {
 			t.Errorf("%s: %d requests", text, len(h.model.bodies))
 		}
 	}
@@ -151,19 +151,19 @@ func TestAnAnswersSchemaIsSentInTheModelsForm(t *testing.T) {
 		answers [][]any
 		want    string
 	}{
-		"by schema":               {model.Dialect{Structured: model.StructuredSchema}, schema, nil, [][]any{says("{}"), says("{}")}, "json_schema json_schema"},
-		"by object":               {model.Dialect{Structured: model.StructuredObject}, schema, nil, [][]any{says("{}"), says("{}")}, "json_object json_object"},
-		"off":                     {model.Dialect{}, schema, nil, [][]any{says("{}"), says("{}")}, " "},
-		"no schema":               {model.Dialect{Structured: model.StructuredSchema}, nil, nil, [][]any{says("{}"), says("{}")}, " "},
-		"with tools":              {model.Dialect{Structured: model.StructuredSchema}, schema, tools, [][]any{says("{}"), says("{}")}, " "},
-		"with tools all the same": {model.Dialect{Structured: model.StructuredSchema, StructuredWithTools: true}, schema, tools, [][]any{says("{}"), says("{}")}, "json_schema json_schema"},
-		"refused":                 {model.Dialect{Structured: model.StructuredSchema}, schema, nil, [][]any{refused, refused, says("{}"), says("{}")}, "json_schema json_object  "},
+		"by schema":               {model.Dialect{Structured: model.StructuredSchema}, schema, nil, [][]any{textAnswer("{}"), textAnswer("{}")}, "json_schema json_schema"},
+		"by object":               {model.Dialect{Structured: model.StructuredObject}, schema, nil, [][]any{textAnswer("{}"), textAnswer("{}")}, "json_object json_object"},
+		"off":                     {model.Dialect{}, schema, nil, [][]any{textAnswer("{}"), textAnswer("{}")}, " "},
+		"no schema":               {model.Dialect{Structured: model.StructuredSchema}, nil, nil, [][]any{textAnswer("{}"), textAnswer("{}")}, " "},
+		"with tools":              {model.Dialect{Structured: model.StructuredSchema}, schema, tools, [][]any{textAnswer("{}"), textAnswer("{}")}, " "},
+		"with tools all the same": {model.Dialect{Structured: model.StructuredSchema, StructuredWithTools: true}, schema, tools, [][]any{textAnswer("{}"), textAnswer("{}")}, "json_schema json_schema"},
+		"refused":                 {model.Dialect{Structured: model.StructuredSchema}, schema, nil, [][]any{refused, refused, textAnswer("{}"), textAnswer("{}")}, "json_schema json_object  "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t, c.answers...)
 			h.runner.Speaker, h.runner.Answer, h.runner.Tools = model.NewSpeaker(c.dialect, model.Fixed{Roles: true}), c.answer, c.tools
 			for range 2 {
-				if last := h.say("Go."); last.Kind != turn.Finished {
+				if last := h.send("Go."); last.Kind != turn.Finished {
 					t.Fatalf("last event: %+v", last.Entry.Error)
 				}
 			}
@@ -176,9 +176,9 @@ func TestAnAnswersSchemaIsSentInTheModelsForm(t *testing.T) {
 }
 
 func TestARefusalOfAFormThatWasNotSentIsReported(t *testing.T) {
-	h := newHouse(t, refuses("response_format is not supported"), says("never"))
+	h := newHouse(t, refuses("response_format is not supported"), textAnswer("never"))
 	h.runner.Speaker = model.NewSpeaker(model.Dialect{Structured: model.StructuredSchema}, model.Fixed{})
-	if last := h.say("Go."); last.Kind != turn.Failed || len(h.model.bodies) != 1 {
+	if last := h.send("Go."); last.Kind != turn.Failed || len(h.model.bodies) != 1 {
 		t.Errorf("%d requests, last %s", len(h.model.bodies), last.Kind)
 	}
 }

@@ -52,7 +52,7 @@ func (h *house) events(text string) (kinds []turn.Kind, all []turn.Event) {
 
 func TestTheFallbackAnswersInItsOwnProtocol(t *testing.T) {
 	h := newHouse(t, failing(continuo.ReasonUpstream))
-	s := withSpare(h, says("I am the spare."))
+	s := withSpare(h, textAnswer("I am the spare."))
 	kinds, all := h.events("Who are you?")
 	want := []turn.Kind{turn.Started, turn.Planned, turn.FellBack, turn.Planned, turn.TextDelta, turn.TextDelta, turn.Answered, turn.Finished}
 	if !slices.Equal(kinds, want) {
@@ -83,10 +83,10 @@ func TestTheFallbackAnswersInItsOwnProtocol(t *testing.T) {
 }
 
 func TestTheFallbackIsTriedAgainInEachRound(t *testing.T) {
-	h := newHouse(t, failing(continuo.ReasonTimeout), says("Back again."))
+	h := newHouse(t, failing(continuo.ReasonTimeout), textAnswer("Back again."))
 	h.runner.Tools = tool.Set{echo{name: "echo"}}
 	s := withSpare(h, asks("echo {}"))
-	if last := h.say("go"); last.Kind != turn.Finished || last.Entry.Round.Provider != "script" {
+	if last := h.send("go"); last.Kind != turn.Finished || last.Entry.Round.Provider != "script" {
 		t.Fatalf("last event: %+v", last)
 	}
 	if len(h.model.bodies) != 2 || len(s.bodies) != 1 {
@@ -104,8 +104,8 @@ func TestWhenThereIsNoFallingBack(t *testing.T) {
 		"a cancelled turn": failing(continuo.ReasonCancelled),
 	} {
 		h := newHouse(t, answer)
-		s := withSpare(h, says("never"))
-		if last := h.say("go"); last.Kind != turn.Failed || len(s.bodies) != 0 {
+		s := withSpare(h, textAnswer("never"))
+		if last := h.send("go"); last.Kind != turn.Failed || len(s.bodies) != 0 {
 			t.Errorf("%s: %+v, %d requests to the fallback", name, last, len(s.bodies))
 		}
 	}
@@ -114,7 +114,7 @@ func TestWhenThereIsNoFallingBack(t *testing.T) {
 func TestAFallbackThatFailsReportsBothErrors(t *testing.T) {
 	h := newHouse(t, failing(continuo.ReasonRateLimit))
 	withSpare(h, []any{model.Delta{Text: "Well, "}, &model.Error{Reason: continuo.ReasonNetwork, Message: "cut"}})
-	last := h.say("go")
+	last := h.send("go")
 	if last.Kind != turn.Failed || last.Entry.Content.String() != "Well, " || last.Entry.Error.Reason != continuo.ReasonNetwork {
 		t.Fatalf("last event: %+v", last)
 	}
@@ -127,7 +127,7 @@ func TestAFallbackThatIsTooSmallLeavesTheFirstFailure(t *testing.T) {
 	h := newHouse(t, failing(continuo.ReasonUpstream))
 	s := withSpare(h)
 	s.contextWindow = 510
-	last := h.say(strings.Repeat("word ", 100))
+	last := h.send(strings.Repeat("word ", 100))
 	if last.Kind != turn.Failed || last.Entry.Round.Provider != "script" || len(s.bodies) != 0 {
 		t.Fatalf("last event: %+v", last)
 	}

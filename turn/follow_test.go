@@ -94,9 +94,9 @@ func read(t *testing.T, keeper *turn.Keeper, conversationID, id string, random *
 	return text.String()
 }
 
-func TestATurnWhoseEventsAreGoneIsReadFromTheLog(t *testing.T) {
-	h := newHouse(t, says("the answer"))
-	h.say("go")
+func TestATurnWithoutEventsIsReadFromTheLog(t *testing.T) {
+	h := newHouse(t, textAnswer("the answer"))
+	h.send("go")
 	ended, err := h.log.Turns().Turns(t.Context(), continuo.TurnQuery{ConversationID: h.conversation.ID, Limit: 1})
 	if err != nil || len(ended) != 1 {
 		t.Fatal(ended, err)
@@ -175,7 +175,7 @@ func TestAStoreThatFailsForAWhileLosesNoEvent(t *testing.T) {
 			model.Delta{Finish: "stop"},
 		})
 		h.over(store)
-		if last := h.say("go"); last.Kind != turn.Finished || last.Entry.Content.String() != "one two three" {
+		if last := h.send("go"); last.Kind != turn.Finished || last.Entry.Content.String() != "one two three" {
 			t.Errorf("last event: %+v", last)
 		}
 		turns, err := h.log.Turns().Turns(t.Context(), continuo.TurnQuery{ConversationID: h.conversation.ID, Limit: 1})
@@ -192,16 +192,16 @@ func TestAStoreThatFailsForAWhileLosesNoEvent(t *testing.T) {
 // written to: with no patience for a store that is behind, next to nothing.
 func TestReadersAreNotShownWhatAStoreThatIsAwayDoesNotHave(t *testing.T) {
 	const texts = 1000
-	var said, unkept atomic.Int64
+	var answered, unkept atomic.Int64
 	store := &brittle{Store: storetest.NewMemory()}
-	steps := []any{func(context.Context) { store.notice(func() { unkept.CompareAndSwap(0, said.Load()) }) }}
+	steps := []any{func(context.Context) { store.notice(func() { unkept.CompareAndSwap(0, answered.Load()) }) }}
 	for range texts {
-		steps = append(steps, model.Delta{Text: "word "}, func(context.Context) { said.Add(1) })
+		steps = append(steps, model.Delta{Text: "word "}, func(context.Context) { answered.Add(1) })
 	}
 	h := newHouse(t, append(steps, model.Delta{Finish: "stop"}))
 	h.over(store)
 	h.keeper = turn.NewKeeper(turn.KeeperOptions{Log: h.log, Show: turn.ShowImmediate, MaxBehind: time.Nanosecond})
-	if last := h.say("go"); last.Kind != turn.Finished || strings.Count(last.Entry.Content.String(), "word") != texts {
+	if last := h.send("go"); last.Kind != turn.Finished || strings.Count(last.Entry.Content.String(), "word") != texts {
 		t.Errorf("last event: %+v", last)
 	}
 	if unkept.Load() > 10 {
@@ -214,8 +214,8 @@ func TestReadersAreNotShownWhatAStoreThatIsAwayDoesNotHave(t *testing.T) {
 func TestReadersSeeOnlyWhatIsDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &brittle{Store: storetest.NewMemory()}
-		var said time.Time
-		steps := []any{model.Delta{Text: "one "}, func(context.Context) { time.Sleep(time.Second); said = time.Now() }, model.Delta{Text: "two "}, func(context.Context) { time.Sleep(time.Second) }}
+		var answered time.Time
+		steps := []any{model.Delta{Text: "one "}, func(context.Context) { time.Sleep(time.Second); answered = time.Now() }, model.Delta{Text: "two "}, func(context.Context) { time.Sleep(time.Second) }}
 		for range 20 {
 			steps = append(steps, func(context.Context) { store.fail(continuo.ErrFull); time.Sleep(10 * time.Millisecond) }, model.Delta{Text: "more "},
 				func(context.Context) { time.Sleep(2 * time.Second); store.fail(nil); time.Sleep(2 * time.Second) }, model.Delta{Text: "and more "})
@@ -231,8 +231,8 @@ func TestReadersSeeOnlyWhatIsDurable(t *testing.T) {
 			if err != nil || len(kept) == 0 || kept[0].ID != e.ID {
 				t.Errorf("the event %d (%s) was shown and is not in the store: %v, %v", e.ID, e.Kind, kept, err)
 			}
-			if e.Text == "two " && time.Since(said) > time.Millisecond {
-				t.Errorf("an event that came alone was shown after %v", time.Since(said))
+			if e.Text == "two " && time.Since(answered) > time.Millisecond {
+				t.Errorf("an event that came alone was shown after %v", time.Since(answered))
 			}
 			seen, last = seen+1, e
 		}
@@ -266,12 +266,12 @@ func TestAskingAPerson(t *testing.T) {
 	}{
 		"allowed":  {continuo.TurnSignal{Kind: continuo.SignalAllow, ToolCallID: "call_0"}, "{}", time.Second},
 		"denied":   {continuo.TurnSignal{Kind: continuo.SignalDeny, ToolCallID: "call_0", Reason: "use the other one"}, "error: not run: it was not allowed: use the other one", time.Second},
-		"nobody":   {continuo.TurnSignal{}, "error: not run: it was not allowed: nobody decided within 5m0s", 5 * time.Minute},
+		"nobody":   {continuo.TurnSignal{}, "error: not run: it was not allowed: no decision within 5m0s", 5 * time.Minute},
 		"the turn": {continuo.TurnSignal{Kind: continuo.SignalCancel}, "error: not run: it was not allowed: the turn ended before anybody decided", time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := newHouse(t, asks("echo {}"), says("fine"))
+				h := newHouse(t, asks("echo {}"), textAnswer("fine"))
 				h.runner.Tools, h.runner.Policy = tool.Set{echo{name: "echo"}}, tool.Policy{}
 				elsewhere := turn.NewKeeper(turn.KeeperOptions{Log: h.log})
 				begin := time.Now()
@@ -301,7 +301,7 @@ func TestAskingAPerson(t *testing.T) {
 // TestWaitingForAPersonIsNotTheTurnsTime lets two calls wait at once for longer than the turn may take.
 func TestWaitingForAPersonIsNotTheTurnsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, asks("echo {}", "echo {}"), says("fine"))
+		h := newHouse(t, asks("echo {}", "echo {}"), textAnswer("fine"))
 		h.runner.Tools, h.runner.Policy = tool.Set{echo{name: "echo"}}, tool.Policy{}
 		h.runner.Limits = turn.Limits{Turn: 10 * time.Minute, Ask: 50 * time.Minute}
 		begin, asked := time.Now(), 0
@@ -333,7 +333,7 @@ func TestWaitingForAPersonIsNotTheTurnsTime(t *testing.T) {
 // TestAfterAQuestionTheTurnsTimeLimitContinues has the model take longer than is left of the turn's time behind a question.
 func TestAfterAQuestionTheTurnsTimeLimitContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, asks("slow {}"), says("fine"))
+		h := newHouse(t, asks("slow {}"), textAnswer("fine"))
 		h.runner.Tools, h.runner.Policy = tool.Set{echo{name: "slow", begin: func() { time.Sleep(12 * time.Minute) }}}, tool.Policy{}
 		h.runner.Limits = turn.Limits{Turn: 10 * time.Minute, Ask: turn.AskWithoutLimit, Tool: time.Hour}
 		begin := time.Now()
@@ -365,7 +365,7 @@ func TestAfterAQuestionTheTurnsTimeLimitContinues(t *testing.T) {
 }
 
 func TestLeavingEarlyDoesNotPanic(t *testing.T) {
-	h := onDisk(t, newHouse(t, says("fine")))
+	h := onDisk(t, newHouse(t, textAnswer("fine")))
 	defer func() {
 		if p := recover(); p != nil {
 			t.Errorf("panic: %v", p)

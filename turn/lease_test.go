@@ -84,7 +84,7 @@ func TestAnOutageLongerThanTheLease(t *testing.T) {
 					model.Delta{Finish: "stop"},
 				})
 				if test.inCall {
-					h = newHouse(t, asks("slow {}"), says("fine"))
+					h = newHouse(t, asks("slow {}"), textAnswer("fine"))
 					h.runner.Tools = tool.Set{echo{name: "slow", begin: func() { begin(); go end() }}}
 				}
 				h.over(owners)
@@ -124,7 +124,7 @@ func TestAnOutageLongerThanTheLease(t *testing.T) {
 // TestATurnThatLostItsLeaseAnswersNoCallsOfTheNext lets a process stall between its lease and its first entry.
 func TestATurnThatLostItsLeaseAnswersNoCallsOfTheNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, says("never asked"))
+		h := newHouse(t, textAnswer("never asked"))
 		stalled := h.begin(context.Background())
 		other := turn.NewKeeper(turn.KeeperOptions{Log: h.log, Gone: func(string) bool { return true }})
 		if recovered, err := other.RecoverAll(context.Background()); recovered != 1 || err != nil {
@@ -132,7 +132,7 @@ func TestATurnThatLostItsLeaseAnswersNoCallsOfTheNext(t *testing.T) {
 		}
 		next := &house{t: t, log: h.log, conversation: h.conversation, runner: h.runner, keeper: other}
 		runner := *h.runner
-		runner.Model = &script{answers: [][]any{asks("echo {}"), says("done")}}
+		runner.Model = &script{answers: [][]any{asks("echo {}"), textAnswer("done")}}
 		release := make(chan struct{})
 		runner.Tools = tool.Set{echo{name: "echo", begin: func() { <-release }}}
 		journal := next.begin(context.Background())
@@ -169,7 +169,7 @@ func (c *countLost) ToolCalled(string, string, time.Duration) {}
 // TestATurnThatEndedHasNotLostItsLease has events become due while the turn's end is being written.
 func TestATurnThatEndedHasNotLostItsLease(t *testing.T) {
 	for range 20 {
-		h := newHouse(t, says("fine"))
+		h := newHouse(t, textAnswer("fine"))
 		h.over(&steppedStore{Store: storetest.NewMemory(), append: func(continuo.Batch) error {
 			for range 1000 { // until the goroutine that flushes waits behind this write
 				runtime.Gosched()
@@ -178,7 +178,7 @@ func TestATurnThatEndedHasNotLostItsLease(t *testing.T) {
 		}})
 		meter := &countLost{}
 		h.keeper = turn.NewKeeper(turn.KeeperOptions{Log: h.log, Meter: meter, FlushAge: time.Nanosecond})
-		if last := h.say("go"); last.Kind != turn.Finished {
+		if last := h.send("go"); last.Kind != turn.Finished {
 			t.Errorf("last event: %+v", last)
 		}
 		if n := meter.lost.Load(); n != 0 {

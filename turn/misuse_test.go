@@ -17,15 +17,15 @@ import (
 
 func TestAKeeperNeedsALog(t *testing.T) {
 	defer func() {
-		if said := fmt.Sprint(recover()); !strings.Contains(said, "KeeperOptions.Log") {
-			t.Errorf("it panicked with %q", said)
+		if message := fmt.Sprint(recover()); !strings.Contains(message, "KeeperOptions.Log") {
+			t.Errorf("it panicked with %q", message)
 		}
 	}()
 	turn.NewKeeper(turn.KeeperOptions{})
 }
 
 func TestATurnGetsAnID(t *testing.T) {
-	h := newHouse(t, says("hello"))
+	h := newHouse(t, textAnswer("hello"))
 	keeper := turn.NewKeeper(turn.KeeperOptions{Log: h.log})
 	journal, err := keeper.Begin(t.Context(), continuo.Turn{ConversationID: h.conversation.ID})
 	if err != nil {
@@ -50,7 +50,7 @@ func TestAnInvalidRunnerStartsNoTurn(t *testing.T) {
 		"with a view of no definition": func(r *turn.Runner) { r.View = window.View{} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, says("hello"))
+			h := newHouse(t, textAnswer("hello"))
 			runner := *h.runner
 			spoil(&runner)
 			journal := h.begin(t.Context())
@@ -60,22 +60,22 @@ func TestAnInvalidRunnerStartsNoTurn(t *testing.T) {
 			if n := len(h.entries()); n != 0 {
 				t.Errorf("it left %d entries", n)
 			}
-			h.say("hi")
+			h.send("hi")
 		})
 	}
 }
 
 func TestARunnerWithoutALogHasItsKeepers(t *testing.T) {
-	h := newHouse(t, says("hello"))
+	h := newHouse(t, textAnswer("hello"))
 	h.runner.Log = nil
-	h.say("hi")
+	h.send("hi")
 	if entries := h.entries(); len(entries) != 2 || entries[1].Content.String() != "hello" {
 		t.Errorf("got %v", entries)
 	}
 }
 
 func TestAJournalRunsOnce(t *testing.T) {
-	h := newHouse(t, says("hello"), says("hello again"))
+	h := newHouse(t, textAnswer("hello"), textAnswer("hello again"))
 	journal := h.begin(t.Context())
 	in := turn.Input{Message: continuo.Text("hi")}
 	if err := h.runner.Run(journal, in); err != nil {
@@ -185,8 +185,8 @@ func TestASourceShowsAllThatThereIs(t *testing.T) {
 }
 
 func TestARoundWithoutASeqIsNotReplayed(t *testing.T) {
-	h := newHouse(t, says("hello"))
-	h.say("hi")
+	h := newHouse(t, textAnswer("hello"))
+	h.send("hi")
 	round := *h.entries()[1].Round
 	round.At = 0
 	if _, _, err := turn.Replay(t.Context(), h.log, h.conversation, &round, turn.ReadWindowView); !errors.Is(err, continuo.ErrInvalid) {

@@ -37,11 +37,11 @@ func offeredTo(t *testing.T, m *script) []string {
 }
 
 func TestAToolIsOfferedWhereItCanDoSomething(t *testing.T) {
-	h := newHouse(t, says("a1"), says("a2"), says("a3"), says("a4"))
+	h := newHouse(t, textAnswer("a1"), textAnswer("a2"), textAnswer("a3"), textAnswer("a4"))
 	h.runner.Tools = tool.Set{echo{name: "always"}, lookup{echo{name: "lookup"}}}
 	h.limit(window.Limits{Messages: 5})
 	for _, message := range []string{"q1", "q2", "q3", "q4"} {
-		h.say(message)
+		h.send(message)
 	}
 	got := offeredTo(t, h.model)
 	for i, want := range []string{"always", "always", "always", "always lookup"} {
@@ -53,9 +53,9 @@ func TestAToolIsOfferedWhereItCanDoSomething(t *testing.T) {
 }
 
 func TestAPreviewBringsTheToolsThatReadIt(t *testing.T) {
-	h := newHouse(t, asks("big {}"), says("seen"))
+	h := newHouse(t, asks("big {}"), textAnswer("seen"))
 	h.runner.Tools = tool.Set{flood{}, lookup{echo{name: "lookup"}}}
-	h.say("go")
+	h.send("go")
 	if got := offeredTo(t, h.model); got[0] != "big" || got[1] != "big lookup" {
 		t.Errorf("offered %q", got)
 	}
@@ -72,9 +72,9 @@ func (flood) Run(context.Context, tool.Call) tool.Result {
 }
 
 func TestARunnerThatOffersAllTools(t *testing.T) {
-	h := newHouse(t, says("a1"))
+	h := newHouse(t, textAnswer("a1"))
 	h.runner.Tools, h.runner.AllTools = tool.Set{lookup{echo{name: "lookup"}}}, true
-	h.say("q1")
+	h.send("q1")
 	if got := offeredTo(t, h.model); got[0] != "lookup" {
 		t.Errorf("offered %q", got)
 	}

@@ -28,10 +28,10 @@ func (g outputTool) Run(context.Context, tool.Call) tool.Result { return tool.Re
 func TestAnOutputAboveTheLimitFailsItsCall(t *testing.T) {
 	const limit = 300_000
 	for size, kept := range map[int]bool{1000: true, limit: true, limit + 1: false} {
-		h := newHouse(t, asks(`large {}`), says("Done."))
+		h := newHouse(t, asks(`large {}`), textAnswer("Done."))
 		h.runner.Tools = tool.Set{outputTool{echo{name: "large"}, strings.Repeat("x", size)}}
 		h.runner.Limits.OutputBytes = limit
-		if last := h.say("go"); last.Kind != turn.Finished {
+		if last := h.send("go"); last.Kind != turn.Finished {
 			t.Fatalf("%d bytes: %+v", size, last)
 		}
 		result := h.entries()[2]
@@ -60,7 +60,7 @@ type badTool struct{ echo }
 func (badTool) Run(context.Context, tool.Call) tool.Result { return tool.Result{Content: "caf\xe9"} }
 
 func TestAnOutputThatIsNoUTF8(t *testing.T) {
-	h := newHouse(t, asks("bad {}"), says("fine"))
+	h := newHouse(t, asks("bad {}"), textAnswer("fine"))
 	h.runner.Tools = tool.Set{badTool{echo{name: "bad"}}}
 	last, err := h.run(context.Background(), turn.Input{Message: continuo.Text("go")})
 	if err != nil || last.Kind != turn.Finished {
@@ -75,7 +75,7 @@ func (bigTool) Run(context.Context, tool.Call) tool.Result {
 }
 
 func TestALargeOutputIsKept(t *testing.T) {
-	h := newHouse(t, asks("bad {}"), says("fine"))
+	h := newHouse(t, asks("bad {}"), textAnswer("fine"))
 	h.runner.Tools = tool.Set{bigTool{echo{name: "bad"}}}
 	last, err := h.run(context.Background(), turn.Input{Message: continuo.Text("go")})
 	if err != nil || last.Kind != turn.Finished {
@@ -119,7 +119,7 @@ func TestAToolThatDoesNotListenIsLeftBehind(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
 				defer close(release)
-				h := newHouse(t, asks("stuck {}", "echo {}"), says("fine"))
+				h := newHouse(t, asks("stuck {}", "echo {}"), textAnswer("fine"))
 				h.runner.Tools = tool.Set{echo{name: "stuck", begin: func() { <-release }}, echo{name: "echo"}}
 				journal := h.begin(context.Background())
 				ran := make(chan error, 1)
@@ -144,10 +144,10 @@ func TestAToolThatDoesNotListenIsLeftBehind(t *testing.T) {
 
 // TestTheOutputsOfOneAnswerAreBoundedTogether has a model ask for many large outputs at once.
 func TestTheOutputsOfOneAnswerAreBoundedTogether(t *testing.T) {
-	h := newHouse(t, asks(slices.Repeat([]string{"large {}"}, 20)...), says("fine"))
+	h := newHouse(t, asks(slices.Repeat([]string{"large {}"}, 20)...), textAnswer("fine"))
 	h.runner.Tools = tool.Set{mebibyteTool{echo{name: "large"}}}
 	h.runner.Limits.OutputBytes = 1 << 20
-	if last := h.say("go"); last.Kind != turn.Finished {
+	if last := h.send("go"); last.Kind != turn.Finished {
 		t.Fatalf("%+v", last)
 	}
 	kept := 0

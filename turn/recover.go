@@ -26,8 +26,8 @@ func (k *Keeper) Recover(ctx context.Context, seen continuo.Turn) (bool, error) 
 		return false, err
 	}
 	defer done()
-	if fate, err := k.options.TakeUp(ctx, seen); fate != RecoveryClose || err != nil {
-		return fate == RecoveryTaken, err
+	if decision, err := k.options.TakeUp(ctx, seen); decision != RecoveryClose || err != nil {
+		return decision == RecoveryTaken, err
 	}
 	return k.closeSeen(ctx, seen)
 }

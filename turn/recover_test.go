@@ -153,7 +153,7 @@ func shapes(entries []continuo.Entry) []string {
 func TestACallThatWasRunningIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		h := newHouse(t, asks("stuck {}", "echo {}"), says("never asked"))
+		h := newHouse(t, asks("stuck {}", "echo {}"), textAnswer("never asked"))
 		h.runner.Tools = tool.Set{echo{name: "stuck", begin: func() { <-release }}, echo{name: "echo"}}
 		journal := h.begin(context.Background())
 		ran := make(chan error, 1)
@@ -237,7 +237,7 @@ func TestAnAllowedCallRunsWhenItsDecisionIsStored(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				memory := storetest.NewMemory()
 				store := &lostAfterSignal{&brittle{Store: memory}}
-				h := newHouse(t, asks("asked {}"), says("fine"))
+				h := newHouse(t, asks("asked {}"), textAnswer("fine"))
 				h.over(store)
 				ran := 0
 				h.runner.Tools, h.runner.Policy = tool.Set{echo{name: "asked", begin: func() { ran++ }}}, tool.Policy{}
@@ -280,7 +280,7 @@ func TestCallsThatWaitForAPersonHoldUpNoOthers(t *testing.T) {
 		for range 40 {
 			calls = append(calls, "asked {}")
 		}
-		h := newHouse(t, asks(append(calls, "echo {}")...), says("fine"))
+		h := newHouse(t, asks(append(calls, "echo {}")...), textAnswer("fine"))
 		ran := make(chan struct{})
 		h.runner.Tools = tool.Set{echo{name: "asked"}, echo{name: "echo", begin: func() { close(ran) }}}
 		h.runner.Policy = tool.Policy{Ask: []string{"asked"}, Otherwise: tool.Allow}
@@ -291,14 +291,14 @@ func TestCallsThatWaitForAPersonHoldUpNoOthers(t *testing.T) {
 				t.Errorf("the call that needs no approval waited %s", waited)
 			}
 		}()
-		if last := h.say("go"); last.Kind != turn.Finished {
+		if last := h.send("go"); last.Kind != turn.Finished {
 			t.Errorf("%+v", last)
 		}
 	})
 }
 
 func TestATurnThatNeverBeganIsVoid(t *testing.T) {
-	h := newHouse(t, says("hello"))
+	h := newHouse(t, textAnswer("hello"))
 	journal := h.begin(context.Background())
 	other := turn.NewKeeper(turn.KeeperOptions{Log: h.log, Gone: func(string) bool { return true }})
 	if recovered, err := other.RecoverAll(context.Background()); recovered != 1 || err != nil {
@@ -349,7 +349,7 @@ func TestALeaseThatIsNotRenewedExpires(t *testing.T) {
 
 func TestAResumedTurnContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, []any{model.Delta{Text: "Half of"}, hang}, says(" the rest"))
+		h := newHouse(t, []any{model.Delta{Text: "Half of"}, hang}, textAnswer(" the rest"))
 		h.killed(turn.Input{Message: continuo.Text("tell me all")})
 		last, err := h.run(context.Background(), turn.Input{Resume: true})
 		if err != nil || last.Kind != turn.Finished {
@@ -373,9 +373,9 @@ func TestAResumedTurnRepeatsARequestWithoutAnAnswer(t *testing.T) {
 		answers [][]any
 		shapes  string
 	}{
-		"one failure":              {[][]any{down, says("Paris.")}, "user assistant assistant"},
-		"several failures":         {[][]any{down, down, says("Paris.")}, "user assistant assistant assistant"},
-		"behind an answer in part": {[][]any{{model.Delta{Text: "Par"}, down[0]}, down, says("is.")}, "user assistant system assistant assistant"},
+		"one failure":              {[][]any{down, textAnswer("Paris.")}, "user assistant assistant"},
+		"several failures":         {[][]any{down, down, textAnswer("Paris.")}, "user assistant assistant assistant"},
+		"behind an answer in part": {[][]any{{model.Delta{Text: "Par"}, down[0]}, down, textAnswer("is.")}, "user assistant system assistant assistant"},
 	} {
 		h := newHouse(t, c.answers...)
 		in := turn.Input{Message: continuo.Text("What is the capital of France?")}
@@ -403,7 +403,7 @@ func TestAResumedTurnRepeatsARequestWithoutAnAnswer(t *testing.T) {
 }
 
 func TestAResumedTurnBehindResultsNeedsNoNote(t *testing.T) {
-	h := newHouse(t, says("done"))
+	h := newHouse(t, textAnswer("done"))
 	_, err := h.log.Append(t.Context(), h.conversation.ID, []continuo.Entry{
 		{Role: continuo.User, Content: continuo.Text("go")},
 		{Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: []continuo.ToolCall{continuo.FunctionCall("a", "echo", "{}")}},

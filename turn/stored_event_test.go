@@ -18,7 +18,7 @@ import (
 
 func TestATurnThatIsCancelledDuringACall(t *testing.T) {
 	for _, cause := range []error{nil, turn.ErrInterrupted} {
-		h := onDisk(t, newHouse(t, asks("slow {}"), says("fine")))
+		h := onDisk(t, newHouse(t, asks("slow {}"), textAnswer("fine")))
 		ctx, cancel := context.WithCancelCause(context.Background())
 		h.runner.Tools = tool.Set{echo{name: "slow", begin: func() { cancel(cause) }}}
 		last, err := h.run(ctx, turn.Input{Message: continuo.Text("go")})
@@ -31,7 +31,7 @@ func TestATurnThatIsCancelledDuringACall(t *testing.T) {
 }
 
 func TestAHiddenCallThatIsOpen(t *testing.T) {
-	h := newHouse(t, says("fine"))
+	h := newHouse(t, textAnswer("fine"))
 	hidden := continuo.Entry{Role: continuo.Assistant, Hidden: true, ToolCalls: []continuo.ToolCall{continuo.FunctionCall("c", "f", "{}")}}
 	if _, err := h.log.Append(t.Context(), h.conversation.ID, []continuo.Entry{hidden}, continuo.AppendOptions{}); err != nil {
 		t.Fatal(err)
@@ -53,8 +53,8 @@ func TestAnAnswerThatCannotBeKeptAtOnceIsNotLost(t *testing.T) {
 		fails  int // appends of answers
 		want   continuo.FailureReason
 	}{
-		"the store once":  {says("the answer"), 1, ""},
-		"the store twice": {says("the answer"), 2, continuo.ReasonInterrupted},
+		"the store once":  {textAnswer("the answer"), 1, ""},
+		"the store twice": {textAnswer("the answer"), 2, continuo.ReasonInterrupted},
 		"a rule":          {tooMany, 0, continuo.ReasonUpstream},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -9,10 +9,10 @@ import (
 )
 
 func TestAToolIsFoundByBothOfItsNames(t *testing.T) {
-	h := newHouse(t, asks(`my.echo {"n":1}`, `my_echo {"n":2}`, `My.echo {}`), says("Done."))
+	h := newHouse(t, asks(`my.echo {"n":1}`, `my_echo {"n":2}`, `My.echo {}`), textAnswer("Done."))
 	h.runner.Tools = tool.Set{echo{name: "my.echo"}, echo{name: "my_other"}}
 	h.runner.Policy = tool.Policy{Allow: []string{"my.echo"}, Otherwise: tool.Deny}
-	if last := h.say("go"); last.Kind != turn.Finished {
+	if last := h.send("go"); last.Kind != turn.Finished {
 		t.Fatalf("last event: %+v", last)
 	}
 	log := h.entries()
@@ -32,7 +32,7 @@ func TestAToolIsFoundByBothOfItsNames(t *testing.T) {
 
 func TestATranscriptsCallIsFoundByTheToolsOwnName(t *testing.T) {
 	h := newTranscriptHouse(t, writes("§call: {\"name\": \"fs.list\", \"args\": {\"path\": \"@project/\"}}"), writes("§respond: There is one file."))
-	if last := h.say("What is there?"); last.Kind != turn.Finished {
+	if last := h.send("What is there?"); last.Kind != turn.Finished {
 		t.Fatalf("last event: %+v", last)
 	}
 	if result := h.entries()[2]; result.ToolName != "fs.list" || !strings.Contains(result.Content.String(), "notes.txt") {

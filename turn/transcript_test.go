@@ -96,10 +96,10 @@ func TestAModelWithoutToolCallsUsesTools(t *testing.T) {
 		writes("§think: I should look.\n\n§call: {\"name\": \"fs_list\", \"args\": {\"path\": \"@project\"}}\n\n$result: forged.txt"),
 		writes("§respond: There is notes.txt."),
 		writes("§respond: It was one file."))
-	if last := h.say("What is there?"); last.Kind != turn.Finished || last.Entry.Content.String() != "There is notes.txt." {
+	if last := h.send("What is there?"); last.Kind != turn.Finished || last.Entry.Content.String() != "There is notes.txt." {
 		t.Fatalf("last event: %+v", last)
 	}
-	h.say("How many?")
+	h.send("How many?")
 	entries := h.entries()
 	call, result := entries[1], entries[2]
 	if call.Reasoning.Text != "I should look." || len(call.ToolCalls) != 1 || call.ToolCalls[0].Name != "fs_list" || call.Round.Protocol != "openai-chat+transcript" {
@@ -126,7 +126,7 @@ func TestAModelWithoutToolCallsUsesTools(t *testing.T) {
 func TestABrokenTranscriptAnswerIsContinued(t *testing.T) {
 	cut := []any{model.Delta{Text: "§respond: I will look.\n\n§call: {\"name\": \"fs_list\", \"args\": {\"pa"}, &model.Error{Reason: continuo.ReasonNetwork, Retryable: true, Message: "cut"}}
 	h := newTranscriptHouse(t, cut, writes("§respond: Done."))
-	if last := h.say("What is there?"); last.Kind != turn.Failed || last.Entry.Content.String() != "I will look." || len(last.Entry.Error.PartialToolCalls) != 1 || last.Entry.Error.PartialToolCalls[0].Name != "fs_list" {
+	if last := h.send("What is there?"); last.Kind != turn.Failed || last.Entry.Content.String() != "I will look." || len(last.Entry.Error.PartialToolCalls) != 1 || last.Entry.Error.PartialToolCalls[0].Name != "fs_list" {
 		t.Fatalf("last event: %+v", last)
 	}
 	if last, err := h.run(context.Background(), turn.Input{Resume: true}); err != nil || last.Kind != turn.Finished {
@@ -146,7 +146,7 @@ func TestAMalformedCallIsExplained(t *testing.T) {
 		writes("§call: {\"name\": \"fs_lost\", \"args\": {}}"),
 		writes("§respond: I give up."))
 	h.runner.Policy = tool.Policy{Otherwise: tool.Deny, Allow: []string{"fs.*"}}
-	if last := h.say("What is there?"); last.Kind != turn.Finished {
+	if last := h.send("What is there?"); last.Kind != turn.Finished {
 		t.Fatalf("last event: %+v", last)
 	}
 	entries := h.entries()
@@ -166,12 +166,12 @@ func TestModelsCanBeSwitched(t *testing.T) {
 	list := `{"path":"@project"}`
 	h := newTranscriptHouse(t,
 		writes("§think: hm\n\n§call: {\"name\": \"fs_list\", \"args\": "+list+"}\n\n§call: f(x)"), writes("§respond: One file."),
-		asks("fs_list "+list), says("Still one."),
+		asks("fs_list "+list), textAnswer("Still one."),
 		writes("§call: {\"name\": \"fs_list\", \"args\": "+list+"}"), writes("And still."))
 	native := model.Model(h.model)
 	for i, m := range []model.Model{h.runner.Model, native, h.runner.Model} {
 		h.runner.Model = m
-		if last := h.say("What is there?"); last.Kind != turn.Finished {
+		if last := h.send("What is there?"); last.Kind != turn.Finished {
 			t.Fatalf("turn %d: %+v", i, last)
 		}
 	}
@@ -207,7 +207,7 @@ func TestTranscriptRequestsAreReproducible(t *testing.T) {
 			h.runner.View = view
 			h.runner.Model = transcript.New(wired{h.model, wire})
 			for len(h.model.bodies) < len(answers) {
-				if last := h.say("And now?"); last.Kind != turn.Finished {
+				if last := h.send("And now?"); last.Kind != turn.Finished {
 					t.Fatalf("%s: %+v", name, last)
 				}
 			}

@@ -63,8 +63,8 @@ func (s *script) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta,
 	}
 }
 
-// says is an answer in two pieces.
-func says(text string) []any {
+// textAnswer is an answer in two pieces.
+func textAnswer(text string) []any {
 	return []any{
 		model.Delta{Text: text[:len(text)/2]},
 		model.Delta{Text: text[len(text)/2:]},
@@ -190,7 +190,7 @@ func (h *house) run(ctx context.Context, in turn.Input) (last turn.Event, err er
 	return last, err
 }
 
-func (h *house) say(text string) turn.Event {
+func (h *house) send(text string) turn.Event {
 	h.t.Helper()
 	last, err := h.run(context.Background(), turn.Input{Message: continuo.Text(text)})
 	if err != nil {
@@ -216,9 +216,9 @@ func (h *house) entries() []continuo.Entry {
 }
 
 func TestTheSecondTurnSeesTheFirst(t *testing.T) {
-	h := newHouse(t, says("Hello Ada."), says("Your name is Ada."))
-	h.say("I am Ada.")
-	last := h.say("What is my name?")
+	h := newHouse(t, textAnswer("Hello Ada."), textAnswer("Your name is Ada."))
+	h.send("I am Ada.")
+	last := h.send("What is my name?")
 	if last.Kind != turn.Finished || last.Entry.Content.String() != "Your name is Ada." || last.Usage.InputTokens != 10 {
 		t.Errorf("last event: %+v", last)
 	}
@@ -235,13 +235,13 @@ func TestTheSecondTurnSeesTheFirst(t *testing.T) {
 }
 
 func TestToolsRunSideBySideAndAnswerInOrder(t *testing.T) {
-	h := newHouse(t, asks(`slow_echo {"n":1}`, `quick_echo {"n":2}`, `missing {"n":3}`), says("Done."))
+	h := newHouse(t, asks(`slow_echo {"n":1}`, `quick_echo {"n":2}`, `missing {"n":3}`), textAnswer("Done."))
 	quickRan := make(chan struct{})
 	h.runner.Tools = tool.Set{
 		echo{name: "slow.echo", begin: func() { <-quickRan }}, // ends only when the other has begun
 		echo{name: "quick.echo", begin: func() { close(quickRan) }},
 	}
-	if last := h.say("go"); last.Kind != turn.Finished {
+	if last := h.send("go"); last.Kind != turn.Finished {
 		t.Fatalf("last event: %+v", last)
 	}
 	log := h.entries()
@@ -261,11 +261,11 @@ func TestToolsRunSideBySideAndAnswerInOrder(t *testing.T) {
 func TestABrokenAnswerIsKeptAndContinued(t *testing.T) {
 	h := newHouse(t,
 		[]any{model.Delta{Text: "Once upon a "}, &model.Error{Reason: continuo.ReasonNetwork, Message: "connection reset", Retryable: true}},
-		says("time there was a log."))
-	if last := h.say("Tell a story."); last.Kind != turn.Failed || last.Entry.Error.Reason != continuo.ReasonNetwork {
+		textAnswer("time there was a log."))
+	if last := h.send("Tell a story."); last.Kind != turn.Failed || last.Entry.Error.Reason != continuo.ReasonNetwork {
 		t.Fatalf("last event: %+v", last)
 	}
-	h.say("continue")
+	h.send("continue")
 	broken := h.entries()[1]
 	if broken.Content.String() != "Once upon a " || broken.Error.Code != continuo.LLMError || !broken.Error.Retryable {
 		t.Errorf("broken answer: %+v", broken)
@@ -280,9 +280,9 @@ func TestATruncatedCallIsKeptAsPartialAndCompleteOnesAreAnswered(t *testing.T) {
 		model.Delta{ToolCall: &model.ToolCallDelta{Index: 0, ID: "a", Type: "function", Name: "echo", Arguments: `{"x":1}`, Done: true}},
 		model.Delta{ToolCall: &model.ToolCallDelta{Index: 1, ID: "b", Type: "function", Name: "echo", Arguments: `{"y":`}},
 		&model.Error{Reason: continuo.ReasonUpstream, Message: "overloaded"},
-	}, says("ok"))
+	}, textAnswer("ok"))
 	h.runner.Tools = tool.Set{echo{name: "echo"}}
-	h.say("go")
+	h.send("go")
 	log := h.entries()
 	if partial := log[1].Error.PartialToolCalls; len(partial) != 1 || partial[0].Arguments != `{"y":` {
 		t.Errorf("partial calls: %+v", partial)
@@ -290,7 +290,7 @@ func TestATruncatedCallIsKeptAsPartialAndCompleteOnesAreAnswered(t *testing.T) {
 	if len(log) != 3 || log[2].ToolCallID != "a" || !strings.HasPrefix(log[2].Content.String(), "error: not run") {
 		t.Errorf("log: %+v", log[2:])
 	}
-	if last := h.say("again"); last.Kind != turn.Finished {
+	if last := h.send("again"); last.Kind != turn.Finished {
 		t.Errorf("the conversation cannot go on: %+v", last)
 	}
 }
@@ -328,7 +328,7 @@ func TestAMessageThatCannotFitIsRefusedBeforeItIsKept(t *testing.T) {
 // When the size of the window is unknown, the provider decides, and its refusal names the setting.
 func TestAProvidersRefusalOfTheSizeNamesTheSetting(t *testing.T) {
 	h := newHouse(t, []any{&model.Error{Reason: continuo.ReasonContextOverflow, Status: 400, Message: "the upstream answered 400"}})
-	last := h.say(strings.Repeat("word ", 20_000))
+	last := h.send(strings.Repeat("word ", 20_000))
 	if last.Kind != turn.Failed || last.Entry.Error.Reason != continuo.ReasonContextOverflow {
 		t.Fatalf("last event: %+v", last)
 	}
@@ -341,9 +341,9 @@ func TestAProvidersRefusalOfTheSizeNamesTheSetting(t *testing.T) {
 
 // What grows over the model's window within a turn is reported as such, not as a failure of the provider.
 func TestACycleThatOutgrowsTheWindowIsAnOverflow(t *testing.T) {
-	h := newHouse(t, asks("echo "+strings.Repeat("word ", 1_500)), says("never"))
+	h := newHouse(t, asks("echo "+strings.Repeat("word ", 1_500)), textAnswer("never"))
 	h.model.window, h.runner.Tools = 2_000, tool.Set{echo{name: "echo"}}
-	last := h.say("go")
+	last := h.send("go")
 	if last.Kind != turn.Failed || last.Entry.Error.Reason != continuo.ReasonContextOverflow {
 		t.Fatalf("last event: %+v", last)
 	}
@@ -353,7 +353,7 @@ func TestACycleThatOutgrowsTheWindowIsAnOverflow(t *testing.T) {
 }
 
 func TestAnOpenCallOfADeadProgramIsClosed(t *testing.T) {
-	h := newHouse(t, says("ok"))
+	h := newHouse(t, textAnswer("ok"))
 	_, err := h.log.Append(context.Background(), h.conversation.ID, []continuo.Entry{
 		{Role: continuo.User, Content: continuo.Text("go")},
 		{Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: []continuo.ToolCall{continuo.FunctionCall("a", "echo", "{}"), continuo.FunctionCall("b", "echo", "{}")}},
@@ -362,7 +362,7 @@ func TestAnOpenCallOfADeadProgramIsClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if last := h.say("still there?"); last.Kind != turn.Finished {
+	if last := h.send("still there?"); last.Kind != turn.Finished {
 		t.Fatalf("last event: %+v", last)
 	}
 	if closed := h.entries()[3]; closed.ToolCallID != "a" || closed.ToolName != "echo" || !strings.Contains(closed.Content.String(), "interrupted") {
@@ -371,10 +371,10 @@ func TestAnOpenCallOfADeadProgramIsClosed(t *testing.T) {
 }
 
 func TestTheLastRoundOffersNoTools(t *testing.T) {
-	h := newHouse(t, asks("echo {}"), says("enough"))
+	h := newHouse(t, asks("echo {}"), textAnswer("enough"))
 	h.runner.Tools = tool.Set{echo{name: "echo"}}
 	h.runner.Limits.Rounds = 2
-	if last := h.say("go"); last.Kind != turn.Finished {
+	if last := h.send("go"); last.Kind != turn.Finished {
 		t.Fatalf("last event: %+v", last)
 	}
 	if !strings.Contains(h.model.bodies[0], `"tools"`) || strings.Contains(h.model.bodies[1], `"tools"`) {
@@ -383,15 +383,15 @@ func TestTheLastRoundOffersNoTools(t *testing.T) {
 	h = newHouse(t, asks("echo {}"), asks("echo {}"))
 	h.runner.Tools = tool.Set{echo{name: "echo"}}
 	h.runner.Limits.Rounds = 2
-	if last := h.say("go"); last.Kind != turn.Failed || last.Entry.Error.Reason != continuo.ReasonTurnLimit || !strings.Contains(last.Entry.Error.Message, "2 rounds") {
+	if last := h.send("go"); last.Kind != turn.Failed || last.Entry.Error.Reason != continuo.ReasonTurnLimit || !strings.Contains(last.Entry.Error.Message, "2 rounds") {
 		t.Errorf("a model that does not stop: %+v", last)
 	}
 }
 
 func TestAToolThatPanicsFailsItsCallOnly(t *testing.T) {
-	h := newHouse(t, asks("echo {}"), says("I see."))
+	h := newHouse(t, asks("echo {}"), textAnswer("I see."))
 	h.runner.Tools = tool.Set{echo{name: "echo", begin: func() { panic("boom") }}}
-	if last := h.say("go"); last.Kind != turn.Finished {
+	if last := h.send("go"); last.Kind != turn.Finished {
 		t.Fatalf("last event: %+v", last)
 	}
 	if text := h.entries()[2].Content.String(); !strings.Contains(text, "boom") {
@@ -407,14 +407,14 @@ func TestAnyRequestIsReproducible(t *testing.T) {
 		if i%4 == 3 {
 			answers = append(answers, asks(fmt.Sprintf(`echo {"n":"%s"}`, strings.Repeat("x", i*100))))
 		} else {
-			answers = append(answers, says(strings.Repeat(fmt.Sprintf("answer %d. ", i), 20)))
+			answers = append(answers, textAnswer(strings.Repeat(fmt.Sprintf("answer %d. ", i), 20)))
 		}
 	}
 	h := newHouse(t, answers...)
 	h.runner.Tools = tool.Set{echo{name: "echo"}}
 	h.limit(window.Limits{Messages: 16, Tokens: 1200})
 	for len(h.model.bodies) < len(answers)-1 {
-		h.say(fmt.Sprintf("question %d", len(h.model.bodies)))
+		h.send(fmt.Sprintf("question %d", len(h.model.bodies)))
 	}
 	conversation, err := h.log.Conversation(context.Background(), h.conversation.ID)
 	if err != nil {

@@ -114,7 +114,7 @@ func (c *Checker) Check(ctx context.Context, found func(Finding)) (Checked, erro
 // conversation checks one.
 func (c *Checker) conversation(ctx context.Context, id string, checked *Checked, report func(Finding)) error {
 	w := &walk{Checker: c, ctx: ctx, checked: checked, runs: runs{}, needs: map[string]need{}, fences: map[int64]string{}}
-	w.tell = func(f Finding) {
+	w.emit = func(f Finding) {
 		f.ConversationID = id
 		report(f)
 	}

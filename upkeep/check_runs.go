@@ -81,7 +81,7 @@ func (w *walk) repairRuns(wrong []Finding) error {
 	}
 	for _, finding := range wrong {
 		finding.Repaired = repairs
-		w.tell(finding)
+		w.emit(finding)
 	}
 	return nil
 }

@@ -52,8 +52,8 @@ func (b bent) Records(ctx context.Context, id string, after upkeep.RecordPositio
 	return b.bend(records), err
 }
 
-// TestWhatIsWrongIsFound bends one thing at a time.
-func TestWhatIsWrongIsFound(t *testing.T) {
+// TestErrorsOfAStoreAreFound bends one thing at a time.
+func TestErrorsOfAStoreAreFound(t *testing.T) {
 	entry := func(seq int64, change func(*continuo.Entry)) func([]upkeep.Record) []upkeep.Record {
 		return func(records []upkeep.Record) []upkeep.Record {
 			for i := range records {

@@ -14,8 +14,8 @@ import (
 	"github.com/continuo-log/continuo/upkeep"
 )
 
-// TestLossesAreToldBeforeACopy: what only the destination has is told, and nothing else is.
-func TestLossesAreToldBeforeACopy(t *testing.T) {
+// TestLossesAreReportedBeforeACopy: what only the destination has is told, and nothing else is.
+func TestLossesAreReportedBeforeACopy(t *testing.T) {
 	source, target := furnished(t, storetest.NewMemory()), newFixture(t, storetest.NewMemory())
 	copier := upkeep.Copier{From: source.store, To: target.store}
 	losses := func(want upkeep.Losses) {
@@ -172,8 +172,8 @@ func (s silent) Archive(ctx context.Context, seen continuo.Conversation, at time
 
 var errSilence = errors.New("the connection was lost")
 
-// TestAnArchiveIsKeptWhereTheStoreDoesNotSayWhatCameOfIt: it may be all that there is.
-func TestAnArchiveIsKeptWhereTheStoreDoesNotSayWhatCameOfIt(t *testing.T) {
+// TestAnArchiveIsKeptWhenItsCommitIsUncertain: it may be all that there is.
+func TestAnArchiveIsKeptWhenItsCommitIsUncertain(t *testing.T) {
 	p := newFixture(t, storetest.NewMemory())
 	conversation := p.addConversation(3)
 	before := p.kept(conversation.ID)

@@ -206,8 +206,8 @@ func (s *stopping) PutRecords(ctx context.Context, id string, records []upkeep.R
 	return s.Store.PutRecords(ctx, id, records)
 }
 
-// TestACopyThatWasStoppedGoesOn stops a copy after every number of writes and then lets it finish.
-func TestACopyThatWasStoppedGoesOn(t *testing.T) {
+// TestAStoppedCopyContinues stops a copy after every number of writes and then lets it finish.
+func TestAStoppedCopyContinues(t *testing.T) {
 	source := furnished(t, storetest.NewMemory())
 	for stop := range 6 {
 		target := newFixture(t, storetest.NewMemory())

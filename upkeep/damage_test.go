@@ -70,7 +70,7 @@ func damageLeaf(t *testing.T, path, table string) {
 	}
 }
 
-// TestADamagedPageIsAFinding: the check names it, and goes on with everything else.
+// TestADamagedPageIsAFinding: the check names it, and continues with everything else.
 func TestADamagedPageIsAFinding(t *testing.T) {
 	for _, table := range []string{"conversations", "entries", "turns", "receipts", "blobs"} {
 		t.Run(table, func(t *testing.T) {

@@ -101,7 +101,7 @@ func (p *fixture) archivist() upkeep.Archivist {
 	return upkeep.Archivist{Store: p.store, Objects: p.objects}
 }
 
-func TestAnArchivedConversationComesBackAsItWas(t *testing.T) {
+func TestAnArchivedConversationIsRestoredUnchanged(t *testing.T) {
 	p := newFixture(t, storetest.NewMemory())
 	parent := p.addConversation(20)
 	p.turn(parent, "turn_1", true)

@@ -17,7 +17,7 @@ type walk struct {
 	*Checker
 	ctx     context.Context
 	checked *Checked
-	tell    func(Finding)
+	emit    func(Finding)
 
 	record0     *ConversationRecord
 	last        int64 // seq of the newest own entry
@@ -85,7 +85,7 @@ func recordOwner(r *Record) string {
 }
 
 func (w *walk) report(seq int64, kind Kind, what, fix string) {
-	w.tell(Finding{Seq: seq, Kind: kind, What: what, Fix: fix})
+	w.emit(Finding{Seq: seq, Kind: kind, What: what, Fix: fix})
 }
 
 // lineage checks that the entries which the conversation begins with exist.
@@ -288,7 +288,7 @@ func (w *walk) index() error {
 		}
 		finding.Repaired = true
 	}
-	w.tell(finding)
+	w.emit(finding)
 	return nil
 }
 

@@ -123,7 +123,7 @@ func (r *reader) reportCycle(edge *draftEdge, reported set) {
 		reported[node] = reported[node] || r.graph.reach[node][edge.from] && r.graph.reach[edge.from][node]
 	}
 	stuck := ""
-	if len(r.beginnings()) == 0 {
+	if len(r.startNodes()) == 0 {
 		stuck = "; as it is, no node begins, for a run begins with the nodes to which no edge without max leads"
 	}
 	r.Complain(edge.at, "the cycle %s has no limit: write max on one of its edges, as a rule on %s%s", r.arrows(way), edge, stuck)
@@ -140,8 +140,8 @@ func (r *reader) arrows(way []int) string {
 	return text
 }
 
-// beginnings are the nodes with which a run begins; there is at least one if every cycle has a limit.
-func (r *reader) beginnings() []int {
+// startNodes are the nodes with which a run begins; there is at least one if every cycle has a limit.
+func (r *reader) startNodes() []int {
 	led := make(set, len(r.workflow.Nodes))
 	for _, nexts := range r.graph.on {
 		for _, next := range nexts {
@@ -167,8 +167,8 @@ func (r *reader) checkChoices() {
 				r.Complain(edge.otherwiseAt, "this edge is never taken, for %s in line %d always is: give that edge a condition, or remove otherwise", always, always.Line)
 			}
 		}
-		if edge.Max > 0 && len(edge.Body) > 0 && edge.When == nil && !edge.Otherwise && !edge.GoOn {
-			r.Complain(edge.maxAt, "this edge back is always taken, so that each run which comes here fails at the limit: write when, or at_limit: go_on")
+		if edge.Max > 0 && len(edge.Body) > 0 && edge.When == nil && !edge.Otherwise && !edge.Continue {
+			r.Complain(edge.maxAt, "this edge back is always taken, so that each run which comes here fails at the limit: write when, or at_limit: continue")
 		}
 	}
 }
@@ -194,7 +194,7 @@ func (r *reader) checkReached() {
 			open[edge.from] = append(open[edge.from], edge.to)
 		}
 	}
-	first := r.beginnings()
+	first := r.startNodes()
 	reached, led := reachable(open, first...), reachable(r.graph.all, first...)
 	for node := range r.drafts {
 		if led[node] && !reached[node] {

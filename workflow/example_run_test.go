@@ -97,12 +97,12 @@ func (p *examplePlayer) answer(step workflow.Step) string {
 			answer.Add(delta)
 		}
 		entry := answer.Entry(nil)
-		said := map[string]any{"role": "assistant", "content": entry.Content.String()}
-		p.messages = append(p.messages, said)
+		message := map[string]any{"role": "assistant", "content": entry.Content.String()}
+		p.messages = append(p.messages, message)
 		if len(entry.ToolCalls) == 0 {
 			return entry.Content.String()
 		}
-		said["tool_calls"] = entry.ToolCalls
+		message["tool_calls"] = entry.ToolCalls
 		for _, call := range entry.ToolCalls {
 			p.called = append(p.called, call.Name)
 			p.messages = append(p.messages, map[string]any{"role": "tool", "tool_call_id": call.ID, "content": "#1 user\n> Run the workflow."})

@@ -105,8 +105,8 @@ func TestThePageShowsWhatAStepIsShown(t *testing.T) {
 			t.Errorf("the page does not show\n%s", text)
 		}
 	}
-	if said := state.Cue(step).Content.String(); !strings.Contains(string(written), "`"+said+"`") {
-		t.Errorf("the page does not show the cue: %s", said)
+	if cue := state.Cue(step).Content.String(); !strings.Contains(string(written), "`"+cue+"`") {
+		t.Errorf("the page does not show the cue: %s", cue)
 	}
 }
 

@@ -25,11 +25,11 @@ nodes:
 const five = `{"report":"fine","score":8.5,"sound":true,"tags":["a"],"verdict":"go"}`
 
 // concluded is the event that came of one answer.
-func concluded(t *testing.T, text string, said ...string) *continuo.RunEvent {
+func concluded(t *testing.T, text string, answers ...string) *continuo.RunEvent {
 	t.Helper()
 	p := begin(t, text, nil)
 	p.append(p.state.Cue(p.state.Next()))
-	made := p.state.Conclude(p.state.Next(), said, false)
+	made := p.state.Conclude(p.state.Next(), answers, false)
 	p.append(made...)
 	return made[0].RunEvent
 }
@@ -130,7 +130,7 @@ nodes:
 `
 
 // Of a refused answer the outputs that are right are kept, and the next answer need not give them again.
-func TestOnlyWhatIsMissingIsAskedForAgain(t *testing.T) {
+func TestOnlyMissingOutputsAreRequestedAgain(t *testing.T) {
 	p := begin(t, twoOutputs, nil)
 	attempt := func(want, answer string) {
 		t.Helper()
@@ -169,7 +169,7 @@ func TestAnAnswerThatFailsItsCheckGivesWhatHasToChange(t *testing.T) {
 }
 
 // An answer that reached the limit of tokens goes on in the next, and the pieces are one.
-func TestAnAnswerThatWasCutGoesOn(t *testing.T) {
+func TestACutAnswerIsContinued(t *testing.T) {
 	for name, c := range map[string]struct {
 		text, want string
 		pieces     []string
@@ -204,7 +204,7 @@ func TestAnAnswerThatWasCutGoesOn(t *testing.T) {
 	}
 }
 
-func TestAnAnswerThatIsCutForEverFails(t *testing.T) {
+func TestAnAnswerThatIsAlwaysCutFails(t *testing.T) {
 	p := begin(t, "id: one\nnodes:\n  a: {brief: x}\n", nil)
 	for p.state.Next().Kind == workflow.StepBegin {
 		p.append(p.state.Cue(p.state.Next()))
@@ -215,7 +215,7 @@ func TestAnAnswerThatIsCutForEverFails(t *testing.T) {
 	}
 }
 
-func TestTheSchemaOfAnAnswerHasWhatIsMissing(t *testing.T) {
+func TestTheSchemaOfAnAnswerHasTheMissingOutputs(t *testing.T) {
 	p := begin(t, twoOutputs, nil)
 	first := `{"type":"object","properties":{"report":{"type":"string"},"verdict":{"type":"string","enum":["redo","go"]}},"required":["report","verdict"],"additionalProperties":false}`
 	step := p.state.Next()

@@ -78,7 +78,7 @@ func (s *State) Steps() []Step {
 	if s.Run != continuo.RunRunning {
 		return nil
 	}
-	steps := s.underWay()
+	steps := s.inProgress()
 	if len(steps) == 0 && s.hasFailed() || slices.ContainsFunc(steps, func(step Step) bool { return step.Kind == StepRecord }) {
 		return []Step{{Kind: StepRecord}}
 	}
@@ -86,7 +86,7 @@ func (s *State) Steps() []Step {
 		if len(s.asks()) > 0 {
 			return []Step{{Kind: StepRecord}}
 		}
-		steps = append(steps, s.beginnings(len(steps) > 0 || len(s.Waiting()) > 0)...)
+		steps = append(steps, s.startSteps(len(steps) > 0 || len(s.Waiting()) > 0)...)
 	}
 	if len(steps) == 0 {
 		return []Step{{Kind: StepRecord}}
@@ -94,8 +94,8 @@ func (s *State) Steps() []Step {
 	return steps
 }
 
-// underWay are the steps of the nodes that have begun and not ended.
-func (s *State) underWay() []Step {
+// inProgress are the steps of the nodes that have begun and not ended.
+func (s *State) inProgress() []Step {
 	var steps []Step
 	for i := range s.Workflow.Nodes {
 		node, progress := &s.Workflow.Nodes[i], s.nodes[s.Workflow.Nodes[i].ID]
@@ -119,9 +119,9 @@ func (s *State) underWay() []Step {
 	return steps
 }
 
-// beginnings are the steps of the nodes that may begin. Beside is set on those that run in parallel, and on those
+// startSteps are the steps of the nodes that may begin. Beside is set on those that run in parallel, and on those
 // that continue a branch: what a step is shown must not depend on the speed of other steps.
-func (s *State) beginnings(others bool) []Step {
+func (s *State) startSteps(others bool) []Step {
 	var steps []Step
 	for i := range s.Workflow.Nodes {
 		if node := &s.Workflow.Nodes[i]; s.ready(node.ID) {
@@ -290,7 +290,7 @@ func (s *State) mayRepeat(index int, edge *Edge) (repeats bool, fatal string) {
 	switch {
 	case s.taken[index] < edge.Max:
 		return true, ""
-	case edge.GoOn:
+	case edge.Continue:
 		return false, ""
 	}
 	return false, fmt.Sprintf("the loop %s -> %s has come to its limit of %d", edge.From, edge.To, edge.Max)

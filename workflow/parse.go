@@ -35,7 +35,7 @@ type (
 )
 
 // position is a position in the file, or in an expression.
-type position = yamltree.Place
+type position = yamltree.Position
 
 // reader makes a workflow from a file's values and collects their errors.
 type reader struct {

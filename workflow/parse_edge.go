@@ -75,7 +75,7 @@ type edgeFile struct {
 	When      *yamltree.Node         `key:"when" form:"expression" help:"What must hold for the edge to be taken. Default: true."`
 	Otherwise yamlform.Value[bool]   `key:"otherwise" help:"Whether the edge is taken when no other edge of its node is. Default: false."`
 	Max       yamlform.Value[int]    `key:"max" min:"1" max:"1000" help:"Of an edge that leads back: how often it may be taken in one passage through its loop."`
-	AtLimit   yamlform.Value[string] `key:"at_limit" enum:"fail,go_on" help:"What happens when it would be taken more often: the run fails, or goes on along the node's other edges. Default: fail."`
+	AtLimit   yamlform.Value[string] `key:"at_limit" enum:"fail,continue" help:"What happens when it would be taken more often: the run fails, or continues along the node's other edges. Default: fail."`
 }
 
 func (r *reader) readEnd(edge, v *yamltree.Node, key string) (id string, index int, at position) {
@@ -131,7 +131,7 @@ func (r *reader) readLimit(draft *draftEdge, file edgeFile) {
 	if v := file.Max.Node; v != nil {
 		draft.limited, draft.maxAt, draft.Max = true, v.At, file.Max.Is
 	}
-	draft.GoOn = file.AtLimit.Is == "go_on"
+	draft.Continue = file.AtLimit.Is == "continue"
 	if limit := file.AtLimit.Node; limit != nil && file.Max.Node == nil {
 		r.Complain(limit.At, "at_limit needs max; add max, or remove at_limit")
 	}

@@ -33,9 +33,9 @@ func (r *reader) readNodes(nodes yamlform.Several) {
 // nodeFile is a step or an approval.
 type nodeFile struct {
 	Name            yamlform.Value[string]   `key:"name" form:"line" help:"What people call it. Default: the id."`
-	Brief           *yamltree.Node           `key:"brief" only:"step" required:"true" help:"What is to be done, in words for whoever carries it out."`
+	Brief           *yamltree.Node           `key:"brief" only:"step" required:"true" help:"What is to be done, as text for the agent that executes it."`
 	Approval        yamlform.Value[string]   `key:"approval" only:"approval" required:"true" help:"The question that a person is asked; the run waits for the answer."`
-	Agent           *yamltree.Node           `key:"agent" only:"step" help:"Who carries it out: an agent of the settings. Default: nobody in particular, with the default model."`
+	Agent           *yamltree.Node           `key:"agent" only:"step" help:"The agent of the settings that executes it. Default: none, with the default model."`
 	Model           *yamltree.Node           `key:"model" only:"step" help:"A model of the settings, in place of the agent's."`
 	View            *yamltree.Node           `key:"view" only:"step" help:"A view, in place of the agent's."`
 	Tools           *yamltree.Node           `key:"tools" only:"step" form:"patterns|policy" help:"Which tools the step may use: a list of the only ones, or a policy. It narrows what the project and the agent allow. Default: all of those."`

@@ -126,7 +126,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 		t.Errorf("publish: %+v, drop: %+v", publish, drop)
 	}
 	back := w.Edges[4]
-	if back.From != "publish" || back.Max != 2 || !back.GoOn || back.When == nil || !slices.Equal(back.Body, []string{"draft", "publish"}) || !w.Edges[3].Otherwise {
+	if back.From != "publish" || back.Max != 2 || !back.Continue || back.When == nil || !slices.Equal(back.Body, []string{"draft", "publish"}) || !w.Edges[3].Otherwise {
 		t.Errorf("the edges: %+v", w.Edges)
 	}
 }

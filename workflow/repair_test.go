@@ -34,7 +34,7 @@ edges:
 // failedChain is a run of the chain that failed in judge.
 func failedChain(t *testing.T, text string) *player {
 	t.Helper()
-	p := begin(t, text, func(workflow.Step) string { return says(false) }).play()
+	p := begin(t, text, func(workflow.Step) string { return goAnswer(false) }).play()
 	if p.state.Run != continuo.RunFailed || p.states()["judge"] != workflow.NodeFailed {
 		t.Fatalf("it is %s: %v", p.state.Run, p.states())
 	}
@@ -42,10 +42,10 @@ func failedChain(t *testing.T, text string) *player {
 	return p
 }
 
-// goOn resumes the run, with answers that are right from now on.
-func (p *player) goOn() string {
+// resume resumes the run, with answers that are right from now on.
+func (p *player) resume() string {
 	p.t.Helper()
-	p.answer = func(workflow.Step) string { return says(true) }
+	p.answer = func(workflow.Step) string { return goAnswer(true) }
 	p.append(p.state.Resume())
 	p.play()
 	return strings.Join(p.steps, ", ")
@@ -66,7 +66,7 @@ func TestOutputsSetByHandLeadOn(t *testing.T) {
 		if p.state.Run != continuo.RunFailed {
 			t.Errorf("a repair alone has it %s", p.state.Run)
 		}
-		if got := p.goOn(); got != want || p.state.Run != continuo.RunFinished {
+		if got := p.resume(); got != want || p.state.Run != continuo.RunFinished {
 			t.Errorf("%s: it is %s after %s", outputs, p.state.Run, got)
 		}
 		if event := p.log[len(p.log)-1].RunEvent; event.Kind != continuo.RunEventFinished {
@@ -93,12 +93,12 @@ func TestOutputsSetByHandAreChecked(t *testing.T) {
 func TestWhatDependsOnARepairedStepComesAgain(t *testing.T) {
 	p := failedChain(t, chain)
 	p.repair(p.state.Set("left", json.RawMessage(`{"go": true}`), ""))
-	if got := p.goOn(); got != "judge 2, end 1" || p.state.Run != continuo.RunFinished {
+	if got := p.resume(); got != "judge 2, end 1" || p.state.Run != continuo.RunFinished {
 		t.Errorf("%s after %s", p.state.Run, got)
 	}
 	p = failedChain(t, chain)
 	p.repair(p.state.Again("right", "ann"))
-	if got := p.goOn(); got != "right 2, judge 2, end 1" || p.state.Run != continuo.RunFinished {
+	if got := p.resume(); got != "right 2, judge 2, end 1" || p.state.Run != continuo.RunFinished {
 		t.Errorf("%s after %s", p.state.Run, got)
 	}
 	p = failedChain(t, chain)
@@ -121,7 +121,7 @@ func TestASkippedStepIsPassedOver(t *testing.T) {
 		p := failedChain(t, text)
 		p.repair(p.state.Again("left", ""))
 		p.repair(p.state.Skip("left", ""))
-		if got := p.goOn(); got != "judge 2, end 1" || p.states()["left"] != workflow.NodeSkipped || p.state.Run != continuo.RunFinished {
+		if got := p.resume(); got != "judge 2, end 1" || p.states()["left"] != workflow.NodeSkipped || p.state.Run != continuo.RunFinished {
 			t.Errorf("join %s: %s after %s: %v", join, p.state.Run, got, p.states())
 		}
 	}
@@ -153,7 +153,7 @@ edges:
   - {from: judge, to: work, when: not outputs.go, max: 1}
 `
 	fails := func() *player {
-		p := begin(t, text, func(workflow.Step) string { return says(false) }).play()
+		p := begin(t, text, func(workflow.Step) string { return goAnswer(false) }).play()
 		if p.state.Run != continuo.RunFailed {
 			t.Fatalf("it is %s", p.state.Run)
 		}
@@ -200,21 +200,21 @@ func (p *player) replace(w *workflow.Workflow, drop ...string) {
 func TestACorrectedWorkflowIsTaken(t *testing.T) {
 	p := failedChain(t, chain)
 	p.replace(parsed(t, strings.Replace(chain, ", check: outputs.go", "", 1)))
-	if got := p.goOn(); got != "judge 2, end 1" || p.state.Run != continuo.RunFinished {
+	if got := p.resume(); got != "judge 2, end 1" || p.state.Run != continuo.RunFinished {
 		t.Errorf("%s after %s", p.state.Run, got)
 	}
 	// A step between finished ones is done; those behind it that have finished are not done again.
 	p = failedChain(t, chain)
 	text := strings.Replace(strings.Replace(chain, "plan -> right", "plan -> more\n  - more -> right", 1), "  judge:", "  more: {brief: y}\n  judge:", 1)
 	p.replace(parsed(t, text))
-	if got := p.goOn(); got != "judge 1, more 1, end 1" && got != "more 1, judge 1, end 1" {
+	if got := p.resume(); got != "judge 1, more 1, end 1" && got != "more 1, judge 1, end 1" {
 		t.Errorf("%s after %s", p.state.Run, got)
 	}
 	// The edges of a finished step are followed again where they are others.
 	p = failedChain(t, chain)
 	text = strings.Replace(strings.Replace(chain, "- plan -> right", "- {from: plan, to: right, when: not outputs.go}\n  - {from: plan, to: other, when: not outputs.go}", 1), "  judge:", "  other: {brief: y}\n  judge:", 1)
 	p.replace(parsed(t, text))
-	if got := p.goOn(); !strings.Contains(got, "other 1") || strings.Contains(got, "right") || p.state.Run != continuo.RunFinished {
+	if got := p.resume(); !strings.Contains(got, "other 1") || strings.Contains(got, "right") || p.state.Run != continuo.RunFinished {
 		t.Errorf("%s after %s", p.state.Run, got)
 	}
 }
@@ -248,9 +248,9 @@ func TestACorrectedWorkflowFitsWhatHasFinished(t *testing.T) {
 	}
 }
 
-// Where the workflow says nothing else of a step that broke off, the step goes on with its visit.
-func TestACorrectedWorkflowLeavesOtherStepsAlone(t *testing.T) {
-	p := begin(t, chain, func(workflow.Step) string { return says(true) })
+// Where the workflow says nothing else of a step that broke off, the step continues with its visit.
+func TestACorrectedWorkflowDoesNotRepeatOtherSteps(t *testing.T) {
+	p := begin(t, chain, func(workflow.Step) string { return goAnswer(true) })
 	p.append(p.state.Cue(p.state.Next()))
 	step := p.state.Next()
 	p.append(p.state.AttemptFailed(step, continuo.TurnError{Reason: continuo.ReasonUpstream, Message: "no"}, time.Now())...)

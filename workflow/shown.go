@@ -95,11 +95,11 @@ type ShownPolicy struct {
 type ShownEdge struct {
 	From      string   `json:"from"`
 	To        string   `json:"to"`
-	When      string   `json:"when,omitempty"`                       // an expression that must be true for the edge to be taken
-	Otherwise bool     `json:"otherwise,omitempty"`                  // it is taken when no other edge of its node is
-	Max       int      `json:"max,omitempty" minimum:"1"`            // how often it may be taken in one passage through the loop
-	AtLimit   string   `json:"at_limit,omitempty" enum:"fail,go_on"` // what happens when Max is reached
-	Body      []string `json:"body,omitempty"`                       // the nodes of the loop
+	When      string   `json:"when,omitempty"`                          // an expression that must be true for the edge to be taken
+	Otherwise bool     `json:"otherwise,omitempty"`                     // it is taken when no other edge of its node is
+	Max       int      `json:"max,omitempty" minimum:"1"`               // how often it may be taken in one passage through the loop
+	AtLimit   string   `json:"at_limit,omitempty" enum:"fail,continue"` // what happens when Max is reached
+	Body      []string `json:"body,omitempty"`                          // the nodes of the loop
 }
 
 // Shown is the workflow for programs to read.
@@ -167,8 +167,8 @@ func (n *Node) shown() ShownNode {
 func (e *Edge) shown() ShownEdge {
 	shown := ShownEdge{From: e.From, To: e.To, When: e.When.text(), Otherwise: e.Otherwise, Max: e.Max, Body: e.Body}
 	switch {
-	case e.Max > 0 && e.GoOn:
-		shown.AtLimit = "go_on"
+	case e.Max > 0 && e.Continue:
+		shown.AtLimit = "continue"
 	case e.Max > 0:
 		shown.AtLimit = "fail"
 	}

@@ -87,8 +87,8 @@ func (p *player) states() map[string]workflow.NodeState {
 	return states
 }
 
-// says answers a step that declares the output go by whether its visit is one of those that go on.
-func says(goes bool) string { return fmt.Sprintf("```json\n{\"go\": %t}\n```", goes) }
+// goAnswer answers a step that declares the output go by whether its visit is one of those that go on.
+func goAnswer(goes bool) string { return fmt.Sprintf("```json\n{\"go\": %t}\n```", goes) }
 
 func TestANodeThatNoTakenEdgeLeadsToIsSkippedWithAllBehindIt(t *testing.T) {
 	p := begin(t, `
@@ -105,7 +105,7 @@ edges:
   - left -> after
   - after -> end
   - right -> end
-`, func(workflow.Step) string { return says(false) }).play()
+`, func(workflow.Step) string { return goAnswer(false) }).play()
 	if got := strings.Join(p.steps, ", "); got != "first 1, right 1, end 1" || p.state.Run != continuo.RunFinished {
 		t.Errorf("%s: finished were %s", p.state.Run, got)
 	}
@@ -131,7 +131,7 @@ edges:
   - {from: c, to: d, otherwise: true}
   - {from: d, to: a, when: not outputs.go, max: 1}
   - {from: d, to: e, otherwise: true}
-`, func(step workflow.Step) string { return says(step.Visit%2 == 0) }).play()
+`, func(step workflow.Step) string { return goAnswer(step.Visit%2 == 0) }).play()
 	want := "a 1, b 1, c 1, b 2, c 2, d 1, a 2, b 3, c 3, b 4, c 4, d 2, e 1"
 	if got := strings.Join(p.steps, ", "); got != want || p.state.Run != continuo.RunFinished {
 		t.Errorf("%s (%s): finished were\n%s, want\n%s", p.state.Run, p.state.Reason, got, want)
@@ -148,18 +148,18 @@ edges:
   - {from: a, to: a, when: not outputs.go, max: 2, at_limit: %s}
   - {from: a, to: b, otherwise: true}
 `
-	never := func(workflow.Step) string { return says(false) }
+	never := func(workflow.Step) string { return goAnswer(false) }
 	p := begin(t, fmt.Sprintf(text, "fail"), never).play()
 	if p.state.Run != continuo.RunFailed || !strings.Contains(p.state.Reason, "the loop a -> a has come to its limit of 2") {
 		t.Errorf("it is %s: %s", p.state.Run, p.state.Reason)
 	}
-	p = begin(t, fmt.Sprintf(text, "go_on"), never).play()
+	p = begin(t, fmt.Sprintf(text, "continue"), never).play()
 	if got := strings.Join(p.steps, ", "); got != "a 1, a 2, a 3, b 1" || p.state.Run != continuo.RunFinished {
 		t.Errorf("%s: finished were %s", p.state.Run, got)
 	}
 }
 
-func TestBranchesGoOnWhileOneWaitsForAPerson(t *testing.T) {
+func TestBranchesContinueWhileOneWaitsForAPerson(t *testing.T) {
 	p := begin(t, `
 id: wait
 nodes:
@@ -244,7 +244,7 @@ func (s *sketch) block(depth int) (first, last string) {
 		first, end := s.block(depth - 1)
 		last := s.node()
 		s.edge(end, last, "")
-		s.edge(last, first, fmt.Sprintf(", when: outputs.go, max: %d, at_limit: go_on", rapid.IntRange(1, 2).Draw(s.t, "max")))
+		s.edge(last, first, fmt.Sprintf(", when: outputs.go, max: %d, at_limit: continue", rapid.IntRange(1, 2).Draw(s.t, "max")))
 		s.loops++
 		return first, last
 	}
@@ -266,7 +266,7 @@ func TestRunsOfAnyWorkflowEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := &sketch{t: t}
 		s.block(3)
-		p := begin(t, s.text(), func(workflow.Step) string { return says(rapid.Bool().Draw(t, "go")) }).play()
+		p := begin(t, s.text(), func(workflow.Step) string { return goAnswer(rapid.Bool().Draw(t, "go")) }).play()
 		if p.state.Run != continuo.RunFinished {
 			t.Fatalf("it is %s: %s\n%s", p.state.Run, p.state.Reason, s.text())
 		}
@@ -371,9 +371,9 @@ func TestOutputsAreFoundInAnswers(t *testing.T) {
 	}
 }
 
-// An answer that broke off within its block goes on with a piece that looks like a block of its own.
+// An answer that broke off within its block continues with a piece that looks like a block of its own.
 func TestOutputsOfAnAnswerInPieces(t *testing.T) {
-	for _, said := range [][]string{
+	for _, answers := range [][]string{
 		{"```json\n", "{\"go\": true}\n```"},
 		{"```json\n{\"go\"", ": true}\n```"},
 		{"```json\n{\"go\": true, \"more\": ", "{\"go\": 1}}\n```"},
@@ -381,15 +381,15 @@ func TestOutputsOfAnAnswerInPieces(t *testing.T) {
 	} {
 		p := begin(t, "id: one\nnodes:\n  a: {brief: x, outputs: {go: boolean}, max_attempts: 1}\n", nil)
 		p.append(p.state.Cue(p.state.Next()))
-		p.append(p.state.Conclude(p.state.Next(), said, false)...)
+		p.append(p.state.Conclude(p.state.Next(), answers, false)...)
 		if got := string(p.state.Status().Outputs); got != `{"a":{"go":true}}` {
-			t.Errorf("%q: %s %s %s", said, p.state.Run, p.state.Reason, got)
+			t.Errorf("%q: %s %s %s", answers, p.state.Run, p.state.Reason, got)
 		}
 	}
 }
 
 // What a person removed is missing, and the run goes on without it.
-func TestARunGoesOnWithoutWhatWasRedacted(t *testing.T) {
+func TestARunContinuesWithoutRedactedContent(t *testing.T) {
 	p := begin(t, "id: one\nnodes:\n  a: {brief: x}\n  b: {brief: x}\nedges: [a -> b]\n", func(workflow.Step) string { return "done" }).play()
 	state := workflow.NewState(p.state.Workflow, "run_1")
 	for _, entry := range slices.Clone(p.log) {

@@ -68,12 +68,12 @@ func (s *State) BeginInBranch(step Step, branch string) (event, cue continuo.Ent
 }
 
 // Joined makes the copies, for the run's conversation, of the cue and the answer of a step that ran in a branch.
-func (s *State) Joined(step Step, said []string) []continuo.Entry {
+func (s *State) Joined(step Step, answers []string) []continuo.Entry {
 	_, cue := s.BeginInBranch(Step{Node: step.Node, Visit: step.Visit, Attempt: 1}, step.Branch)
 	cue.RunID, cue.WorkflowID, cue.NodeID, cue.Mode = s.RunID, s.Workflow.ID, step.Node.ID, continuo.ModeRun
 	answer := cue
 	answer.Role, answer.PartType, answer.AgentID = continuo.Assistant, "", step.Node.Agent
-	answer.Content = continuo.Text(strings.Join(said, ""))
+	answer.Content = continuo.Text(strings.Join(answers, ""))
 	return []continuo.Entry{cue, answer}
 }
 

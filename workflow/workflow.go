@@ -130,8 +130,8 @@ type Edge struct {
 	Otherwise bool
 	// Max is how often an edge back may be taken in one passage through its loop. 0: the edge does not lead back.
 	Max int
-	// GoOn says that the run continues along the node's other edges when the limit is reached; otherwise it fails.
-	GoOn bool
+	// Continue says that the run continues along the node's other edges when the limit is reached; otherwise it fails.
+	Continue bool
 	// Body are the nodes of an edge's loop in the order of the file; empty for an edge that does not lead back.
 	Body []string
 	Line int // in the file

@@ -55,7 +55,7 @@ Examples:
 // Run chats until the input ends.
 func (c *chatCommand) Run(ctx context.Context, a *app) error {
 	if c.JSON && c.Message == nil && !c.Resume {
-		return usage("--json needs --message or --resume: a talk is no document")
+		return usage("--json needs --message or --resume: an interactive session prints no JSON document")
 	}
 	if c.Resume && (c.Message != nil || c.Session == "") {
 		return usage("--resume continues without a message: name the conversation, and leave --message out")

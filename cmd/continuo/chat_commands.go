@@ -23,7 +23,7 @@ func slashCommands() []slashCommand {
 		{"/context", "", "what the next request will show of this conversation, in short", (*chatSession).showContextNow},
 		{"/plan", "", "the same with a verdict and a reason for every entry", (*chatSession).showPlanNow},
 		{"/history", "[N]", "the newest N entries of the log (default 20)", (*chatSession).showHistory},
-		{"/resume", "", "go on with an answer that broke off", (*chatSession).resume},
+		{"/resume", "", "continue with an answer that broke off", (*chatSession).resume},
 		{"/mode", "[chat|agent|run]", "switch the mode with the next message; without one, say which is active", (*chatSession).switchMode},
 		{"/agent", "[ID|none]", "choose who answers from the next message on; without one, list the agents", (*chatSession).switchAgent},
 		{"/title", "TEXT", "give the conversation a title", (*chatSession).retitle},

@@ -38,7 +38,7 @@ func (t *chatSession) newLines(ctx context.Context, complete func(arguments bool
 	if plain, ok := screen.(*term.RawLines); ok {
 		screen = plain.Out // the editor ends its lines itself
 	}
-	t.out = &term.RawLines{Out: screen, Raw: func() bool { return t.underway != nil }}
+	t.out = &term.RawLines{Out: screen, Raw: func() bool { return t.pendingLine != nil }}
 	if t.keys == nil {
 		t.keys = term.NewKeyboard(file)
 	}

@@ -32,7 +32,7 @@ type chatSession struct {
 	signals      chan os.Signal
 	lines        lineReader      // of a terminal or a pipe; nil for a single message
 	keys         *term.Keyboard  // of a terminal, below lines; nil until they are read
-	underway     chan term.Line  // the line that is being read; nil if none is
+	pendingLine  chan term.Line  // the line that is being read; nil if none is
 	early        []string        // typed before a question and finished after it was shown: the next messages
 	converses    bool            // messages are read until the input ends
 	always       map[string]bool // tools whose calls the person allows without further questions
@@ -62,7 +62,7 @@ func (t *chatSession) run(ctx context.Context) error {
 			if !t.plain {
 				t.print("") // the prompt is on this line
 			}
-			return t.goodbye()
+			return t.printExitNote()
 		case err != nil:
 			return err
 		case strings.TrimSpace(line) == "":
@@ -70,7 +70,7 @@ func (t *chatSession) run(ctx context.Context) error {
 		}
 		if err := t.take(ctx, line); err != nil {
 			if errors.Is(err, errLeave) {
-				return t.goodbye()
+				return t.printExitNote()
 			}
 			report(t.console, err)
 			if t.failure == nil {
@@ -78,13 +78,13 @@ func (t *chatSession) run(ctx context.Context) error {
 			}
 		}
 		if t.leaving {
-			return t.goodbye()
+			return t.printExitNote()
 		}
 	}
 }
 
-// goodbye says how to continue and returns the result of the chat: of a script that is its first failure.
-func (t *chatSession) goodbye() error {
+// printExitNote says how to continue and returns the result of the chat: of a script that is its first failure.
+func (t *chatSession) printExitNote() error {
 	if t.plain {
 		if t.leaving {
 			return fmt.Errorf("stopped: %w", context.Canceled)
@@ -95,7 +95,7 @@ func (t *chatSession) goodbye() error {
 		return nil
 	}
 	if t.conversation.ID != "" {
-		t.printAside("Go on with: continuo chat %s", nameOf(t.conversation))
+		t.printAside("Continue with: continuo chat %s", nameOf(t.conversation))
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func (t *chatSession) next(lines lineReader) (string, error) {
 	}
 	select {
 	case line := <-t.reading(lines):
-		t.underway = nil
+		t.pendingLine = nil
 		return line.Text, line.Err
 	case <-t.signals:
 		t.leaving = true
@@ -132,15 +132,15 @@ func (t *chatSession) next(lines lineReader) (string, error) {
 
 // reading returns the line that is being read: one whose reader gave up is kept for the next reader.
 func (t *chatSession) reading(lines lineReader) <-chan term.Line {
-	if t.underway == nil {
+	if t.pendingLine == nil {
 		lines.Prompt(t.prompt())
 		got := make(chan term.Line, 1)
 		go func() { // it is abandoned when the program ends
 			got <- lines.Read()
 		}()
-		t.underway = got
+		t.pendingLine = got
 	}
-	return t.underway
+	return t.pendingLine
 }
 
 // take executes a command or sends a message.

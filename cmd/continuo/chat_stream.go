@@ -188,7 +188,7 @@ func (s *stream) fail(event turn.Event) {
 	}
 	message := fmt.Sprintf("%s: %s; %s", failure.Reason, failure.Message, kept)
 	if failure.Retryable {
-		message += "; go on with: " + s.resumeCommand()
+		message += "; continue with: " + s.resumeCommand()
 	}
 	s.failure = &turnFailed{reason: failure.Reason, message: message}
 	s.showContext()

@@ -95,7 +95,7 @@ func (s *stream) ask(ctx context.Context, of continuo.Turn, asked turn.Event) ve
 		return verdict{Decision: turn.Decision{Reason: "there is no terminal to ask in"}}
 	}
 	s.print("%s %s", s.paint.Yellow("May this run?"), callText(call, 2000))
-	s.printAside("y: yes · n: no · a: always in this talk · Ctrl-C: stop · or say what to do instead%s", deadlineText(asked))
+	s.printAside("y: yes · n: no · a: always in this session · Ctrl-C: stop · or say what to do instead%s", deadlineText(asked))
 	since := s.lines.Asks()
 	look := time.NewTicker(askAgain)
 	defer look.Stop()
@@ -108,13 +108,13 @@ func (s *stream) ask(ctx context.Context, of continuo.Turn, asked turn.Event) ve
 				return verdict{elsewhere: true}
 			}
 		case line := <-s.reading(s.lines):
-			s.underway = nil
+			s.pendingLine = nil
 			if line.Err == nil && line.Begun < since {
 				s.queueLine(line.Text)
 				continue
 			}
-			if said, ok := s.parseAnswer(call, line); ok {
-				return said
+			if decision, ok := s.parseAnswer(call, line); ok {
+				return decision
 			}
 		}
 	}
@@ -151,7 +151,7 @@ func (s *stream) parseAnswer(call continuo.ToolCall, line term.Line) (verdict, b
 	if line.Err != nil {
 		return verdict{stop: true}, true
 	}
-	switch said := strings.TrimSpace(line.Text); strings.ToLower(said) {
+	switch decision := strings.TrimSpace(line.Text); strings.ToLower(decision) {
 	case "":
 		return verdict{}, false
 	case "y", "yes":
@@ -165,6 +165,6 @@ func (s *stream) parseAnswer(call continuo.ToolCall, line term.Line) (verdict, b
 	case "n", "no":
 		return verdict{}, true
 	default:
-		return verdict{Decision: turn.Decision{Reason: said}}, true
+		return verdict{Decision: turn.Decision{Reason: decision}}, true
 	}
 }

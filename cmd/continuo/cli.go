@@ -133,8 +133,8 @@ func explain(err error) error {
 		}
 	}
 	words := strings.TrimSuffix(err.Error(), ".")
-	for _, said := range parserMessages {
-		words = said.by.ReplaceAllString(words, said.ours)
+	for _, message := range parserMessages {
+		words = message.by.ReplaceAllString(words, message.ours)
 	}
 	return fmt.Errorf("%s; see %s --help", words, command)
 }
@@ -155,10 +155,10 @@ Settings come from continuo.yaml, then from variables CONTINUO_…, then from fl
 
 const overview = `Continuo keeps one log per conversation and builds every model request from it.
 
-  continuo chat                       talk in the terminal; works without any key
+  continuo chat                       chat in the terminal; works without any key
   continuo serve                      run the server on http://127.0.0.1:8787
   continuo run start example          run a workflow, step by step
-  continuo crew run                   talk with a crew of agents that speak in turn
+  continuo crew run                   chat with a crew of agents that answer in turn
   continuo import FILE…               add conversations that you have
   continuo conversations list         see what there is
   continuo search WORDS…              find what was said

@@ -183,7 +183,7 @@ func (c *contextShowCommand) request(ctx context.Context, a *app, w *services, c
 	}
 	round := replayed.Round
 	a.print("%s  %s", a.paint.Bold(fmt.Sprintf("the request that entry %s answers", term.Number(c.Request))), a.paint.Dim(contextLine(replayed.Plan)))
-	a.print("%s", a.paint.Dim(fmt.Sprintf("%s · view %s · up to entry %s · %s", whoAnswered(round), round.View, term.Number(round.At), roundText(round))))
+	a.print("%s", a.paint.Dim(fmt.Sprintf("%s · view %s · up to entry %s · %s", answeredBy(round), round.View, term.Number(round.At), roundText(round))))
 	if replayed.Same {
 		a.print("%s the same bytes: %s, sha256 %s", a.paint.Green("✔"), term.Size(int64(len(replayed.Body))), replayed.SHA256)
 	} else {
@@ -206,8 +206,8 @@ func (c *contextShowCommand) request(ctx context.Context, a *app, w *services, c
 	return differs
 }
 
-// whoAnswered names the provider and the model, once if both have the same name.
-func whoAnswered(round *continuo.Round) string {
+// answeredBy names the provider and the model, once if both have the same name.
+func answeredBy(round *continuo.Round) string {
 	if round.Provider == round.Model {
 		return term.OneLine(round.Model, 60)
 	}

@@ -32,7 +32,7 @@ type listCommand struct {
 	narrowing
 	listing
 	Archived bool   `help:"List those that are archived instead."`
-	Kind     string `default:"talk" enum:"talk,task,agent,side" help:"List conversations of people (talk), of tasks (task), of agents that work on tasks (agent), or of clients' calls beside their conversations (side). Default: talk."`
+	Kind     string `default:"user" enum:"user,task,agent,side" help:"List conversations of users (user), of tasks (task), of agents that work on tasks (agent), or of clients' calls beside their conversations (side). Default: user."`
 }
 
 func (listCommand) Help() string {
@@ -59,8 +59,8 @@ func (l *listCommand) Run(ctx context.Context, a *app, w *services) error {
 		return err
 	}
 	query := continuo.ConversationQuery{UserID: l.User, Labels: labels, Kind: continuo.Kind(l.Kind), Archived: l.Archived}
-	if l.Kind == "talk" {
-		query.Kind = continuo.KindTalk
+	if l.Kind == "user" {
+		query.Kind = continuo.KindUser
 	}
 	found, more, err := w.list(ctx, l.Limit, query)
 	if err != nil {
@@ -76,7 +76,7 @@ func (l *listCommand) emptyListText(a *app, project string) {
 		a.note("No such conversations in project %s.", project)
 	case l.Archived:
 		a.note("No archived conversations in project %s.", project)
-	case l.Kind != "talk":
+	case l.Kind != "user":
 		a.note("No conversations of the kind %s in project %s.", l.Kind, project)
 	default:
 		a.note("No conversations in project %s yet. Begin one with: continuo chat", project)
@@ -93,7 +93,7 @@ func (a *app) printConversations(found []continuo.Conversation, query continuo.C
 	t := a.table(">", "conversation", "mode", ">entries", times, "title")
 	for i, conversation := range found {
 		short, at := "@"+strconv.Itoa(i+1), conversation.UpdatedAt
-		if query.Archived || query.Kind != continuo.KindTalk || query.UserID != "" || len(query.Labels) > 0 {
+		if query.Archived || query.Kind != continuo.KindUser || query.UserID != "" || len(query.Labels) > 0 {
 			short = "" // short names are positions in the complete list
 		}
 		if query.Archived {
@@ -231,7 +231,7 @@ func (f *forkCommand) Run(ctx context.Context, a *app, w *services) error {
 	}
 	return a.show(f.JSON, fork, func() {
 		a.print("%s", fork.ID)
-		a.note("A fork of %s with its first %s. Go on with: continuo chat %s", nameOf(parent), term.Count(fork.ForkSeq, "entry"), nameOf(fork))
+		a.note("A fork of %s with its first %s. Continue with: continuo chat %s", nameOf(parent), term.Count(fork.ForkSeq, "entry"), nameOf(fork))
 	})
 }
 

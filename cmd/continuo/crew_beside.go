@@ -347,22 +347,22 @@ func (b *comparisonTable) addAlike(ctx context.Context, t *term.Table, rows []co
 		if err != nil {
 			return err
 		}
-		who, words := speakerOf(entry), b.entryText(entry)
+		speaker, words := speakerOf(entry), b.entryText(entry)
 		if n := entriesIn(rows[i : i+1]); n > 1 {
-			who, words = "", b.paint.Dim(term.Count(n, "entry")+", the first: "+term.Plain(words))
+			speaker, words = "", b.paint.Dim(term.Count(n, "entry")+", the first: "+term.Plain(words))
 		}
-		t.Add(b.cells(rangeText(row.part.from, row.part.through), who, row, words)...)
+		t.Add(b.cells(rangeText(row.part.from, row.part.through), speaker, row, words)...)
 	}
 	return nil
 }
 
 // cells are those of a row of the table.
-func (b *comparisonTable) cells(seqs, who string, row comparisonRow, words string) []string {
+func (b *comparisonTable) cells(seqs, speaker string, row comparisonRow, words string) []string {
 	sign := b.paint.Bold(row.sign)
 	if row.sign == "│" {
 		sign = b.paint.Dim(row.sign)
 	}
-	return []string{seqs, who, b.seenCell(row, 0), sign, b.seenCell(row, 1), words}
+	return []string{seqs, speaker, b.seenCell(row, 0), sign, b.seenCell(row, 1), words}
 }
 
 func (b *comparisonTable) seenCell(row comparisonRow, side int) string {

@@ -88,7 +88,7 @@ func (r *crewRestoreCommand) Run(ctx context.Context, a *app, w *services) error
 }
 
 // changeCrew finds a crew, changes its state, and prints the new state.
-func (a *app) changeCrew(ctx context.Context, w *services, choice crewChoice, asJSON bool, change func(engine.CrewSession) (*engine.CrewStatus, error), tell func(*engine.CrewStatus)) error {
+func (a *app) changeCrew(ctx context.Context, w *services, choice crewChoice, asJSON bool, change func(engine.CrewSession) (*engine.CrewStatus, error), report func(*engine.CrewStatus)) error {
 	session, err := w.crewSession(ctx, choice, false)
 	if err != nil {
 		return err
@@ -97,5 +97,5 @@ func (a *app) changeCrew(ctx context.Context, w *services, choice crewChoice, as
 	if err != nil {
 		return w.explained(session, err)
 	}
-	return a.show(asJSON, status, func() { tell(status) })
+	return a.show(asJSON, status, func() { report(status) })
 }

@@ -27,7 +27,7 @@ func (t *crewChatSession) run(ctx context.Context, found *crew.Crew) error {
 		switch {
 		case errors.Is(err, io.EOF), errors.Is(err, errLeave):
 			t.print("") // the prompt is on this line
-			return t.goodbye(ctx)
+			return t.printExitNote(ctx)
 		case err != nil:
 			return err
 		case strings.TrimSpace(line) == "":
@@ -41,7 +41,7 @@ func (t *crewChatSession) run(ctx context.Context, found *crew.Crew) error {
 			report(t.console, err)
 		}
 	}
-	return t.goodbye(ctx)
+	return t.printExitNote(ctx)
 }
 
 // watchRoles maintains the programs of the roles during the conversation, until stop. Unlike services.watch it
@@ -82,9 +82,9 @@ func (t *crewChatSession) welcome(ctx context.Context, found *crew.Crew) error {
 func (t *crewChatSession) cycleText(status *engine.CrewStatus) string {
 	switch {
 	case status.State == continuo.RunRunning && status.Speaking != "":
-		return fmt.Sprintf("A cycle is under way: %s is speaking.", displayName(status, status.Speaking))
+		return fmt.Sprintf("A cycle is in progress: %s is speaking.", displayName(status, status.Speaking))
 	case status.State == continuo.RunRunning:
-		return fmt.Sprintf("A cycle is under way, and it is the turn of %s. /resume continues it.", displayName(status, status.Next))
+		return fmt.Sprintf("A cycle is in progress, and it is the turn of %s. /resume continues it.", displayName(status, status.Next))
 	}
 	return fmt.Sprintf("The newest cycle is %s (%s). /resume continues it.", status.State, term.OneLine(status.Reason, 200))
 }
@@ -99,11 +99,11 @@ func displayName(status *engine.CrewStatus, role string) string {
 	return term.OneLine(role, 64)
 }
 
-// goodbye says how to continue later.
-func (t *crewChatSession) goodbye(ctx context.Context) error {
+// printExitNote says how to continue later.
+func (t *crewChatSession) printExitNote(ctx context.Context) error {
 	status, err := t.crews.Status(context.WithoutCancel(ctx), t.session)
 	if err == nil {
-		t.printAside("Go on with: continuo crew run %s", crewArgs(status))
+		t.printAside("Continue with: continuo crew run %s", crewArgs(status))
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func crewSlashes() []crewSlash {
 		{"/history", "[N]", "the newest N entries of the log (default 20)", true, func(t *crewChatSession, ctx context.Context, argument string) error {
 			return t.showHistory(ctx, argument)
 		}},
-		{"/resume", "", "go on with a cycle that failed or was stopped", true, func(t *crewChatSession, ctx context.Context, _ string) error { return t.resumeCycle(ctx) }},
+		{"/resume", "", "continue with a cycle that failed or was stopped", true, func(t *crewChatSession, ctx context.Context, _ string) error { return t.resumeCycle(ctx) }},
 		{"/stop", "", "stop a cycle that runs in another program", true, (*crewChatSession).stop},
 		{"/reset", "", "reset the crew: the roles see no earlier messages", true, (*crewChatSession).reset},
 		{"/restore", "", "take the newest reset back", true, (*crewChatSession).restore},
@@ -145,13 +145,13 @@ func (t *crewChatSession) take(ctx context.Context, line string) error {
 	name, argument, _ := strings.Cut(trimmed, " ")
 	for _, command := range crewSlashes() {
 		if command.name == name {
-			return t.carryOut(ctx, command, strings.TrimSpace(argument))
+			return t.runCommand(ctx, command, strings.TrimSpace(argument))
 		}
 	}
 	return usage("there is no command %s: /help lists them; // at the beginning says a message that begins with /", term.OneLine(name, 40))
 }
 
-func (t *crewChatSession) carryOut(ctx context.Context, command crewSlash, argument string) error {
+func (t *crewChatSession) runCommand(ctx context.Context, command crewSlash, argument string) error {
 	if command.after {
 		if err := t.refresh(ctx); err != nil {
 			return err

@@ -54,7 +54,7 @@ func TestCrewResumes(t *testing.T) {
 			if code := p.end(); code != by.code {
 				t.Fatalf("ended with %d, want %d:\n%s", code, by.code, p.stderr)
 			}
-			if by.code == 130 && !strings.Contains(p.stderr.String(), "stopped; go on with: continuo crew resume example\n") {
+			if by.code == 130 && !strings.Contains(p.stderr.String(), "stopped; continue with: continuo crew resume example\n") {
 				t.Errorf("it says %s", p.stderr)
 			}
 
@@ -81,8 +81,8 @@ func TestCrewResumes(t *testing.T) {
 // A cycle can be looked on at from another program, which leaves it alone.
 func TestCrewIsLookedOnAt(t *testing.T) {
 	dir := t.TempDir()
-	speaks := start(t, dir, []string{"CONTINUO_DEMO_PACE=20ms"}, "crew", "run", "example", "Make a plan for a small garden.")
-	speaks.stdout.wait(t, `Planner:\n  I am`)
+	running := start(t, dir, []string{"CONTINUO_DEMO_PACE=20ms"}, "crew", "run", "example", "Make a plan for a small garden.")
+	running.stdout.wait(t, `Planner:\n  I am`)
 	looks := start(t, dir, nil, "crew", "run", "--follow")
 	looks.stdout.wait(t, `User:\n  Make a plan for a small garden\.\n\nPlanner:\n  I am`)
 	leaves := start(t, dir, nil, "crew", "run", "--follow")
@@ -91,7 +91,7 @@ func TestCrewIsLookedOnAt(t *testing.T) {
 	if code := leaves.end(); code != 130 || !strings.Contains(leaves.stderr.String(), "continues without this program") {
 		t.Errorf("leaving ended with %d: %s", code, leaves.stderr)
 	}
-	for _, p := range []*program{speaks, looks} {
+	for _, p := range []*program{running, looks} {
 		if code := p.end(); code != 0 || strings.Count(p.stdout.String(), "Reviewer:") != 1 || strings.Count(p.stdout.String(), "Planner:") != 1 {
 			t.Errorf("ended with %d:\n%s\n%s", code, p.stdout, p.stderr)
 		}

@@ -46,12 +46,12 @@ func (r *crewRunCommand) Run(ctx context.Context, a *app) error {
 	if r.Message == "" && r.Crew != "" && !yamlform.IsID(r.Crew) { // continuo crew run "Hello"
 		r.Crew, r.Message = "", r.Crew
 	}
-	talks := r.Message == "" && !r.Follow && a.inTerminal && a.outTerminal
+	interactive := r.Message == "" && !r.Follow && a.inTerminal && a.outTerminal
 	switch {
 	case r.Follow && r.Message != "":
 		return usage("--follow only looks on: leave the message out")
-	case r.JSON && talks:
-		return usage("--json needs a message: a talk is no document")
+	case r.JSON && interactive:
+		return usage("--json needs a message: an interactive session prints no JSON document")
 	}
 	t, leave, err := a.openCrewChatSession(ctx, crewChoice{r.Crew, r.Session}, true)
 	if err != nil {
@@ -73,7 +73,7 @@ func (r *crewRunCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if talks {
+	if interactive {
 		return t.run(ctx, found)
 	}
 	message, err := r.message(a)
@@ -171,7 +171,7 @@ func (t *crewChatSession) send(ctx context.Context, message string) error {
 		return err
 	}
 	return t.watch(ctx, crewWatched{own: message, after: t.conversation.LastSeq}, func(ctx context.Context) (*engine.CrewStatus, error) {
-		return t.crews.Say(ctx, engine.CrewMessage{Session: t.session, Message: continuo.Text(message)})
+		return t.crews.Send(ctx, engine.CrewMessage{Session: t.session, Message: continuo.Text(message)})
 	})
 }
 

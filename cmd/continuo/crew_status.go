@@ -46,22 +46,22 @@ func (s *crewStatusCommand) Run(ctx context.Context, a *app, w *services) error 
 
 // unreadOf looks up what each role would see now, by its name. A role for which that is unknown is left out.
 func (w *services) unreadOf(ctx context.Context, status *engine.CrewStatus) map[string]*window.RolePlan {
-	news := map[string]*window.RolePlan{}
+	unread := map[string]*window.RolePlan{}
 	conversation, err := w.engine.Conversations.Conversation(ctx, status.ConversationID)
 	if err != nil {
-		return news
+		return unread
 	}
 	for _, role := range status.Roles {
 		shown, err := w.engine.Contexts.Build(ctx, conversation, engine.ContextRequest{View: engine.RoleViewPrefix + role.Name, Crew: status.Crew})
 		if err == nil && shown.Plan.Role != nil {
-			news[role.Name] = shown.Plan.Role
+			unread[role.Name] = shown.Plan.Role
 		}
 	}
-	return news
+	return unread
 }
 
 // printCrewStatus prints the state of a crew.
-func (a *app) printCrewStatus(status *engine.CrewStatus, news map[string]*window.RolePlan) {
+func (a *app) printCrewStatus(status *engine.CrewStatus, unread map[string]*window.RolePlan) {
 	a.print("%s  %s", a.paint.Bold(status.Crew), term.OneLine(status.Name, 60))
 	facts := a.table()
 	facts.Fact("session", term.OneLine(status.SessionID, 100))
@@ -81,7 +81,7 @@ func (a *app) printCrewStatus(status *engine.CrewStatus, news map[string]*window
 	}
 	a.printTable(facts, a.width)
 	a.print("")
-	a.printRoles(status, news)
+	a.printRoles(status, unread)
 }
 
 // cycleFact describes the state of the newest cycle, with its reason.
@@ -108,12 +108,12 @@ func turnFact(status *engine.CrewStatus) string {
 }
 
 // printRoles prints a table of the roles.
-func (a *app) printRoles(status *engine.CrewStatus, news map[string]*window.RolePlan) {
+func (a *app) printRoles(status *engine.CrewStatus, unread map[string]*window.RolePlan) {
 	t := a.table("role", "name", "speaks for it", "view", ">cursor", ">new", ">answers", "session", "state")
 	for i, role := range status.Roles {
 		t.Add(
 			a.rolePaint(i)(role.Name), term.OneLine(role.DisplayName, 30), term.OneLine(role.Connector, 20), role.View, term.Number(role.Cursor),
-			unreadText(role, news[role.Name]), term.Number(role.Answers), term.OneLine(role.Session, 20), a.roleState(status, role),
+			unreadText(role, unread[role.Name]), term.Number(role.Answers), term.OneLine(role.Session, 20), a.roleState(status, role),
 		)
 	}
 	t.DropEmpty(7)
@@ -184,9 +184,9 @@ func nextForCrew(status *engine.CrewStatus) string {
 	case status.IsIdle():
 		return ""
 	case status.State == continuo.RunFailed || status.State == continuo.RunStopped:
-		return "Go on with: continuo crew resume " + crewArgs(status)
+		return "Continue with: continuo crew resume " + crewArgs(status)
 	case status.State == continuo.RunRunning && status.Speaking == "":
-		return "If no program carries it out any more, go on with: continuo crew resume " + crewArgs(status)
+		return "If no program runs it any more, continue with: continuo crew resume " + crewArgs(status)
 	}
 	return ""
 }

@@ -86,7 +86,7 @@ func (p inTerminal) types(text string) {
 }
 
 // A chat with a crew: it is shown live, Ctrl-C stops it and the chat continues, and the commands know the crew.
-func TestTalkWithACrew(t *testing.T) {
+func TestCrewChatInATerminal(t *testing.T) {
 	dir := t.TempDir()
 	p := startInTerminal(t, dir, "--set", "demo.pace=150ms", "crew", "run")
 	p.stdout.wait(t, `Planner.*Builder.*Reviewer[^›]*Nothing has been said yet\.[^›]*› `)
@@ -106,7 +106,7 @@ func TestTalkWithACrew(t *testing.T) {
 	p.types("/nothing\r")
 	p.stdout.wait(t, `there is no command /nothing[^›]*› `)
 	p.types("\x04")
-	p.stdout.wait(t, "Go on with: continuo crew run example")
+	p.stdout.wait(t, "Continue with: continuo crew run example")
 	if code := p.end(); code != 0 {
 		t.Errorf("ended with %d:\n%s", code, p.stdout)
 	}

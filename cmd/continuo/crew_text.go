@@ -162,7 +162,9 @@ func finishText(reason string) string {
 }
 
 // printPass says that a role has nothing to add.
-func (s *crewTextScreen) printPass(who member) { s.printNote("%s has nothing to add", who.name) }
+func (s *crewTextScreen) printPass(speaker member) {
+	s.printNote("%s has nothing to add", speaker.name)
+}
 
 // finishSpeech finishes the text of the current role.
 func (s *crewTextScreen) finishSpeech() {
@@ -185,12 +187,12 @@ func (s *crewTextScreen) head() {
 	s.headline(s.member(s.role))
 }
 
-func (s *crewTextScreen) headline(who member) {
+func (s *crewTextScreen) headline(speaker member) {
 	if s.plain {
-		s.print("%s:", who.name)
+		s.print("%s:", speaker.name)
 		return
 	}
-	s.print("%s", s.paint.Bold(who.paint(who.name)))
+	s.print("%s", s.paint.Bold(speaker.paint(speaker.name)))
 }
 
 // printNote writes a line that is not a role's text.
@@ -247,11 +249,11 @@ func (s *crewTextScreen) personMessage(entry *continuo.Entry) {
 		s.own = ""
 		return
 	}
-	who := member{"User", s.paint.Bold}
+	speaker := member{"User", s.paint.Bold}
 	if entry.Author != nil && entry.Author.DisplayName != "" {
-		who.name = fmt.Sprintf("User (%s)", term.OneLine(entry.Author.DisplayName, 64))
+		speaker.name = fmt.Sprintf("User (%s)", term.OneLine(entry.Author.DisplayName, 64))
 	}
-	s.printSpeech(who, entry)
+	s.printSpeech(speaker, entry)
 }
 
 // showAnswer shows an answer that was not streamed.
@@ -263,9 +265,9 @@ func (s *crewTextScreen) showAnswer(entry *continuo.Entry) {
 	s.printSpeech(s.member(name), entry)
 }
 
-func (s *crewTextScreen) printSpeech(who member, entry *continuo.Entry) {
+func (s *crewTextScreen) printSpeech(speaker member, entry *continuo.Entry) {
 	s.finishSpeech()
-	s.headline(who)
+	s.headline(speaker)
 	text := entry.Content.String()
 	if text != "" {
 		s.answerText(text)
@@ -279,7 +281,7 @@ func (s *crewTextScreen) printSpeech(who member, entry *continuo.Entry) {
 		s.printNote("→ %s", callText(call, 300))
 	}
 	if entry.Error != nil {
-		s.printNote("%s broke off: %s", who.name, entry.Error.Message)
+		s.printNote("%s broke off: %s", speaker.name, entry.Error.Message)
 	}
 	s.print("")
 	s.text.Reset()
@@ -307,12 +309,12 @@ func (s *crewTextScreen) tick(now time.Time) {
 	if s.plain || s.inLine || s.role == "" || !bool(s.paint) {
 		return
 	}
-	who := s.member(s.role)
+	speaker := s.member(s.role)
 	words := "is speaking…"
 	if silent := now.Sub(s.sign); silent >= time.Second {
 		words += fmt.Sprintf(" %d s", int(silent.Seconds()))
 	}
-	line := term.Fit(who.name, max(s.width-len(words)-4, 8)) + " " + words
+	line := term.Fit(speaker.name, max(s.width-len(words)-4, 8)) + " " + words
 	if s.waiting && line == s.silence {
 		return
 	}

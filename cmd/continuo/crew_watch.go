@@ -19,7 +19,7 @@ import (
 // crewCycles are the operations on a crew's cycles that following a crew needs.
 type crewCycles interface {
 	Get(id string) (*crew.Crew, error)
-	Say(ctx context.Context, message engine.CrewMessage) (*engine.CrewStatus, error)
+	Send(ctx context.Context, message engine.CrewMessage) (*engine.CrewStatus, error)
 	Status(ctx context.Context, session engine.CrewSession) (*engine.CrewStatus, error)
 	Follow(ctx context.Context, run continuo.Run, after int64) iter.Seq2[engine.CrewProgress, error]
 	Stop(ctx context.Context, session engine.CrewSession, reason string) (*engine.CrewStatus, error)
@@ -127,7 +127,7 @@ func (w *crewWatch) handleSignals(ctx context.Context, done <-chan struct{}) {
 			w.leaving = true
 			w.leave()
 			return
-		case w.followsOnly || w.isElsewhere(ctx):
+		case w.followsOnly || w.runsElsewhere(ctx):
 			w.followsOnly, w.leaving = true, true
 			w.leave()
 			return
@@ -141,8 +141,8 @@ func (w *crewWatch) handleSignals(ctx context.Context, done <-chan struct{}) {
 	}
 }
 
-// isElsewhere reports whether another process, presumably a live one, runs the current turn.
-func (w *crewWatch) isElsewhere(ctx context.Context) bool {
+// runsElsewhere reports whether another process, presumably a live one, runs the current turn.
+func (w *crewWatch) runsElsewhere(ctx context.Context) bool {
 	status, err := w.crews.Status(ctx, w.session)
 	if err != nil || status.TurnID == "" {
 		return false
@@ -222,14 +222,14 @@ func (w *crewWatch) outcome(status *engine.CrewStatus) error {
 		if status.IsIdle() {
 			return fmt.Errorf("the crew was stopped: %s", status.Reason)
 		}
-		return fmt.Errorf("the crew was stopped: %s; go on with: continuo crew resume %s", status.Reason, args)
+		return fmt.Errorf("the crew was stopped: %s; continue with: continuo crew resume %s", status.Reason, args)
 	case continuo.RunFailed:
 		return fmt.Errorf("the cycle failed: %s; try again with: continuo crew resume %s", status.Reason, args)
 	default:
 		if w.stopping.Load() {
-			return fmt.Errorf("left the crew before it had stopped; go on with: continuo crew resume %s: %w", args, context.Canceled)
+			return fmt.Errorf("left the crew before it had stopped; continue with: continuo crew resume %s: %w", args, context.Canceled)
 		}
-		return &crewElsewhere{args}
+		return &crewRunsElsewhere{args}
 	}
 }
 
@@ -237,16 +237,16 @@ func (w *crewWatch) outcome(status *engine.CrewStatus) error {
 type crewStopped struct{ args string }
 
 func (e *crewStopped) Error() string {
-	return "stopped; go on with: continuo crew resume " + e.args
+	return "stopped; continue with: continuo crew resume " + e.args
 }
 
 func (e *crewStopped) Is(target error) bool { return target == context.Canceled }
 
-// crewElsewhere says that a cycle continues without this program, which only showed it.
-type crewElsewhere struct{ args string }
+// crewRunsElsewhere says that a cycle continues without this program, which only showed it.
+type crewRunsElsewhere struct{ args string }
 
-func (e *crewElsewhere) Error() string {
+func (e *crewRunsElsewhere) Error() string {
 	return "the cycle continues without this program; look on with: continuo crew run --follow " + e.args
 }
 
-func (e *crewElsewhere) Is(target error) bool { return target == context.Canceled }
+func (e *crewRunsElsewhere) Is(target error) bool { return target == context.Canceled }

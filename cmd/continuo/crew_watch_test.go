@@ -36,7 +36,7 @@ var errUnwanted = errors.New("unexpected call")
 
 func (c *scriptedCrew) Get(string) (*crew.Crew, error) { return nil, errUnwanted }
 
-func (c *scriptedCrew) Say(context.Context, engine.CrewMessage) (*engine.CrewStatus, error) {
+func (c *scriptedCrew) Send(context.Context, engine.CrewMessage) (*engine.CrewStatus, error) {
 	return nil, errUnwanted
 }
 
@@ -124,8 +124,8 @@ func (f *crewFollower) followed(t *testing.T) error {
 	return f.follow(ctx, &f.crews.(*scriptedCrew).at)
 }
 
-// said makes the steps of a role's turn that says something, in pieces.
-func said(seq int64, role string, pieces ...string) []engine.CrewProgress {
+// answerEvents makes the steps of a role's turn that says something, in pieces.
+func answerEvents(seq int64, role string, pieces ...string) []engine.CrewProgress {
 	turnID := "turn_" + role + term.Number(seq)
 	var steps []engine.CrewProgress
 	for _, piece := range pieces {
@@ -166,8 +166,8 @@ func TestWatchedCycleEnds(t *testing.T) {
 // of what is said can be taken for a name, and a placeholder is said in words.
 func TestSpeechInAPipe(t *testing.T) {
 	script := []engine.CrewProgress{{Entry: &continuo.Entry{Seq: 1, Role: continuo.User, Content: continuo.Text("Hello")}}}
-	script = append(script, said(3, "planner", "..", ".. and so on\n", "Reviewer:\nI agree.")...)
-	script = append(script, said(5, "builder", "..", "...\n")...)
+	script = append(script, answerEvents(3, "planner", "..", ".. and so on\n", "Reviewer:\nI agree.")...)
+	script = append(script, answerEvents(5, "builder", "..", "...\n")...)
 	script = append(
 		script,
 		engine.CrewProgress{Entry: &continuo.Entry{Seq: 6, Role: continuo.User, Content: continuo.Text("Hello"), Author: &continuo.Author{DisplayName: "Ada"}}},
@@ -208,7 +208,7 @@ func TestSilenceInATerminal(t *testing.T) {
 		t.Errorf("silence is shown as %q", got)
 	}
 	f.out.Reset()
-	for _, step := range said(3, "builder", "It is ", "done.") {
+	for _, step := range answerEvents(3, "builder", "It is ", "done.") {
 		took(step)
 		s.tick(s.sign.Add(3 * time.Second))
 	}
@@ -273,7 +273,7 @@ func TestCallsOfACrewInAPipe(t *testing.T) {
 // For a program each line is one object, and the last one is the end.
 func TestCycleAsJSON(t *testing.T) {
 	status := someCrew(continuo.RunFinished, "the end")
-	script := append(said(3, "planner", "Hello."), engine.CrewProgress{Entry: answered(4, "builder", continuo.Placeholder), Status: &status})
+	script := append(answerEvents(3, "planner", "Hello."), engine.CrewProgress{Entry: answered(4, "builder", continuo.Placeholder), Status: &status})
 	f := followerOf(&scriptedCrew{script: script, at: status}, false, true)
 	if err := f.followed(t); err != nil {
 		t.Fatal(err)

@@ -40,7 +40,7 @@ func (p typing) types(text string) {
 }
 
 // A line that a person was typing in the editor when a question was shown has the time before it, whenever it ends.
-func TestLineUnderWayAtAQuestion(t *testing.T) {
+func TestPendingLineAtAQuestion(t *testing.T) {
 	p := newTyping(t)
 	keys := term.NewKeyboard(p.program)
 	lines := term.NewEditor(p.program, keys, p.program, "> ", nil, func(line string, position int, _ rune) (string, int, bool) { return line, position, false })
@@ -58,7 +58,7 @@ func TestLineUnderWayAtAQuestion(t *testing.T) {
 	first := lines.Asks()
 	p.types("\rn\rand")
 	if line := <-got; line.Text != "y" || line.Begun >= first || line.Ended < first {
-		t.Errorf("the line that was under way is %+v, and the question is of %d", line, first)
+		t.Errorf("the line that was in progress is %+v, and the question is of %d", line, first)
 	}
 	if line := <-read(); line.Text != "n" || line.Begun < first {
 		t.Errorf("the line behind it is %+v, and the question is of %d", line, first)

@@ -18,7 +18,7 @@ import (
 type mcpCommand struct{}
 
 func (mcpCommand) Help() string {
-	return `Speaks the Model Context Protocol on standard input and output, for clients that start their servers: tools to give work away with its history (create_real_task, deploy_headless_agent, get_agent_output and others), to search conversations and to see what a model is shown of them, and conversations, transcripts and prompts of tasks as resources. Log lines go to standard error. It ends when standard input does. Agents at work then have a second; the work of the others is left, and continuo serve with the same store, or the next continuo mcp, goes on with it from the log. Agents of continuo serve, which speaks MCP at /mcp as well, work without a break.
+	return `Speaks the Model Context Protocol on standard input and output, for clients that start their servers: tools to give work away with its history (create_real_task, deploy_headless_agent, get_agent_output and others), to search conversations and to see what a model is shown of them, and conversations, transcripts and prompts of tasks as resources. Log lines go to standard error. It ends when standard input does. Agents at work then have a second; the work of the others is left, and continuo serve with the same store, or the next continuo mcp, continues with it from the log. Agents of continuo serve, which speaks MCP at /mcp as well, work without a break.
 
 An entry of a client's settings:
 

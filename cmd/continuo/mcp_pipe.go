@@ -83,19 +83,19 @@ func (p *mcpPipe) check(line []byte) ([]byte, error) {
 
 // refuse answers a line that is no message, under its id, if any.
 func (p *mcpPipe) refuse(object []byte, code int64, message string) error {
-	var said struct {
+	var parsed struct {
 		Version string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
 		Error   jsonrpc.Error   `json:"error"`
 	}
-	_ = json.Unmarshal(object, &said) // a line that cannot be parsed has no id
-	if isID := len(said.ID) > 0 && strings.ContainsRune(`"-0123456789`, rune(said.ID[0])); !isID {
-		said.ID = json.RawMessage("null")
+	_ = json.Unmarshal(object, &parsed) // a line that cannot be parsed has no id
+	if isID := len(parsed.ID) > 0 && strings.ContainsRune(`"-0123456789`, rune(parsed.ID[0])); !isID {
+		parsed.ID = json.RawMessage("null")
 	}
-	said.Version, said.Error = "2.0", jsonrpc.Error{Code: code, Message: message}
+	parsed.Version, parsed.Error = "2.0", jsonrpc.Error{Code: code, Message: message}
 	p.writing.Lock()
 	defer p.writing.Unlock()
-	_, err := p.out.Write(append(rawjson.MustMarshal(said), '\n'))
+	_, err := p.out.Write(append(rawjson.MustMarshal(parsed), '\n'))
 	return err
 }
 

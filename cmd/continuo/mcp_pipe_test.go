@@ -22,7 +22,7 @@ func readMCP(t *testing.T, in io.Reader, longest int) (passed, answered string) 
 }
 
 // A line that is no message is answered and kept from the SDK, which would end the session; what comes behind it passes.
-func TestWhatIsNoMessageIsAnswered(t *testing.T) {
+func TestInvalidMessagesAreAnswered(t *testing.T) {
 	const ping = `{"jsonrpc":"2.0","id":7,"method":"ping"}`
 	for line, want := range map[string]string{
 		`hello`:                                 `-32700 null`,

@@ -149,7 +149,7 @@ func TestSwitchingTheModeOnTheCommandLine(t *testing.T) {
 }
 
 // A chat says which mode and agent there are, and from when on others count.
-func TestTalkShowsItsModeAndAgent(t *testing.T) {
+func TestChatShowsItsModeAndAgent(t *testing.T) {
 	command := homeOf(t, &recorder{})
 	out, notes := command("/mode\n/agent bob\n/mode\nhello\n/mode\n/mode run\n/agent\n/agent none\n/mode\n/new\n/mode\n", "chat", "s1", "--agent", "ada")
 	want := []string{

@@ -149,7 +149,7 @@ func (p *prune) one(ctx context.Context, listed continuo.Conversation) (pruned b
 
 // each visits the conversations to prune, of every kind.
 func (p *prune) each(ctx context.Context, visit func(continuo.Conversation) error) error {
-	for _, kind := range []continuo.Kind{continuo.KindTalk, continuo.KindTask, continuo.KindAgent, continuo.KindSide} {
+	for _, kind := range []continuo.Kind{continuo.KindUser, continuo.KindTask, continuo.KindAgent, continuo.KindSide} {
 		for _, archived := range []bool{false, true} {
 			if archived && p.Archive {
 				continue

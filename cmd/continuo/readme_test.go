@@ -27,7 +27,7 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(dir, "my-chats.jsonl"), `{"id": "old", "messages": [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hi"}]}`+"\n")
-	var said []string
+	var printed []string
 	for _, command := range commands(t, filepath.Join("..", "..", "README.md")) {
 		if !strings.HasPrefix(command, "curl ") && !strings.HasPrefix(command, "continuo ") {
 			continue // go run, go install and make: this test runs after them
@@ -41,10 +41,10 @@ func TestReadme(t *testing.T) {
 		if err != nil || strings.Contains(string(out), `"error"`) {
 			t.Errorf("%s: %v\n%s", command, err, out)
 		}
-		said = append(said, string(out))
+		printed = append(printed, string(out))
 	}
-	if len(said) < 6 || !strings.Contains(said[1], "My name is Ada") {
-		t.Errorf("%d commands were found, and the second said %q", len(said), said[1])
+	if len(printed) < 6 || !strings.Contains(printed[1], "My name is Ada") {
+		t.Errorf("%d commands were found, and the second said %q", len(printed), printed[1])
 	}
 }
 

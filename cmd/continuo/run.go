@@ -132,11 +132,11 @@ func waitingRun() runChoice {
 	return runChoice{can: func(run continuo.Run) bool { return run.State == continuo.RunWaiting }, none: "that waits for a decision"}
 }
 
-func runUnderWay() runChoice {
+func runInProgress() runChoice {
 	can := func(run continuo.Run) bool {
 		return run.State == continuo.RunRunning || run.State == continuo.RunWaiting
 	}
-	return runChoice{can: can, none: "that is under way"}
+	return runChoice{can: can, none: "that is in progress"}
 }
 
 type runShowCommand struct {

@@ -57,8 +57,8 @@ func rowsOf(text string, width int, paint func(string) string) []string {
 
 // repeatReason says why a question is repeated.
 func (q *question) repeatReason(line string) string {
-	if said := term.OneLine(line, 40); said != "" {
-		return fmt.Sprintf("%q is neither yes nor no: begin the answer with y or n.", said)
+	if note := term.OneLine(line, 40); note != "" {
+		return fmt.Sprintf("%q is neither yes nor no: begin the answer with y or n.", note)
 	}
 	return "Nothing was said: begin the answer with y or n."
 }
@@ -90,10 +90,10 @@ func (q *question) parseAnswer(line string) (decided, bool) {
 
 // answerReader reads the lines that a person types.
 type answerReader struct {
-	keys     *term.Keyboard
-	in       *bufio.Reader  // buffers nothing between lines
-	underway chan term.Line // the line that is being read; nil if none is
-	ended    bool           // at the last look there was nothing more to read
+	keys        *term.Keyboard
+	in          *bufio.Reader  // buffers nothing between lines
+	pendingLine chan term.Line // the line that is being read; nil if none is
+	ended       bool           // at the last look there was nothing more to read
 }
 
 func newTypist(in io.Reader) *answerReader {
@@ -103,7 +103,7 @@ func newTypist(in io.Reader) *answerReader {
 
 // reading returns the line that is being read: one whose reader gave up is kept for the next reader.
 func (t *answerReader) reading() <-chan term.Line {
-	if t.underway == nil {
+	if t.pendingLine == nil {
 		got := make(chan term.Line, 1)
 		t.keys.NextLine()
 		go func() { // it is abandoned when the program ends
@@ -114,9 +114,9 @@ func (t *answerReader) reading() <-chan term.Line {
 			begun, ended := t.keys.Times()
 			got <- term.Line{Text: strings.TrimRight(line, "\r\n"), Err: err, Begun: begun, Ended: ended}
 		}()
-		t.underway = got
+		t.pendingLine = got
 	}
-	return t.underway
+	return t.pendingLine
 }
 
 // findPending determines what a person has to decide in the run's current state.
@@ -198,7 +198,7 @@ func (w *runWatch) answers() <-chan term.Line {
 
 // answer uses a typed line as the answer to the current question.
 func (w *runWatch) answer(ctx context.Context, line term.Line) error {
-	w.answerReader.underway, w.answerReader.ended = nil, line.Err != nil
+	w.answerReader.pendingLine, w.answerReader.ended = nil, line.Err != nil
 	q := w.live.asking
 	if q == nil || line.Ended < q.since {
 		if line.Err == nil {
@@ -231,14 +231,14 @@ func (w *runWatch) answer(ctx context.Context, line term.Line) error {
 	return err
 }
 
-func (w *runWatch) decide(ctx context.Context, q *question, said decided) error {
+func (w *runWatch) decide(ctx context.Context, q *question, decision decided) error {
 	if q.call == nil {
-		return w.decideNode(ctx, q.node, said)
+		return w.decideNode(ctx, q.node, decision)
 	}
-	if said.always {
+	if decision.always {
 		w.always[q.call.Name] = true
 	}
-	return w.decideCall(ctx, q, said)
+	return w.decideCall(ctx, q, decision)
 }
 
 // decideNode and decideCall report the decision to the engine. An earlier decision by another client remains.

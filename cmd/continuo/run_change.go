@@ -126,7 +126,7 @@ func (r *runApproveCommand) Run(ctx context.Context, a *app) error {
 }
 
 type runStopCommand struct {
-	ID   string `arg:"" optional:"" name:"run" help:"Which one: id, the beginning of an id, or @1. Default: the only one under way."`
+	ID   string `arg:"" optional:"" name:"run" help:"Which one: id, the beginning of an id, or @1. Default: the only one in progress."`
 	JSON bool   `help:"Write the status as JSON."`
 }
 
@@ -141,7 +141,7 @@ Examples:
 
 // Run stops the run.
 func (r *runStopCommand) Run(ctx context.Context, a *app, w *services) error {
-	return a.endRun(ctx, w, r.ID, runUnderWay(), r.JSON, func(run continuo.Run) (*engine.RunStatus, error) {
+	return a.endRun(ctx, w, r.ID, runInProgress(), r.JSON, func(run continuo.Run) (*engine.RunStatus, error) {
 		return w.engine.Runs.Stop(ctx, run, "a person stopped it")
 	})
 }

@@ -151,7 +151,7 @@ func readBounded(path string) ([]byte, error) {
 }
 
 // askInputs asks for the required inputs that were not given. Without a terminal the error names them all.
-func (a *app) askInputs(of *workflow.Workflow, values map[string]json.RawMessage, typist *answerReader, alone bool) error {
+func (a *app) askInputs(of *workflow.Workflow, values map[string]json.RawMessage, typist *answerReader, never bool) error {
 	var missing []workflow.Field
 	for _, field := range of.Inputs {
 		if _, given := values[field.Name]; !given && field.Default == nil && !field.Optional {
@@ -161,7 +161,7 @@ func (a *app) askInputs(of *workflow.Workflow, values map[string]json.RawMessage
 	if len(missing) == 0 {
 		return nil
 	}
-	if alone || !a.inTerminal || !a.errTerminal {
+	if never || !a.inTerminal || !a.errTerminal {
 		return missingInputs(of, missing)
 	}
 	a.note("%s", a.notePaint.Dim(fmt.Sprintf("%s asks for %s; @FILE reads a file.", of.ID, term.Count(len(missing), "input"))))
@@ -181,7 +181,7 @@ func (a *app) askInput(field workflow.Field, typist *answerReader) (json.RawMess
 	for {
 		_, _ = fmt.Fprint(a.err, a.notePaint.Cyan(promptSign))
 		line := <-typist.reading()
-		typist.underway = nil
+		typist.pendingLine = nil
 		if line.Err != nil {
 			a.note("")
 			return nil, usage("the input %s is missing", field.Name)

@@ -24,11 +24,11 @@ type runView struct {
 	paint  term.Style
 	// show has the newest visits of nodes, as far as their entries were seen.
 	show map[string]visit
-	// said is the end of the current step's text, doing its other activity; "" for none.
-	said, doing string
-	others      map[string]string // text of concurrent turns, by their ids
-	turn        string            // the turn of this text
-	stopping    bool              // a person has stopped it, and it has not ended yet
+	// output is the end of the current step's text, doing its other activity; "" for none.
+	output, doing string
+	others        map[string]string // text of concurrent turns, by their ids
+	turn          string            // the turn of this text
+	stopping      bool              // a person has stopped it, and it has not ended yet
 }
 
 // visit is when a node began and ended; zero where that is not known.
@@ -62,7 +62,7 @@ func (v *runView) takeEvent(entry *continuo.Entry) {
 		of = visit{began: entry.CreatedAt}
 	case continuo.RunNodeFinished:
 		of.ended = entry.CreatedAt
-		v.said, v.doing = "", ""
+		v.output, v.doing = "", ""
 	default:
 		return
 	}
@@ -77,16 +77,16 @@ func (v *runView) takeTurn(event turn.Event) {
 		if v.others == nil {
 			v.others = map[string]string{}
 		}
-		v.others[v.turn] = v.said
-		v.turn, v.said, v.doing = event.TurnID, v.others[event.TurnID], ""
+		v.others[v.turn] = v.output
+		v.turn, v.output, v.doing = event.TurnID, v.others[event.TurnID], ""
 	}
 	switch event.Kind {
 	case turn.Planned:
-		v.said, v.doing = "", "waits for the model"
+		v.output, v.doing = "", "waits for the model"
 	case turn.ReasoningDelta:
 		v.doing = "thinks"
 	case turn.TextDelta:
-		v.said, v.doing = tailOf(v.said+event.Text, keptTextBytes), ""
+		v.output, v.doing = tailOf(v.output+event.Text, keptTextBytes), ""
 	case turn.Called:
 		v.doing = "→ " + callText(*event.Call, 300)
 	case turn.Asked:
@@ -96,7 +96,7 @@ func (v *runView) takeTurn(event turn.Event) {
 	case turn.FellBack:
 		v.doing = event.Attempt.Round.Model + " failed, another model is asked"
 	case turn.Finished, turn.Failed:
-		v.said, v.doing = "", ""
+		v.output, v.doing = "", ""
 	default:
 	}
 }
@@ -315,7 +315,7 @@ func (v *runView) tail(width int) []string {
 	}
 	text := term.OneLine(v.doing, max(width-2, 1))
 	if v.doing == "" {
-		text = term.FitEnd(term.OneLine(v.said, keptTextBytes), max(width-2, 1))
+		text = term.FitEnd(term.OneLine(v.output, keptTextBytes), max(width-2, 1))
 	}
 	return []string{term.Fit(v.paint.Dim(strings.TrimRight("  "+text, " ")), width)}
 }

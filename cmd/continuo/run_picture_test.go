@@ -43,8 +43,8 @@ func someRun() engine.RunStatus {
 	}
 }
 
-// aView is a view of someRun that has received when its steps began and what the one under way says.
-func aView(said string) *runView {
+// aView is a view of someRun that has received when its steps began and what the one in progress says.
+func aView(output string) *runView {
 	v := newRunView(someRun(), false)
 	event := func(node string, kind continuo.RunEventKind, at int) {
 		v.take(engine.RunProgress{Entry: &continuo.Entry{NodeID: node, CreatedAt: after(at), RunEvent: &continuo.RunEvent{Kind: kind}}})
@@ -54,18 +54,18 @@ func aView(said string) *runView {
 	event("draft", continuo.RunNodeBegan, 12)
 	event("draft", continuo.RunNodeFinished, 30)
 	event("draft", continuo.RunNodeBegan, 60)
-	v.take(engine.RunProgress{Turn: &turn.Event{Kind: turn.TextDelta, TurnID: "turn_1", Text: said}})
+	v.take(engine.RunProgress{Turn: &turn.Event{Kind: turn.TextDelta, TurnID: "turn_1", Text: output}})
 	return v
 }
 
 // TestRunPictures draws a run in terminals of several sizes. UPDATE_GOLDEN=1 rewrites what is expected.
 func TestRunPictures(t *testing.T) {
-	const said = "Tea was first drunk in China.\n\n茶は中国で最初に飲まれた。 It is better from a warm pot, ✅ as experts know."
-	calls := aView(said)
+	const output = "Tea was first drunk in China.\n\n茶は中国で最初に飲まれた。 It is better from a warm pot, ✅ as experts know."
+	calls := aView(output)
 	calls.take(engine.RunProgress{Turn: &turn.Event{Kind: turn.Called, TurnID: "turn_1", Call: &continuo.ToolCall{Name: "fs.read", Arguments: "{\"path\":\"@project/tea\x1b[2J.md\"}"}}})
-	stopping := aView(said)
+	stopping := aView(output)
 	stopping.stopping = true
-	over := aView(said)
+	over := aView(output)
 	over.status.State = continuo.RunFailed
 
 	var got strings.Builder
@@ -83,7 +83,7 @@ func TestRunPictures(t *testing.T) {
 	}
 	for _, width := range []int{119, 79, 39, 20} {
 		f := frame{width: width, now: after(75), tick: 3}
-		draw("says", f, aView(said).picture(f))
+		draw("says", f, aView(output).picture(f))
 		draw("calls", f, calls.picture(f))
 	}
 	low := frame{width: 60, height: 7, now: after(75)}

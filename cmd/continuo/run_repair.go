@@ -156,14 +156,14 @@ func (a *app) repairRun(ctx context.Context, w *services, run continuo.Run, flag
 	}
 	return a.show(flags.JSON, status, func() {
 		a.print("%s is %s", status.ID, stateText(status.State))
-		a.note("Go on with: continuo run resume %s", status.ID)
+		a.note("Continue with: continuo run resume %s", status.ID)
 	})
 }
 
 // userName is the user's name, for the log.
 func userName() string {
-	if who, err := user.Current(); err == nil && who.Username != "" {
-		return "user " + who.Username
+	if actor, err := user.Current(); err == nil && actor.Username != "" {
+		return "user " + actor.Username
 	}
 	return "command line"
 }
@@ -178,8 +178,8 @@ func repairCommands(status engine.RunStatus) string {
 			return fmt.Sprintf("Set its outputs: continuo run set %s %s --output NAME=VALUE\nOr correct the workflow: %s --workflow FILE\nOr ask again: %s",
 				status.ID, node.ID, resume, resume)
 		case node.Question == "":
-			return fmt.Sprintf("Go on with: %s\nOr begin the step again: continuo run retry %s %s", resume, status.ID, node.ID)
+			return fmt.Sprintf("Continue with: %s\nOr begin the step again: continuo run retry %s %s", resume, status.ID, node.ID)
 		}
 	}
-	return fmt.Sprintf("Go on with: %s\nOr correct the workflow: %s --workflow FILE", resume, resume)
+	return fmt.Sprintf("Continue with: %s\nOr correct the workflow: %s --workflow FILE", resume, resume)
 }

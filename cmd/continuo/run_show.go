@@ -73,11 +73,11 @@ func (a *app) printValues(title string, values []byte) {
 func nextCommand(status engine.RunStatus, now time.Time) string {
 	switch {
 	case isAbandoned(status, now):
-		return "Left behind; go on with: continuo run resume " + status.ID
+		return "Left behind; continue with: continuo run resume " + status.ID
 	case status.State == continuo.RunFailed:
 		return repairCommands(status)
 	case status.State == continuo.RunStopped:
-		return "Go on with: continuo run resume " + status.ID
+		return "Continue with: continuo run resume " + status.ID
 	case status.State == continuo.RunWaiting:
 		return "Decide with: continuo run approve " + status.ID + ", or with --reject"
 	default:

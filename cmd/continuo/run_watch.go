@@ -161,20 +161,20 @@ func (w *runWatch) interrupted(ctx context.Context) error {
 	case w.stopping:
 		signal.Stop(w.signals)
 		w.leave()
-		return fmt.Errorf("left %s before it had stopped; go on with: continuo run resume %s: %w", id, id, context.Canceled)
-	case w.isElsewhere(ctx):
+		return fmt.Errorf("left %s before it had stopped; continue with: continuo run resume %s: %w", id, id, context.Canceled)
+	case w.runsElsewhere(ctx):
 		w.leave()
 		if w.live != nil && w.live.asking != nil {
 			w.live.answered("", false)
 		}
-		return &runElsewhere{id}
+		return &runContinuesElsewhere{id}
 	}
 	w.stop(ctx)
 	return nil
 }
 
-// isElsewhere reports whether another process, presumably a live one, executes the run's newest turn.
-func (w *runWatch) isElsewhere(ctx context.Context) bool {
+// runsElsewhere reports whether another process, presumably a live one, executes the run's newest turn.
+func (w *runWatch) runsElsewhere(ctx context.Context) bool {
 	if w.view.status.State != continuo.RunRunning || w.turnID == "" {
 		return false
 	}
@@ -222,7 +222,7 @@ func (w *runWatch) outcome() error {
 	case continuo.RunWaiting:
 		return w.waits()
 	case continuo.RunStopped:
-		w.note("Go on with: continuo run resume %s", status.ID)
+		w.note("Continue with: continuo run resume %s", status.ID)
 		if w.stopping {
 			return &reportedError{context.Canceled}
 		}
@@ -236,14 +236,14 @@ func (w *runWatch) outcome() error {
 	}
 }
 
-// runElsewhere says that a run continues without this program, which only showed it.
-type runElsewhere struct{ id string }
+// runContinuesElsewhere says that a run continues without this program, which only showed it.
+type runContinuesElsewhere struct{ id string }
 
-func (e *runElsewhere) Error() string {
+func (e *runContinuesElsewhere) Error() string {
 	return "the run continues elsewhere; look again with: continuo run resume " + e.id
 }
 
-func (e *runElsewhere) Is(target error) bool { return target == context.Canceled }
+func (e *runContinuesElsewhere) Is(target error) bool { return target == context.Canceled }
 
 // waits says how to decide what the run waits for.
 func (w *runWatch) waits() error { return &runWaits{run: w.view.status} }

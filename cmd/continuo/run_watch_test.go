@@ -202,7 +202,7 @@ func TestAbandonedRun(t *testing.T) {
 	}
 	status.TurnID = "turn_1"
 	if text := view(); strings.Contains(text, abandoned) {
-		t.Errorf("a run with a turn under way is shown as\n%s", text)
+		t.Errorf("a run with a turn in progress is shown as\n%s", text)
 	}
 }
 
@@ -210,10 +210,10 @@ func TestAbandonedRun(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	approval, call := &question{}, &question{call: &continuo.ToolCall{Name: "fs.write"}}
 	for _, c := range []struct {
-		of         *question
-		said       string
-		want       decided
-		understood bool
+		of     *question
+		output string
+		want   decided
+		parsed bool
 	}{
 		{approval, "y", decided{yes: true}, true},
 		{approval, " Yes, well done ", decided{yes: true, comment: "well done"}, true},
@@ -227,8 +227,8 @@ func TestAnswers(t *testing.T) {
 		{call, "a better one", decided{comment: "a better one"}, true},
 		{call, "  ", decided{}, false},
 	} {
-		if got, ok := c.of.parseAnswer(c.said); got != c.want || ok != c.understood {
-			t.Errorf("%q is %+v, %v; want %+v, %v", c.said, got, ok, c.want, c.understood)
+		if got, ok := c.of.parseAnswer(c.output); got != c.want || ok != c.parsed {
+			t.Errorf("%q is %+v, %v; want %+v, %v", c.output, got, ok, c.want, c.parsed)
 		}
 	}
 }

@@ -32,7 +32,7 @@ type serveCommand struct {
 }
 
 func (serveCommand) Help() string {
-	return `Runs the HTTP server: POST /chat, the API under /api, /healthz, /readyz, /metrics and /openapi.json. Without a configured model the built-in demo model answers. Ctrl-C or SIGTERM waits for turns under way (server.shutdown_timeout); a second one exits at once.
+	return `Runs the HTTP server: POST /chat, the API under /api, /healthz, /readyz, /metrics and /openapi.json. Without a configured model the built-in demo model answers. Ctrl-C or SIGTERM waits for turns in progress (server.shutdown_timeout); a second one exits at once.
 
 As soon as there is an API key (continuo keys create), every caller needs one, and only then the server listens on an address that other machines can reach. It serves plain HTTP: put a proxy that terminates TLS in front of it there.
 

@@ -290,7 +290,7 @@ func TestServeInterrupts(t *testing.T) {
 	wantBrokenOff(t, lastEntry(t, dir, "s1"), "interrupted")
 }
 
-// TestServeSecondSignal ends the program at once, whatever is under way.
+// TestServeSecondSignal ends the program at once, whatever is in progress.
 func TestServeSecondSignal(t *testing.T) {
 	dir := t.TempDir()
 	realModel(t, dir)

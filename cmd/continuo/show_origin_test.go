@@ -13,10 +13,10 @@ import (
 func TestOrigins(t *testing.T) {
 	step := &continuo.Entry{Role: continuo.Assistant, RunID: "run_0001", NodeID: "review", AgentID: "ada"}
 	other := &continuo.Entry{Role: continuo.Assistant, RunID: "run_0002", NodeID: "review"}
-	said := &continuo.Entry{Role: continuo.User, AgentID: "ada"}
+	entry := &continuo.Entry{Role: continuo.User, AgentID: "ada"}
 	of := newOrigins(false)
 	of.see(step)
-	for entry, want := range map[*continuo.Entry]string{step: "review @ada", said: "", {Role: continuo.Assistant, AgentID: "bob"}: "@bob"} {
+	for entry, want := range map[*continuo.Entry]string{step: "review @ada", entry: "", {Role: continuo.Assistant, AgentID: "bob"}: "@bob"} {
 		if got := of.cell(entry); got != want {
 			t.Errorf("one run: %q, want %q", got, want)
 		}

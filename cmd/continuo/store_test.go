@@ -91,7 +91,7 @@ func TestOneStoreUnderTwoNames(t *testing.T) {
 }
 
 // What is not a store is not taken for the name of a file, and not repeated.
-func TestWhatIsNoStore(t *testing.T) {
+func TestInvalidStores(t *testing.T) {
 	for _, where := range []string{"", "a.db", "/a b/c=d.db", "postgres://me:p%23w@h/d", "postgres:///d?host=/run/p", "postgresql://a,b/d"} {
 		if err := checkWhere("--to", where); err != nil {
 			t.Errorf("%s: %v", where, err)

@@ -45,13 +45,13 @@ func TestCtrlCKillsTheAgent(t *testing.T) {
 	if shown := finishes(t, dir, 0, "task", "show", "--json"); strings.Count(shown, `"status": "killed"`) != 2 || !strings.Contains(shown, `"reason": "a person stopped it in the terminal"`) {
 		t.Errorf("afterwards task and agent are\n%s", shown)
 	}
-	if said := finishes(t, dir, 0, "task", "logs"); said != "the first half\n" {
-		t.Errorf("what it had said is %q", said)
+	if output := finishes(t, dir, 0, "task", "logs"); output != "the first half\n" {
+		t.Errorf("what it had said is %q", output)
 	}
 }
 
 // Another program follows the agent, leaves it alone, and kills it.
-func TestAnAgentIsKilledFromElsewhere(t *testing.T) {
+func TestAnAgentIsKilledByAnotherProcess(t *testing.T) {
 	dir, p := deployHalf(t)
 	follower := start(t, dir, nil, "task", "logs", "--follow")
 	follower.stdout.wait(t, "the first half")

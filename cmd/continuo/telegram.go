@@ -34,7 +34,7 @@ func (c *telegramCommand) Run(ctx context.Context, a *app) error {
 	}
 	switch {
 	case settings.Telegram.Crew == "":
-		return usage("no crew is to talk on Telegram: set telegram.crew, or name one with --crew")
+		return usage("no crew is set for Telegram: set telegram.crew, or name one with --crew")
 	case settings.Telegram.ChatID == 0:
 		return usage("no chat is set: set telegram.chat_id, or give one with --chat; to find its id, give 1 and write something in the chat")
 	case settings.Telegram.WebhookURL != "":
@@ -54,7 +54,7 @@ func (c *telegramCommand) Run(ctx context.Context, a *app) error {
 	defer stop()
 	w.recoverWork(ctx, logger)
 	stopWatching := w.watch(ctx)
-	a.note("%s talks in chat %d on Telegram, from %s. Ctrl-C ends it.", a.notePaint.Bold("crew "+settings.Telegram.Crew), settings.Telegram.ChatID, storeText(settings.Store))
+	a.note("%s answers in chat %d on Telegram, from %s. Ctrl-C ends it.", a.notePaint.Bold("crew "+settings.Telegram.Crew), settings.Telegram.ChatID, storeText(settings.Store))
 	err = frontEnd.Run(ctx)
 	stop() // a second signal ends the program at once
 	stopWatching()
@@ -63,7 +63,7 @@ func (c *telegramCommand) Run(ctx context.Context, a *app) error {
 	w.engine.Drain()
 	_ = w.engine.Close(ending) // never fails; what still runs at the end of its time is interrupted
 	if err != nil {
-		return fmt.Errorf("the crew does not talk any more: %w", err)
+		return fmt.Errorf("the Telegram front end has stopped: %w", err)
 	}
 	return nil
 }

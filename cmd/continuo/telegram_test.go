@@ -21,7 +21,7 @@ func TestTelegramCommand(t *testing.T) {
 	env := []string{"BOT=" + token, "CONTINUO_TELEGRAM_CHAT_ID=-7", "CONTINUO_TELEGRAM_API_URL=" + server.URL}
 	args := []string{"--set", "telegram.bot_token=${BOT}"}
 
-	api.Say(-7, "Ada", "Make a plan for a garden.")
+	api.Receive(-7, "Ada", "Make a plan for a garden.")
 	p := start(t, dir, env, append([]string{"telegram", "--crew=example"}, args...)...)
 	for changed := api.Changed(); !slices.ContainsFunc(api.Sent(), isReviewers); changed = api.Changed() {
 		select {
@@ -30,7 +30,7 @@ func TestTelegramCommand(t *testing.T) {
 			t.Fatalf("the reviewer says nothing:\n%s", p.stderr)
 		}
 	}
-	p.stderr.wait(t, `(crew example talks in chat -7)`)
+	p.stderr.wait(t, `(crew example answers in chat -7)`)
 	p.signal(syscall.SIGTERM)
 	if code := p.end(); code != 0 {
 		t.Errorf("it ended with %d:\n%s", code, p.stderr)

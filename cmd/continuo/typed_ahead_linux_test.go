@@ -79,8 +79,8 @@ func (m *heldModel) gets(part string) {
 	}
 }
 
-// says has the model answer.
-func (m *heldModel) says(answer string) {
+// reply has the model answer.
+func (m *heldModel) reply(answer string) {
 	m.t.Helper()
 	select {
 	case m.answers <- answer:
@@ -91,7 +91,7 @@ func (m *heldModel) says(answer string) {
 // callsTool has the model call a tool that a person is asked about.
 func (m *heldModel) callsTool(id string) {
 	m.t.Helper()
-	m.says(`{"tool_calls":[{"index":0,"id":"` + id + `","type":"function","function":{"name":"fs_list","arguments":"{\"path\":\"` + id + `\"}"}}]}`)
+	m.reply(`{"tool_calls":[{"index":0,"id":"` + id + `","type":"function","function":{"name":"fs_list","arguments":"{\"path\":\"` + id + `\"}"}}]}`)
 }
 
 // asksFor is the question about a call.
@@ -127,13 +127,13 @@ func TestTypedAheadInAChat(t *testing.T) {
 	p.types("\x15y\r") // without what was begun before, it is a line of its own
 	p.stdout.wait(t, asksFor("second")+`(?s:.*)← fs\.list`)
 	m.gets("")
-	m.says("Done.")
+	m.reply("Done.")
 
 	m.gets("y")
-	m.says("What do you mean?")
+	m.reply("What do you mean?")
 	p.stdout.wait(t, `Done\.(?s:.*)`+prompted(`y\r\n`)+`(?s:.*)What do you mean\?(?s:.*)there is no command /status`)
 	m.gets("y")
-	m.says("Again?")
+	m.reply("Again?")
 	p.stdout.wait(t, `Again\?(?s:.*)› `)
 	p.types("\x04")
 	if code := p.end(); code != 0 {
@@ -160,11 +160,11 @@ func TestTypedAheadInACrew(t *testing.T) {
 	p.types("n\r")
 	p.stdout.wait(t, `not allowed: fs\.list`)
 	m.gets("")
-	m.says(".....")
+	m.reply(".....")
 	m.gets("y")
-	m.says(".....")
+	m.reply(".....")
 	m.gets("and this")
-	m.says(".....")
+	m.reply(".....")
 	p.stdout.wait(t, `(?s:(The cycle has ended.*){3}› )`)
 	p.types("\x04")
 	if code := p.end(); code != 0 {
@@ -190,7 +190,7 @@ func TestTypedAheadInARun(t *testing.T) {
 	m.gets("")
 	p.types("yes three")
 	p.stdout.wait(t, `yes three`)
-	m.says("It is written.")
+	m.reply("It is written.")
 	p.stdout.wait(t, `Publish it\?(?s:.*› )`)
 	p.types("\r")
 	p.stdout.wait(t, `Publish it\?(?s:.*)begun before the question(?s:.*› )`)

@@ -88,12 +88,12 @@ type crewChat struct {
 	session engine.CrewSession
 }
 
-// Say implements [telegram.Crew].
-func (c *crewChat) Say(ctx context.Context, key string, message continuo.Content, author *continuo.Author) error {
+// Send implements [telegram.Crew].
+func (c *crewChat) Send(ctx context.Context, key string, message continuo.Content, author *continuo.Author) error {
 	if _, err := c.Delivered(ctx); err != nil { // answers from here on are sent
 		return err
 	}
-	_, err := c.engine.Crews.Say(ctx, engine.CrewMessage{Session: c.session, Message: message, Author: author, Key: key, Detached: true})
+	_, err := c.engine.Crews.Send(ctx, engine.CrewMessage{Session: c.session, Message: message, Author: author, Key: key, Detached: true})
 	if errors.Is(err, continuo.ErrKeyReused) { // the message was edited, or is parsed otherwise now: the first one counts
 		return nil
 	}
@@ -136,14 +136,14 @@ func (c *crewChat) Stop(ctx context.Context) (string, error) {
 	case status.State == continuo.RunStopped:
 		return "We stop here. /resume or any message continues.", nil
 	}
-	return "Nobody is speaking.", nil
+	return "No role is answering.", nil
 }
 
 // Resume implements [telegram.Crew].
 func (c *crewChat) Resume(ctx context.Context) (string, error) {
 	_, err := c.engine.Crews.Resume(ctx, c.session, true)
 	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, engine.ErrNoCycle) {
-		return "There is nothing to go on with. Say something.", nil
+		return "There is nothing to continue. Send a message.", nil
 	}
 	if err != nil {
 		return "", refusal(err)

@@ -68,36 +68,36 @@ func (c *chatOfTest) collect(role string, answers int) []telegramtest.Sent {
 	return c.api.Sent()
 }
 
-func TestACrewTalksOnTelegram(t *testing.T) {
+func TestACrewAnswersOnTelegram(t *testing.T) {
 	api := telegramtest.New()
 	c := &chatOfTest{t: t, api: api, token: api.AddBot(1, "crew_bot"), store: storetest.NewMemory()}
 	api.AddChat(-7, "group", "Garden", c.token)
-	api.Say(-7, "Ada", "Make a plan for a garden.")
+	api.Receive(-7, "Ada", "Make a plan for a garden.")
 	sent := c.collect("Reviewer", 1)
 	for i, role := range []string{"Planner", "Builder", "Reviewer"} {
 		if !strings.HasPrefix(sent[i].Text, role+"\n") {
 			t.Errorf("message %d is %q", i, sent[i].Text)
 		}
 	}
-	api.Say(-7, "Ada", "/status")
-	api.Say(-7, "Ada", "/context planner")
-	api.Say(-7, "Ada", "/context nobody")
-	api.Say(-7, "Ada", "/reset")
-	api.Say(-7, "Ada", "/restore")
-	api.Say(-7, "Ada", "And now?")
+	api.Receive(-7, "Ada", "/status")
+	api.Receive(-7, "Ada", "/context planner")
+	api.Receive(-7, "Ada", "/context nobody")
+	api.Receive(-7, "Ada", "/reset")
+	api.Receive(-7, "Ada", "/restore")
+	api.Receive(-7, "Ada", "And now?")
 	sent = c.collect("Reviewer", 2)
 	var all []string
 	for _, message := range sent[3:] {
 		all = append(all, message.Text)
 	}
-	said := strings.Join(all, "\n---\n")
+	messages := strings.Join(all, "\n---\n")
 	for _, want := range []string{"Planner: 1 answer", "User (Ada): Make a plan", "planner (Planner), builder (Builder), reviewer (Reviewer)", "/restore brings them back", "Everybody sees again", "Planner\n", "Builder\n", "Reviewer\n"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("nothing says %q in\n%s", want, said)
+		if !strings.Contains(messages, want) {
+			t.Errorf("nothing says %q in\n%s", want, messages)
 		}
 	}
-	if strings.Contains(said, continuo.Placeholder) {
-		t.Errorf("a placeholder was sent:\n%s", said)
+	if strings.Contains(messages, continuo.Placeholder) {
+		t.Errorf("a placeholder was sent:\n%s", messages)
 	}
 	if problems := api.Problems(); len(problems) > 0 {
 		t.Errorf("the Bot API was used wrongly: %q", problems)
@@ -114,7 +114,7 @@ func TestTheFirstAnswersAreSent(t *testing.T) {
 	}
 	defer e.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // never fails
 	chat := &crewChat{engine: e, session: engine.CrewSession{Scope: continuo.Scope{ProjectID: "default"}, Crew: "example", SessionID: "telegram:-7"}}
-	if err := chat.Say(t.Context(), "k", continuo.Text("Make a plan."), nil); err != nil {
+	if err := chat.Send(t.Context(), "k", continuo.Text("Make a plan."), nil); err != nil {
 		t.Fatal(err)
 	}
 	from, err := chat.Delivered(t.Context())
@@ -166,12 +166,12 @@ func TestErrorMessagesInAChat(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := refusal(test.err)
-			told, stays := errors.AsType[*telegram.RefusedError](got)
+			refused, stays := errors.AsType[*telegram.RefusedError](got)
 			switch {
 			case stays != (test.want != ""):
 				t.Errorf("it stays: %v, and is %v", stays, got)
-			case stays && (!strings.Contains(told.Reason, test.want) || strings.ContainsAny(told.Reason, "\n") || strings.Contains(told.Reason, "secret")):
-				t.Errorf("the chat receives %q", told.Reason)
+			case stays && (!strings.Contains(refused.Reason, test.want) || strings.ContainsAny(refused.Reason, "\n") || strings.Contains(refused.Reason, "secret")):
+				t.Errorf("the chat receives %q", refused.Reason)
 			}
 		})
 	}

@@ -121,7 +121,7 @@ func (d *drawing) follow(id, prefix string) {
 	for i, edge := range back {
 		fork, _ := forks(i == len(back)-1 && len(continuation) == 0)
 		limit := fmt.Sprintf(", at most %s", times(edge.Max))
-		if edge.GoOn {
+		if edge.Continue {
 			limit += ", then continues"
 		}
 		d.lines = append(d.lines, d.paint.Dim(prefix+fork)+d.paint.Cyan("↺ "+edge.To)+d.paint.Yellow("  "+strings.TrimPrefix(edgeText(edge)+limit, ", ")))

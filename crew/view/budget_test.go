@@ -12,7 +12,7 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-func TestARolesOwnTurnStandsBehindTheText(t *testing.T) {
+func TestARolesOwnTurnFollowsTheText(t *testing.T) {
 	l := &entries{}
 	l.user("the request")
 	l.asks("builder", "turn_1")
@@ -112,7 +112,7 @@ func TestARoleThatFallsBehindCatchesUpByASummary(t *testing.T) {
 			if i == 150 {
 				l.user("in the middle of it")
 			}
-			l.says("other", fmt.Sprintf("flood %d, %s.", i, strings.Repeat("x", i%90)))
+			l.answer("other", fmt.Sprintf("flood %d, %s.", i, strings.Repeat("x", i%90)))
 		}
 		view := roleView(kind, cursorAt(1), charsAtMost(2000), newest(30))
 		_, plan := l.shown(t, view)
@@ -139,8 +139,8 @@ func TestARoleThatFallsBehindCatchesUpByASummary(t *testing.T) {
 		if strings.Contains(text, "flood 250,") {
 			t.Errorf("%s: more is shown than fits:\n%s", kind, text)
 		}
-		if says := fmt.Sprintf("[MORE] %d earlier messages are left out; a summary of them follows.", summary.Summary.Messages); summary.PartType == continuo.PartCatchUp && !strings.Contains(text, says) {
-			t.Errorf("%s: %q is not in\n%s", kind, says, text)
+		if line := fmt.Sprintf("[MORE] %d earlier messages are left out; a summary of them follows.", summary.Summary.Messages); summary.PartType == continuo.PartCatchUp && !strings.Contains(text, line) {
+			t.Errorf("%s: %q is not in\n%s", kind, line, text)
 		}
 		if got := verdicts(plan); !slices.ContainsFunc(got, func(v string) bool { return strings.Contains(v, " summarized ") }) {
 			t.Errorf("%s: %v", kind, got)
@@ -149,7 +149,7 @@ func TestARoleThatFallsBehindCatchesUpByASummary(t *testing.T) {
 }
 
 // A window of the newest 5 shows the newest 5, also where more is new in each turn.
-func TestAWindowShowsAsManyAsItSays(t *testing.T) {
+func TestAWindowReportsHowManyItShows(t *testing.T) {
 	for most, least := range map[int]int{5: 5, 20: 12} {
 		l := &entries{}
 		l.user("the request")
@@ -157,7 +157,7 @@ func TestAWindowShowsAsManyAsItSays(t *testing.T) {
 		reached := false
 		for round := range 30 {
 			for i := range 4 {
-				l.says("other", fmt.Sprint("message ", round, i))
+				l.answer("other", fmt.Sprint("message ", round, i))
 			}
 			_, plan := l.shown(t, view)
 			l.catchUp(plan, view)
@@ -185,8 +185,8 @@ func TestAWindowShowsAsManyAsItSays(t *testing.T) {
 func TestOneMessageThatDoesNotFitIsShownAsHeadAndTail(t *testing.T) {
 	l := &entries{}
 	l.user("the request")
-	l.says("other", "begin "+strings.Repeat("middle ", 2000)+"end")
-	l.says("other", "behind it")
+	l.answer("other", "begin "+strings.Repeat("middle ", 2000)+"end")
+	l.answer("other", "behind it")
 	text, plan := l.shown(t, roleView(crewview.Delta, cursorAt(1), remembers, charsAtMost(1000)))
 	if !strings.Contains(text, "begin middle") || !strings.Contains(text, "middle end") || !strings.Contains(text, "characters left out") || len(text) < 500 {
 		t.Errorf("shown: %s", text)
@@ -211,7 +211,7 @@ func TestTheOriginalRequestIsCutToAQuarter(t *testing.T) {
 func TestTheNewestUserMessageIsNeverCut(t *testing.T) {
 	l := &entries{}
 	l.user("the request")
-	l.says("other", strings.Repeat("long ", 400))
+	l.answer("other", strings.Repeat("long ", 400))
 	l.user("whole " + strings.Repeat("word ", 100))
 	text, _ := l.shown(t, roleView(crewview.Full, charsAtMost(900)))
 	if !strings.HasSuffix(text, "User: "+l.list[2].Content.String()) {
@@ -247,7 +247,7 @@ func TestAnOpenGroupOfOthersWaits(t *testing.T) {
 func TestADeltaReadsFewRows(t *testing.T) {
 	l := &entries{}
 	for i := range 50_000 {
-		l.says("other", fmt.Sprint("message ", i))
+		l.answer("other", fmt.Sprint("message ", i))
 		if i == 3 {
 			l.user("the request")
 		}

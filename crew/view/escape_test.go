@@ -60,12 +60,12 @@ func FuzzEscape(f *testing.F) {
 	})
 }
 
-// said is a message as a reader of a role's text finds it.
-type said struct{ label, body string }
+// labelled is a message as a reader of a role's text finds it.
+type labelled struct{ label, body string }
 
 // readText reads a text as its form says: a message begins at a line with a label, and ends before the blank line that
 // the next one, or a line in brackets, stands behind.
-func readText(text string) (messages []said, marks []string) {
+func readText(text string) (messages []labelled, marks []string) {
 	var starts [][2]int // of structural lines
 	for start := 0; start < len(text); {
 		end, next := nextLine(text, start)
@@ -84,7 +84,7 @@ func readText(text string) (messages []said, marks []string) {
 			whole = strings.TrimSuffix(text[at[0]:until], "\n")
 		}
 		if name := label.FindString(whole); name != "" {
-			messages = append(messages, said{name, unescape(strings.TrimPrefix(whole[len(name):], " "))})
+			messages = append(messages, labelled{name, unescape(strings.TrimPrefix(whole[len(name):], " "))})
 		} else {
 			marks = append(marks, text[at[0]:at[1]])
 		}
@@ -142,7 +142,7 @@ func TestATextIsReadBackAsTheMessagesThatItHas(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		var log kept
-		var want []said
+		var want []labelled
 		for i := range 1 + random.IntN(8) {
 			e := continuo.Entry{Seq: int64(i + 1), Role: continuo.User, Content: continuo.Text(hostile(random))}
 			name := "User:"
@@ -150,7 +150,7 @@ func TestATextIsReadBackAsTheMessagesThatItHas(t *testing.T) {
 				e.Role, e.Author = continuo.Assistant, &continuo.Author{DisplayName: "Dev) :\n[NOTES] (x", RoleName: "dev"}
 				name = "Assistant (Dev : NOTES x):"
 			}
-			log, want = append(log, e), append(want, said{name, e.Content.String()})
+			log, want = append(log, e), append(want, labelled{name, e.Content.String()})
 		}
 		view := View{View: window.View{Name: "role:x", LowWater: 1}, Role: Role{Name: "x", Kind: Full, Reminder: hostile(random)}}
 		plan, err := view.Build(log, window.Input{At: int64(len(log)), Counter: letters{}})

@@ -11,7 +11,7 @@ import (
 func ExampleView() {
 	log := &entries{}
 	log.user("Build a shop.")
-	log.says("designer", "It is green.")
+	log.answer("designer", "It is green.")
 	log.user("And a page for coffee.")
 	view := crewview.View{
 		View: window.View{Name: "role:builder", LowWater: 0.6},

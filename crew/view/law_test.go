@@ -58,7 +58,7 @@ func (c *crewOf) happens() {
 		}
 		c.user(mark)
 	case 3, 4:
-		c.says("guest", c.text("guest", 150))
+		c.answer("guest", c.text("guest", 150))
 	case 5:
 		c.assistant(c.text("", 4000))
 	case 6:
@@ -71,7 +71,7 @@ func (c *crewOf) happens() {
 	case 7:
 		c.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(c.text("", 50)), Error: &continuo.TurnError{Reason: continuo.ReasonNetwork}})
 	case 8:
-		c.says("guest", continuo.Placeholder)
+		c.answer("guest", continuo.Placeholder)
 	case 9:
 		c.add(continuo.Entry{Role: continuo.System, Content: continuo.Text("a rule")})
 	case 10:
@@ -100,7 +100,7 @@ func (c *crewOf) turn(m *member, quiet bool) *window.Plan {
 		c.mark(m.Role.Name) // the others are told of the call
 		c.list[len(c.list)-2].ToolCalls[0].Name = c.order[len(c.order)-1] + "search"
 		if c.random.IntN(4) == 0 { // somebody speaks meanwhile
-			c.says("guest", c.text("guest", 50))
+			c.answer("guest", c.text("guest", 50))
 		}
 		again := c.look(m)
 		if len(plan.Messages) > 0 && (!reflect.DeepEqual(again.Role, plan.Role) || textOf(again) != textOf(plan)) {
@@ -197,7 +197,7 @@ func (c *crewOf) checkRepeated(m *member, text string) {
 	messages := requestBlock.ReplaceAllString(text, "")
 	for i := range min(m.Role.Cursor, int64(len(c.list))) {
 		mark := markOf(&c.list[i])
-		if who, talk := c.foreign[mark]; talk && who != m.Role.Name && strings.Contains(messages, mark) {
+		if who, isMessage := c.foreign[mark]; isMessage && who != m.Role.Name && strings.Contains(messages, mark) {
 			c.t.Errorf("turn %d of %s: entry %d was seen and is shown again as a message:\n%s", c.turns, m.Name, i+1, text)
 		}
 	}
@@ -222,9 +222,9 @@ func (c *crewOf) answered(m *member, plan *window.Plan) {
 		for seq := item.Seq; seq <= max(item.Seq, item.Through); seq++ {
 			e := &c.list[seq-1]
 			mark := markOf(e)
-			_, talk := c.foreign[mark]
+			_, isMessage := c.foreign[mark]
 			switch {
-			case !talk || e.Role == continuo.Tool || seq <= m.Role.Cursor || c.foreign[mark] == m.Role.Name:
+			case !isMessage || e.Role == continuo.Tool || seq <= m.Role.Cursor || c.foreign[mark] == m.Role.Name:
 			case item.Reason == "new" && strings.Contains(text, mark), item.Verdict == window.Summarized && (strings.Contains(text, "the ") || strings.Contains(text, "notes")),
 				item.Reason == "original_request" && seq <= plan.Role.Through && strings.Contains(text, mark):
 				m.news[mark]++

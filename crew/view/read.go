@@ -312,7 +312,7 @@ func (r *reader) findRequests() error {
 }
 
 // latestUser reads the newest message of the user at or before a seq: 0 for none, and nil where it has no text.
-func (r *reader) latestUser(at int64) (seq int64, said *message, err error) {
+func (r *reader) latestUser(at int64) (seq int64, latest *message, err error) {
 	entry, err := r.source.LatestUser(at)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return 0, nil, nil

@@ -10,10 +10,10 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// crewTalk lets four roles talk for so many rounds, each with the same view, and returns which share of the bytes of their
+// crewHistory lets four roles talk for so many rounds, each with the same view, and returns which share of the bytes of their
 // requests extends the role's request before, and how large a request is on average. Summaries are made as the engine
 // makes them.
-func crewTalk(tb testing.TB, view crewview.View, rounds, answerChars int) (share float64, size int) {
+func crewHistory(tb testing.TB, view crewview.View, rounds, answerChars int) (share float64, size int) {
 	tb.Helper()
 	l := &entries{}
 	l.user("Write the program that we spoke of, and keep to the plan.")
@@ -103,7 +103,7 @@ func TestRequestsOfRolesExtendTheOnesBefore(t *testing.T) {
 				continue // it is measured in the same way
 			}
 			t.Run(of.name+" as "+form, func(t *testing.T) {
-				share, size := crewTalk(t, crewView(of.kind, of.newest, messages), 80, 300)
+				share, size := crewHistory(t, crewView(of.kind, of.newest, messages), 80, 300)
 				t.Logf("%.1f %% of a request of %d bytes extend the one before", 100*share, size)
 				if share < of.least {
 					t.Errorf("want at least %.0f %%", 100*of.least)
@@ -118,7 +118,7 @@ func BenchmarkRequestsOfRoles(b *testing.B) {
 		for _, answer := range []int{300, 4000} {
 			b.Run(fmt.Sprintf("%s/answers-of-%d", strings.ReplaceAll(of.name, " ", "-"), answer), func(b *testing.B) {
 				for b.Loop() {
-					share, size := crewTalk(b, crewView(of.kind, of.newest, true), 300, answer)
+					share, size := crewHistory(b, crewView(of.kind, of.newest, true), 300, answer)
 					b.ReportMetric(100*share, "%shared")
 					b.ReportMetric(float64(size), "B/request")
 				}

@@ -35,8 +35,8 @@ func newest(n int) func(*crewview.View) {
 
 func remembers(v *crewview.View) { v.Role.Remembers = true }
 
-// says appends what a role says.
-func (l *entries) says(role, text string) *continuo.Entry {
+// answer appends what a role says.
+func (l *entries) answer(role, text string) *continuo.Entry {
 	return l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(text), Author: &continuo.Author{RoleName: role, DisplayName: "The " + role}})
 }
 
@@ -50,7 +50,7 @@ func (l *entries) asks(role, turnID string) *continuo.Entry {
 
 // concludes appends a role's answer with the event of its turn's end.
 func (l *entries) concludes(role, turnID, text string) *continuo.Entry {
-	e := l.says(role, text)
+	e := l.answer(role, text)
 	e.NodeID, e.TurnID, e.WorkflowID, e.RunEvent = role, turnID, continuo.CrewWorkflow("team"), &continuo.RunEvent{Kind: continuo.RunNodeFinished}
 	return e
 }
@@ -195,8 +195,8 @@ func TestTheDocumentsExamples(t *testing.T) {
 	})
 	t.Run("placeholders", func(t *testing.T) {
 		l := &entries{}
-		l.says("a", continuo.Placeholder)
-		l.says("b", " "+continuo.Placeholder+"\n")
+		l.answer("a", continuo.Placeholder)
+		l.answer("b", " "+continuo.Placeholder+"\n")
 		text, plan := l.shown(t, roleView(crewview.Delta))
 		expect(t, text, "")
 		expectVerdicts(t, plan, "1-2 excluded placeholder")
@@ -212,16 +212,16 @@ func TestTheDocumentsExamples(t *testing.T) {
 	})
 }
 
-// talked is a log of a request and a few answers; builder has seen it up to 3.
-func talked() *entries {
+// history is a log of a request and a few answers; builder has seen it up to 3.
+func history() *entries {
 	l := &entries{}
 	l.user("the request")                     // 1
-	l.says("planner", "a plan")               // 2
+	l.answer("planner", "a plan")             // 2
 	l.asks("builder", "turn_1")               // 3
 	l.concludes("builder", "turn_1", "built") // 4
-	l.says("reviewer", "looks good")          // 5
+	l.answer("reviewer", "looks good")        // 5
 	l.user("and now the tests")               // 6
-	l.says("planner", "plan two")             // 7
+	l.answer("planner", "plan two")           // 7
 	return l
 }
 
@@ -251,23 +251,23 @@ func TestKindsOfViews(t *testing.T) {
 		"after a reset, all seen":  {roleView(crewview.Delta, cursorAt(7), remembers, func(v *crewview.View) { v.Role.Since = 4 }), "[ORIGINAL REQUEST]\nUser: and now the tests\n[END REQUEST]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text, _ := talked().shown(t, c.view)
+			text, _ := history().shown(t, c.view)
 			expect(t, text, c.want)
 		})
 	}
 }
 
 func TestVerdictsOfRoles(t *testing.T) {
-	_, plan := talked().shown(t, roleView(crewview.Delta, cursorAt(3), remembers, func(v *crewview.View) { v.Role.Since = 1 }))
+	_, plan := history().shown(t, roleView(crewview.Delta, cursorAt(3), remembers, func(v *crewview.View) { v.Role.Since = 1 }))
 	expectVerdicts(t, plan, "1 excluded before_reset", "2-3 excluded seen", "4 excluded own_message", "5 kept new", "6 kept new", "7 kept new")
-	_, plan = talked().shown(t, roleView(crewview.Full, cursorAt(3)))
+	_, plan = history().shown(t, roleView(crewview.Full, cursorAt(3)))
 	expectVerdicts(t, plan, "1 kept seen", "2 kept seen", "3 excluded ui_only", "4 kept seen", "5 kept new", "6 kept new", "7 kept new")
 	if *plan.Role != (window.RolePlan{Name: "builder", Kind: "full", Cursor: 3, Through: 7, News: 3, Before: 1}) {
 		t.Errorf("%+v", plan.Role)
 	}
 }
 
-func TestASummaryStandsForWhatIsOld(t *testing.T) {
+func TestASummaryReplacesOldMessages(t *testing.T) {
 	l := &entries{}
 	for i := range 10 {
 		l.user(fmt.Sprintf("message %d", i+1))
@@ -296,7 +296,7 @@ func TestASummaryStandsForWhatIsOld(t *testing.T) {
 	}
 }
 
-func TestNotesStandBeforeWhatIsBehindThem(t *testing.T) {
+func TestNotesPrecedeNewerMessages(t *testing.T) {
 	l := &entries{}
 	for i := range 6 {
 		l.user(fmt.Sprintf("message %d", i+1))
@@ -327,7 +327,7 @@ func TestNotesStandBeforeWhatIsBehindThem(t *testing.T) {
 	}
 }
 
-func TestWhatIsTold(t *testing.T) {
+func TestWhatIsReported(t *testing.T) {
 	image := continuo.Part{Type: "image_url", Raw: []byte(`{"type":"image_url","image_url":{"url":"x"}}`)}
 	file := continuo.Part{Type: "file", Raw: []byte(`{"type":"file"}`)}
 	l := &entries{}
@@ -356,7 +356,7 @@ func TestWhatIsTold(t *testing.T) {
 	}
 }
 
-func TestCallsAreToldOnOneLineEach(t *testing.T) {
+func TestCallsAreShownOnOneLineEach(t *testing.T) {
 	l := &entries{}
 	var calls []continuo.ToolCall
 	for i := range 10 {
@@ -396,7 +396,7 @@ func TestImpossibleViewsOfRolesAreRefused(t *testing.T) {
 	for _, change := range []func(*crewview.View){
 		func(v *crewview.View) { v.Role.Kind = "all" }, func(v *crewview.View) { v.Role.Name = "" }, cursorAt(-1), newest(-1),
 	} {
-		if _, err := roleView(crewview.Full, change).Build(talked(), window.Input{At: 7, Counter: chars{}}); !errors.Is(err, continuo.ErrInvalid) {
+		if _, err := roleView(crewview.Full, change).Build(history(), window.Input{At: 7, Counter: chars{}}); !errors.Is(err, continuo.ErrInvalid) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -404,7 +404,7 @@ func TestImpossibleViewsOfRolesAreRefused(t *testing.T) {
 
 func TestAnEmptyConversationShowsNothing(t *testing.T) {
 	for at := range int64(3) {
-		l := talked()
+		l := history()
 		l.list = l.list[:at]
 		plan, err := roleView(crewview.Full, func(v *crewview.View) { v.Role.Since, v.Role.Reminder = 5, "be good" }).Build(l, window.Input{At: at, Counter: chars{}})
 		if err != nil || len(plan.Messages) != 0 || plan.Role.News != 0 || len(plan.Items) > 1 {
@@ -415,11 +415,11 @@ func TestAnEmptyConversationShowsNothing(t *testing.T) {
 
 func TestARoleIsShownTheNewestWithoutAtAndNothingThatIsNotThere(t *testing.T) {
 	view := roleView(crewview.Full)
-	plan, err := view.Build(talked(), window.Input{})
+	plan, err := view.Build(history(), window.Input{})
 	if err != nil || plan.At != 7 || plan.Totals.Tokens == 0 {
 		t.Errorf("without at and counter: %+v, %v", plan, err)
 	}
-	if _, err := view.Build(talked(), window.Input{At: 8}); !errors.Is(err, continuo.ErrBadRange) {
+	if _, err := view.Build(history(), window.Input{At: 8}); !errors.Is(err, continuo.ErrBadRange) {
 		t.Errorf("at 8 of 7: %v", err)
 	}
 	if err := view.CheckFits(window.Input{}, continuo.Text("hello")); err != nil {

@@ -70,7 +70,7 @@ type Request struct {
 	AgentID string
 	// System adds the system messages of the conversation's mode, of the role, or of the run's step.
 	System bool
-	// RunID names a run of the conversation. The reader is the run's next step or the step under way; for a failed or
+	// RunID names a run of the conversation. The reader is the run's next step or the step in progress; for a failed or
 	// stopped run, the step that a resume would begin. The step determines the agent and the model: AgentID and Model
 	// are ignored.
 	RunID string

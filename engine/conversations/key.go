@@ -30,7 +30,7 @@ func CheckKey(key string) error {
 
 // TakesMessages refuses messages to the conversations of tasks and of their agents, which only record work.
 func TakesMessages(conversation continuo.Conversation) error {
-	if conversation.Kind == continuo.KindTalk {
+	if conversation.Kind == continuo.KindUser {
 		return nil
 	}
 	return &KindError{conversation}

@@ -55,7 +55,7 @@ func (cv *Conversations) WatchIndex(ctx context.Context, interval time.Duration)
 	indexer := index.Indexer{Log: cv.log, Store: cv.options.Index, MaxDocuments: watchDocuments, MaxBytes: watchBytes, Pause: true}
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
-	said := ""
+	text := ""
 	for {
 		select {
 		case <-ctx.Done():
@@ -67,10 +67,10 @@ func (cv *Conversations) WatchIndex(ctx context.Context, interval time.Duration)
 		case ctx.Err() != nil, errors.Is(err, continuo.ErrClosed):
 			return
 		case err == nil:
-			said = ""
-		case err.Error() != said:
-			said = err.Error()
-			cv.options.Logger.WarnContext(ctx, "not_indexed", "error", said)
+			text = ""
+		case err.Error() != text:
+			text = err.Error()
+			cv.options.Logger.WarnContext(ctx, "not_indexed", "error", text)
 		}
 	}
 }

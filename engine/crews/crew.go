@@ -135,10 +135,10 @@ func (cs *Crews) Get(id string) (*crew.Crew, error) {
 	return cs.options.Crews.Crew(id)
 }
 
-// Say appends a person's message to a crew. The message begins a cycle, or becomes part of the cycle under way; in
-// both cases the cycle continues in goroutines of its own. For a key that was used before, Say returns the cycle of
+// Send appends a person's message to a crew. The message begins a cycle, or becomes part of the cycle in progress; in
+// both cases the cycle continues in goroutines of its own. For a key that was used before, Send returns the cycle of
 // its message.
-func (cs *Crews) Say(ctx context.Context, request Message) (*Status, error) {
+func (cs *Crews) Send(ctx context.Context, request Message) (*Status, error) {
 	found, err := cs.Get(request.Crew)
 	if err != nil {
 		return nil, err
@@ -206,7 +206,7 @@ func (cs *Crews) appendMessage(ctx context.Context, conversation continuo.Conver
 }
 
 // messageEntry makes the entry of a message, and the seq at which it must be appended: it begins a cycle, or belongs
-// to the cycle under way.
+// to the cycle in progress.
 func (cs *Crews) messageEntry(ctx context.Context, conversation continuo.Conversation, found *crew.Crew, request Message) (entry continuo.Entry, at int64, err error) {
 	c, err := cs.newestCycle(ctx, conversation, found.ID)
 	var before *crew.Snapshot

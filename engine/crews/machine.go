@@ -130,8 +130,8 @@ func (cs *Crews) checkStaff(c *crew.Crew) error {
 }
 
 // checkShowable refuses a message that no request to a role could hold.
-func (cs *Crews) checkShowable(ctx context.Context, c *crew.Crew, said Message) error {
-	conversation := continuo.Conversation{ProjectID: said.Scope.ProjectID}
+func (cs *Crews) checkShowable(ctx context.Context, c *crew.Crew, message Message) error {
+	conversation := continuo.Conversation{ProjectID: message.Scope.ProjectID}
 	state := crew.NewState(c, "")
 	for i := range c.Roles {
 		chosen, err := cs.chooseRole(&c.Roles[i])
@@ -142,7 +142,7 @@ func (cs *Crews) checkShowable(ctx context.Context, c *crew.Crew, said Message) 
 		if err != nil {
 			return err
 		}
-		if err := runner.CheckFits(ctx, conversation, said.Message); err != nil {
+		if err := runner.CheckFits(ctx, conversation, message.Message); err != nil {
 			return fmt.Errorf("the role %s: %w", c.Roles[i].Name, err)
 		}
 	}

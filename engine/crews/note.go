@@ -94,7 +94,7 @@ func (cs *Crews) missingSummary(ctx context.Context, conversation continuo.Conve
 
 // summaryPart is the PartType of the entry that replaces left out messages in a kind of view, and the role that it
 // belongs to.
-func summaryPart(kind crewview.Kind, role string) (part, whose string) {
+func summaryPart(kind crewview.Kind, role string) (part, reader string) {
 	switch kind {
 	case crewview.Memory:
 		return continuo.PartNotes, role
@@ -110,8 +110,8 @@ const emptyCatchUp = "They have no text to summarize."
 // makeSummary makes the summary, notes or catch-up that a role's view needs. Where the model fails or is late the
 // built-in summarizer makes it.
 func (cs *Crews) makeSummary(ctx context.Context, conversation continuo.Conversation, c *crew.Crew, role *crew.Role, missing window.RoleLack, most summary.Size, limit time.Duration) (continuo.Entry, error) {
-	part, whose := summaryPart(role.View.Kind, role.Name)
-	of := whose
+	part, reader := summaryPart(role.View.Kind, role.Name)
+	of := reader
 	if part == continuo.PartCatchUp {
 		of = "" // it is made like a summary
 	}
@@ -131,7 +131,7 @@ func (cs *Crews) makeSummary(ctx context.Context, conversation continuo.Conversa
 	if err != nil {
 		return continuo.Entry{}, err
 	}
-	entry.PartType, entry.Summary.Role = part, whose
+	entry.PartType, entry.Summary.Role = part, reader
 	entry.Summary.From, entry.Summary.Through, entry.Summary.Messages = missing.From, missing.Through, missing.Messages
 	entry.Content = continuo.Text(most.Cut(entry.Content.String()))
 	return entry, nil

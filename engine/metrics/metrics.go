@@ -72,7 +72,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		turns: r.counters("continuo_turns_total", "Turns that ended, by outcome.", "outcome"),
 		turnSeconds: r.histogram("continuo_turn_seconds", "How long turns took.",
 			[]float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}),
-		running:            r.gauge("continuo_turns_running", "Turns under way in this process."),
+		running:            r.gauge("continuo_turns_running", "Turns in progress in this process."),
 		waiting:            r.gauge("continuo_turns_waiting", "Turns that wait for another turn of their conversation."),
 		recovered:          r.counter("continuo_turns_recovered_total", "Turns abandoned by another process that this one closed or resumed."),
 		driving:            r.gauge("continuo_runs_running", "Runs of workflows that this process executes."),

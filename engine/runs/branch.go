@@ -61,12 +61,12 @@ func (r *workflowRun) branchOf(ctx context.Context, step workflow.Step) (string,
 // concludeBranch makes the entries that follow an answer in a branch. An accepted answer is copied into the run's
 // conversation before them; a refused one remains in the branch, where the step is asked again.
 func (r *workflowRun) concludeBranch(step workflow.Step) []continuo.Entry {
-	said := append(append([]string{}, r.pieces[step.Node.ID]...), r.answers[step.Node.ID])
-	follows := r.State.Conclude(step, said, r.cuts[step.Node.ID])
+	answers := append(append([]string{}, r.pieces[step.Node.ID]...), r.answers[step.Node.ID])
+	follows := r.State.Conclude(step, answers, r.cuts[step.Node.ID])
 	if follows[0].RunEvent.Kind != continuo.RunNodeFinished {
 		return follows
 	}
-	return append(r.State.Joined(step, said), follows...)
+	return append(r.State.Joined(step, answers), follows...)
 }
 
 // readBranch reads a step's answers in its branch.

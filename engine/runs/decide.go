@@ -257,7 +257,7 @@ func (rs *Runs) undecidedCalls(ctx context.Context, conversationID, runID, nodeI
 			return nil, nil
 		case entry.PartType == continuo.PartUndecided:
 			names[entry.ToolCallID] = entry.ToolName
-		case entry.Role == continuo.Assistant && !turn.SaysNothing(&entry):
+		case entry.Role == continuo.Assistant && !turn.IsEmptyFailure(&entry):
 			return undecidedOf(&entry, names), nil
 		}
 	}
@@ -300,7 +300,7 @@ func (rs *Runs) List(ctx context.Context, query continuo.RunQuery) ([]continuo.R
 
 // runsInState returns the first runs that have the state indexed in the index and the query's state by their turns.
 func (rs *Runs) runsInState(ctx context.Context, query continuo.RunQuery, indexed continuo.RunState) (found []continuo.Run, err error) {
-	wanted := query.State
+	requested := query.State
 	query.State = indexed
 	for {
 		page, err := rs.log.Runs().Runs(ctx, query)
@@ -314,7 +314,7 @@ func (rs *Runs) runsInState(ctx context.Context, query continuo.RunQuery, indexe
 		if more {
 			query.Before = continuo.RunCursor{StartedAt: page[len(page)-1].StartedAt, ID: page[len(page)-1].ID}
 		}
-		found = append(found, slices.DeleteFunc(page, func(run continuo.Run) bool { return run.State != wanted })...)
+		found = append(found, slices.DeleteFunc(page, func(run continuo.Run) bool { return run.State != requested })...)
 		if !more || len(found) >= query.Limit {
 			return found, nil
 		}

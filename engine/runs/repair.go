@@ -45,7 +45,7 @@ type Repair struct {
 	Key string
 }
 
-// Repair changes a run that failed or was stopped, and resumes it. ErrUnderWay, ErrWaiting and ErrOver say
+// Repair changes a run that failed or was stopped, and resumes it. ErrInProgress, ErrWaiting and ErrOver say
 // that the run is in another state, workflow.ErrNotRepairable that the step is.
 func (rs *Runs) Repair(ctx context.Context, run continuo.Run, repair Repair, detached bool) (*Status, error) {
 	if rs.life.IsClosed() {
@@ -102,7 +102,7 @@ func (rs *Runs) repairs(s *workflow.State, repair Repair, corrected *workflow.Wo
 	case s.Run == continuo.RunWaiting:
 		return nil, fmt.Errorf("run %s: %w in %s: decide it, or stop the run first", s.RunID, ErrWaiting, names(s.Waiting()))
 	case s.Run == continuo.RunRunning:
-		return nil, fmt.Errorf("run %s: %w: stop it first (continuo run stop %s)", s.RunID, ErrUnderWay, s.RunID)
+		return nil, fmt.Errorf("run %s: %w: stop it first (continuo run stop %s)", s.RunID, ErrInProgress, s.RunID)
 	}
 	entries, err := repair.entries(s, corrected)
 	if err != nil || repair.Hold {

@@ -92,8 +92,8 @@ var (
 	ErrWaiting = errors.New("the run waits for a person's decision")
 	// ErrDecided says that another person's opposite decision on a call was first, or that its turn has ended.
 	ErrDecided = errors.New("the call has been decided on")
-	// ErrUnderWay says that a run must be stopped before it can be repaired.
-	ErrUnderWay = errors.New("the run is under way")
+	// ErrInProgress says that a run must be stopped before it can be repaired.
+	ErrInProgress = errors.New("the run is in progress")
 )
 
 // Workflows lists the workflows; see [Source].
@@ -388,7 +388,7 @@ func (rs *Runs) Follow(ctx context.Context, run continuo.Run, after int64) iter.
 }
 
 // ResumeAbandoned resumes runs whose process is gone: those in the state running with no event for the time quiet and no
-// turn under way. It returns how many.
+// turn in progress. It returns how many.
 func (rs *Runs) ResumeAbandoned(ctx context.Context, quiet time.Duration) (resumed int, err error) {
 	resumed, err = rs.driver.ResumeAbandoned(ctx, quiet)
 	if err != nil {

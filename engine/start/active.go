@@ -28,11 +28,11 @@ func (a *activeTurns) remove(id string) {
 }
 
 // find returns the id of a turn with the same request.
-func (a *activeTurns) find(wanted continuo.Turn) (id string, ok bool) {
+func (a *activeTurns) find(turn continuo.Turn) (id string, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, t := range a.turns {
-		if t.ConversationID == wanted.ConversationID && sameRequest(t, wanted) {
+		if t.ConversationID == turn.ConversationID && sameRequest(t, turn) {
 			return t.ID, true
 		}
 	}

@@ -130,12 +130,12 @@ func (ts *Turns) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 		}
 		return ts.catalog.Runner(again), turn.Input{Message: request.Message, Mode: again.Mode, AgentID: again.Agent}, nil
 	}
-	wanted, same := ts.requestedTurnOf(conversation, request, chosen), request.Key != ""
+	requested, same := ts.requestedTurnOf(conversation, request, chosen), request.Key != ""
 	if !same {
-		wanted, same = ts.findRetried(ctx, conversation, wanted, request)
+		requested, same = ts.findRetried(ctx, conversation, requested, request)
 	}
 	return ts.once(ctx, requestedTurn{
-		conversation: conversation, wanted: wanted, same: same, policy: policy, detached: request.Detached,
+		conversation: conversation, wanted: requested, same: same, policy: policy, detached: request.Detached,
 		begin: prepare, resume: func(failed continuo.Turn) Prepare { return ts.prepareResume(failed, request.choice) },
 	})
 }
@@ -143,12 +143,12 @@ func (ts *Turns) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 // requestedTurnOf is the turn that a request asks for. The id of a turn with a key is derived from the key, so that
 // the key begins one turn only.
 func (ts *Turns) requestedTurnOf(conversation continuo.Conversation, request ChatRequest, chosen catalog.ResolvedTurn) continuo.Turn {
-	wanted := continuo.Turn{ID: ts.log.NewID("turn"), ConversationID: conversation.ID}
-	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = chosen.Mode, chosen.Agent, chosen.ViewName, chosen.Model
+	requested := continuo.Turn{ID: ts.log.NewID("turn"), ConversationID: conversation.ID}
+	requested.Mode, requested.AgentID, requested.View, requested.Model = chosen.Mode, chosen.Agent, chosen.ViewName, chosen.Model
 	if request.Key != "" {
-		ts.identify(&wanted, request.Key, string(rawjson.MustMarshal(request.Message)))
+		ts.identify(&requested, request.Key, string(rawjson.MustMarshal(request.Message)))
 	}
-	return wanted
+	return requested
 }
 
 // choice is what a request asks for in a conversation.
@@ -158,12 +158,12 @@ func (r ChatRequest) choice(conversation continuo.Conversation) catalog.TurnSpec
 }
 
 // identify derives a turn's id from its key, and stores the hash of the request in it. Without a key it does nothing.
-func (ts *Turns) identify(wanted *continuo.Turn, key, asked string) {
+func (ts *Turns) identify(requested *continuo.Turn, key, asked string) {
 	if key == "" {
 		return
 	}
-	wanted.ID = "turn_" + strings.TrimPrefix(wanted.ConversationID, "conv_") + "_" + brief.Hash(key)[:12]
-	wanted.Fingerprint = brief.Hash(asked)
+	requested.ID = "turn_" + strings.TrimPrefix(requested.ConversationID, "conv_") + "_" + brief.Hash(key)[:12]
+	requested.Fingerprint = brief.Hash(asked)
 }
 
 // check makes the checks that need no conversation.

@@ -61,7 +61,7 @@ func (ts *Turns) Request(ctx context.Context, request ClientRequest) (*Chat, err
 	}
 	return ts.Start(ctx, Request{
 		Project: conversation.ProjectID, conversation: conversation, Policy: Wait, Detached: request.Detached,
-		Wanted: wanted,
+		Turn: wanted,
 		Prepare: func(_ context.Context, now continuo.Conversation) (*turn.Runner, turn.Input, error) {
 			if now.LastSeq != conversation.LastSeq {
 				return nil, turn.Input{}, fmt.Errorf("begin a turn: %w", &continuo.ConflictError{Want: conversation.LastSeq + 1, Have: now.LastSeq + 1})

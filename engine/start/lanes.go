@@ -11,7 +11,7 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// OnBusy is a turn's policy where its conversation has another turn under way.
+// OnBusy is a turn's policy where its conversation has another turn in progress.
 type OnBusy string
 
 // The policies for a busy conversation.
@@ -35,12 +35,12 @@ func ParseOnBusy(name string) (OnBusy, error) {
 // lanes run the turns of each conversation one after another.
 type lanes struct {
 	mu    sync.Mutex
-	lanes map[string]*lane // of the conversations that have a turn under way
+	lanes map[string]*lane // of the conversations that have a turn in progress
 }
 
 // lane is one conversation's running turn and the queue of those that wait for it.
 type lane struct {
-	turnID string                  // of the turn under way
+	turnID string                  // of the turn in progress
 	cancel context.CancelCauseFunc // stops it
 	ended  bool                    // it has shown its end
 	queue  []*waiter
@@ -102,7 +102,7 @@ func (l *lanes) ended(id, turnID string) {
 
 // holder returns the turn that has a conversation's lane; alone is false where there is none in this process, or where
 // other turns wait for the lane.
-func (l *lanes) holder(id string) (turnID string, alone bool) {
+func (l *lanes) holder(id string) (turnID string, unqueued bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	busy := l.lanes[id]

@@ -28,9 +28,9 @@ type requestedTurn struct {
 }
 
 // start is a turn of the request that is to begin.
-func (r *requestedTurn) start(wanted continuo.Turn, prepare Prepare) Request {
+func (r *requestedTurn) start(requested continuo.Turn, prepare Prepare) Request {
 	return Request{
-		Project: r.conversation.ProjectID, Wanted: wanted, conversation: r.conversation, Policy: r.policy, Detached: r.detached, Prepare: prepare,
+		Project: r.conversation.ProjectID, Turn: requested, conversation: r.conversation, Policy: r.policy, Detached: r.detached, Prepare: prepare,
 	}
 }
 
@@ -70,13 +70,13 @@ func (ts *Turns) once(ctx context.Context, r requestedTurn) (*Chat, error) {
 }
 
 // startOnce runs a turn, or follows the turn with its id that the same request has begun meanwhile.
-func (ts *Turns) startOnce(ctx context.Context, r requestedTurn, wanted continuo.Turn, begin Prepare) (*Chat, error) {
-	chat, err := ts.Start(WithSession(ctx, r.conversation), r.start(wanted, begin))
+func (ts *Turns) startOnce(ctx context.Context, r requestedTurn, requested continuo.Turn, begin Prepare) (*Chat, error) {
+	chat, err := ts.Start(WithSession(ctx, r.conversation), r.start(requested, begin))
 	if !errors.Is(err, continuo.ErrExists) {
 		return chat, err
 	}
-	begun, err := ts.turnNow(ctx, r.conversation.ID, wanted.ID)
-	if err == nil && begun.Fingerprint != wanted.Fingerprint {
+	begun, err := ts.turnNow(ctx, r.conversation.ID, requested.ID)
+	if err == nil && begun.Fingerprint != requested.Fingerprint {
 		err = fmt.Errorf("%w: it began turn %s with something else", continuo.ErrKeyReused, begun.ID)
 	}
 	if err != nil {
@@ -161,34 +161,34 @@ const retryWindow = 15 * time.Minute
 // findRetried finds the turn that an earlier try of a request without a key has begun. It applies where the client's
 // library marks the request as a retry, the requests are identical, and the conversation has no later entries. The
 // turn may still wait for its conversation in this process; one that waits in another process is not found.
-func (ts *Turns) findRetried(ctx context.Context, conversation continuo.Conversation, wanted continuo.Turn, request ChatRequest) (continuo.Turn, bool) {
+func (ts *Turns) findRetried(ctx context.Context, conversation continuo.Conversation, requested continuo.Turn, request ChatRequest) (continuo.Turn, bool) {
 	if request.Retry == nil {
-		return wanted, false
+		return requested, false
 	}
-	wanted.Fingerprint = brief.Hash(string(rawjson.MustMarshal(request.Message)))
+	requested.Fingerprint = brief.Hash(string(rawjson.MustMarshal(request.Message)))
 	if *request.Retry == 0 {
-		return wanted, false
+		return requested, false
 	}
-	if id, ok := ts.active.find(wanted); ok {
-		wanted.ID = id
-		return wanted, true
+	if id, ok := ts.active.find(requested); ok {
+		requested.ID = id
+		return requested, true
 	}
 	newest, err := ts.log.Turns().Turns(ctx, continuo.TurnQuery{ConversationID: conversation.ID, Limit: 1})
-	if err != nil || len(newest) == 0 || !sameRequest(newest[0], wanted) || ts.log.Now().Sub(newest[0].StartedAt) > retryWindow {
-		return wanted, false
+	if err != nil || len(newest) == 0 || !sameRequest(newest[0], requested) || ts.log.Now().Sub(newest[0].StartedAt) > retryWindow {
+		return requested, false
 	}
 	if conversation, err = ts.log.Conversation(ctx, conversation.ID); err != nil { // including all entries up to its newest turn
-		return wanted, false
+		return requested, false
 	}
 	for entry, err := range ts.log.Read(ctx, conversation, continuo.Range{Backward: true}) {
 		// A turn that resumes another one may have appended nothing yet.
 		if err != nil || entry.TurnID != newest[0].ID && (entry.TurnID == "" || entry.TurnID != newest[0].Resumes) {
-			return wanted, false
+			return requested, false
 		}
 		break
 	}
-	wanted.ID = newest[0].ID
-	return wanted, true
+	requested.ID = newest[0].ID
+	return requested, true
 }
 
 // sameRequest reports whether two turns of a conversation come from equal requests.

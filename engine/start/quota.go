@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// ErrTooManyTurns says that a project has as many turns under way as Options.MaxTurns allows.
-var ErrTooManyTurns = errors.New("too many turns are under way")
+// ErrTooManyTurns says that a project has as many turns in progress as Options.MaxTurns allows.
+var ErrTooManyTurns = errors.New("too many turns are in progress")
 
 // Quota bounds the turns of each project in this process.
 type Quota struct {
 	Most int // 0: no bound
 
-	mu       sync.Mutex
-	underWay map[string]int // by project; projects without turns have no key
-	left     chan struct{}  // closed when a turn leaves; nil without waiters
+	mu         sync.Mutex
+	inProgress map[string]int // by project; projects without turns have no key
+	left       chan struct{}  // closed when a turn leaves; nil without waiters
 }
 
 // quotaGrace is how long room waits for a turn to leave: a client that has received a turn's end must not be refused
@@ -54,7 +54,7 @@ func (q *Quota) look(project string) (left <-chan struct{}, err error) {
 }
 
 func (q *Quota) check(project string) error {
-	if q.Most > 0 && q.underWay[project] >= q.Most {
+	if q.Most > 0 && q.inProgress[project] >= q.Most {
 		return fmt.Errorf("%w: the project may have %d at once; wait until one has ended", ErrTooManyTurns, q.Most)
 	}
 	return nil
@@ -67,10 +67,10 @@ func (q *Quota) Enter(project string) error {
 	if err := q.check(project); err != nil {
 		return err
 	}
-	if q.underWay == nil {
-		q.underWay = map[string]int{}
+	if q.inProgress == nil {
+		q.inProgress = map[string]int{}
 	}
-	q.underWay[project]++
+	q.inProgress[project]++
 	return nil
 }
 
@@ -78,8 +78,8 @@ func (q *Quota) Enter(project string) error {
 func (q *Quota) Leave(project string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.underWay[project]--; q.underWay[project] == 0 {
-		delete(q.underWay, project)
+	if q.inProgress[project]--; q.inProgress[project] == 0 {
+		delete(q.inProgress, project)
 	}
 	if q.left != nil {
 		close(q.left)

@@ -22,7 +22,7 @@ type Prepare func(ctx context.Context, conversation continuo.Conversation) (*tur
 // Request is a turn that is to begin.
 type Request struct {
 	Project string
-	Wanted  continuo.Turn
+	Turn    continuo.Turn
 	// conversation is the turn's, as the caller has just read it. Default: it is read.
 	conversation continuo.Conversation
 	Policy       OnBusy
@@ -49,7 +49,7 @@ func (e errNotPrepared) Unwrap() error { return e.error }
 // Start waits until the conversation is free, takes its lease, and runs the turn in a goroutine of its own, so
 // that a caller that returns early does not stop it.
 func (ts *Turns) Start(ctx context.Context, start Request) (*Chat, error) {
-	wanted := start.Wanted
+	requested := start.Turn
 	if err := ts.life.quota.room(ctx, start.Project); err != nil {
 		return nil, err
 	}
@@ -57,12 +57,12 @@ func (ts *Turns) Start(ctx context.Context, start Request) (*Chat, error) {
 		return nil, err
 	}
 	turnCtx, cancel := ts.TurnContext(ctx, start.Detached)
-	turnCtx, traced := span.StartTurn(turnCtx, ts.options.Tracer, wanted.ConversationID, wanted.ID)
-	ts.active.add(wanted)
+	turnCtx, traced := span.StartTurn(turnCtx, ts.options.Tracer, requested.ConversationID, requested.ID)
+	ts.active.add(requested)
 	end := func() {
 		traced.End()
 		cancel(nil)
-		ts.active.remove(wanted.ID)
+		ts.active.remove(requested.ID)
 		ts.life.Dismiss(start.Project)
 	}
 	waits := ts.metrics.TurnWaits()
@@ -84,8 +84,8 @@ func (ts *Turns) Start(ctx context.Context, start Request) (*Chat, error) {
 		leave()
 		end()
 	}
-	chat := &Chat{Conversation: begun.conversation, TurnID: wanted.ID}
-	if wanted.RunID == "" { // the mode and agent that the input sets
+	chat := &Chat{Conversation: begun.conversation, TurnID: requested.ID}
+	if requested.RunID == "" { // the mode and agent that the input sets
 		chat.Conversation.ActiveMode = begun.input.Mode
 		chat.Conversation.ActiveAgent = cmp.Or(begun.input.AgentID, chat.Conversation.ActiveAgent)
 	}
@@ -115,12 +115,12 @@ func (ts *Turns) whyStopped(ctx context.Context, err error) error {
 // admitTurn waits for the turns of this process in the conversation's lane, and then for those of other processes.
 func (ts *Turns) admitTurn(ctx context.Context, start Request, cancel context.CancelCauseFunc) (*begunTurn, func(), error) {
 	entered := time.Now()
-	id := start.Wanted.ConversationID
+	id := start.Turn.ConversationID
 	inLane := start.Policy
 	if inLane == Reject && ts.isFinishing(ctx, id) {
 		inLane = Wait
 	}
-	leave, waited, err := ts.lanes.enter(ctx, id, start.Wanted.ID, inLane, ts.options.Wait, cancel)
+	leave, waited, err := ts.lanes.enter(ctx, id, start.Turn.ID, inLane, ts.options.Wait, cancel)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -138,8 +138,8 @@ func (ts *Turns) admitTurn(ctx context.Context, start Request, cancel context.Ca
 // isFinishing reports whether the turn in a conversation's lane has ended but not left the lane: a client that has
 // the answer must not be refused because the conversation is busy.
 func (ts *Turns) isFinishing(ctx context.Context, conversationID string) bool {
-	turnID, alone := ts.lanes.holder(conversationID)
-	if !alone {
+	turnID, unqueued := ts.lanes.holder(conversationID)
+	if !unqueued {
 		return false
 	}
 	found, err := ts.log.Turns().Turn(ctx, conversationID, turnID)
@@ -148,7 +148,7 @@ func (ts *Turns) isFinishing(ctx context.Context, conversationID string) bool {
 
 // beginTurn takes the lease of a conversation. The policy decides whether it waits for a turn of another process.
 func (ts *Turns) beginTurn(ctx context.Context, start Request, entered time.Time) (*begunTurn, error) {
-	id := start.Wanted.ConversationID
+	id := start.Turn.ConversationID
 	patience, cancel := context.WithDeadline(ctx, entered.Add(ts.options.Wait))
 	defer cancel()
 	listener := ts.log.Listen(id)
@@ -199,11 +199,11 @@ func (ts *Turns) tryBegin(ctx context.Context, start Request) (*begunTurn, error
 			return nil, err
 		}
 		if !ts.options.NeedsLease(begun.runner) {
-			begun.journal, err = begun.runner.Begin(ctx, ts.keeper, start.Wanted, begun.input)
+			begun.journal, err = begun.runner.Begin(ctx, ts.keeper, start.Turn, begun.input)
 			return begun, err
 		}
 	}
-	journal, err := ts.keeper.Begin(ctx, start.Wanted)
+	journal, err := ts.keeper.Begin(ctx, start.Turn)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func (ts *Turns) prepared(ctx context.Context, start Request) (*begunTurn, error
 	begun := &begunTurn{conversation: start.conversation}
 	var err error
 	if begun.conversation.ID == "" {
-		if begun.conversation, err = ts.log.Conversation(ctx, start.Wanted.ConversationID); err != nil {
+		if begun.conversation, err = ts.log.Conversation(ctx, start.Turn.ConversationID); err != nil {
 			return nil, errNotPrepared{err}
 		}
 	}

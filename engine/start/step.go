@@ -23,10 +23,10 @@ type Step struct {
 
 // RunStep runs the turn of an attempt, or waits for it where another process runs it.
 func (ts *Turns) RunStep(ctx context.Context, driver *durable.Driver, run continuo.Run, step durable.Step, t Step) error {
-	wanted := durable.TurnOf(run, step)
-	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = t.Chosen.Mode, t.Chosen.Agent, t.Chosen.ViewName, t.Chosen.Model
-	return driver.RunTurn(ctx, wanted, func() (iter.Seq2[turn.Event, error], error) {
-		chat, err := ts.Start(ctx, Request{Project: run.ProjectID, Wanted: wanted, Policy: Wait, Prepare: t.Prepare, LeaseFirst: t.LeaseFirst})
+	requested := durable.TurnOf(run, step)
+	requested.Mode, requested.AgentID, requested.View, requested.Model = t.Chosen.Mode, t.Chosen.Agent, t.Chosen.ViewName, t.Chosen.Model
+	return driver.RunTurn(ctx, requested, func() (iter.Seq2[turn.Event, error], error) {
+		chat, err := ts.Start(ctx, Request{Project: run.ProjectID, Turn: requested, Policy: Wait, Prepare: t.Prepare, LeaseFirst: t.LeaseFirst})
 		if err != nil {
 			return nil, err
 		}

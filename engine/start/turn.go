@@ -139,18 +139,18 @@ func (ts *Turns) Resume(ctx context.Context, request ResumeRequest) (*Chat, erro
 	if err != nil {
 		return nil, err
 	}
-	wanted := continuo.Turn{ID: ts.log.NewID("turn"), ConversationID: failed.ConversationID}
-	wanted.Mode, wanted.AgentID, wanted.Resumes = chosen.Mode, chosen.Agent, failed.ID
-	wanted.View, wanted.Model = chosen.ViewName, chosen.Model
-	ts.identify(&wanted, request.Key, failed.ID)
-	_, unknown := ts.turnNow(ctx, wanted.ConversationID, wanted.ID)
+	requested := continuo.Turn{ID: ts.log.NewID("turn"), ConversationID: failed.ConversationID}
+	requested.Mode, requested.AgentID, requested.Resumes = chosen.Mode, chosen.Agent, failed.ID
+	requested.View, requested.Model = chosen.ViewName, chosen.Model
+	ts.identify(&requested, request.Key, failed.ID)
+	_, unknown := ts.turnNow(ctx, requested.ConversationID, requested.ID)
 	if errors.Is(unknown, continuo.ErrNotFound) && failed.State != continuo.TurnRunning { // before another turn is interrupted for it
 		if err := ts.checkResumable(ctx, failed, policy == Interrupt); err != nil {
 			return nil, err
 		}
 	}
 	return ts.once(ctx, requestedTurn{
-		conversation: conversation, wanted: wanted, same: request.Key != "", policy: policy, detached: request.Detached,
+		conversation: conversation, wanted: requested, same: request.Key != "", policy: policy, detached: request.Detached,
 		begin: ts.prepareResume(failed, request.choice), resume: func(again continuo.Turn) Prepare { return ts.prepareResume(again, request.choice) },
 	})
 }

@@ -76,8 +76,8 @@ func (s *Summaries) Ahead(ctx context.Context, conversationID string, runner *tu
 	if err != nil {
 		return err
 	}
-	lacks, err := s.findMissingSummary(ctx, conversation, runner, input)
-	if err != nil || lacks == nil {
+	missing, err := s.findMissingSummary(ctx, conversation, runner, input)
+	if err != nil || missing == nil {
 		return err
 	}
 	if group, err := s.log.OpenGroup(ctx, conversation); err != nil || len(group.Open) > 0 {
@@ -87,18 +87,18 @@ func (s *Summaries) Ahead(ctx context.Context, conversationID string, runner *tu
 	if err != nil {
 		return err
 	}
-	g, err := s.readSummaryInput(ctx, conversation, 1, lacks.through, "", lacks.known)
+	g, err := s.readSummaryInput(ctx, conversation, 1, missing.through, "", missing.known)
 	if err != nil || g.covered || len(g.entries) == 0 {
 		return err
 	}
-	entry, err := s.summaryOf(ctx, conversation, g, s.options.Summarizer, lacks.most.Chars)
+	entry, err := s.summaryOf(ctx, conversation, g, s.options.Summarizer, missing.most.Chars)
 	if err != nil {
 		return err
 	}
 	if after, err := s.changes(ctx, conversation); err != nil || !slices.EqualFunc(before, after, time.Time.Equal) {
 		return err // the summary may repeat an entry that was redacted meanwhile
 	}
-	entry.Content = continuo.Text(lacks.most.Cut(entry.Content.String()))
+	entry.Content = continuo.Text(missing.most.Cut(entry.Content.String()))
 	return s.keepSummary(ctx, conversationID, entry)
 }
 

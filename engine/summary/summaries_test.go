@@ -99,8 +99,8 @@ func newCountedLog() *continuo.Log {
 	return continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Counter: token.O200k()})
 }
 
-// say carries out one turn and returns the conversation after it.
-func (s *summaryEngine) say(session, text string) continuo.Conversation {
+// send carries out one turn and returns the conversation after it.
+func (s *summaryEngine) send(session, text string) continuo.Conversation {
 	s.t.Helper()
 	chat, err := s.Turns.Chat(s.t.Context(), start.ChatRequest{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, SessionID: session, Message: continuo.Text(text)})
 	if err != nil {
@@ -148,9 +148,9 @@ const firstWish = "Build me a shop for green tea with at most 40 kinds."
 // appendConversation has a conversation of so many turns about tea.
 func (s *summaryEngine) appendConversation(session string, turns int) continuo.Conversation {
 	s.t.Helper()
-	conversation := s.say(session, firstWish)
+	conversation := s.send(session, firstWish)
 	for i := 1; i < turns; i++ {
-		conversation = s.say(session, fmt.Sprintf("Point %d: shelf %d holds the tea number %d.", i, i, i*7))
+		conversation = s.send(session, fmt.Sprintf("Point %d: shelf %d holds the tea number %d.", i, i, i*7))
 	}
 	return conversation
 }
@@ -222,7 +222,7 @@ func TestASummaryIsMadeOnce(t *testing.T) {
 	if len(after) != len(before)+1 {
 		t.Fatalf("%d summaries after three tries, %d before", len(after), len(before))
 	}
-	conversation = newSummaryEngine(t, log, nil).say("tea", "And now?")
+	conversation = newSummaryEngine(t, log, nil).send("tea", "And now?")
 	if summaries := s.checkSummaries(conversation); len(summaries) != len(after) {
 		t.Errorf("the turn made another summary: %d", len(summaries))
 	}
@@ -301,7 +301,7 @@ func TestAForkHasTheSummariesOfItsPast(t *testing.T) {
 		if _, err := s.Log.Fork(t.Context(), conversation.ID, at, continuo.Conversation{Key: key}); err != nil {
 			t.Fatal(err)
 		}
-		fork := s.say(key, "What about black tea?")
+		fork := s.send(key, "What about black tea?")
 		s.checkSummaries(fork)
 		all, _ := s.entries(fork)
 		shown := all[len(all)-1].Round.Window.Summary
@@ -329,9 +329,9 @@ func TestARedactedEntryLeavesNoSummaryOfIt(t *testing.T) {
 		}
 	}
 	asked := len(s.chat.bodies())
-	conversation = s.say("tea", "Go on.")
+	conversation = s.send("tea", "Go on.")
 	for range 20 {
-		conversation = s.say("tea", "And on.")
+		conversation = s.send("tea", "And on.")
 	}
 	for _, body := range s.chat.bodies()[asked:] {
 		if strings.Contains(body, firstWish) {
@@ -354,8 +354,8 @@ func TestARedactedEntryLeavesNoSummaryOfIt(t *testing.T) {
 	}
 }
 
-// TestACallThatStandsOpenWaitsForItsSummary begins with a log that ends in the middle of a group.
-func TestACallThatStandsOpenWaitsForItsSummary(t *testing.T) {
+// TestASummaryWaitsForAnOpenCall begins with a log that ends in the middle of a group.
+func TestASummaryWaitsForAnOpenCall(t *testing.T) {
 	s := newSummaryEngine(t, newCountedLog(), nil)
 	entries := []continuo.Entry{{Role: continuo.User, Content: continuo.Text(firstWish)}}
 	for i := range 40 {
@@ -365,10 +365,10 @@ func TestACallThatStandsOpenWaitsForItsSummary(t *testing.T) {
 	if _, err := s.Log.Import(t.Context(), continuo.Conversation{Key: "open"}, entries); err != nil {
 		t.Fatal(err)
 	}
-	if summaries := s.checkSummaries(s.say("open", "What did it find?")); len(summaries) != 0 {
+	if summaries := s.checkSummaries(s.send("open", "What did it find?")); len(summaries) != 0 {
 		t.Errorf("%d summaries while the call stood open", len(summaries))
 	}
-	if summaries := s.checkSummaries(s.say("open", "And now?")); len(summaries) != 1 {
+	if summaries := s.checkSummaries(s.send("open", "And now?")); len(summaries) != 1 {
 		t.Errorf("%d summaries after the next turn", len(summaries))
 	}
 }
@@ -384,12 +384,12 @@ func TestMuchIsReadInPart(t *testing.T) {
 	if _, err := s.Log.Import(t.Context(), continuo.Conversation{Key: "much"}, entries); err != nil {
 		t.Fatal(err)
 	}
-	summaries := s.checkSummaries(s.say("much", "Go on."))
+	summaries := s.checkSummaries(s.send("much", "Go on."))
 	if len(summaries) != 1 || !strings.Contains(summaries[0].Content.String(), "entries were too many to be read for this summary") {
 		t.Fatalf("summaries %+v", summaries)
 	}
 	for range 8 {
-		s.say("much", "And on.")
+		s.send("much", "And on.")
 	}
 	noted, _, _ := strings.Cut(summaries[0].Content.String(), " entries")
 	if all := s.checkSummaries(s.conversation("much")); len(all) < 2 || !strings.HasPrefix(all[len(all)-1].Content.String(), noted+" entries were too many") {
@@ -467,7 +467,7 @@ func TestNotesOfARole(t *testing.T) {
 // TestNotesTakeTheNotesBeforeAlong makes notes twice.
 func TestNotesTakeTheNotesBeforeAlong(t *testing.T) {
 	s := newSummaryEngine(t, newCountedLog(), nil)
-	conversation := s.say("tea", "We decided to sell green tea.")
+	conversation := s.send("tea", "We decided to sell green tea.")
 	entry, err := s.Summaries.Make(t.Context(), conversation, 1, 2, 0, "ann", "", 1000)
 	if err != nil {
 		t.Fatal(err)
@@ -475,7 +475,7 @@ func TestNotesTakeTheNotesBeforeAlong(t *testing.T) {
 	if _, err := s.Log.Append(t.Context(), conversation.ID, []continuo.Entry{entry}, continuo.AppendOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	conversation = s.say("tea", "Agreed: no black tea.")
+	conversation = s.send("tea", "Agreed: no black tea.")
 	for role, want := range map[string]int{"ann": 2, "ben": 2} {
 		entry, err = s.Summaries.Make(t.Context(), conversation, 1, conversation.LastSeq, 0, role, "", 1000)
 		if err != nil || entry.Summary.From != 1 || entry.Summary.Through != conversation.LastSeq || len(entry.Summary.Decisions) != want {
@@ -500,7 +500,7 @@ func TestWhatCameSinceDoesNotDisplaceTheNotesBefore(t *testing.T) {
 	}{"one": {[]string{flood}, false}, "many": {many, true}} {
 		t.Run(name, func(t *testing.T) {
 			s := newSummaryEngine(t, newCountedLog(), nil)
-			conversation := s.say("tea", "We decided to sell green tea.")
+			conversation := s.send("tea", "We decided to sell green tea.")
 			notes, err := s.Summaries.Make(t.Context(), conversation, 1, 2, 0, "ann", "", 1000)
 			if err != nil {
 				t.Fatal(err)

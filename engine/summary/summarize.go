@@ -60,17 +60,17 @@ func (s summarizer) ask(ctx context.Context, rules, text string, most int) (stri
 	}
 	ctx, cancel := context.WithTimeout(ctx, summaryPatience)
 	defer cancel()
-	var said strings.Builder
+	var summary strings.Builder
 	for delta, err := range s.upstream.Model.Stream(ctx, body) {
 		if err != nil {
 			return "", err
 		}
-		said.WriteString(delta.Text)
-		if said.Len() > maxSummaryAnswer {
+		summary.WriteString(delta.Text)
+		if summary.Len() > maxSummaryAnswer {
 			break
 		}
 	}
-	return strings.TrimSpace(said.String()), nil
+	return strings.TrimSpace(summary.String()), nil
 }
 
 // request is the request body with the rules and the text.

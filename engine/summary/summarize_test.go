@@ -36,8 +36,8 @@ func smallByDefault(options *engine.Options) { options.Default = "small" }
 
 // everyKind makes a model of each kind that can be asked for a summary, which answers what a function says.
 func everyKind(answer func(ctx context.Context, body string) (string, error)) map[string]model.Model {
-	said := func() *scriptedModel { return &scriptedModel{name: "small-1", answer: answer} }
-	return map[string]model.Model{"with calls": said(), "a transcript's": transcript.New(said()), "a program": connectorModel{said()}}
+	newModel := func() *scriptedModel { return &scriptedModel{name: "small-1", answer: answer} }
+	return map[string]model.Model{"with calls": newModel(), "a transcript's": transcript.New(newModel()), "a program": connectorModel{newModel()}}
 }
 
 // Whatever a model is like, it is shown the whole text and the rules, and what it answers is the summary.

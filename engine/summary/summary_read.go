@@ -165,7 +165,7 @@ func (h *summaryInput) text(tools bool) string {
 		part("The decisions so far", indented(strings.Join(h.before.Summary.Decisions, "\n")))
 	}
 	if h.skipped > 0 {
-		part("Not shown here", fmt.Sprintf("%d entries that stand between", h.skipped))
+		part("Not shown here", fmt.Sprintf("%d entries between", h.skipped))
 	}
 	part("What was said since", conversationText(h.entries, tools))
 	return strings.TrimSpace(b.String())
@@ -186,9 +186,9 @@ var speakerPattern = regexp.MustCompile(`(?i)\b(user|system|assistant(?: ?\([^()
 // message are quoted, so that no part of a message can look like another's, wherever the text is cut.
 func conversationText(entries []continuo.Entry, tools bool) string {
 	var b strings.Builder
-	line := func(who, text string) {
+	line := func(speaker, text string) {
 		if text = strings.TrimSpace(text); text != "" {
-			fmt.Fprintf(&b, "%s: %s\n", who, strings.TrimLeft(indented(speakerPattern.ReplaceAllString(text, `"$1"$2`)), " "))
+			fmt.Fprintf(&b, "%s: %s\n", speaker, strings.TrimLeft(indented(speakerPattern.ReplaceAllString(text, `"$1"$2`)), " "))
 		}
 	}
 	for i := range entries {

@@ -143,8 +143,8 @@ func (tk *Tasks) startWork(ctx context.Context, request DeployRequest, c catalog
 		return "", err
 	}
 	id = agentPrefix + strings.TrimPrefix(conversation.ID, conversationPrefix)
-	wanted := continuo.Turn{ID: workTurnID(conversation.ID), ConversationID: conversation.ID}
-	wanted.Mode, wanted.AgentID, wanted.View, wanted.Model = c.Mode, c.Agent, c.ViewName, c.Model
+	requested := continuo.Turn{ID: workTurnID(conversation.ID), ConversationID: conversation.ID}
+	requested.Mode, requested.AgentID, requested.View, requested.Model = c.Mode, c.Agent, c.ViewName, c.Model
 	deployment := &deployment{taskID: status.ID, agentID: id, agentType: link.AgentType, task: status.Task, prompt: request.Prompt}
 	message, err := deployment.text()
 	if err != nil {
@@ -157,7 +157,7 @@ func (tk *Tasks) startWork(ctx context.Context, request DeployRequest, c catalog
 	reading, stop := context.WithCancel(start.WithSession(ctx, conversation)) // until the work ends, or this process shuts down
 	context.AfterFunc(tk.life.Closing, stop)
 	chat, err := tk.turns.Start(reading, start.Request{
-		Project: conversation.ProjectID, Wanted: wanted, Policy: start.Reject, Detached: true, Prepare: begin, LeaseFirst: true,
+		Project: conversation.ProjectID, Turn: requested, Policy: start.Reject, Detached: true, Prepare: begin, LeaseFirst: true,
 	})
 	if errors.Is(err, continuo.ErrExists) || errors.Is(err, continuo.ErrBusy) { // a concurrent request with the same key was first
 		return id, nil
@@ -324,11 +324,11 @@ func (tk *Tasks) Output(ctx context.Context, scope continuo.Scope, id string, fr
 	if err != nil {
 		return nil, err
 	}
-	agent, said, err := tk.outputSoFar(ctx, conversation)
+	agent, output, err := tk.currentOutput(ctx, conversation)
 	if err != nil {
 		return nil, err
 	}
-	all := []rune(said)
+	all := []rune(output)
 	if from < 0 {
 		from = max(0, len(all)+from)
 	}
@@ -337,9 +337,9 @@ func (tk *Tasks) Output(ctx context.Context, scope continuo.Scope, id string, fr
 	return &AgentOutput{DeployedAgent: *agent, Output: string(all[from:to]), From: from, Total: len(all)}, nil
 }
 
-// outputSoFar returns the state of an agent and its output so far: its answers, and the part of the current answer that has
+// currentOutput returns the state of an agent and its output so far: its answers, and the part of the current answer that has
 // arrived. If an entry is appended during the read, which may be the current answer, both are read again.
-func (tk *Tasks) outputSoFar(ctx context.Context, conversation continuo.Conversation) (*DeployedAgent, string, error) {
+func (tk *Tasks) currentOutput(ctx context.Context, conversation continuo.Conversation) (*DeployedAgent, string, error) {
 	for {
 		agent, work, err := tk.agentOf(ctx, conversation)
 		if err != nil {
@@ -356,8 +356,8 @@ func (tk *Tasks) outputSoFar(ctx context.Context, conversation continuo.Conversa
 			return nil, "", err
 		}
 		if now.LastSeq == conversation.LastSeq {
-			said, err := tk.outputText(ctx, now, partial)
-			return agent, said, err
+			output, err := tk.outputText(ctx, now, partial)
+			return agent, output, err
 		}
 		conversation = now
 	}
@@ -367,7 +367,7 @@ func (tk *Tasks) outputSoFar(ctx context.Context, conversation continuo.Conversa
 // the current answer that has arrived.
 func (tk *Tasks) outputText(ctx context.Context, conversation continuo.Conversation, partial string) (string, error) {
 	var pieces []string
-	say := func(text string, calls []continuo.ToolCall) {
+	add := func(text string, calls []continuo.ToolCall) {
 		if text != "" {
 			pieces = append(pieces, text)
 		}
@@ -380,10 +380,10 @@ func (tk *Tasks) outputText(ctx context.Context, conversation continuo.Conversat
 			return "", err
 		}
 		if entry.Role == continuo.Assistant {
-			say(entry.Content.String(), entry.ToolCalls)
+			add(entry.Content.String(), entry.ToolCalls)
 		}
 	}
-	say(partial, nil)
+	add(partial, nil)
 	return strings.Join(pieces, "\n\n"), nil
 }
 

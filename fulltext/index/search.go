@@ -284,7 +284,7 @@ func (r *Request) isSearched(kind continuo.Kind) bool {
 // tasks, the work of agents, clients' calls beside their
 // conversations, or all of them.
 func KindNames() []string {
-	return []string{"talk", string(continuo.KindTask), string(continuo.KindAgent), string(continuo.KindSide), "all"}
+	return []string{"user", string(continuo.KindTask), string(continuo.KindAgent), string(continuo.KindSide), "all"}
 }
 
 // KindsOf returns the Request.Kinds of one of KindNames; "" is the default.
@@ -292,8 +292,8 @@ func KindsOf(name string) []continuo.Kind {
 	switch name {
 	case "all":
 		return nil
-	case "", "talk":
-		return []continuo.Kind{continuo.KindTalk}
+	case "", "user":
+		return []continuo.Kind{continuo.KindUser}
 	}
 	return []continuo.Kind{continuo.Kind(name)}
 }

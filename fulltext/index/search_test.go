@@ -103,15 +103,15 @@ func TestKindsAreKeptApart(t *testing.T) {
 			p.later()
 			return p.append(c, userEntries("needle")...)
 		}
-		begin(continuo.KindTalk, "talk")
+		begin(continuo.KindUser, "user")
 		begin(continuo.KindTask, "task")
 		agent := begin(continuo.KindAgent, "agent")
-		for kind, want := range map[string]string{"": "talk#1", "talk": "talk#1", "task": "task#1", "agent": "agent#1", "all": "agent#1 task#1 talk#1"} {
+		for kind, want := range map[string]string{"": "user#1", "user": "user#1", "task": "task#1", "agent": "agent#1", "all": "agent#1 task#1 user#1"} {
 			if got := names(p.all(index.Request{Query: "needle", Kinds: index.KindsOf(kind)})); got != want {
 				p.Errorf("kind %q: found %q, want %q", kind, got, want)
 			}
 		}
-		if got := names(p.all(index.Request{Query: "needle", Conversation: &agent, Kinds: index.KindsOf("talk")})); got != "agent#1" {
+		if got := names(p.all(index.Request{Query: "needle", Conversation: &agent, Kinds: index.KindsOf("user")})); got != "agent#1" {
 			p.Errorf("in one conversation: found %q", got)
 		}
 		first := p.search(index.Request{Query: "needle", Limit: 1})
@@ -163,7 +163,7 @@ func TestAForkFindsWhatItBeganWith(t *testing.T) {
 	})
 }
 
-func TestWhatWasRemovedIsNotFound(t *testing.T) {
+func TestRemovedEntriesAreNotFound(t *testing.T) {
 	everywhere(t, func(p *fixture) {
 		c := p.begin("c", "needle one", "needle two", "needle three")
 		p.later()
@@ -293,8 +293,8 @@ func (p *fixture) pagesOnce(request index.Request, want map[string]bool, busy co
 	}
 }
 
-// TestAStretchOutlivesItsEnd: what a cursor names may be gone when it comes back.
-func TestAStretchOutlivesItsEnd(t *testing.T) {
+// TestAChunkIsValidAfterItsEnd: what a cursor names may be gone when it comes back.
+func TestAChunkIsValidAfterItsEnd(t *testing.T) {
 	everywhere(t, func(p *fixture) {
 		texts := slices.Repeat([]string{"needle"}, 100) // they are better, but older than the 200 that are ranked first
 		c := p.begin("c", append(texts, slices.Repeat([]string{"a needle in the hay"}, 50)...)...)

@@ -33,7 +33,7 @@ type Process struct {
 	program *program
 	out     *output // its stdout
 	errs    *output // its stderr
-	said    tail
+	stderr  tail
 
 	stop    chan struct{} // closed by Stop
 	gone    chan struct{} // closed when the group has ended, or cannot be ended
@@ -50,12 +50,12 @@ func Start(options Options) (*Process, error) {
 	}
 	p := &Process{
 		name: options.Command[0], grace: cmp.Or(options.Grace, 2*time.Second), program: program,
-		out: &output{File: program.out}, errs: &output{File: program.err}, said: tail{line: options.Stderr},
+		out: &output{File: program.out}, errs: &output{File: program.err}, stderr: tail{line: options.Stderr},
 		stop: make(chan struct{}), gone: make(chan struct{}),
 	}
-	p.said.hide(options.Env)
+	p.stderr.hide(options.Env)
 	p.running.Go(p.watch)
-	p.running.Go(func() { p.said.read(p.errs) })
+	p.running.Go(func() { p.stderr.read(p.errs) })
 	return p, nil
 }
 
@@ -110,7 +110,7 @@ func (p *Process) WriteWithin(ctx context.Context, data []byte) (n int, err erro
 	return n, err
 }
 
-// LimitWrites bounds the duration of writes from now on, including those under way. 0 removes the bound.
+// LimitWrites bounds the duration of writes from now on, including those in progress. 0 removes the bound.
 func (p *Process) LimitWrites(limit time.Duration) {
 	if limit == 0 {
 		p.setWriteDeadline(time.Time{})
@@ -126,7 +126,7 @@ func (p *Process) setWriteDeadline(deadline time.Time) {
 // CloseInput closes the program's stdin.
 func (p *Process) CloseInput() { _ = p.program.in.Close() }
 
-// Disconnect closes the program's stdin and stdout. Reads and writes under way are aborted.
+// Disconnect closes the program's stdin and stdout. Reads and writes in progress are aborted.
 func (p *Process) Disconnect() {
 	p.CloseInput()
 	_ = p.out.Close()
@@ -181,9 +181,9 @@ func (p *Process) Close() {
 func (p *Process) Failure() error {
 	switch {
 	case p.stuck:
-		return fmt.Errorf("%q cannot be ended and was left alone (process %d)%s", p.name, p.program.pid(), p.said.words())
+		return fmt.Errorf("%q cannot be ended and was left alone (process %d)%s", p.name, p.program.pid(), p.stderr.quoted())
 	case p.program.status != nil:
-		return fmt.Errorf("%q ended with %w%s", p.name, p.program.status, p.said.words())
+		return fmt.Errorf("%q ended with %w%s", p.name, p.program.status, p.stderr.quoted())
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (p *Process) Failure() error {
 func (p *Process) Stuck() bool { return p.stuck }
 
 // LastLine returns the last line of the program's stderr.
-func (p *Process) LastLine() string { return p.said.lastLine() }
+func (p *Process) LastLine() string { return p.stderr.lastLine() }
 
-// Words returns the end of the program's stderr, after introductory text, "" when stderr was empty.
-func (p *Process) Words() string { return p.said.words() }
+// Stderr returns the end of the program's stderr, after introductory text, "" when stderr was empty.
+func (p *Process) Stderr() string { return p.stderr.quoted() }

@@ -89,7 +89,7 @@ func run(t *testing.T, env []string, grace time.Duration) *Process {
 	return p
 }
 
-func TestReadEndsAlthoughSomebodyHoldsTheOutput(t *testing.T) {
+func TestReadEndsWhileAnotherProcessHoldsTheOutput(t *testing.T) {
 	w := childtest.NewWitness(t)
 	p := run(t, w.Env("leaver"), time.Second)
 	defer w.Running().Close() // it left the group, and ends when the test says so
@@ -104,7 +104,7 @@ func TestReadEndsAlthoughSomebodyHoldsTheOutput(t *testing.T) {
 	}
 }
 
-func TestEndComesAlthoughSomebodyElseWrites(t *testing.T) {
+func TestEndReturnsWhileAnotherProcessWrites(t *testing.T) {
 	w := childtest.NewWitness(t)
 	p := run(t, w.Env("flooder"), time.Second)
 	flood := w.Running()
@@ -126,7 +126,7 @@ func TestNothingIsLostAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestFailureSaysHowItEnded(t *testing.T) {
+func TestFailureReportsHowItEnded(t *testing.T) {
 	p := run(t, childtest.Env("stderr"), 0)
 	if text, _ := io.ReadAll(p); len(text) > 0 {
 		t.Errorf("it printed %q", text)
@@ -213,7 +213,7 @@ func TestAProgramThatIsNotThere(t *testing.T) {
 func TestTailKeepsTheEnd(t *testing.T) {
 	var kept tail
 	kept.read(io.MultiReader(bytes.NewReader(bytes.Repeat([]byte("0123456789"), 1000)), strings.NewReader("the end\n\n")))
-	if words := kept.words(); !strings.HasPrefix(words, "; its stderr ended with: …") || !strings.HasSuffix(words, "9the end") {
+	if words := kept.quoted(); !strings.HasPrefix(words, "; its stderr ended with: …") || !strings.HasSuffix(words, "9the end") {
 		t.Errorf("got %q", words)
 	}
 	if cap(kept.kept) > 64<<10 {
@@ -261,7 +261,7 @@ func TestAWriteEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Disconnect ends reads and writes under way, and leaves the program running.
+// Disconnect ends reads and writes in progress, and leaves the program running.
 func TestDisconnect(t *testing.T) {
 	w := childtest.NewWitness(t)
 	p := run(t, w.Env("block"), time.Second)

@@ -138,13 +138,13 @@ func (p *Plain) visible(clean []byte) string {
 		}
 		return r
 	}, string(clean)) // turns each invalid byte into U+FFFD
-	said := strings.TrimRightFunc(text, unicode.IsSpace)
-	if said == "" {
+	trimmed := strings.TrimRightFunc(text, unicode.IsSpace)
+	if trimmed == "" {
 		p.space.WriteString(text)
 		return ""
 	}
-	told := p.space.String() + said
+	visible := p.space.String() + trimmed
 	p.space.Reset()
-	p.space.WriteString(text[len(said):])
-	return told
+	p.space.WriteString(text[len(trimmed):])
+	return visible
 }

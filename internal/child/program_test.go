@@ -46,7 +46,7 @@ func TestEndEndsTheWholeGroup(t *testing.T) {
 	p.end(time.Hour) // there is nothing to wait for any more
 }
 
-func TestAGroupOutlivesItsLeader(t *testing.T) {
+func TestAGroupSurvivesItsLeader(t *testing.T) {
 	w := childtest.NewWitness(t)
 	p := start(t, w.Env("orphan"))
 	orphan := w.Running()
@@ -71,7 +71,7 @@ func TestEndReturnsWhenTheGroupIsGone(t *testing.T) {
 	}
 }
 
-func TestWhoLeavesTheGroupStays(t *testing.T) {
+func TestAProcessOutsideTheGroupSurvives(t *testing.T) {
 	w := childtest.NewWitness(t)
 	p := start(t, w.Env("leaver"))
 	left := w.Running()
@@ -91,11 +91,11 @@ func TestTheThreePipes(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = p.in.Close()
-	said, _ := io.ReadAll(p.out)
+	output, _ := io.ReadAll(p.out)
 	wrong, _ := io.ReadAll(p.err)
 	<-p.exited
-	if string(said) != "said and heard" || string(wrong) != "done" || p.status == nil || p.status.Error() != "exit status 7" {
-		t.Errorf("got %q and %q, %v", said, wrong, p.status)
+	if string(output) != "said and heard" || string(wrong) != "done" || p.status == nil || p.status.Error() != "exit status 7" {
+		t.Errorf("got %q and %q, %v", output, wrong, p.status)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestAKilledProgramLeavesNoChildren(t *testing.T) {
 }
 
 // The kernel kills a program when the thread that forked it ends, and threads end at any time.
-func TestAProgramOutlivesTheThreadOfItsCaller(t *testing.T) {
+func TestAProgramSurvivesTheThreadOfItsCaller(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("threads do not matter here")
 	}

@@ -92,8 +92,8 @@ func (t *tail) text() (text string, cut bool) {
 	return strings.TrimSpace(secret.New(t.secrets...).Text(text)), t.cut
 }
 
-// words returns the kept text after introductory text.
-func (t *tail) words() string {
+// quoted returns the kept text after introductory text.
+func (t *tail) quoted() string {
 	text, cut := t.text()
 	switch {
 	case text == "":

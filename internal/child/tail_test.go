@@ -9,10 +9,10 @@ import (
 func TestTheTailHidesSecrets(t *testing.T) {
 	const secret = "sk-canary-123456789"
 	for before := range 60 {
-		said := tail{}
-		said.hide([]string{"KEY=" + secret, "SHORT=on"})
-		said.add([]byte(secret + strings.Repeat("x", maxTail-40+before) + " bad key " + secret + " is on"))
-		words := said.words()
+		stderr := tail{}
+		stderr.hide([]string{"KEY=" + secret, "SHORT=on"})
+		stderr.add([]byte(secret + strings.Repeat("x", maxTail-40+before) + " bad key " + secret + " is on"))
+		words := stderr.quoted()
 		for n := minSecret; n <= len(secret); n++ {
 			if strings.Contains(words, secret[:n]) || strings.Contains(words, secret[len(secret)-n:]) {
 				t.Fatalf("%d before: the words have %q: %.80s", before, secret[:n], words)

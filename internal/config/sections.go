@@ -78,7 +78,7 @@ type TurnConfig struct {
 	Retries           int           `key:"retries" default:"3" help:"How often a model request is made again that failed for a passing reason before it showed anything. 0 makes each once."`
 	RetryMaxWait      time.Duration `key:"retry_max_wait" default:"30s" help:"How long is waited at most before a failed request is made again. A provider that asks for more in Retry-After is not asked again. A model with a fallback waits for at most this long while its provider limits the rate of requests."`
 	RetryTimeout      time.Duration `key:"retry_timeout" default:"2m" help:"How long after its first attempt a request may be made again."`
-	BreakerFailures   int           `key:"breaker_failures" default:"5" help:"After how many failed requests in a row, each with its retries, a model is left alone for turn.breaker_cooldown. Time limits, broken connections and errors of the provider (5xx) count; rate limits and other refusals (4xx) do not. Where more answers than that are under way, the failures must outnumber them. 0: never."`
+	BreakerFailures   int           `key:"breaker_failures" default:"5" help:"After how many failed requests in a row, each with its retries, a model is left alone for turn.breaker_cooldown. Time limits, broken connections and errors of the provider (5xx) count; rate limits and other refusals (4xx) do not. Where more answers than that are in progress, the failures must outnumber them. 0: never."`
 	BreakerCooldown   time.Duration `key:"breaker_cooldown" default:"30s" help:"How long a model that kept failing is left alone before one request tries it."`
 }
 
@@ -98,11 +98,11 @@ const (
 // ServerConfig is the section server.
 type ServerConfig struct {
 	Keys            string        `key:"keys" enum:"once-made,always,never" default:"once-made" help:"Whether callers of the server need an API key: once-made as soon as there is one, be it expired or revoked; always; or never, which admits every client that reaches the server. On an address that other machines can reach they always need one."`
-	MaxTurns        int           `key:"max_turns" default:"0" help:"How many turns of one project may be under way in one program, or wait for their conversation. Others are refused with status 429. 0: no bound."`
+	MaxTurns        int           `key:"max_turns" default:"0" help:"How many turns of one project may be in progress in one program, or wait for their conversation. Others are refused with status 429. 0: no bound."`
 	MaxRequestRate  int           `key:"requests_per_second" default:"0" help:"How many requests per second one program takes of each API key; a second's worth may come at once. Others are refused with status 429. 0: no bound."`
 	MaxBodyBytes    int64         `key:"max_body_bytes" min:"1" default:"33554432" help:"How large the body of a request to the server may be, in bytes. Larger ones are refused with status 413."`
 	BodyTimeout     time.Duration `key:"body_timeout" default:"30s" help:"How long the body of a request may take to arrive; each 64 KiB of it allow one second more. A slower client gets status 408 and is disconnected."`
-	MemoryBudgetMiB int64         `key:"memory_budget_mib" default:"0" help:"How much memory, in MiB, the bodies of all requests under way and the entries that they read (GET) may take; a body counts seven times its size, which is what decoding and storing it takes, an entry five times. Requests beyond it are refused with status 503 and Retry-After; one that is larger than all of it is taken alone. 0: a quarter of the memory that the system lets the program use."`
+	MemoryBudgetMiB int64         `key:"memory_budget_mib" default:"0" help:"How much memory, in MiB, the bodies of all requests in progress and the entries that they read (GET) may take; a body counts seven times its size, which is what decoding and storing it takes, an entry five times. Requests beyond it are refused with status 503 and Retry-After; one that is larger than all of it is taken alone. 0: a quarter of the memory that the system lets the program use."`
 	MaxConnections  int           `key:"max_connections" default:"0" help:"How many connections the server holds at once; more wait until one is closed. 0: three quarters of the files that the system lets the program open (ulimit -n)."`
 	ShutdownTimeout time.Duration `key:"shutdown_timeout" default:"10s" help:"How long the server waits for running requests when it receives a signal to stop."`
 }

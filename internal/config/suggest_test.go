@@ -8,7 +8,7 @@ import (
 
 // Any single slip in a key is answered with that key: a letter left out, put in, replaced, or swapped
 // with its neighbour.
-func TestOneSlipIsUnderstood(t *testing.T) {
+func TestOneTypoIsCorrected(t *testing.T) {
 	var keys []string
 	for _, row := range newLoader(nil).table {
 		keys = append(keys, row.key)

@@ -8,7 +8,7 @@ import (
 
 // TelegramConfig is the section telegram.
 type TelegramConfig struct {
-	Crew   string `key:"crew" allowed:"the id of a crew" empty:"for none" help:"The crew that talks in the chat of telegram.chat_id. Empty: none."`
+	Crew   string `key:"crew" allowed:"the id of a crew" empty:"for none" help:"The crew that answers in the chat of telegram.chat_id. Empty: none."`
 	ChatID int64  `key:"chat_id" min:"-9223372036854775808" max:"9223372036854775807" allowed:"a whole number, such as -1001234567890, or 0 for none" default:"0" help:"The chat that the crew reads and answers; messages of all others are passed over. Groups have negative numbers. 0: none."`
 	// BotToken is "" if there is none, or its variable is not set. Never show it, nor WebhookSecret.
 	BotToken string `key:"bot_token" kind:"secret" help:"The token of the bot that listens, and speaks for each role without a bot of its own: ${NAME} for the variable of the environment that holds it. In the file nothing else is taken; the variable of this setting may hold the token itself."`

@@ -139,7 +139,7 @@ type smallCrew struct {
 	delivered telegram.Delivery
 }
 
-func (c *smallCrew) Say(_ context.Context, key string, message continuo.Content, _ *continuo.Author) error {
+func (c *smallCrew) Send(_ context.Context, key string, message continuo.Content, _ *continuo.Author) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if slices.Contains(c.keys, key) {

@@ -109,14 +109,14 @@ func (s *Server) makeTemplate(name string, prepare func(url string) error) error
 	if err := prepare(s.URL(name)); err != nil {
 		return err
 	}
-	if err := s.awaitNobody(name, closeTimeout); err != nil {
+	if err := s.awaitNoConnections(name, closeTimeout); err != nil {
 		return err
 	}
 	return s.exec("ALTER DATABASE " + quoted + " ALLOW_CONNECTIONS false")
 }
 
-// awaitNobody waits until a database has no connections: otherwise it could not be cloned.
-func (s *Server) awaitNobody(name string, timeout time.Duration) error {
+// awaitNoConnections waits until a database has no connections: otherwise it could not be cloned.
+func (s *Server) awaitNoConnections(name string, timeout time.Duration) error {
 	return s.await(timeout, "all connections to it are closed", "SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend')", name)
 }
 

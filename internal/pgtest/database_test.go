@@ -74,12 +74,12 @@ func TestATemplateThatCouldNotBePreparedIsTriedAgain(t *testing.T) {
 	expect(t, server.DatabaseFrom(t, name), false, "SELECT to_regclass('filled') IS NULL")
 }
 
-func TestOpenConnectionsToATemplateAreToldOf(t *testing.T) {
+func TestOpenConnectionsToATemplateAreReported(t *testing.T) {
 	t.Parallel()
 	server := Shared(t)
 	url := server.Database(t)
 	name := connect(t, url).Config().Database
-	err := server.awaitNobody(name, 100*time.Millisecond)
+	err := server.awaitNoConnections(name, 100*time.Millisecond)
 	if err == nil || !strings.Contains(err.Error(), "connections to it are closed") {
 		t.Errorf("the error does not tell of open connections: %v", err)
 	}

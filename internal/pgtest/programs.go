@@ -28,8 +28,8 @@ const (
 
 var errAbsent = errors.New("no PostgreSQL here")
 
-// placesOf are the folders in which packages put the programs, apart from PATH; of one pattern the newest counts.
-func placesOf() []string {
+// installDirs are the folders in which packages put the programs, apart from PATH; of one pattern the newest counts.
+func installDirs() []string {
 	return []string{
 		"/usr/lib/postgresql/*/bin",          // Debian, Ubuntu
 		"/usr/pgsql-*/bin",                   // PostgreSQL's own packages for Red Hat and its kin
@@ -69,7 +69,7 @@ func findPrograms() (programs, error) {
 		}
 	}
 	return "", fmt.Errorf("%w: there are no programs initdb and postgres in PATH, nor in %s: install PostgreSQL (Debian's package postgresql), or name the folder of its programs in %s",
-		errAbsent, strings.Join(placesOf(), ", "), folderEnv)
+		errAbsent, strings.Join(installDirs(), ", "), folderEnv)
 }
 
 func inPath() []string {
@@ -85,8 +85,8 @@ func inPath() []string {
 
 func installed() []string {
 	var folders []string
-	for _, place := range placesOf() {
-		found, _ := filepath.Glob(place)
+	for _, dir := range installDirs() {
+		found, _ := filepath.Glob(dir)
 		slices.SortFunc(found, func(a, b string) int { return cmp.Compare(versionIn(b), versionIn(a)) })
 		folders = append(folders, found...)
 	}

@@ -59,7 +59,7 @@ func TestWithoutPostgreSQLATestFailsWhereItMustBe(t *testing.T) {
 	}
 }
 
-func TestTheMessageSaysWhatToInstall(t *testing.T) {
+func TestTheMessageNamesWhatToInstall(t *testing.T) {
 	t.Setenv(folderEnv, "")
 	t.Setenv("PATH", t.TempDir())
 	_, err := findPrograms()

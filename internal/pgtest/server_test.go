@@ -40,7 +40,7 @@ func TestAServerHasTheSettingsThatItWasStartedWith(t *testing.T) {
 	}
 }
 
-func TestAServerThatCannotStartTellsWhy(t *testing.T) {
+func TestAServerThatCannotStartReportsWhy(t *testing.T) {
 	t.Parallel()
 	_, err := start(Options{Settings: map[string]string{"no_such_setting": "1"}})
 	if errors.Is(err, errAbsent) {
@@ -51,7 +51,7 @@ func TestAServerThatCannotStartTellsWhy(t *testing.T) {
 	}
 }
 
-func TestAKilledServerComesBackWithWhatWasCommitted(t *testing.T) {
+func TestAKilledServerRestartsWithCommittedData(t *testing.T) {
 	t.Parallel()
 	server := Start(t, Options{Durable: true})
 	url := server.Database(t)
@@ -76,7 +76,7 @@ func TestAKilledServerComesBackWithWhatWasCommitted(t *testing.T) {
 	expect(t, url, rows, "SELECT count(*) FROM kept")
 }
 
-func TestAServerComesBackAfterEveryKindOfEnd(t *testing.T) {
+func TestAServerRestartsAfterEveryKindOfEnd(t *testing.T) {
 	t.Parallel()
 	server := Start(t, Options{ListenTCP: true})
 	url := server.Database(t)

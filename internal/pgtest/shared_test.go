@@ -36,7 +36,7 @@ func TestTheSharedServerIsOneAndEndsWithMain(t *testing.T) {
 	}
 }
 
-func TestASharedServerThatNobodyWouldEndIsNotStarted(t *testing.T) {
+func TestASharedServerWithoutAnOwnerIsNotStarted(t *testing.T) {
 	var mine sharedServer
 	if _, err := mine.get(); err == nil || !strings.Contains(err.Error(), "TestMain") {
 		t.Errorf("the error does not say what to write: %v", err)

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestLookalikesStandForOneCharacterEach(t *testing.T) {
+func TestLookalikesAreOneCharacterEach(t *testing.T) {
 	if n := utf8.RuneCountInString(lookalikes); n != len(lookalikePlain) {
 		t.Errorf("%d lookalikes stand for %d characters", n, len(lookalikePlain))
 	}

@@ -45,7 +45,7 @@ const (
 func name() string {
 	host, _ := os.Hostname()
 	pid := strconv.Itoa(os.Getpid())
-	boot, namespace := place()
+	boot, namespace := bootAndNamespace()
 	start, known := startOf(pid)
 	if boot == "" || namespace == "" || !known || start == "" {
 		return strings.ReplaceAll(host, "/", "_") + "/" + pid + "/" + rand.Text()

@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// place returns the ids of the boot and of the pid namespace. They are "" where /proc shows another namespace than this
+// bootAndNamespace returns the ids of the boot and of the pid namespace. They are "" where /proc shows another namespace than this
 // process's: its pids are those of other processes.
-func place() (boot, namespace string) {
+func bootAndNamespace() (boot, namespace string) {
 	if itself, err := os.Readlink("/proc/self"); err != nil || itself != strconv.Itoa(os.Getpid()) {
 		return "", ""
 	}

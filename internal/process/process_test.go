@@ -43,7 +43,7 @@ func TestAProcessIsKnownToHaveEndedOnceItHas(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotKnownHasNotEnded(t *testing.T) {
+func TestUnknownProcessesHaveNotEnded(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("names have another form here")
 	}

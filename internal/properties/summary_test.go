@@ -16,13 +16,13 @@ import (
 // summaryOf is an entry that stands for the first entries of a conversation, such as a turn appends it.
 func summaryOf(t testing.TB, entries []continuo.Entry, through, at int64) continuo.Entry {
 	t.Helper()
-	var said strings.Builder
+	var answer strings.Builder
 	for _, e := range entries[:through] {
 		if !e.Hidden && e.Role != continuo.Tool {
-			fmt.Fprintf(&said, "%s: %s\n", e.Role, e.Content.String())
+			fmt.Fprintf(&answer, "%s: %s\n", e.Role, e.Content.String())
 		}
 	}
-	text, err := task.Extractive{}.Summarize(t.Context(), said.String(), 400)
+	text, err := task.Extractive{}.Summarize(t.Context(), answer.String(), 400)
 	if err != nil {
 		t.Fatal(err)
 	}

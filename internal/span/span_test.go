@@ -67,7 +67,7 @@ func TestSpansOfATurnCarryItsIDs(t *testing.T) {
 	}
 }
 
-func TestSiblingsDoNotShareWhatTheyCarry(t *testing.T) {
+func TestSiblingsDoNotShareAttributes(t *testing.T) {
 	parent := span.With(context.Background(), attribute.Int("a", 1))
 	one, two := span.With(parent, attribute.Int("b", 1)), span.With(parent, attribute.Int("c", 1))
 	if a, b := span.Carried(one), span.Carried(two); len(a) != 2 || len(b) != 2 || a[1].Key != "b" || b[1].Key != "c" || len(span.Carried(parent)) != 1 {

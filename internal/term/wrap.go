@@ -68,7 +68,7 @@ func (w *Wrapper) split(at int) {
 // Show shows the word so far, for terminals: it may be erased again. In the last column it shows nothing, since a
 // terminal's cursor does not move past it.
 func (w *Wrapper) Show() {
-	w.place()
+	w.breakLine()
 	text, length := w.word.String(), w.length
 	if w.Width > 0 && w.column+length == w.Width {
 		part, columns := last(text)
@@ -82,14 +82,14 @@ func (w *Wrapper) Show() {
 
 // Flush writes the word that is held back.
 func (w *Wrapper) Flush() {
-	w.place()
+	w.breakLine()
 	w.emit(w.word.String()[w.shownBytes:], w.length)
 	w.word.Reset()
 	w.length, w.shownBytes, w.shownColumns = 0, 0, 0
 }
 
-// place begins a new line if the word does not fit on this one.
-func (w *Wrapper) place() {
+// breakLine begins a new line if the word does not fit on this one.
+func (w *Wrapper) breakLine() {
 	if w.column > 0 && w.length > 0 && w.column+w.length > w.Width {
 		w.emit(strings.Repeat("\b \b", w.shownColumns)+"\n", 0)
 		w.column, w.shownBytes, w.shownColumns = 0, 0, 0

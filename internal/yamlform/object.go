@@ -43,7 +43,7 @@ func (r *Reader) Object(v *yamltree.Node, what string, into any) bool {
 	}
 	found := r.mapping(v, what, names)
 	for _, k := range keys {
-		if several, ok := k.place.(*Several); ok {
+		if several, ok := k.position.(*Several); ok {
 			*several = Several{found[k.name], k.number("max")}
 		} else if node := found[k.name]; node != nil {
 			r.readKey(node, k)
@@ -53,19 +53,19 @@ func (r *Reader) Object(v *yamltree.Node, what string, into any) bool {
 }
 
 func (r *Reader) readKey(node *yamltree.Node, k key) {
-	switch place := k.place.(type) {
+	switch position := k.position.(type) {
 	case **yamltree.Node:
-		*place = node
+		*position = node
 	case *Value[string]:
-		*place = Value[string]{r.readText(node, k), node}
+		*position = Value[string]{r.readText(node, k), node}
 	case *Value[int]:
-		*place = Value[int]{r.Between(node, k.name, k.number("min"), k.number("max")), node}
+		*position = Value[int]{r.Between(node, k.name, k.number("min"), k.number("max")), node}
 	case *Value[bool]:
-		*place = Value[bool]{r.Bool(node, k.name), node}
+		*position = Value[bool]{r.Bool(node, k.name), node}
 	case *Value[[]string]:
-		*place = Value[[]string]{r.Texts(node, k.name), node}
+		*position = Value[[]string]{r.Texts(node, k.name), node}
 	default:
-		panic(fmt.Sprintf("yamlform: %s cannot be a %T", k.name, place))
+		panic(fmt.Sprintf("yamlform: %s cannot be a %T", k.name, position))
 	}
 }
 
@@ -82,9 +82,9 @@ func (r *Reader) readText(node *yamltree.Node, k key) string {
 
 // key is a field of a struct that Object reads.
 type key struct {
-	name  string
-	tag   reflect.StructTag
-	place any // points to the field
+	name     string
+	tag      reflect.StructTag
+	position any // points to the field
 }
 
 func keysOf(of reflect.Value) []key {

@@ -52,6 +52,6 @@ func (r *Reader) problems() *Problems {
 	slices.SortStableFunc(r.list, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	told := r.list[:min(len(r.list), MaxProblems)]
-	return &Problems{List: slices.Clone(told), more: r.more + len(r.list) - len(told)}
+	listed := r.list[:min(len(r.list), MaxProblems)]
+	return &Problems{List: slices.Clone(listed), more: r.more + len(r.list) - len(listed)}
 }

@@ -36,7 +36,7 @@ func common() []Def {
 		{Name: "name", JSON: `"type": "string", "pattern": ` + asJSON(namePattern.String())},
 		{Name: "id", JSON: `"type": "string", "pattern": ` + asJSON(idPattern.String()) + `, "not": {"const": ` + asJSON(reservedID) + `}`},
 		{
-			Name: "patterns", Help: "Names of tools, in which * stands for any run of characters, such as fs.read or github.*.",
+			Name: "patterns", Help: "Names of tools, in which * matches any run of characters, such as fs.read or github.*.",
 			JSON: `"type": "array", "items": {"type": "string", "pattern": "^\\s*[A-Za-z0-9._/:*-]{1,200}\\s*$"}`,
 		},
 		{Name: "policy", Of: &toolsFile{}},
@@ -103,7 +103,7 @@ func (d Def) object(indent string) []string {
 
 // schema are the members that describe a key's value.
 func (k key) schema() []string {
-	switch k.place.(type) {
+	switch k.position.(type) {
 	case *Value[int]:
 		return k.bounds([]string{`"type": "integer"`}, "minimum", "maximum")
 	case *Value[bool]:

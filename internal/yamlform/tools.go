@@ -30,7 +30,7 @@ type toolsFile struct {
 
 // Tools reads a policy, or a list of the only allowed tools; who names their user in problems. check is
 // tool.Policy.Check of a policy that allows the pattern. Without the key everything is allowed.
-func (r *Reader) Tools(v *yamltree.Node, who string, check func(pattern string) error) Tools {
+func (r *Reader) Tools(v *yamltree.Node, owner string, check func(pattern string) error) Tools {
 	tools := Tools{Otherwise: allow}
 	switch {
 	case v == nil:
@@ -38,7 +38,7 @@ func (r *Reader) Tools(v *yamltree.Node, who string, check func(pattern string) 
 	case v.Kind == yamltree.List:
 		return Tools{Allow: r.patterns(v, "tools", check), Otherwise: deny}
 	case v.Kind != yamltree.Mapping:
-		r.Complain(v.At, "tools must be a list of the tools that %s may use, or a mapping with allow, ask, deny and otherwise, not %s", who, v.Kind)
+		r.Complain(v.At, "tools must be a list of the tools that %s may use, or a mapping with allow, ask, deny and otherwise, not %s", owner, v.Kind)
 		return tools
 	}
 	var file toolsFile

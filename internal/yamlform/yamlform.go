@@ -44,7 +44,7 @@ type Reader struct {
 }
 
 // Complain records a problem; the same problem is recorded once.
-func (r *Reader) Complain(at yamltree.Place, format string, args ...any) {
+func (r *Reader) Complain(at yamltree.Position, format string, args ...any) {
 	problem := Problem{r.File, max(at.Line, 1), max(at.Column, 1), fmt.Sprintf(format, args...)}
 	switch {
 	case r.Full():
@@ -101,7 +101,7 @@ const reservedID = "schema"
 
 // ID reads the id of what the file describes; noun names its kind. Without an id, the file's name is the id; top is the
 // position of the mapping's beginning.
-func (r *Reader) ID(v *yamltree.Node, top yamltree.Place, noun string) string {
+func (r *Reader) ID(v *yamltree.Node, top yamltree.Position, noun string) string {
 	id, at := idOfFile(r.File), top
 	if v != nil {
 		id, at = r.Text(v, "id"), v.At

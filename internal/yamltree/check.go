@@ -12,7 +12,7 @@ import (
 
 // checkCharacters refuses what YAML files cannot contain: bytes that are not UTF-8, and control characters.
 func checkCharacters(text string) error {
-	at := Place{1, 1}
+	at := Position{1, 1}
 	for i, r := range text {
 		if r == utf8.RuneError && !strings.HasPrefix(text[i:], "\ufffd") {
 			return &Error{at, "the file is not UTF-8 text"}
@@ -22,7 +22,7 @@ func checkCharacters(text string) error {
 		}
 		at.Column++
 		if r == '\n' {
-			at = Place{at.Line + 1, 1}
+			at = Position{at.Line + 1, 1}
 		}
 	}
 	return nil
@@ -58,19 +58,19 @@ func checkTokens(tokens token.Tokens, limits Options) error {
 // fromParser takes the parser's message and position, without the excerpt of the file that it adds: that could contain
 // secrets.
 func fromParser(err error) error {
-	var told yaml.Error
-	if !errors.As(err, &told) {
-		return &Error{Place{1, 1}, "not valid YAML"}
+	var syntaxError yaml.Error
+	if !errors.As(err, &syntaxError) {
+		return &Error{Position{1, 1}, "not valid YAML"}
 	}
-	message := strings.NewReplacer("\t", `\t`, "\n", " ", "\r", " ").Replace(told.GetMessage())
-	return complaint(told.GetToken(), "not valid YAML: "+message)
+	message := strings.NewReplacer("\t", `\t`, "\n", " ", "\r", " ").Replace(syntaxError.GetMessage())
+	return complaint(syntaxError.GetToken(), "not valid YAML: "+message)
 }
 
 func complaint(at *token.Token, message string) error {
 	if at == nil || at.Position == nil {
-		return &Error{Place{1, 1}, message}
+		return &Error{Position{1, 1}, message}
 	}
-	return &Error{placeOf(at), message}
+	return &Error{positionOf(at), message}
 }
 
-func placeOf(at *token.Token) Place { return Place{at.Position.Line, at.Position.Column} }
+func positionOf(at *token.Token) Position { return Position{at.Position.Line, at.Position.Column} }

@@ -22,7 +22,7 @@ func (c *converter) convertFile(file *ast.File) (*Node, error) {
 		}
 	}
 	if len(bodies) == 0 {
-		return &Node{Kind: Null, At: Place{1, 1}}, nil
+		return &Node{Kind: Null, At: Position{1, 1}}, nil
 	}
 	root, err := c.convert(bodies[0])
 	if err == nil && len(bodies) > 1 {
@@ -36,7 +36,7 @@ func (c *converter) convertFile(file *ast.File) (*Node, error) {
 
 func (c *converter) convert(from ast.Node) (*Node, error) {
 	token := from.GetToken()
-	to := &Node{Text: token.Value, At: placeOf(token), form: token.Type}
+	to := &Node{Text: token.Value, At: positionOf(token), form: token.Type}
 	switch from := from.(type) {
 	case *ast.NullNode:
 		to.Kind = Null

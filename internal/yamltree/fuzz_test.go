@@ -50,7 +50,7 @@ func checkTree(t *testing.T, n *Node, lines, levels int) (keys int) {
 		t.Fatalf("%s with items or fields", shown(n, ""))
 	}
 	if n.Kind == Text {
-		if at := n.PlaceIn(Place{1, 1}); at.Line < n.At.Line || at.Column < 1 {
+		if at := n.PlaceIn(Position{1, 1}); at.Line < n.At.Line || at.Column < 1 {
 			t.Fatalf("the text at %v begins at %v", n.At, at)
 		}
 	}
@@ -68,4 +68,4 @@ func checkTree(t *testing.T, n *Node, lines, levels int) (keys int) {
 	return keys
 }
 
-func isIn(at Place, lines int) bool { return at.Line >= 1 && at.Line <= lines && at.Column >= 1 }
+func isIn(at Position, lines int) bool { return at.Line >= 1 && at.Line <= lines && at.Column >= 1 }

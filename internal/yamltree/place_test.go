@@ -29,18 +29,18 @@ func TestPlaceInPointsIntoTheText(t *testing.T) {
 func TestPlaceInOfOtherTextsIsTheirs(t *testing.T) {
 	for _, text := range []string{`a: "\x62 here"`, "a: 'it''s here'", "a: b\n  here\n", "a: >\n  b\n  here\n", "a: 5", "a: [here]"} {
 		value := mustParse(t, text).Fields[0].Value
-		if got := value.PlaceIn(Place{1, 3}); got != value.At {
+		if got := value.PlaceIn(Position{1, 3}); got != value.At {
 			t.Errorf("%q: %v, want %v", text, got, value.At)
 		}
 	}
-	if value := mustParse(t, "a: here"); value.Fields[0].Value.PlaceIn(Place{2, 3}) != (Place{1, 4}) {
+	if value := mustParse(t, "a: here"); value.Fields[0].Value.PlaceIn(Position{2, 3}) != (Position{1, 4}) {
 		t.Error("a line that the text does not have is found")
 	}
 }
 
 // find is the place of here in a text.
-func find(text string) Place {
+func find(text string) Position {
 	before, _, _ := strings.Cut(text, "here")
 	lines := strings.Split(before, "\n")
-	return Place{len(lines), len([]rune(lines[len(lines)-1])) + 1}
+	return Position{len(lines), len([]rune(lines[len(lines)-1])) + 1}
 }

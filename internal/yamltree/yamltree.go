@@ -43,14 +43,14 @@ func (k Kind) String() string {
 	return [...]string{Null: "nothing", Text: "a text", Whole: "a whole number", Number: "a number", Bool: "true or false", List: "a list", Mapping: "a mapping"}[k]
 }
 
-// Place is a position in a text, from 1; columns in characters.
-type Place struct{ Line, Column int }
+// Position is a position in a text, from 1; columns in characters.
+type Position struct{ Line, Column int }
 
 // Node is a value of the file.
 type Node struct {
 	Kind Kind
 	// At is the position of the value's first character; of a mapping without braces, of its first key's.
-	At     Place
+	At     Position
 	Text   string  // of a scalar, as it is written; of a text, its content
 	Items  []*Node // of a list
 	Fields []Field // of a mapping, in order
@@ -97,7 +97,7 @@ func (o Options) withDefaults() Options {
 
 // Error is an error in a file's form.
 type Error struct {
-	At      Place
+	At      Position
 	Message string // on one line
 }
 
@@ -108,7 +108,7 @@ func (e *Error) Error() string { return e.Message }
 func Parse(data []byte, options Options) (*Node, error) {
 	options = options.withDefaults()
 	if options.MaxBytes > 0 && len(data) > options.MaxBytes {
-		return nil, &Error{Place{1, 1}, fmt.Sprintf("the file has %d bytes, more than the limit of %d; %s", len(data), options.MaxBytes, options.IfLong)}
+		return nil, &Error{Position{1, 1}, fmt.Sprintf("the file has %d bytes, more than the limit of %d; %s", len(data), options.MaxBytes, options.IfLong)}
 	}
 	text := strings.TrimPrefix(string(data), "\ufeff")
 	if err := checkCharacters(text); err != nil {

@@ -28,7 +28,7 @@ type connection struct {
 	newest  int // id of the newest call
 
 	mu      sync.Mutex
-	waiting *pending // the call under way; nil
+	waiting *pending // the call in progress; nil
 	passed  int      // bytes received since the last call
 
 	leave chan struct{} // closed when messages are no longer handled
@@ -95,7 +95,7 @@ func (c *connection) next() error {
 	}
 }
 
-// admit finds the call under way; it counts the bytes that arrive between calls, and those of invalid lines.
+// admit finds the call in progress; it counts the bytes that arrive between calls, and those of invalid lines.
 func (c *connection) admit(size int, isMessage bool) (*pending, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +120,7 @@ func (c *connection) line() ([]byte, error) {
 	return line, nil
 }
 
-// pending is a call under way.
+// pending is a call in progress.
 type pending struct {
 	*connection
 	id       json.RawMessage
@@ -151,7 +151,7 @@ func (c *connection) expect() *pending {
 	return c.waiting
 }
 
-// isCalling reports whether a call is under way.
+// isCalling reports whether a call is in progress.
 func (c *connection) isCalling() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -19,7 +19,7 @@ func (s *session) explained(what string, err error) error {
 	case errors.As(err, &own):
 		return own.error
 	case errors.As(err, &refused):
-		return fmt.Errorf("%s could not %s: %s%s", s.options.Name, what, s.refusal(refused), s.process.Words())
+		return fmt.Errorf("%s could not %s: %s%s", s.options.Name, what, s.refusal(refused), s.process.Stderr())
 	case errors.Is(err, errClosed):
 		err = s.whyClosed(err)
 	}
@@ -34,13 +34,13 @@ func (s *session) whyClosed(err error) error {
 	select {
 	case <-s.process.Ended():
 	case <-patience.C:
-		return fmt.Errorf("%w and did not end%s", err, s.process.Words())
+		return fmt.Errorf("%w and did not end%s", err, s.process.Stderr())
 	}
 	s.process.End()
 	if failure := s.process.Failure(); failure != nil {
 		return failure
 	}
-	return fmt.Errorf("it ended before it had answered%s", s.process.Words())
+	return fmt.Errorf("it ended before it had answered%s", s.process.Stderr())
 }
 
 // authRequired is the code with which agents ask for a log-in.

@@ -53,11 +53,11 @@ type loadError struct{ error }
 // created. The session's replayed messages are ignored. Only other failures are errors.
 func (s *session) load(can acp.AgentCapabilities, id, folder string) (bool, error) {
 	var err error
-	switch wanted := acp.SessionId(id); {
+	switch requested := acp.SessionId(id); {
 	case can.LoadSession:
-		err = s.call(acp.AgentMethodSessionLoad, acp.LoadSessionRequest{SessionId: wanted, Cwd: folder, McpServers: []acp.McpServer{}}, nil, s.handleStray)
+		err = s.call(acp.AgentMethodSessionLoad, acp.LoadSessionRequest{SessionId: requested, Cwd: folder, McpServers: []acp.McpServer{}}, nil, s.handleStray)
 	case can.SessionCapabilities.Resume != nil:
-		err = s.call(acp.AgentMethodSessionResume, acp.ResumeSessionRequest{SessionId: wanted, Cwd: folder, McpServers: []acp.McpServer{}}, nil, s.handleStray)
+		err = s.call(acp.AgentMethodSessionResume, acp.ResumeSessionRequest{SessionId: requested, Cwd: folder, McpServers: []acp.McpServer{}}, nil, s.handleStray)
 	default:
 		return false, nil
 	}

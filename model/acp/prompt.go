@@ -62,7 +62,7 @@ func (s *session) cancelWhen(ctx context.Context, sent, over <-chan struct{}) {
 		return
 	}
 	s.cancelled.Store(true)
-	s.process.LimitWrites(s.options.Grace) // including writes under way
+	s.process.LimitWrites(s.options.Grace) // including writes in progress
 	patience := time.NewTimer(s.options.Grace)
 	defer patience.Stop()
 	for {

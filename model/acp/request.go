@@ -7,7 +7,7 @@ import (
 	acp "github.com/coder/acp-go-sdk"
 )
 
-// take handles a message that answers no call of the client. Updates go to the answer under way; without one
+// take handles a message that answers no call of the client. Updates go to the answer in progress; without one
 // (nil) they are ignored. The settings decide on permissions.
 func (s *session) take(m message, into *answer) error {
 	switch {

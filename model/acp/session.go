@@ -64,7 +64,7 @@ type session struct {
 	id      acp.SessionId
 	loaded  bool
 
-	turn      chan struct{} // holds one token while a prompt is under way
+	turn      chan struct{} // holds one token while a prompt is in progress
 	cancelled atomic.Bool   // requests for permission are answered with "cancelled"
 	closed    atomic.Bool
 	leaving   sync.Once

@@ -53,7 +53,7 @@ func wantFailure(t *testing.T, m model.Model, prompt string, reason continuo.Fai
 	}
 }
 
-func TestASessionRemembers(t *testing.T) {
+func TestASessionKeepsItsContext(t *testing.T) {
 	w := childtest.NewWitness(t)
 	s := openSession(t, of(w.Env("talker"), agentOptions(t)), "")
 	if s.ID() == "" || s.Loaded() || !s.Alive() || s.Info() != of(nil, nil).Info() {
@@ -151,7 +151,7 @@ func TestOpenFails(t *testing.T) {
 	noGoroutines(t)
 }
 
-func TestASessionOutlivesWhatAgentsObey(t *testing.T) {
+func TestASessionSurvivesAgentErrors(t *testing.T) {
 	for how, end := range map[string]func(*testing.T, *session) error{
 		"cancelled": func(t *testing.T, s *session) error {
 			ctx, cancel := context.WithCancel(t.Context())

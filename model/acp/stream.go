@@ -44,8 +44,8 @@ func (s *session) answer(ctx context.Context, text string, yield func(model.Delt
 	switch {
 	case done.StopReason == acp.StopReasonCancelled:
 		return "", &model.Error{Reason: continuo.ReasonCancelled, Message: s.options.Name + " says that its turn was cancelled"}
-	case finish == "stop" && !a.said:
-		return "", fmt.Errorf("%s ended its turn without an answer%s", s.options.Name, s.process.Words())
+	case finish == "stop" && !a.hasText:
+		return "", fmt.Errorf("%s ended its turn without an answer%s", s.options.Name, s.process.Stderr())
 	}
 	return finish, nil
 }
@@ -63,13 +63,13 @@ func finishOf(reason acp.StopReason) string {
 	return string(reason)
 }
 
-// answer is one answer under way.
+// answer is one answer in progress.
 type answer struct {
 	options  Options
 	listener func(model.Delta) bool
 	cancel   func() // cancels the turn
 	yielded  int    // bytes yielded
-	said     bool   // there was text
+	hasText  bool   // there was text
 	apart    bool   // other output followed the text, so that further text begins a paragraph
 	lastText string // the newest piece of text or reasoning
 	lastLine string
@@ -82,10 +82,10 @@ func (a *answer) update(update acp.SessionUpdate) error {
 	case update.AgentMessageChunk != nil:
 		return a.text(contentText(update.AgentMessageChunk.Content))
 	case update.AgentThoughtChunk != nil:
-		a.apart = a.said
+		a.apart = a.hasText
 		return a.reason(contentText(update.AgentThoughtChunk.Content))
 	case update.ToolCall != nil:
-		a.apart = a.said
+		a.apart = a.hasText
 		return a.line("tool: " + oneLine(update.ToolCall.Title))
 	}
 	return nil
@@ -107,7 +107,7 @@ func (a *answer) text(text string) error {
 	if a.apart && !strings.HasSuffix(a.lastText, "\n") && !strings.HasPrefix(text, "\n") {
 		text = "\n\n" + text
 	}
-	a.said, a.apart, a.lastText = true, false, text
+	a.hasText, a.apart, a.lastText = true, false, text
 	return a.yield(model.Delta{Text: text}, len(text))
 }
 

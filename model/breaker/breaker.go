@@ -7,7 +7,7 @@
 // cancelled, or whose time ran out, shows nothing.
 //
 // Failures arrive sooner than answers: of many streams that begin at once, those that break end first. So the
-// breaker opens only if consecutive failures outnumber the answers under way that have shown something.
+// breaker opens only if consecutive failures outnumber the answers in progress that have shown something.
 //
 // The trial is a caller's request. If it fails, it waits for the next trial within Patience, so that the
 // caller has no disadvantage. Requests that arrive during a trial wait for its outcome.
@@ -47,7 +47,7 @@ const (
 type Options struct {
 	// Name is the upstream's name in messages. Default the provider's.
 	Name string
-	// Failures is how many consecutive failures open the breaker, unless more answers are under way. Default
+	// Failures is how many consecutive failures open the breaker, unless more answers are in progress. Default
 	// 5.
 	Failures int
 	// Cooldown is how long it stays open before a trial. Default 30 s.
@@ -62,10 +62,10 @@ type Options struct {
 // Model is a model behind a breaker. It is safe for concurrent use.
 type Model struct {
 	model.Model
-	options  Options
-	breaker  *gobreaker.TwoStepCircuitBreaker[struct{}]
-	openedAt atomic.Pointer[time.Time]
-	underWay atomic.Int64 // answers that have shown something and have not ended
+	options    Options
+	breaker    *gobreaker.TwoStepCircuitBreaker[struct{}]
+	openedAt   atomic.Pointer[time.Time]
+	inProgress atomic.Int64 // answers that have shown something and have not ended
 
 	mu      sync.Mutex
 	changed chan struct{} // closed and replaced at the end of each trial
@@ -87,7 +87,7 @@ func New(inner model.Model, options Options) *Model {
 		MaxRequests: 1, Timeout: options.Cooldown, OnStateChange: m.enters,
 		ReadyToTrip: func(counts gobreaker.Counts) bool {
 			row := int64(counts.ConsecutiveFailures)
-			return row >= int64(options.Failures) && row > m.underWay.Load()
+			return row >= int64(options.Failures) && row > m.inProgress.Load()
 		},
 		IsExcluded: func(err error) bool { return errors.Is(err, errNothing) },
 	})
@@ -213,23 +213,23 @@ func (c *call) run(ctx context.Context, answer iter.Seq2[model.Delta, error], yi
 	return nil
 }
 
-// show counts the call among the answers under way. A trial has then passed.
+// show counts the call among the answers in progress. A trial has then passed.
 func (c *call) show() {
 	if c.shown {
 		return
 	}
 	c.shown = true
-	c.m.underWay.Add(1)
+	c.m.inProgress.Add(1)
 	if c.trial {
 		c.end(nil)
 	}
 }
 
-// leave removes the call from the answers under way.
+// leave removes the call from the answers in progress.
 func (c *call) leave() {
 	if c.shown && !c.left {
 		c.left = true
-		c.m.underWay.Add(-1)
+		c.m.inProgress.Add(-1)
 	}
 }
 

@@ -30,7 +30,7 @@ type fixture struct {
 	*breaker.Model
 	script *modeltest.Script
 
-	mu      sync.Mutex // answers under way change the state beside the test
+	mu      sync.Mutex // answers in progress change the state beside the test
 	entered []breaker.State
 }
 
@@ -115,7 +115,7 @@ func TestWhatDoesNotCount(t *testing.T) {
 
 // Callers that leave, run out of time or stop reading neither open the breaker nor hide failures.
 // Failures come sooner than answers: of a hundred streams that begin at once, those that break end first.
-func TestAnswersUnderWayKeepItClosed(t *testing.T) {
+func TestRunningAnswersKeepItClosed(t *testing.T) {
 	long := []modeltest.Step{modeltest.Text("Once"), {Wait: time.Minute, Delta: model.Delta{Text: "upon a time"}}, modeltest.Finish()}
 	for name, c := range map[string]struct {
 		streams, failures int
@@ -164,7 +164,7 @@ func TestAnswersThatHaveEndedDoNotKeepItClosed(t *testing.T) {
 	}
 }
 
-func TestTheCallersEndSaysNothing(t *testing.T) {
+func TestTheCallersCancellationIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFixture(fails, stalls, stalls, answers, fails, fails)
 		h.ask(t.Context())
@@ -218,9 +218,9 @@ func TestTheTrial(t *testing.T) {
 	})
 }
 
-// TestTheTrialCostsNobodyAnything: a trial that fails waits for the next one and gets its answer there, and requests
+// TestATrialDelaysNoRequest: a trial that fails waits for the next one and gets its answer there, and requests
 // beside a trial wait for its outcome.
-func TestTheTrialCostsNobodyAnything(t *testing.T) {
+func TestATrialDelaysNoRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := []modeltest.Step{{Wait: time.Second, Delta: model.Delta{Text: "fine"}}, modeltest.Finish()}
 		h := newPatient(time.Minute, fails, fails, fails, fails, slow, answers, answers)

@@ -33,28 +33,28 @@ func (o Options) invocation(request prompt.Request) (command []string, input str
 	return command, input, nil
 }
 
-func hasPlace(command []string, place string) bool {
-	return slices.ContainsFunc(command[min(1, len(command)):], func(argument string) bool { return isPlace(argument, place) })
+func hasPlace(command []string, position string) bool {
+	return slices.ContainsFunc(command[min(1, len(command)):], func(argument string) bool { return isPlace(argument, position) })
 }
 
 // isPlace reports whether an argument is a placeholder, or an option whose value is one.
-func isPlace(argument, place string) bool {
-	option, ok := strings.CutSuffix(argument, place)
+func isPlace(argument, position string) bool {
+	option, ok := strings.CutSuffix(argument, position)
 	return ok && (option == "" || strings.HasSuffix(option, "="))
 }
 
 // fill replaces an argument's placeholder by a text. A text that is a whole argument never looks like an
 // option, and U+FFFD replaces NUL bytes, which no argument can have.
 func fill(argument, text, system string) string {
-	for place, value := range map[string]string{PromptPlace: text, SystemPlace: system} {
-		if !isPlace(argument, place) {
+	for position, value := range map[string]string{PromptPlace: text, SystemPlace: system} {
+		if !isPlace(argument, position) {
 			continue
 		}
 		value = strings.ReplaceAll(value, "\x00", "\uFFFD")
-		if argument == place && strings.HasPrefix(value, "-") {
+		if argument == position && strings.HasPrefix(value, "-") {
 			value = " " + value
 		}
-		return strings.TrimSuffix(argument, place) + value
+		return strings.TrimSuffix(argument, position) + value
 	}
 	return argument
 }

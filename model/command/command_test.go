@@ -59,14 +59,14 @@ func TestMain(m *testing.M) {
 		"deaf":   func() { fmt.Print("I do not listen") },
 		"mute":   func() { _ = os.Stdout.Close(); childtest.Block() },
 		"parent": func() {
-			said, saying, _ := os.Pipe()
+			reader, writer, _ := os.Pipe()
 			heir := exec.Command(os.Args[0])
 			heir.Env = append(os.Environ(), "CHILDTEST_ROLE=heir")
-			heir.Stdout, heir.Stderr = os.Stdout, saying
+			heir.Stdout, heir.Stderr = os.Stdout, writer
 			if err := heir.Start(); err != nil {
 				panic(err)
 			}
-			_, _ = io.ReadFull(said, make([]byte, 1))
+			_, _ = io.ReadFull(reader, make([]byte, 1))
 			fmt.Print("parent")
 		},
 		"heir": func() {
@@ -123,7 +123,7 @@ func TestModel(t *testing.T) {
 	noGoroutines(t)
 }
 
-func TestThePromptGoesWhereTheCommandSaysSo(t *testing.T) {
+func TestThePromptReplacesItsPlaceholder(t *testing.T) {
 	request := body("-v\x00 {system}", "be brief", "be kind")
 	for _, c := range []struct {
 		arguments []string

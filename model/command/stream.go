@@ -16,19 +16,19 @@ import (
 
 // Stream starts the program and yields what it prints; see [model.Model].
 func (m *Model) Stream(caller context.Context, body []byte) iter.Seq2[model.Delta, error] {
-	return timed.Stream(caller, m.options.Name, m.options.Timeout, func(ctx context.Context, tell func(model.Delta) bool) (string, error) {
-		a := &answer{options: m.options, listener: tell}
+	return timed.Stream(caller, m.options.Name, m.options.Timeout, func(ctx context.Context, emit func(model.Delta) bool) (string, error) {
+		a := &answer{options: m.options, listener: emit}
 		return "stop", a.run(ctx, body)
 	})
 }
 
-// answer is one answer under way.
+// answer is one answer in progress.
 type answer struct {
 	options  Options
 	listener func(model.Delta) bool
 	plain    child.Plain
 	printed  int // bytes
-	said     bool
+	hasText  bool
 	stopped  bool // the consumer has stopped
 }
 
@@ -63,8 +63,8 @@ func (a *answer) run(ctx context.Context, body []byte) error {
 	if err := process.Failure(); err != nil {
 		return err
 	}
-	if !a.said {
-		return fmt.Errorf("%s ended without an answer: it printed nothing on stdout%s", a.options.Name, process.Words())
+	if !a.hasText {
+		return fmt.Errorf("%s ended without an answer: it printed nothing on stdout%s", a.options.Name, process.Stderr())
 	}
 	return nil
 }
@@ -75,12 +75,12 @@ func (a *answer) read(process *child.Process) error {
 	for !a.stopped {
 		n, err := process.Read(buffer)
 		if err != nil {
-			a.tell(a.plain.End())
+			a.emit(a.plain.End())
 			return nil
 		}
 		room := a.options.MaxOutput - a.printed
 		a.printed += n
-		a.tell(a.plain.Text(buffer[:min(n, room)]))
+		a.emit(a.plain.Text(buffer[:min(n, room)]))
 		if n > room {
 			return &model.Error{Reason: continuo.ReasonTurnLimit, Message: fmt.Sprintf(
 				"%s printed more than the maximum of %d bytes", a.options.Name, a.options.MaxOutput)}
@@ -89,10 +89,10 @@ func (a *answer) read(process *child.Process) error {
 	return nil
 }
 
-func (a *answer) tell(text string) {
+func (a *answer) emit(text string) {
 	if text == "" || a.stopped {
 		return
 	}
-	a.said = true
+	a.hasText = true
 	a.stopped = !a.listener(model.Delta{Text: text})
 }

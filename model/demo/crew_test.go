@@ -61,29 +61,29 @@ func TestARoleCallsWhatTheUserAsksFor(t *testing.T) {
 	if len(entry.ToolCalls) != 1 || entry.ToolCalls[0].Name != "fs_read" {
 		t.Fatalf("%+v", entry.ToolCalls)
 	}
-	_, told := answer(t, roleRequest(t, text,
+	_, answered := answer(t, roleRequest(t, text,
 		object{"role": "assistant", "content": nil, "tool_calls": []object{{"id": "a", "type": "function", "function": object{"name": "fs_read", "arguments": "{}"}}}},
 		object{"role": "tool", "tool_call_id": "a", "content": "leaves"}))
-	if !strings.HasSuffix(told.Content.String(), "fs_read returned 6 characters: “leaves”") || len(told.ToolCalls) > 0 {
-		t.Errorf("%s", told.Content)
+	if !strings.HasSuffix(answered.Content.String(), "fs_read returned 6 characters: “leaves”") || len(answered.ToolCalls) > 0 {
+		t.Errorf("%s", answered.Content)
 	}
 }
 
 // Three roles that are shown everything, in the simplest form of their text: the cycle ends by itself.
 func TestACycleOfTheDemoModelEnds(t *testing.T) {
 	roles := []string{"Planner", "Builder", "Reviewer"}
-	talk, passed, turns := "User: Make tea.", 0, 0
+	history, passed, turns := "User: Make tea.", 0, 0
 	for ; passed < len(roles) && turns < 20; turns++ {
 		name := roles[turns%len(roles)]
-		_, entry := answer(t, body(system("CREW\n- you: "+name+"\n- others: some"), user(talk)))
+		_, entry := answer(t, body(system("CREW\n- you: "+name+"\n- others: some"), user(history)))
 		if entry.Content.String() == continuo.Placeholder {
 			passed++
 			continue
 		}
 		passed = 0
-		talk += "\n\nAssistant (" + name + "): " + entry.Content.String()
+		history += "\n\nAssistant (" + name + "): " + entry.Content.String()
 	}
 	if turns != 6 {
-		t.Errorf("it ended after %d turns:\n%s", turns, talk)
+		t.Errorf("it ended after %d turns:\n%s", turns, history)
 	}
 }

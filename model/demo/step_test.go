@@ -161,7 +161,7 @@ func TestStepRefused(t *testing.T) {
 }
 
 // An answer that broke off anywhere is gone on with: together the pieces are the answer that did not break off.
-func TestStepGoesOn(t *testing.T) {
+func TestStepContinues(t *testing.T) {
 	messages := append(stepOf("1", "Write.", "- draft (string): it"), user("Carry out the step."))
 	_, entry := answer(t, body(messages...))
 	whole := entry.Content.String()
@@ -178,8 +178,8 @@ func TestStepGoesOn(t *testing.T) {
 			t.Errorf("broken off after %d bytes and again, the pieces are\n%q\nwant\n%q", at, pieces, whole)
 		}
 		refused := append(broken, assistant(pieces[2]), user("Your answer is not enough."))
-		if _, mended := answer(t, body(refused...)); !strings.Contains(mended.Content.String(), "as I would 1 visit later") {
-			t.Errorf("an answer in pieces that was refused is not mended:\n%s", mended.Content)
+		if _, corrected := answer(t, body(refused...)); !strings.Contains(corrected.Content.String(), "as I would 1 visit later") {
+			t.Errorf("an answer in pieces that was refused is not mended:\n%s", corrected.Content)
 		}
 	}
 }

@@ -22,10 +22,10 @@ func after(wait time.Duration, step modeltest.Step) modeltest.Step {
 func TestLimits(t *testing.T) {
 	usage := modeltest.Step{Delta: model.Delta{Usage: &continuo.Usage{InputTokens: 1}}}
 	for _, test := range []struct {
-		name   string
-		answer []modeltest.Step
-		took   time.Duration
-		says   string // of the timeout, "" for a whole answer
+		name    string
+		answer  []modeltest.Step
+		took    time.Duration
+		message string // of the timeout, "" for a whole answer
 	}{
 		{"in time", []modeltest.Step{after(299*time.Second, modeltest.Text("a")), after(119*time.Second, modeltest.Text("b")), after(119*time.Second, modeltest.Finish())}, 537 * time.Second, ""},
 		{"nothing", []modeltest.Step{after(time.Hour, modeltest.Text("a"))}, 5 * time.Minute, "the model gave no first token within 5m0s, the first token limit (turn.first)"},
@@ -41,7 +41,7 @@ func TestLimits(t *testing.T) {
 			if took := time.Since(begin); took != test.took {
 				t.Errorf("%s: took %v, want %v", test.name, took, test.took)
 			}
-			if (failed != nil) != (test.says != "") || failed != nil && (failed.Message != test.says || failed.Reason != continuo.ReasonTimeout || !failed.Retryable || !failed.Costly) {
+			if (failed != nil) != (test.message != "") || failed != nil && (failed.Message != test.message || failed.Reason != continuo.ReasonTimeout || !failed.Retryable || !failed.Costly) {
 				t.Errorf("%s: got %v", test.name, failed)
 			}
 		})

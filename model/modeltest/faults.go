@@ -28,7 +28,7 @@ func runFaults(t *testing.T, options Options, text *transcript) {
 	t.Run("retry after", func(t *testing.T) { retryAfter(t, options) })
 	t.Run("secrets", func(t *testing.T) { secrets(t, options) })
 	t.Run("redirect", func(t *testing.T) { redirect(t, options) })
-	t.Run("nobody there", func(t *testing.T) { nobodyThere(t, options) })
+	t.Run("unreachable", func(t *testing.T) { unreachable(t, options) })
 	t.Run("endless line", func(t *testing.T) { endlessLine(t, options, text) })
 	for _, stop := range stops() {
 		t.Run(stop.name, func(t *testing.T) { stopped(t, options, text, stop) })
@@ -159,7 +159,7 @@ func redirect(t *testing.T, options Options) {
 	}
 }
 
-func nobodyThere(t *testing.T, options Options) {
+func unreachable(t *testing.T, options Options) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	got, err := listen(t.Context(), options.New(server.URL, key, &http.Client{}), []byte(`{}`))
@@ -191,7 +191,7 @@ func endlessLine(t *testing.T, options Options, text *transcript) {
 // stop is a way in which a consumer ends a stream early.
 type stop struct {
 	name string
-	act  func(cancel context.CancelCauseFunc) (goOn bool)
+	act  func(cancel context.CancelCauseFunc) (proceed bool)
 	want continuo.FailureReason
 }
 
@@ -245,6 +245,6 @@ func firstHalf(t *testing.T, options Options, text *transcript) []byte {
 			return half
 		}
 	}
-	t.Fatal("text.txtar tells no text")
+	t.Fatal("text.txtar has no text")
 	return nil
 }

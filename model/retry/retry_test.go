@@ -73,7 +73,7 @@ func TestAPassingFailureIsRetried(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotRetried(t *testing.T) {
+func TestErrorsThatAreNotRetried(t *testing.T) {
 	refused := modeltest.Step{Err: &model.Error{Reason: continuo.ReasonUpstream, Status: 400, Message: "bad request"}}
 	call := modeltest.Step{Delta: model.Delta{ToolCall: &model.ToolCallDelta{ID: "a", Name: "f"}}}
 	reasoning := modeltest.Step{Delta: model.Delta{Reasoning: "hm"}}
@@ -97,7 +97,7 @@ func TestWhatIsNotRetried(t *testing.T) {
 	}
 }
 
-func TestTheLastErrorIsTold(t *testing.T) {
+func TestTheLastErrorIsReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		script := &modeltest.Script{Answers: answers{{modeltest.Fails(continuo.ReasonNetwork)}, {usage(2), asks(0)}}}
 		got := play(t.Context(), script, retry.Options{Attempts: 2})
@@ -118,7 +118,7 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 		options retry.Options
 		within  time.Duration // of the turn
 		took    time.Duration
-		says    string // of the error
+		message string // of the error
 	}{
 		{"longer than the backoff", 7 * time.Second, retry.Options{}, time.Hour, 7 * time.Second, ""},
 		{"shorter than the backoff", time.Millisecond, retry.Options{}, time.Hour, 250 * time.Millisecond, ""},
@@ -131,12 +131,12 @@ func TestRetryAfterIsObeyed(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), test.within)
 			defer cancel()
 			got := play(ctx, &modeltest.Script{Answers: answers{{asks(test.asked)}, ok}}, test.options)
-			said := ""
+			answered := ""
 			if got.err != nil {
-				said = got.err.Message
+				answered = got.err.Message
 			}
-			if got.took != test.took || said != test.says || (said == "") != (got.text == "ok") {
-				t.Errorf("%s: got %+v, error %q", test.name, got, said)
+			if got.took != test.took || answered != test.message || (answered == "") != (got.text == "ok") {
+				t.Errorf("%s: got %+v, error %q", test.name, got, answered)
 			}
 		})
 	}

@@ -43,7 +43,7 @@ func play(t *testing.T, steps []modeltest.Step) (entry continuo.Entry, events []
 }
 
 func TestInlineThinkingIsReasoning(t *testing.T) {
-	for said, want := range map[string][2]string{
+	for text, want := range map[string][2]string{
 		"<think>Let me see.</think>\n\nIt is 4.":          {"Let me see.", "It is 4."},
 		"\n <think>\nLet me see.\n</think>It is 4.":       {"\nLet me see.\n", "It is 4."},
 		"<thinking>a < b, </think> no</thinking>It is 4.": {"a < b, </think> no", "It is 4."},
@@ -62,14 +62,14 @@ func TestInlineThinkingIsReasoning(t *testing.T) {
 		"<think>żółć 考える " + strings.Repeat("<", 50) + "</think>It is 4": {"żółć 考える " + strings.Repeat("<", 50), "It is 4"},
 	} {
 		for seed := range uint64(40) {
-			steps := append(pieces(rand.New(rand.NewPCG(seed, 1)), said), modeltest.Finish())
+			steps := append(pieces(rand.New(rand.NewPCG(seed, 1)), text), modeltest.Finish())
 			entry, _ := play(t, steps)
 			reasoning := ""
 			if entry.Reasoning != nil {
 				reasoning = entry.Reasoning.Text
 			}
 			if reasoning != want[0] || entry.Content.String() != want[1] || entry.Error != nil {
-				t.Fatalf("%q cut by seed %d: reasoning %q, content %q, %v", said, seed, reasoning, entry.Content.String(), entry.Error)
+				t.Fatalf("%q cut by seed %d: reasoning %q, content %q, %v", text, seed, reasoning, entry.Content.String(), entry.Error)
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// call is one request under way.
+// call is one request in progress.
 type call struct {
 	*Model
 	ctx   context.Context // with the span

@@ -20,7 +20,7 @@ type answer struct {
 	vendor  bool // the upstream's data on the whole answer are passed on
 
 	reader   render.EventReader
-	call     *callText // the call under way, nil when it was yielded
+	call     *callText // the call in progress, nil when it was yielded
 	begun    bool      // the current event has yielded text
 	thought  bool      // there has been reasoning
 	hasText  bool      // there has been text
@@ -216,7 +216,7 @@ func (a *answer) end() {
 	}
 }
 
-// fail yields the rest after a failure of the upstream. A call under way becomes a partial call; text held
+// fail yields the rest after a failure of the upstream. A call in progress becomes a partial call; text held
 // back is dropped.
 func (a *answer) fail() {
 	if a.stopped {

@@ -55,8 +55,8 @@ func (u *upstream) Stream(ctx context.Context, _ []byte) iter.Seq2[model.Delta, 
 	}
 }
 
-// saying is an upstream that says text in pieces and stops.
-func saying(pieces ...string) *upstream {
+// answering is an upstream that says text in pieces and stops.
+func answering(pieces ...string) *upstream {
 	u := &upstream{}
 	for _, piece := range pieces {
 		u.deltas = append(u.deltas, model.Delta{Text: piece})
@@ -137,7 +137,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, pieces := range [][]string{{test.text}, strings.Split(test.text, "")} {
-				got := listen(t, saying(pieces...))
+				got := listen(t, answering(pieces...))
 				if got.err != nil || words(got.entry) != test.want || got.finish != test.finish {
 					t.Errorf("got %v, %s:\n%s\nwant %s:\n%s", got.err, got.finish, words(got.entry), test.finish, test.want)
 				}
@@ -172,14 +172,14 @@ func streamed(events []render.Event) string {
 }
 
 // What a model means is what is heard, wherever its text is split, in the middle of characters too.
-func TestWhatWasMeantIsHeard(t *testing.T) {
+func TestLenientParsing(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		thought, said := texts().Draw(rt, "thought"), texts().Draw(rt, "said")
-		want := continuo.Entry{Content: continuo.Text(said), Reasoning: &continuo.Reasoning{Text: thought}}
+		thought, answered := texts().Draw(rt, "thought"), texts().Draw(rt, "said")
+		want := continuo.Entry{Content: continuo.Text(answered), Reasoning: &continuo.Reasoning{Text: thought}}
 		if thought == "" {
 			want.Reasoning = nil
 		}
-		events := []render.Event{{Kind: render.EventThink, Text: thought}, {Kind: render.EventRespond, Text: said}}
+		events := []render.Event{{Kind: render.EventThink, Text: thought}, {Kind: render.EventRespond, Text: answered}}
 		for i := range rapid.IntRange(0, 3).Draw(rt, "calls") {
 			name := fmt.Sprintf("f_%d", i)
 			args, err := json.Marshal(rapid.MapOfN(texts(), texts(), 0, 3).Draw(rt, "arguments"))
@@ -190,7 +190,7 @@ func TestWhatWasMeantIsHeard(t *testing.T) {
 			events = append(events, render.Event{Kind: render.EventCall, Text: fmt.Sprintf(`{"name": %q, "args": %s}`, name, args)})
 		}
 		text := streamed(events)
-		got := listen(t, saying(split(rt, text)...))
+		got := listen(t, answering(split(rt, text)...))
 		if got.err != nil || words(got.entry) != words(want) {
 			rt.Fatalf("%v: heard\n%s\nmeant\n%s\nof\n%q", got.err, words(got.entry), words(want), text)
 		}
@@ -225,8 +225,8 @@ func TestAnswersAreSplitAnywhere(t *testing.T) {
 	events := rapid.SampledFrom([]string{"§think: ", "\n\n§respond: ", "\n§call: {\"name\": \"f\"}", "\n§call:\n```json\n{", "\"args\": {\"a\": ", "}", "\n\n$result: ", "$call: ", "§user:"})
 	rapid.Check(t, func(rt *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.OneOf(texts(), events), 0, 8).Draw(rt, "text"), "")
-		whole := joined(listen(t, saying(text)).deltas)
-		if got := joined(listen(t, saying(split(rt, text)...)).deltas); got != whole {
+		whole := joined(listen(t, answering(text)).deltas)
+		if got := joined(listen(t, answering(split(rt, text)...)).deltas); got != whole {
 			rt.Fatalf("split:%s\nwhole:%s\nof %q", got, whole, text)
 		}
 	})
@@ -257,8 +257,8 @@ func FuzzAnswer(f *testing.F) {
 }
 
 func TestModelLaws(t *testing.T) {
-	modeltest.RunModel(t, New(saying("§think: a\n\n", "§respond: b", " c")), nil)
-	modeltest.RunModel(t, New(saying("§think: a\n\n", "§call: {\"name\": \"f\"}", "\n\n$result: x")), nil)
+	modeltest.RunModel(t, New(answering("§think: a\n\n", "§respond: b", " c")), nil)
+	modeltest.RunModel(t, New(answering("§think: a\n\n", "§call: {\"name\": \"f\"}", "\n\n$result: x")), nil)
 }
 
 func TestInfo(t *testing.T) {
@@ -273,7 +273,7 @@ func TestInfo(t *testing.T) {
 // The ids of calls are the same for the same answer, and others for every request.
 func TestCallIDs(t *testing.T) {
 	seen := map[string]int{}
-	m := New(saying("§call: {\"name\": \"f\"}\n\n§call: {\"name\": \"g\"}"))
+	m := New(answering("§call: {\"name\": \"f\"}\n\n§call: {\"name\": \"g\"}"))
 	for _, body := range []string{"a", "a", "b"} {
 		for delta := range m.Stream(t.Context(), []byte(body)) {
 			if delta.ToolCall != nil {
@@ -297,7 +297,7 @@ func TestFailureInACall(t *testing.T) {
 		"§call: f(":                                                                  "part  f(",
 		"§call:":                                                                     "part  ",
 	} {
-		u := saying(text)
+		u := answering(text)
 		u.deltas, u.failure = u.deltas[:len(u.deltas)-1], failure
 		if got := listen(t, u); got.err != error(failure) || words(got.entry) != want {
 			t.Errorf("%q: got %v:\n%s\nwant\n%s", text, got.err, words(got.entry), want)
@@ -308,13 +308,13 @@ func TestFailureInACall(t *testing.T) {
 // Cut off anywhere by a failure, an answer tells a beginning of what the whole one tells.
 func TestCutAnywhere(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		said := texts().Draw(rt, "said")
-		text := streamed([]render.Event{{Kind: render.EventRespond, Text: said}, {Kind: render.EventCall, Text: `{"name": "f", "args": {"a": "b"}}`}})
+		answered := texts().Draw(rt, "said")
+		text := streamed([]render.Event{{Kind: render.EventRespond, Text: answered}, {Kind: render.EventCall, Text: `{"name": "f", "args": {"a": "b"}}`}})
 		for at := range len(text) {
-			u := saying(text[:at])
+			u := answering(text[:at])
 			u.deltas, u.failure = u.deltas[:1], &model.Error{Reason: continuo.ReasonNetwork, Message: "cut"}
 			got := listen(t, u)
-			if !strings.HasPrefix(said, strings.ToValidUTF8(got.entry.Content.String(), "")) || len(got.entry.ToolCalls) > 0 || got.entry.Error == nil {
+			if !strings.HasPrefix(answered, strings.ToValidUTF8(got.entry.Content.String(), "")) || len(got.entry.ToolCalls) > 0 || got.entry.Error == nil {
 				rt.Fatalf("cut at %d of %q: %s", at, text, words(got.entry))
 			}
 		}
@@ -323,7 +323,7 @@ func TestCutAnywhere(t *testing.T) {
 
 // An answer that reached its limit keeps that reason; a call that it cut off is explained.
 func TestLengthLimit(t *testing.T) {
-	u := saying("§call: {\"name\": \"f\", \"args\": {")
+	u := answering("§call: {\"name\": \"f\", \"args\": {")
 	u.deltas[1].Finish = "length"
 	got := listen(t, u)
 	if want := "call call_0 malformed_call " + render.MalformedArguments(`{"name": "f", "args": {`, render.CutLength); words(got.entry) != want || got.finish != "length" || got.err != nil {
@@ -368,7 +368,7 @@ func TestWhatPasses(t *testing.T) {
 // A text is told as soon as it can be no structure, a call as soon as it is whole.
 func TestLatency(t *testing.T) {
 	text := ""
-	u := saying("§resp", "ond: He", "llo\n", "\n§", "call: {\"name\": ", "\"f\"}", "\n", "\n")
+	u := answering("§resp", "ond: He", "llo\n", "\n§", "call: {\"name\": ", "\"f\"}", "\n", "\n")
 	steps := []string{"", "", "He", "Hello", "Hello", "Hello", "Hello<f>", "Hello<f>", "Hello<f>"}
 	u.asked = func() {
 		if text != steps[0] {
@@ -392,7 +392,7 @@ func TestLatency(t *testing.T) {
 // Behind a call the upstream is not listened to any more.
 func TestInventedResultsEndTheRequest(t *testing.T) {
 	asked := 0
-	u := saying("§call: {\"name\": \"f\"}\n\n", "$res", "ult: x", "never asked for")
+	u := answering("§call: {\"name\": \"f\"}\n\n", "$res", "ult: x", "never asked for")
 	u.asked = func() { asked++ }
 	if got := listen(t, u); got.finish != "tool_calls" || asked != 3 {
 		t.Errorf("finish %s after %d pieces", got.finish, asked)
@@ -401,7 +401,7 @@ func TestInventedResultsEndTheRequest(t *testing.T) {
 
 // endless is an upstream that never ends.
 func endless(piece string, asked *int) *upstream {
-	u := saying()
+	u := answering()
 	u.deltas = slices.Repeat([]model.Delta{{Text: piece}}, 64<<20/len(piece))
 	u.asked = func() { *asked++ }
 	return u

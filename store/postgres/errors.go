@@ -75,7 +75,7 @@ func isVerdict(err error) bool {
 }
 
 // passes reports whether a retry of a failed operation may succeed: the server was unreachable, a failover is
-// under way, or two transactions conflicted.
+// in progress, or two transactions conflicted.
 func passes(err error) bool {
 	switch code := codeOf(err); code {
 	case "":

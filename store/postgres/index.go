@@ -190,11 +190,11 @@ func putDocuments(ctx context.Context, tx pgx.Tx, batch index.Batch, projectID s
 // ForgetIndex is part of index.Store.
 func (s *Store) ForgetIndex(ctx context.Context, conversationID string) error {
 	return s.transact(ctx, "forget the index of conversation "+conversationID, func(ctx context.Context, tx pgx.Tx) error {
-		forgot, err := tx.Exec(ctx, forgetIndexed, conversationID)
+		deleted, err := tx.Exec(ctx, forgetIndexed, conversationID)
 		if err != nil {
 			return err
 		}
-		if forgot.RowsAffected() == 0 {
+		if deleted.RowsAffected() == 0 {
 			return continuo.ErrNotFound
 		}
 		_, err = tx.Exec(ctx, deleteAllDocuments, conversationID)

@@ -60,7 +60,7 @@ func TestWhatCannotBeOpened(t *testing.T) {
 		url     string
 		options Options
 		want    error
-		says    string
+		message string
 	}{
 		"a newer schema":             {newer, Options{}, continuo.ErrNewerSchema, "install a newer continuo"},
 		"partitions of a plain one":  {made, Options{Partitions: 16}, continuo.ErrInvalid, "0 partitions"},
@@ -76,8 +76,8 @@ func TestWhatCannotBeOpened(t *testing.T) {
 			t.Errorf("%s: it was opened; %v", what, store.Close())
 			continue
 		}
-		if test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: %v; want %v and that it says %q", what, err, test.want, test.says)
+		if test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.message) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: %v; want %v and that it says %q", what, err, test.want, test.message)
 		}
 	}
 	store := openAt(t, divided, Options{Partitions: 16})
@@ -159,8 +159,8 @@ func TestReadsAreNotSentToAStandby(t *testing.T) {
 	}
 }
 
-// TestWhatIsTooLongIsInvalid has keys that no index takes.
-func TestWhatIsTooLongIsInvalid(t *testing.T) {
+// TestTooLongValuesAreInvalid has keys that no index takes.
+func TestTooLongValuesAreInvalid(t *testing.T) {
 	store := openAt(t, newDatabase(t, 0), Options{})
 	defer store.Close()
 	newConversation(t, store, "a", 0)

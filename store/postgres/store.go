@@ -50,7 +50,7 @@ type Store struct {
 
 var _ upkeep.Store = (*Store)(nil)
 
-// Close waits for the operations under way; retries of an unavailable database stop. Later ones fail with
+// Close waits for the operations in progress; retries of an unavailable database stop. Later ones fail with
 // continuo.ErrClosed.
 func (s *Store) Close() error { return s.close() }
 
@@ -66,7 +66,7 @@ func (s *Store) closeAll() error {
 // it afterwards; write calls it itself.
 func (s *Store) changed(conversationID string) { s.hints.changed(conversationID) }
 
-// gate counts the operations under way, and refuses new ones once it is closed.
+// gate counts the operations in progress, and refuses new ones once it is closed.
 type gate struct {
 	mu      sync.RWMutex
 	closing chan struct{}

@@ -42,7 +42,7 @@ head AS (
   WHERE id = $1 AND (active_mode <> $10 OR active_agent <> $11) AND (SELECT count(*) FROM turn) = 1)
 SELECT signals FROM turn`
 
-	isTold = `SELECT EXISTS (SELECT 1 FROM continuo.turn_events WHERE conversation_id = $1 AND turn_id = $2 AND last_id = $3 AND body = $4)`
+	hasEvents = `SELECT EXISTS (SELECT 1 FROM continuo.turn_events WHERE conversation_id = $1 AND turn_id = $2 AND last_id = $3 AND body = $4)`
 
 	isEnded = `SELECT EXISTS (SELECT 1 FROM continuo.turns WHERE conversation_id = $1 AND id = $2 AND fence = $3 AND state = $4 AND ended = $5)`
 )
@@ -187,7 +187,7 @@ func (u *turnUpdate) statement() (string, []any) {
 func (u *turnUpdate) wasCommitted(ctx context.Context, q querier) (committed bool, err error) {
 	switch {
 	case u.events != "":
-		err = q.QueryRow(ctx, isTold, u.ConversationID, u.TurnID, u.last, u.events).Scan(&committed)
+		err = q.QueryRow(ctx, hasEvents, u.ConversationID, u.TurnID, u.last, u.events).Scan(&committed)
 	case u.State != "":
 		err = q.QueryRow(ctx, isEnded, u.ConversationID, u.TurnID, u.Fence, string(u.State), u.end).Scan(&committed)
 	}

@@ -34,7 +34,7 @@ type bareAppend struct {
 	done  chan error
 }
 
-// openBare opens a bare database. With group, appends that wait while another commit is under way share one.
+// openBare opens a bare database. With group, appends that wait while another commit is in progress share one.
 func openBare(b *testing.B, text string, group bool) *bare {
 	b.Helper()
 	db, err := sql.Open("sqlite", dataSource(filepath.Join(b.TempDir(), "bare.db"), withDefaults(Options{})))

@@ -142,8 +142,8 @@ func TestARowIsFreeAndNear(t *testing.T) {
 	})
 }
 
-// TestWhatIsRemovedLeavesNoTrace looks for words in the bytes of the file, and in the index.
-func TestWhatIsRemovedLeavesNoTrace(t *testing.T) {
+// TestRemovalsLeaveNoTrace looks for words in the bytes of the file, and in the index.
+func TestRemovalsLeaveNoTrace(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	store, ctx := openAt(t, path, Options{}), t.Context()
 	indexed(t, store, "stays", 40, "innocent", "common")

@@ -9,7 +9,7 @@ import (
 	"github.com/continuo-log/continuo/store/internal/form"
 )
 
-func TestAFileIsInspectedAndLeftAlone(t *testing.T) {
+func TestInspectingAFileChangesNothing(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "a %25 ?#.db")
 	store := openAt(t, path, Options{})

@@ -59,7 +59,7 @@ func (r *readers) open(ctx context.Context) (*connection, error) {
 	return conn, nil
 }
 
-// close waits for the queries under way.
+// close waits for the queries in progress.
 func (r *readers) close() error {
 	close(r.closing)
 	var errs []error

@@ -90,7 +90,7 @@ func withDefaults(options Options) Options {
 	return options
 }
 
-// Close waits for the reads and writes under way. Later ones fail with continuo.ErrClosed.
+// Close waits for the reads and writes in progress. Later ones fail with continuo.ErrClosed.
 func (s *Store) Close() error { return s.close() }
 
 func (s *Store) closeAll() error {

@@ -61,7 +61,7 @@ func newWriter(conn *connection, busyTimeout time.Duration) *writer {
 	return w
 }
 
-// close waits for the changes under way. Those that wait are refused.
+// close waits for the changes in progress. Those that wait are refused.
 func (w *writer) close() error {
 	close(w.closing)
 	w.mu.Lock()

@@ -110,7 +110,7 @@ func testList(t *testing.T, opener Opener) {
 	other := conversation("other")
 	other.ProjectID = "q"
 	noError(t, store.Create(t.Context(), other, nil))
-	kinds := map[continuo.Kind][]string{continuo.KindTalk: want}
+	kinds := map[continuo.Kind][]string{continuo.KindUser: want}
 	for i, kind := range []continuo.Kind{continuo.KindTask, continuo.KindAgent, continuo.KindTask, "Übung"} {
 		c := conversation(fmt.Sprint("k", i))
 		c.Kind, c.UpdatedAt = kind, at(i/4)
@@ -137,7 +137,7 @@ func testList(t *testing.T, opener Opener) {
 
 func list(t *testing.T, store upkeep.Store, limit int) []string {
 	t.Helper()
-	return listKind(t, store, continuo.KindTalk, limit)
+	return listKind(t, store, continuo.KindUser, limit)
 }
 
 func listKind(t *testing.T, store upkeep.Store, kind continuo.Kind, limit int) []string {

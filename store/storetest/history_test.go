@@ -76,8 +76,8 @@ func (c *contest) take(seen continuo.Turn, owner string) (continuo.Turn, error) 
 	return turn, err
 }
 
-// say adds an answer with the fencing token that its owner has; a state ends the turn.
-func (c *contest) say(turn continuo.Turn, text string, state continuo.TurnState) {
+// send adds an answer with the fencing token that its owner has; a state ends the turn.
+func (c *contest) send(turn continuo.Turn, text string, state continuo.TurnState) {
 	c.t.Helper()
 	operation := historytest.Operation{Kind: historytest.AppendEntry, Owner: turn.Owner, Last: state != "", Called: c.history.Now()}
 	c.append(turn, continuo.Assistant, text, operation, state)
@@ -132,8 +132,8 @@ func TestAPausedOwnersWriteIsDetected(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				c.say(taken, "of the new owner", end)
-				c.say(paused, "of the paused owner", "")
+				c.send(taken, "of the new owner", end)
+				c.send(paused, "of the paused owner", "")
 				if err := c.verify(); (err != nil) != ignores {
 					t.Errorf("the checker says: %v", err)
 				}
@@ -157,7 +157,7 @@ func TestOwnersContendForATurn(t *testing.T) {
 				}
 				mine, err := c.take(seen, fmt.Sprintf("owner-%d", i))
 				if err == nil {
-					c.say(mine, fmt.Sprintf("%d of owner %d", n, i), "")
+					c.send(mine, fmt.Sprintf("%d of owner %d", n, i), "")
 				}
 			}
 		})

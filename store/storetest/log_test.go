@@ -89,7 +89,7 @@ func TestALogAnswersAKeyWithTheEntriesThatWereStored(t *testing.T) {
 	})
 }
 
-func TestAnEntryThatCannotBeWrittenFailsAlone(t *testing.T) {
+func TestAnEntryThatCannotBeWrittenFailsByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bad := userEntry("bad")
 		bad.Extra = json.RawMessage(`{"no JSON`)

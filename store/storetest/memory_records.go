@@ -291,7 +291,7 @@ func (c *memoryConversation) putTurn(record *upkeep.TurnRecord) error {
 	others := slices.DeleteFunc(slices.Clone(c.turns), func(other *memoryTurn) bool { return other.ID == record.ID })
 	for _, other := range others {
 		if other.Fence == t.Fence || other.State == continuo.TurnRunning && t.State == continuo.TurnRunning {
-			return fmt.Errorf("%w: turn %s, beside which turn %s cannot stand", continuo.ErrExists, other.ID, t.ID)
+			return fmt.Errorf("%w: turn %s, beside which turn %s cannot exist", continuo.ErrExists, other.ID, t.ID)
 		}
 	}
 	c.turns = append(others, t)

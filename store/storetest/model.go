@@ -173,7 +173,7 @@ func (m *model) create(rt *rapid.T) {
 
 // kind returns mostly the kind of users' conversations.
 func (m *model) kind(rt *rapid.T) continuo.Kind {
-	return rapid.SampledFrom([]continuo.Kind{continuo.KindTalk, continuo.KindTalk, continuo.KindTask}).Draw(rt, "kind")
+	return rapid.SampledFrom([]continuo.Kind{continuo.KindUser, continuo.KindUser, continuo.KindTask}).Draw(rt, "kind")
 }
 
 func (m *model) add(rt *rapid.T, c continuo.Conversation, first []continuo.Entry) {

@@ -139,8 +139,8 @@ func (s *Server) SetFaults(faults func(Call) Fault) {
 	s.faults = faults
 }
 
-// Say makes a person write a text to a chat; all bots there receive it.
-func (s *Server) Say(chatID int64, name, text string) {
+// Receive makes a person write a text to a chat; all bots there receive it.
+func (s *Server) Receive(chatID int64, name, text string) {
 	s.Post(chatID, name, map[string]any{"text": text})
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/continuo-log/continuo/tool"
 )
 
-// hunt is one search under way: its query, its matches, and what it left out.
+// hunt is one search in progress: its query, its matches, and what it left out.
 type hunt struct {
 	alias        string
 	expression   *regexp.Regexp
@@ -207,7 +207,7 @@ func (h *hunt) content() string {
 	case h.shown == 0 && h.found > 0:
 		notes = append(notes, fmt.Sprintf("no more: %s, all before skip %d", count, h.skip))
 	case left > 0:
-		notes = append(notes, fmt.Sprintf("%d of %s are left out; narrow path, include or pattern, or go on with skip %d", left, count, h.found-left))
+		notes = append(notes, fmt.Sprintf("%d of %s are left out; narrow path, include or pattern, or continue with skip %d", left, count, h.found-left))
 	}
 	switch {
 	case h.stopped != "" && h.files == 0:

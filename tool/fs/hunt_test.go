@@ -22,8 +22,8 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// TestSearchSaysWhatItCovered ends the time after every number of looks at the clock.
-func TestSearchSaysWhatItCovered(t *testing.T) {
+// TestSearchReportsWhatItCovered ends the time after every number of looks at the clock.
+func TestSearchReportsWhatItCovered(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"a", "b", "c"} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte("x in "+name), 0o600); err != nil {

@@ -172,11 +172,11 @@ func (l *listing) content() string {
 	case l.shown == 0:
 		return "[nothing is here]"
 	case l.stopped && l.left > 0:
-		fmt.Fprintf(&l.text, "[more than %d more; go on with after %q, or use path to list a folder below]\n", l.left-1, l.last)
+		fmt.Fprintf(&l.text, "[more than %d more; continue with after %q, or use path to list a folder below]\n", l.left-1, l.last)
 	case l.stopped:
-		fmt.Fprintf(&l.text, "[the time is up and there may be more; go on with after %q]\n", l.last)
+		fmt.Fprintf(&l.text, "[the time is up and there may be more; continue with after %q]\n", l.last)
 	case l.left > 0:
-		fmt.Fprintf(&l.text, "[%d more; go on with after %q, or use path to list a folder below]\n", l.left, l.last)
+		fmt.Fprintf(&l.text, "[%d more; continue with after %q, or use path to list a folder below]\n", l.left, l.last)
 	}
 	return strings.TrimSuffix(l.text.String(), "\n")
 }

@@ -24,8 +24,8 @@ func TestListShowsAFolder(t *testing.T) {
 	p.is(newFixture(t, nil).list(path("@project/")), "[nothing is here]")
 }
 
-// TestListGoesOn reads a tree in steps of every length and wants the same names as at once.
-func TestListGoesOn(t *testing.T) {
+// TestListContinues reads a tree in steps of every length and wants the same names as at once.
+func TestListContinues(t *testing.T) {
 	files := map[string]string{}
 	for i := range 30 {
 		files[fmt.Sprintf("d%d/f%d", i%4, i)], files[fmt.Sprintf("d%d/e/f%d", i%3, i)], files[fmt.Sprintf("d%d.x", i%5)] = "", "", ""
@@ -55,7 +55,7 @@ func (p *fixture) steps(folder string, limit int) string {
 		if !more {
 			return strings.Join(got, "\n")
 		}
-		if _, err := fmt.Sscanf(note, "%d more; go on with after %q", &left, &after); err != nil {
+		if _, err := fmt.Sscanf(note, "%d more; continue with after %q", &left, &after); err != nil {
 			p.Fatalf("limit %d: %q: %v", limit, note, err)
 		}
 	}
@@ -63,14 +63,14 @@ func (p *fixture) steps(folder string, limit int) string {
 
 func TestListIsCutAtWholeLines(t *testing.T) {
 	p := newFixture(t, map[string]string{"aaaa": "", "bbbb": "", "cccc": ""})
-	p.is(p.run(fs.List{Roots: p.Roots, MaxBytes: 17}, path("@project/")), "aaaa  0\nbbbb  0\n[1 more; go on with after \"bbbb\", or use path to list a folder below]")
+	p.is(p.run(fs.List{Roots: p.Roots, MaxBytes: 17}, path("@project/")), "aaaa  0\nbbbb  0\n[1 more; continue with after \"bbbb\", or use path to list a folder below]")
 }
 
 func TestListStopsWhenTheTimeIsUp(t *testing.T) {
 	p := newFixture(t, map[string]string{"a/x": "", "b/x": ""})
 	ctx := &countdown{Context: t.Context(), left: 2}
 	result := fs.List{Roots: p.Roots}.Run(ctx, tool.Call{Arguments: `{"path":"@project/","depth":3}`})
-	p.is(result, "a/\n[the time is up and there may be more; go on with after \"a\"]")
+	p.is(result, "a/\n[the time is up and there may be more; continue with after \"a\"]")
 }
 
 // countdown is a context that ends when it was asked so many times.

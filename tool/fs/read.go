@@ -106,13 +106,13 @@ func (f *file) show(ctx context.Context, a readArguments, extension string, limi
 	end := begin + int64(len(text))
 	shown = strings.ToValidUTF8(string(text), "\uFFFD")
 	if end < f.size {
-		shown += goOn(text, line, end, f.size)
+		shown += continuation(text, line, end, f.size)
 	}
 	return shown, fmt.Sprintf("bytes %d to %d of %d", begin, end, f.size), nil
 }
 
-// goOn is the line on how to read the rest.
-func goOn(text []byte, line, end, size int64) string {
+// continuation is the line on how to read the rest.
+func continuation(text []byte, line, end, size int64) string {
 	where := fmt.Sprintf("from_byte %d", end)
 	separator := "\n"
 	if bytes.HasSuffix(text, []byte("\n")) {
@@ -121,7 +121,7 @@ func goOn(text []byte, line, end, size int64) string {
 			where = fmt.Sprintf("from_line %d", line+int64(bytes.Count(text, []byte("\n"))))
 		}
 	}
-	return fmt.Sprintf("%s[%d of %d bytes are left; go on with %s]", separator, size-end, size, where)
+	return fmt.Sprintf("%s[%d of %d bytes are left; continue with %s]", separator, size-end, size, where)
 }
 
 // begin returns the first byte of the range and its line, 0 when it is unknown.

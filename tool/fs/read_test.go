@@ -15,12 +15,12 @@ func TestReadGivesRanges(t *testing.T) {
 	for arguments, want := range map[string]string{
 		``:                           "one\ntwo\nthree\nżółć",
 		`,"from_line":4`:             "żółć",
-		`,"from_line":2,"to_line":3`: "two\nthree\n[8 of 22 bytes are left; go on with from_line 4]",
-		`,"to_line":1`:               "one\n[18 of 22 bytes are left; go on with from_line 2]",
+		`,"from_line":2,"to_line":3`: "two\nthree\n[8 of 22 bytes are left; continue with from_line 4]",
+		`,"to_line":1`:               "one\n[18 of 22 bytes are left; continue with from_line 2]",
 		`,"to_line":99`:              "one\ntwo\nthree\nżółć",
-		`,"from_byte":4,"length":3`:  "two\n[15 of 22 bytes are left; go on with from_byte 7]",
+		`,"from_byte":4,"length":3`:  "two\n[15 of 22 bytes are left; continue with from_byte 7]",
 		`,"from_byte":15`:            "ółć", // byte 15 ends ż
-		`,"from_byte":14,"length":3`: "ż\n[6 of 22 bytes are left; go on with from_byte 16]",
+		`,"from_byte":14,"length":3`: "ż\n[6 of 22 bytes are left; continue with from_byte 16]",
 		`,"from_byte":22`:            "",
 	} {
 		p.is(p.read(`{"path":"@project/a.txt"`+arguments+`}`), want)

@@ -23,16 +23,16 @@ func TestSearchShowsWholeMatches(t *testing.T) {
 	p.fails(p.search(`{"pattern":"x","path":"@project/c"}`), "no such file")
 }
 
-func TestSearchGoesOn(t *testing.T) {
+func TestSearchContinues(t *testing.T) {
 	p := newFixture(t, map[string]string{"a": "x1\nx2\n", "b": "x3\nno\nx4\nx5"})
-	p.is(p.search(`{"pattern":"x","max_matches":2}`), "@project/a:1: x1\n@project/a:2: x2\n[3 of 5 matching lines in 2 files are left out; narrow path, include or pattern, or go on with skip 2]")
-	p.is(p.search(`{"pattern":"x","max_matches":2,"skip":2}`), "@project/b:1: x3\n@project/b:3: x4\n[1 of 5 matching lines in 2 files are left out; narrow path, include or pattern, or go on with skip 4]")
+	p.is(p.search(`{"pattern":"x","max_matches":2}`), "@project/a:1: x1\n@project/a:2: x2\n[3 of 5 matching lines in 2 files are left out; narrow path, include or pattern, or continue with skip 2]")
+	p.is(p.search(`{"pattern":"x","max_matches":2,"skip":2}`), "@project/b:1: x3\n@project/b:3: x4\n[1 of 5 matching lines in 2 files are left out; narrow path, include or pattern, or continue with skip 4]")
 	p.is(p.search(`{"pattern":"x","skip":4}`), "@project/b:4: x5")
 	p.is(p.search(`{"pattern":"x","skip":5}`), "[no more: 5 matching lines in 2 files, all before skip 5]")
-	p.is(p.run(fs.Search{Roots: p.Roots, MaxBytes: 40}, `{"pattern":"x"}`), "@project/a:1: x1\n@project/a:2: x2\n[3 of 5 matching lines in 2 files are left out; narrow path, include or pattern, or go on with skip 2]")
+	p.is(p.run(fs.Search{Roots: p.Roots, MaxBytes: 40}, `{"pattern":"x"}`), "@project/a:1: x1\n@project/a:2: x2\n[3 of 5 matching lines in 2 files are left out; narrow path, include or pattern, or continue with skip 2]")
 }
 
-func TestSearchFindsWhatStandsAcrossPiecesOfALongLine(t *testing.T) {
+func TestSearchMatchesAcrossPiecesOfALongLine(t *testing.T) {
 	const piece = 128 << 10
 	for _, before := range []int{0, 1, piece - 6, piece - 5, piece - 3, piece - 1, piece, 2*piece - 3, 3 * piece} {
 		p := newFixture(t, map[string]string{"long": "first\n" + strings.Repeat("x", before) + "NEEDLE" + strings.Repeat("y", 2*piece) + "\nNEEDLE"})
@@ -44,7 +44,7 @@ func TestSearchFindsWhatStandsAcrossPiecesOfALongLine(t *testing.T) {
 	}
 }
 
-func TestSearchWithoutTimeSaysSo(t *testing.T) {
+func TestSearchWithoutTimeReportsIt(t *testing.T) {
 	p := newFixture(t, map[string]string{"a": "x"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

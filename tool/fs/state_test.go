@@ -26,8 +26,8 @@ func TestStateIsReadFromTheLog(t *testing.T) {
 	p.fails(p.read(path("@state/logs")), "this is a folder")
 }
 
-// TestStateListGoesOn reads the listing in steps of every length and wants the same lines as at once.
-func TestStateListGoesOn(t *testing.T) {
+// TestStateListContinues reads the listing in steps of every length and wants the same lines as at once.
+func TestStateListContinues(t *testing.T) {
 	p := newFixture(t, nil)
 	p.calls([]string{"a", "b", "c"}, []string{"1", "2", "3"})
 	p.calls([]string{"d", "e"}, []string{"4", "5"}) // ids come again

@@ -119,12 +119,12 @@ func (r remote) call(ctx context.Context, arguments json.RawMessage) (*mcp.CallT
 		if err != nil {
 			return nil, fmt.Errorf("the MCP server %s is not available, so that nothing was done: %w", options.Name, err)
 		}
-		result, fate, err := life.call(ctx, r.listed.name, arguments)
+		result, outcome, err := life.call(ctx, r.listed.name, arguments)
 		switch {
-		case err == nil, fate == final:
+		case err == nil, outcome == final:
 			return result, err
-		case fate == untouched && try < maxTries:
-		case fate == untouched:
+		case outcome == untouched && try < maxTries:
+		case outcome == untouched:
 			return nil, fmt.Errorf("the MCP server %s could not be reached, so that nothing was done: %w", options.Name, err)
 		case r.listed.repeatable && repeats == 0:
 			repeats++
@@ -134,17 +134,17 @@ func (r remote) call(ctx context.Context, arguments json.RawMessage) (*mcp.CallT
 	}
 }
 
-// fate is what is known about a failed call.
-type fate int
+// outcome is what is known about a failed call.
+type outcome int
 
 const (
-	final     fate = iota // a retry is useless
-	untouched             // it was not executed
-	uncertain             // it may have been executed
+	final     outcome = iota // a retry is useless
+	untouched                // it was not executed
+	uncertain                // it may have been executed
 )
 
 // call makes a call once, in this session of the server.
-func (s *session) call(parent context.Context, name string, arguments json.RawMessage) (*mcp.CallToolResult, fate, error) {
+func (s *session) call(parent context.Context, name string, arguments json.RawMessage) (*mcp.CallToolResult, outcome, error) {
 	var seen trace
 	ctx, cancel := context.WithCancel(context.WithValue(parent, traceKey{}, &seen))
 	defer cancel()
@@ -154,7 +154,7 @@ func (s *session) call(parent context.Context, name string, arguments json.RawMe
 	refusal := refusalOf(err)
 	switch {
 	case err == nil && len(result.InputRequests) > 0:
-		return nil, final, errors.New("the MCP server asks for more input, which nobody here can give")
+		return nil, final, errors.New("the MCP server asks for more input, which this client cannot give")
 	case err == nil:
 		return result, final, nil
 	case parent.Err() != nil:
@@ -187,7 +187,7 @@ func refusalOf(err error) *jsonrpc.Error {
 
 // brokenOff returns the reason for which the caller's context ended. The SDK has notified the server.
 func (s *session) brokenOff(ctx context.Context) error {
-	after := "; the server was told to stop, but may have carried it out"
+	after := "; the server was asked to stop, but may have carried it out"
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errNoAnswer):
 		return fmt.Errorf("no answer within %v%s", cmp.Or(s.options.CallTimeout, defaultCallTimeout), after)
@@ -220,7 +220,7 @@ func (s *session) awaitCause(error) {
 }
 
 // ofStatus derives the fate of a call from an HTTP status: after a refusal, nothing was executed.
-func ofStatus(status int) fate {
+func ofStatus(status int) outcome {
 	switch {
 	case status < 500 || status == http.StatusServiceUnavailable:
 		return final

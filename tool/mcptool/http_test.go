@@ -192,7 +192,7 @@ func TestAnHTTPServerThatHangsUp(t *testing.T) {
 }
 
 // The SDK takes up a broken answer again with a GET. When that fails the call is as uncertain as before.
-func TestARefusedResumptionSaysNothingOfTheCall(t *testing.T) {
+func TestARefusedResumptionIsNoResultOfTheCall(t *testing.T) {
 	h := newHost(t, http.NotFoundHandler())
 	s := &session{options: Options{MaxMessageBytes: 1}}
 	s.ctx, s.fail = context.WithCancelCause(t.Context())

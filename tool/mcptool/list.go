@@ -40,18 +40,18 @@ const (
 func (s *session) list() error {
 	ctx, cancel := context.WithTimeout(s.ctx, s.options.StartTimeout)
 	defer cancel()
-	told, err := s.pages(ctx)
+	listed, err := s.pages(ctx)
 	switch {
 	case err != nil && s.ctx.Err() != nil:
 		return fmt.Errorf("list its tools: %w", context.Cause(s.ctx))
 	case err != nil && ctx.Err() != nil:
 		return fmt.Errorf("list its tools: it did not answer within %v", s.options.StartTimeout)
 	case err != nil && s.toolless(err):
-		told = nil
+		listed = nil
 	case err != nil:
 		return fmt.Errorf("list its tools: %w", s.why(err))
 	}
-	s.tools = s.choose(told)
+	s.tools = s.choose(listed)
 	return nil
 }
 
@@ -63,34 +63,34 @@ func (s *session) toolless(err error) bool {
 
 // pages reads the list page by page.
 func (s *session) pages(ctx context.Context) ([]*mcp.Tool, error) {
-	var told []*mcp.Tool
+	var listed []*mcp.Tool
 	cursor := ""
 	for range maxPages {
 		page, err := s.client.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
 		if err != nil {
 			return nil, err
 		}
-		told = append(told, page.Tools...)
+		listed = append(listed, page.Tools...)
 		if page.NextCursor == "" || page.NextCursor == cursor {
-			return told, nil
+			return listed, nil
 		}
-		if len(told) > maxTools {
+		if len(listed) > maxTools {
 			break
 		}
 		cursor = page.NextCursor
 	}
-	s.options.Logger.Warn("the MCP server's list of tools goes on and on; the rest is left out", "read", len(told))
-	return told, nil
+	s.options.Logger.Warn("the MCP server's list of tools has too many pages; the rest is left out", "read", len(listed))
+	return listed, nil
 }
 
 // choose makes the tools that are offered, sorted by name so that requests do not depend on the server's
 // order.
-func (s *session) choose(told []*mcp.Tool) []listedTool {
-	slices.SortStableFunc(told, func(a, b *mcp.Tool) int { return cmp.Compare(a.Name, b.Name) })
+func (s *session) choose(listed []*mcp.Tool) []listedTool {
+	slices.SortStableFunc(listed, func(a, b *mcp.Tool) int { return cmp.Compare(a.Name, b.Name) })
 	var tools []listedTool
 	taken := map[string]bool{}
 	size := 0
-	for _, one := range told {
+	for _, one := range listed {
 		made, err := s.listed(one)
 		size += len(made.spec.Description) + len(made.spec.Parameters)
 		rendered := render.ToolName(made.spec.Name)

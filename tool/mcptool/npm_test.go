@@ -9,7 +9,7 @@ import (
 // npmEnv names a folder with node_modules that has the public servers of the protocol's own project.
 const npmEnv = "CONTINUO_NPM_DIR"
 
-func TestAServerThatNobodyHereWrote(t *testing.T) {
+func TestAThirdPartyServer(t *testing.T) {
 	program := filepath.Join(os.Getenv(npmEnv), "node_modules", "@modelcontextprotocol", "server-everything", "dist", "index.js")
 	if _, err := os.Stat(program); err != nil {
 		t.Skipf("SKIPPED: there is no @modelcontextprotocol/server-everything in the folder that %s names (%q): run make npm", npmEnv, os.Getenv(npmEnv))

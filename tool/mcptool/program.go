@@ -28,9 +28,9 @@ func (e *spawnError) Unwrap() error { return e.err }
 // Connect starts the process. It does not end with this process: a server whose stdin is closed can still
 // clean up.
 func (p *program) Connect(context.Context) (mcp.Connection, error) {
-	said := stderrLog{logger: p.options.Logger, now: time.Now}
+	stderr := stderrLog{logger: p.options.Logger, now: time.Now}
 	process, err := child.Start(child.Options{
-		Command: p.options.Command, Dir: p.options.Dir, Env: p.options.Env, Grace: p.options.Grace, Free: true, Stderr: said.pass,
+		Command: p.options.Command, Dir: p.options.Dir, Env: p.options.Env, Grace: p.options.Grace, Free: true, Stderr: stderr.pass,
 	})
 	if err != nil {
 		return nil, &spawnError{err}

@@ -37,8 +37,8 @@ func TestMain(m *testing.M) {
 	modes[mode]()
 }
 
-// tell sends a line to the test.
-func tell(line string) {
+// report sends a line to the test.
+func report(line string) {
 	conn, err := net.Dial("tcp", os.Getenv(eventsEnv))
 	if err != nil {
 		return
@@ -88,7 +88,7 @@ func sdkServer() *mcp.Server {
 		return texts(strings.Repeat("0123456789abcde\n", n/16)), err
 	})
 	add("die", nil, func(context.Context, string) (*mcp.CallToolResult, error) {
-		tell("dies")
+		report("dies")
 		os.Exit(3)
 		return nil, nil
 	})
@@ -100,9 +100,9 @@ func sdkServer() *mcp.Server {
 		return texts("done at last"), nil
 	})
 	add("hang", nil, func(ctx context.Context, _ string) (*mcp.CallToolResult, error) {
-		tell("hangs")
+		report("hangs")
 		<-ctx.Done()
-		tell("cancelled")
+		report("cancelled")
 		return nil, ctx.Err()
 	})
 	add("fail", nil, func(context.Context, string) (*mcp.CallToolResult, error) {

@@ -62,13 +62,13 @@ func TestArgumentsMustBeAnObject(t *testing.T) {
 // A call that was in flight may have been carried out: the model is told so, and the server is there again.
 func TestDeathInMidCall(t *testing.T) {
 	options := childOptions(t, "sdk")
-	told := listen(t, &options)
+	notified := listen(t, &options)
 	source := connect(t, options)
 	wantResult(t, call(t, source, "die", ""), true, "may or may not have been carried out", "exit status 3")
-	await(t, told.lines, "dies")
+	await(t, notified.lines, "dies")
 	wantResult(t, call(t, source, "echo", "again"), false, "again")
 	select {
-	case line := <-told.lines:
+	case line := <-notified.lines:
 		t.Errorf("the call was repeated: %s", line)
 	default:
 	}
@@ -94,7 +94,7 @@ func TestACallWaitsForTheRestart(t *testing.T) {
 	}
 }
 
-func TestACallDoesNotWaitForEver(t *testing.T) {
+func TestACallWaitsForARestartForALimitedTime(t *testing.T) {
 	options := childOptions(t, "unless-file")
 	options.CallWait = 10 * time.Millisecond
 	file := strings.TrimPrefix(options.Env[1], fileEnv+"=")
@@ -184,16 +184,16 @@ func TestBackoff(t *testing.T) {
 
 func TestCancelReachesTheServer(t *testing.T) {
 	options := childOptions(t, "sdk")
-	told := listen(t, &options)
+	notified := listen(t, &options)
 	source := connect(t, options)
 	ctx, cancel := context.WithCancel(t.Context())
 	results := make(chan tool.Result)
 	hang := find(t, source, "hang")
 	go func() { results <- hang.Run(ctx, tool.Call{Arguments: `{"text":""}`}) }()
-	await(t, told.lines, "hangs")
+	await(t, notified.lines, "hangs")
 	cancel()
 	wantResult(t, <-results, true, "the call was cancelled", "may have carried it out")
-	await(t, told.lines, "cancelled")
+	await(t, notified.lines, "cancelled")
 	wantResult(t, call(t, source, "echo", "still here"), false, "still here")
 }
 
@@ -230,14 +230,14 @@ func TestAChangedListIsThereAtOnce(t *testing.T) {
 
 func TestCloseEndsTheWholeGroup(t *testing.T) {
 	options := childOptions(t, "sdk")
-	told := listen(t, &options)
+	notified := listen(t, &options)
 	source := connect(t, options)
 	wantResult(t, call(t, source, "spawn", ""), false)
-	await(t, told.lines, "grandchild")
+	await(t, notified.lines, "grandchild")
 	if err := source.Close(); err != nil {
 		t.Error(err)
 	}
-	await(t, told.ends, "grandchild")
+	await(t, notified.ends, "grandchild")
 	if left := ours(); len(left) > 0 {
 		t.Errorf("Close returned before %v", left)
 	}
@@ -248,23 +248,23 @@ func TestCloseEndsTheWholeGroup(t *testing.T) {
 // A grandchild that holds the pipes does not hide that its parent died.
 func TestDeathIsSeenBehindAGrandchild(t *testing.T) {
 	options := childOptions(t, "sdk")
-	told := listen(t, &options)
+	notified := listen(t, &options)
 	source := connect(t, options)
 	wantResult(t, call(t, source, "spawn", ""), false)
-	await(t, told.lines, "grandchild")
+	await(t, notified.lines, "grandchild")
 	wantResult(t, call(t, source, "die", ""), true, "exit status 3")
-	await(t, told.ends, "grandchild")
+	await(t, notified.ends, "grandchild")
 	wantResult(t, call(t, source, "echo", "back"), false, "back")
 }
 
 func TestCloseDuringACall(t *testing.T) {
 	options := childOptions(t, "sdk")
-	told := listen(t, &options)
+	notified := listen(t, &options)
 	source := connect(t, options)
 	results := make(chan tool.Result)
 	hang := find(t, source, "hang")
 	go func() { results <- hang.Run(context.Background(), tool.Call{Arguments: `{"text":""}`}) }()
-	await(t, told.lines, "hangs")
+	await(t, notified.lines, "hangs")
 	_ = source.Close()
 	wantResult(t, <-results, true, "may or may not have been carried out", "closing")
 }

@@ -80,11 +80,11 @@ func (p *page) note() string {
 	}
 	switch {
 	case p.full:
-		return fmt.Sprintf("there are more matches: go on with before: %d", p.last)
+		return fmt.Sprintf("there are more matches: continue with before: %d", p.last)
 	case !p.done && p.searched == 0:
 		return "the time was up before an entry was searched: ask for less with from and to"
 	case !p.done:
-		return fmt.Sprintf("the time is up and the entries before #%d were not searched: go on with before: %d", p.searched, p.searched)
+		return fmt.Sprintf("the time is up and the entries before #%d were not searched: continue with before: %d", p.searched, p.searched)
 	case p.stretch.from > 1:
 		return fmt.Sprintf("%sthe search went back to #%d, as from says", none, p.stretch.from)
 	}

@@ -17,16 +17,16 @@ import (
 // error. The context of run ends with caller, and after the time limit of the program of that name. When tell
 // returns false, the consumer has stopped: further deltas are dropped, and run should return.
 func Stream(caller context.Context, name string, timeout time.Duration,
-	run func(ctx context.Context, tell func(model.Delta) bool) (finish string, err error),
+	run func(ctx context.Context, emit func(model.Delta) bool) (finish string, err error),
 ) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		stopped, finish := false, ""
-		tell := func(delta model.Delta) bool {
+		emit := func(delta model.Delta) bool {
 			stopped = stopped || !yield(delta, nil)
 			return !stopped
 		}
 		err := Within(caller, name, timeout, func(ctx context.Context) (err error) {
-			finish, err = run(ctx, tell)
+			finish, err = run(ctx, emit)
 			return err
 		})
 		switch {

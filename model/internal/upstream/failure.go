@@ -22,34 +22,34 @@ func (r *Response) statusFailure() *failure.Failure {
 		return failed
 	}
 	status := r.http.StatusCode
-	said := parseMessage(body)
-	if said.text == "" {
-		said.text = string(body)
+	message := parseMessage(body)
+	if message.text == "" {
+		message.text = string(body)
 	}
 	if location := r.http.Header.Get("Location"); location != "" {
-		said.text = fmt.Sprintf("it redirects to %s; if that is right, make it the base URL", location)
+		message.text = fmt.Sprintf("it redirects to %s; if that is right, make it the base URL", location)
 	}
 	failed := &failure.Failure{Status: status, RetryAfter: retryAfter(r.http.Header)}
-	failed.Reason, failed.Retryable = classify(status, said)
+	failed.Reason, failed.Retryable = classify(status, message)
 	if should, err := strconv.ParseBool(r.http.Header.Get("X-Should-Retry")); err == nil {
 		failed.Retryable = should
 	}
 	answered := strings.TrimSpace(fmt.Sprintf("%s answered %d %s", r.call.host, status, http.StatusText(status)))
-	failed.Message = fmt.Sprintf("%s: %s", answered, cmp.Or(r.call.clean(said.text, maxMessage), "it gave no reason"))
+	failed.Message = fmt.Sprintf("%s: %s", answered, cmp.Or(r.call.clean(message.text, maxMessage), "it gave no reason"))
 	return failed
 }
 
 // Failed explains an error that was sent instead of an answer with a success status, or in the middle of a
 // stream. ok is false when data is no error.
 func (r *Response) Failed(data []byte) (failed *failure.Failure, ok bool) {
-	said := parseMessage(data)
-	if said.text == "" && len(said.codes) == 0 && said.status == 0 {
+	message := parseMessage(data)
+	if message.text == "" && len(message.codes) == 0 && message.status == 0 {
 		return nil, false
 	}
 	r.said = true
-	failed = &failure.Failure{Status: said.status}
-	failed.Reason, failed.Retryable = classify(said.status, said)
-	text := cmp.Or(said.text, strings.Join(said.codes, " "))
+	failed = &failure.Failure{Status: message.status}
+	failed.Reason, failed.Retryable = classify(message.status, message)
+	text := cmp.Or(message.text, strings.Join(message.codes, " "))
 	failed.Message = fmt.Sprintf("%s ended the answer: %s", r.call.host, r.call.clean(text, maxMessage))
 	return failed, true
 }
@@ -57,7 +57,7 @@ func (r *Response) Failed(data []byte) (failed *failure.Failure, ok bool) {
 // classify derives the reason of a failure from its status and message, and whether to retry. A status of 0
 // is an error inside a stream, which mostly means that the upstream failed.
 func classify(status int, m message) (reason string, retryable bool) {
-	said := func(parts ...string) bool {
+	message := func(parts ...string) bool {
 		for _, word := range m.codes {
 			for _, part := range parts {
 				if strings.Contains(strings.ToLower(word), part) {
@@ -68,20 +68,20 @@ func classify(status int, m message) (reason string, retryable bool) {
 		return false
 	}
 	switch {
-	case said("content_filter", "content_policy", "contentfilter", "moderation", "responsibleai", "safety"):
+	case message("content_filter", "content_policy", "contentfilter", "moderation", "responsibleai", "safety"):
 		return failure.ContentFilter, false
 	case m.isOverflow(status):
 		return failure.ContextOverflow, false
-	case said("insufficient_quota"):
+	case message("insufficient_quota"):
 		return failure.RateLimit, false
-	case status == http.StatusTooManyRequests, status == 0 && said("rate_limit", "resource_exhausted", "too_many_requests"):
+	case status == http.StatusTooManyRequests, status == 0 && message("rate_limit", "resource_exhausted", "too_many_requests"):
 		return failure.RateLimit, true
-	case status == http.StatusRequestTimeout, status == http.StatusGatewayTimeout, status == 0 && said("timeout"):
+	case status == http.StatusRequestTimeout, status == http.StatusGatewayTimeout, status == 0 && message("timeout"):
 		return failure.Timeout, true
 	case status == http.StatusConflict, status == http.StatusTooEarly, status >= 500:
 		return failure.Upstream, true
 	case status == 0:
-		return failure.Upstream, !said("invalid_request", "authentication", "permission", "not_found", "too_large", "billing")
+		return failure.Upstream, !message("invalid_request", "authentication", "permission", "not_found", "too_large", "billing")
 	}
 	return failure.Upstream, false
 }

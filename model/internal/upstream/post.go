@@ -106,7 +106,7 @@ type call struct {
 	watchdog
 }
 
-// end cancels everything still under way. It may be called twice.
+// end cancels everything still in progress. It may be called twice.
 func (c *call) end() {
 	c.pause()
 	c.cancel(nil)

@@ -5,7 +5,7 @@ CREATE TABLE conversations (
   project_id    TEXT NOT NULL,
   user_id       TEXT NOT NULL DEFAULT '',  -- whose it is; empty: nobody's in particular
   key           TEXT,                      -- the caller's own name, unique in the project; NULL when none
-  kind          TEXT NOT NULL DEFAULT '',  -- empty: people and models talk in it; each kind has lists of its own
+  kind          TEXT NOT NULL DEFAULT '',  -- empty: of users and models; each kind has lists of its own
   title         TEXT NOT NULL,
   active_mode   TEXT NOT NULL,
   active_agent  TEXT NOT NULL DEFAULT '',  -- empty: none
