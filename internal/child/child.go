@@ -59,6 +59,10 @@ func Start(options Options) (*Process, error) {
 	return p, nil
 }
 
+// killTime is how long the system may take to end processes that were killed, at least: a short grace period is no
+// reason to give up on them, for a busy system takes a while.
+const killTime = 2 * time.Second
+
 // watch ends the group when the program has exited or Stop was called, and unblocks readers and writers.
 func (p *Process) watch() {
 	defer close(p.gone)
@@ -67,7 +71,7 @@ func (p *Process) watch() {
 	case <-p.stop:
 	}
 	p.program.end(p.grace)
-	limit := time.NewTimer(p.grace)
+	limit := time.NewTimer(max(p.grace, killTime))
 	defer limit.Stop()
 	select {
 	case <-p.program.exited:

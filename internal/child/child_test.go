@@ -236,9 +236,21 @@ func TestCloseEndsAProgramThatStays(t *testing.T) {
 	conn := w.Running()
 	p.Close()
 	w.Gone(conn)
-	if err := p.Status(); err == nil || err.Error() != "signal: terminated" {
+	if err := p.Failure(); err == nil || !strings.Contains(err.Error(), "signal: ") {
 		t.Errorf("it ended with %v", err)
 	}
+}
+
+// The grace period bounds the time that a program has to end by itself, not the time that the system takes to kill it.
+func TestAKilledProgramIsWaitedForAfterAShortGracePeriod(t *testing.T) {
+	w := childtest.NewWitness(t)
+	p := run(t, w.Env("block"), time.Nanosecond)
+	conn := w.Running()
+	p.Close()
+	if p.Stuck() || p.Status() == nil {
+		t.Errorf("stuck: %t; it ended with %v", p.Stuck(), p.Status())
+	}
+	w.Gone(conn)
 }
 
 // A program that reads nothing does not block a writer for longer than its context.

@@ -114,8 +114,8 @@ func environment(own []string) []string {
 
 func (p *program) files() []*os.File { return []*os.File{p.in, p.out, p.err} }
 
-// end ends the group and returns when it is gone, at the latest after twice the grace: its members get a request to
-// end, the grace period for it, and are killed. It may be called more than once; later calls do nothing, because the id
+// end ends the group and returns when it is gone: its members get a request to end, the grace period for it, and are
+// killed. It waits for their death as long as the grace period again, or killTime if that is longer. It may be called more than once; later calls do nothing, because the id
 // of a group that is gone may be another's by then. Call it soon after the program has ended, for the same reason.
 func (p *program) end(grace time.Duration) { p.ending.Do(func() { p.endGroup(grace) }) }
 

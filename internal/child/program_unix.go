@@ -11,10 +11,11 @@ import (
 // endGroup sends SIGTERM, waits for the grace period, sends SIGKILL, and waits for the system to execute it. The group, and
 // its id, exist while one member is left, also without its leader.
 func (p *program) endGroup(grace time.Duration) {
-	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
-		if isGone(syscall.Kill(-p.leader.Pid, signal)) || p.goneWithin(grace) {
-			return
-		}
+	if isGone(syscall.Kill(-p.leader.Pid, syscall.SIGTERM)) || p.goneWithin(grace) {
+		return
+	}
+	if !isGone(syscall.Kill(-p.leader.Pid, syscall.SIGKILL)) {
+		p.goneWithin(max(grace, killTime))
 	}
 }
 
