@@ -9,107 +9,109 @@ import (
 )
 
 const (
-	oneTalk = "/api/conversations/{id}"
-	oneRun  = "/api/runs/{run}"
-	oneCrew = "/api/crews/{crew}"
-	oneTask = "/api/tasks/{task}"
+	oneConversation = "/api/conversations/{id}"
+	oneRun          = "/api/runs/{run}"
+	oneCrew         = "/api/crews/{crew}"
+	oneTask         = "/api/tasks/{task}"
 )
 
 // acknowledgements are the routes that acknowledge a write. The test fails where one has no row.
 var acknowledgements = map[string]acknowledgement{
 	"POST /chat": {
-		prepare: func(s *ackScene) { s.lingers.Store(true) },
-		body:    func(s *ackScene) any { return map[string]any{"session_id": s.key, "message": "hello " + s.key} },
+		prepare: func(s *ackFixture) { s.lingers.Store(true) },
+		body:    func(s *ackFixture) any { return map[string]any{"session_id": s.key, "message": "hello " + s.key} },
 		header:  []string{"Accept", "text/event-stream"},
-		verify: func(s *ackScene) {
-			s.says(oneTalk+"/entries", "hello "+s.key)
+		verify: func(s *ackFixture) {
+			s.answerContains(oneConversation+"/entries", "hello "+s.key)
 			s.turnsEnd(1)
 		},
 	},
 	"POST /api/conversations": {
-		body:   func(s *ackScene) any { return map[string]any{"key": s.key} },
-		verify: func(s *ackScene) { s.says(oneTalk, s.key) },
+		body:   func(s *ackFixture) any { return map[string]any{"key": s.key} },
+		verify: func(s *ackFixture) { s.answerContains(oneConversation, s.key) },
 	},
 	"POST /api/conversations/import": {
-		body:   func(s *ackScene) any { return map[string]any{"key": s.key, "messages": []any{userSays("imported")}} },
-		verify: func(s *ackScene) { s.says(oneTalk+"/entries", "imported") },
+		body: func(s *ackFixture) any {
+			return map[string]any{"key": s.key, "messages": []any{userMessage("imported")}}
+		},
+		verify: func(s *ackFixture) { s.answerContains(oneConversation+"/entries", "imported") },
 	},
-	"PATCH " + oneTalk: {
-		prepare: (*ackScene).talks,
-		body:    func(*ackScene) any { return map[string]any{"title": "Of tea"} },
-		verify:  func(s *ackScene) { s.says(oneTalk, "Of tea") },
+	"PATCH " + oneConversation: {
+		prepare: (*ackFixture).conversationRoutes,
+		body:    func(*ackFixture) any { return map[string]any{"title": "Of tea"} },
+		verify:  func(s *ackFixture) { s.answerContains(oneConversation, "Of tea") },
 	},
-	"DELETE " + oneTalk: {
-		prepare: (*ackScene).talks,
-		verify: func(s *ackScene) {
-			if status, answer := s.try(http.MethodGet, oneTalk, nil); status != http.StatusNotFound {
+	"DELETE " + oneConversation: {
+		prepare: (*ackFixture).conversationRoutes,
+		verify: func(s *ackFixture) {
+			if status, answer := s.try(http.MethodGet, oneConversation, nil); status != http.StatusNotFound {
 				s.t.Errorf("the deleted conversation is answered with %d %v", status, answer)
 			}
 		},
 	},
-	"POST " + oneTalk + "/fork": {
-		prepare: (*ackScene).talks,
-		body:    func(s *ackScene) any { return map[string]any{"title": "fork of " + s.key} },
-		verify:  func(s *ackScene) { s.says("/api/conversations?limit=100", "fork of "+s.key) },
+	"POST " + oneConversation + "/fork": {
+		prepare: (*ackFixture).conversationRoutes,
+		body:    func(s *ackFixture) any { return map[string]any{"title": "fork of " + s.key} },
+		verify:  func(s *ackFixture) { s.answerContains("/api/conversations?limit=100", "fork of "+s.key) },
 	},
-	"POST " + oneTalk + "/archive": {
-		prepare: (*ackScene).talks,
-		verify:  func(s *ackScene) { s.says(oneTalk, "archived_at") },
+	"POST " + oneConversation + "/archive": {
+		prepare: (*ackFixture).conversationRoutes,
+		verify:  func(s *ackFixture) { s.answerContains(oneConversation, "archived_at") },
 	},
-	"POST " + oneTalk + "/restore": {
-		prepare: func(s *ackScene) {
-			s.talks()
-			s.call(http.MethodPost, oneTalk+"/archive", nil)
+	"POST " + oneConversation + "/restore": {
+		prepare: func(s *ackFixture) {
+			s.conversationRoutes()
+			s.call(http.MethodPost, oneConversation+"/archive", nil)
 		},
-		verify: func(s *ackScene) { s.says(oneTalk+"/entries", "hello") },
+		verify: func(s *ackFixture) { s.answerContains(oneConversation+"/entries", "hello") },
 	},
-	"POST " + oneTalk + "/redact": {
-		prepare: (*ackScene).talks,
-		body:    func(*ackScene) any { return map[string]any{"from": 1} },
-		verify: func(s *ackScene) {
-			if answer := s.call(http.MethodGet, oneTalk+"/entries", nil); strings.Contains(fmt.Sprint(answer), "hello") {
+	"POST " + oneConversation + "/redact": {
+		prepare: (*ackFixture).conversationRoutes,
+		body:    func(*ackFixture) any { return map[string]any{"from": 1} },
+		verify: func(s *ackFixture) {
+			if answer := s.call(http.MethodGet, oneConversation+"/entries", nil); strings.Contains(fmt.Sprint(answer), "hello") {
 				s.t.Errorf("the entries still say it: %v", answer)
 			}
 		},
 	},
-	"POST " + oneTalk + "/entries": {
-		prepare: (*ackScene).talks,
-		body:    func(*ackScene) any { return map[string]any{"entries": []any{userSays("by hand")}} },
-		verify:  func(s *ackScene) { s.says(oneTalk+"/entries", "by hand") },
+	"POST " + oneConversation + "/entries": {
+		prepare: (*ackFixture).conversationRoutes,
+		body:    func(*ackFixture) any { return map[string]any{"entries": []any{userMessage("by hand")}} },
+		verify:  func(s *ackFixture) { s.answerContains(oneConversation+"/entries", "by hand") },
 	},
-	"POST " + oneTalk + "/turns/{turn}/resume": {
-		prepare: func(s *ackScene) {
+	"POST " + oneConversation + "/turns/{turn}/resume": {
+		prepare: func(s *ackFixture) {
 			s.fails.Store(true)
 			s.begins("hello")
 			s.turnsEnd(1)
 			s.fails.Store(false)
 			s.lingers.Store(true)
 		},
-		body:   func(*ackScene) any { return map[string]any{} },
+		body:   func(*ackFixture) any { return map[string]any{} },
 		header: []string{"Accept", "text/event-stream"},
-		verify: func(s *ackScene) { s.turnsEnd(2) },
+		verify: func(s *ackFixture) { s.turnsEnd(2) },
 	},
-	"POST " + oneTalk + "/turns/{turn}/cancel": {
-		prepare: func(s *ackScene) {
+	"POST " + oneConversation + "/turns/{turn}/cancel": {
+		prepare: func(s *ackFixture) {
 			s.lingers.Store(true)
 			s.begins("hello")
 		},
-		verify: func(s *ackScene) { s.turnsEnd(1) },
+		verify: func(s *ackFixture) { s.turnsEnd(1) },
 	},
-	"POST " + oneTalk + "/turns/{turn}/approvals": {
-		prepare: func(s *ackScene) {
+	"POST " + oneConversation + "/turns/{turn}/approvals": {
+		prepare: func(s *ackFixture) {
 			s.begins("please search")
-			s.until("it waits", oneTalk+"/turns/{turn}", func(answer map[string]any) bool { return answer["waiting_for"] != nil })
+			s.until("it waits", oneConversation+"/turns/{turn}", func(answer map[string]any) bool { return answer["waiting_for"] != nil })
 		},
-		body: func(*ackScene) any { return map[string]any{"tool_call_id": "call_1", "decision": "allow"} },
-		verify: func(s *ackScene) {
+		body: func(*ackFixture) any { return map[string]any{"tool_call_id": "call_1", "decision": "allow"} },
+		verify: func(s *ackFixture) {
 			s.turnsEnd(1)
-			s.says(oneTalk+"/entries", "tool_call_id:call_1") // the call has its result
+			s.answerContains(oneConversation+"/entries", "tool_call_id:call_1") // the call has its result
 		},
 	},
 	"POST /api/runs": {
 		body: ackRun,
-		verify: func(s *ackScene) {
+		verify: func(s *ackFixture) {
 			s.names["run"] = text(s.call(http.MethodPost, "/api/runs", ackRun(s), "Idempotency-Key", s.key), "id")
 			s.becomes(oneRun, "state", "finished")
 			runs, _ := s.call(http.MethodGet, "/api/runs?limit=100", nil)["data"].([]any)
@@ -119,196 +121,196 @@ var acknowledgements = map[string]acknowledgement{
 		},
 	},
 	"POST " + oneRun + "/stop": {
-		prepare: (*ackScene).runs,
-		verify:  func(s *ackScene) { s.becomes(oneRun, "state", "stopped") },
+		prepare: (*ackFixture).runs,
+		verify:  func(s *ackFixture) { s.becomes(oneRun, "state", "stopped") },
 	},
 	"POST " + oneRun + "/cancel": {
-		prepare: (*ackScene).runs,
-		verify:  func(s *ackScene) { s.becomes(oneRun, "state", "cancelled") },
+		prepare: (*ackFixture).runs,
+		verify:  func(s *ackFixture) { s.becomes(oneRun, "state", "cancelled") },
 	},
 	"POST " + oneRun + "/resume": {
-		prepare: (*ackScene).runIsStopped,
-		verify:  func(s *ackScene) { s.becomes(oneRun, "state", "finished") },
+		prepare: (*ackFixture).runIsStopped,
+		verify:  func(s *ackFixture) { s.becomes(oneRun, "state", "finished") },
 	},
 	"POST " + oneRun + "/set": {
-		prepare: (*ackScene).runIsStopped,
-		body: func(*ackScene) any {
+		prepare: (*ackFixture).runIsStopped,
+		body: func(*ackFixture) any {
 			return map[string]any{"node_id": "only", "outputs": map[string]any{"text": "A word."}}
 		},
-		verify: func(s *ackScene) {
+		verify: func(s *ackFixture) {
 			s.becomes(oneRun, "state", "finished")
-			s.says(oneTalk+"/entries", string(continuo.RunNodeSet))
+			s.answerContains(oneConversation+"/entries", string(continuo.RunNodeSet))
 		},
 	},
 	"POST " + oneRun + "/skip": {
-		prepare: (*ackScene).runIsStopped,
-		body:    func(*ackScene) any { return map[string]any{"node_id": "only"} },
-		verify: func(s *ackScene) {
+		prepare: (*ackFixture).runIsStopped,
+		body:    func(*ackFixture) any { return map[string]any{"node_id": "only"} },
+		verify: func(s *ackFixture) {
 			s.becomes(oneRun, "state", "finished")
-			s.says(oneTalk+"/entries", string(continuo.RunNodeSkipped))
+			s.answerContains(oneConversation+"/entries", string(continuo.RunNodeSkipped))
 		},
 	},
 	"POST " + oneRun + "/retry": {
-		prepare: (*ackScene).runIsStopped,
-		body:    func(*ackScene) any { return map[string]any{"node_id": "only"} },
-		verify: func(s *ackScene) {
+		prepare: (*ackFixture).runIsStopped,
+		body:    func(*ackFixture) any { return map[string]any{"node_id": "only"} },
+		verify: func(s *ackFixture) {
 			s.becomes(oneRun, "state", "finished")
-			s.says(oneTalk+"/entries", string(continuo.RunNodeRetried))
+			s.answerContains(oneConversation+"/entries", string(continuo.RunNodeRetried))
 		},
 	},
 	"POST " + oneRun + "/approvals": {
-		prepare: func(s *ackScene) {
+		prepare: func(s *ackFixture) {
 			s.names["run"] = text(s.call(http.MethodPost, "/api/runs", map[string]any{"workflow_id": "asks", "session_id": s.key}), "id")
 			s.becomes(oneRun, "state", "waiting")
 		},
-		body:   func(*ackScene) any { return map[string]any{"decision": "approve"} },
-		verify: func(s *ackScene) { s.becomes(oneRun, "state", "finished") },
+		body:   func(*ackFixture) any { return map[string]any{"decision": "approve"} },
+		verify: func(s *ackFixture) { s.becomes(oneRun, "state", "finished") },
 	},
 	"POST " + oneCrew + "/messages": {
-		body: func(s *ackScene) any { return map[string]any{"session_id": s.key, "message": "hello " + s.key} },
-		verify: func(s *ackScene) {
-			s.says(oneTalk+"/entries", "hello "+s.key)
+		body: func(s *ackFixture) any { return map[string]any{"session_id": s.key, "message": "hello " + s.key} },
+		verify: func(s *ackFixture) {
+			s.answerContains(oneConversation+"/entries", "hello "+s.key)
 			s.crewBecomes("finished")
 		},
 	},
 	"POST " + oneCrew + "/stop": {
-		prepare: (*ackScene).crewSpeaks,
+		prepare: (*ackFixture).crewRuns,
 		body:    ackSession,
-		verify:  func(s *ackScene) { s.crewBecomes("stopped") },
+		verify:  func(s *ackFixture) { s.crewBecomes("stopped") },
 	},
 	"POST " + oneCrew + "/resume": {
-		prepare: func(s *ackScene) {
-			s.crewSpeaks()
+		prepare: func(s *ackFixture) {
+			s.crewRuns()
 			s.call(http.MethodPost, oneCrew+"/stop", ackSession(s))
 			s.crewBecomes("stopped")
 		},
 		body:   ackSession,
-		verify: func(s *ackScene) { s.crewBecomes("finished") },
+		verify: func(s *ackFixture) { s.crewBecomes("finished") },
 	},
 	"POST " + oneCrew + "/reset": {
-		prepare: (*ackScene).crewSpoke,
+		prepare: (*ackFixture).crewAnswered,
 		body:    ackSession,
-		verify:  func(s *ackScene) { s.crewRestorable(true) },
+		verify:  func(s *ackFixture) { s.crewRestorable(true) },
 	},
 	"POST " + oneCrew + "/restore": {
-		prepare: func(s *ackScene) {
-			s.crewSpoke()
+		prepare: func(s *ackFixture) {
+			s.crewAnswered()
 			s.call(http.MethodPost, oneCrew+"/reset", ackSession(s))
 			s.crewRestorable(true)
 		},
 		body:   ackSession,
-		verify: func(s *ackScene) { s.crewRestorable(false) },
+		verify: func(s *ackFixture) { s.crewRestorable(false) },
 	},
 	"POST /api/tasks": {
 		body: ackTask,
-		verify: func(s *ackScene) {
-			s.says("/api/tasks?limit=100", "task of "+s.key)
+		verify: func(s *ackFixture) {
+			s.answerContains("/api/tasks?limit=100", "task of "+s.key)
 			s.names["task"] = text(s.call(http.MethodPost, "/api/tasks", ackTask(s), "Idempotency-Key", s.key), "task_id")
-			s.says(oneTask, "task of "+s.key)
+			s.answerContains(oneTask, "task of "+s.key)
 		},
 	},
 	"POST " + oneTask + "/agents": {
-		prepare: (*ackScene).task,
-		body:    func(*ackScene) any { return map[string]any{"prompt": "Begin."} },
-		verify: func(s *ackScene) {
+		prepare: (*ackFixture).task,
+		body:    func(*ackFixture) any { return map[string]any{"prompt": "Begin."} },
+		verify: func(s *ackFixture) {
 			s.names["agent"] = text(s.call(http.MethodPost, oneTask+"/agents", map[string]any{"prompt": "Begin."}, "Idempotency-Key", s.key), "agent_id")
 			s.becomes(oneTask+"/agents/{agent}", "status", "completed")
 			s.becomes(oneTask, "status", "completed")
 		},
 	},
 	"POST " + oneTask + "/agents/{agent}/kill": {
-		prepare: func(s *ackScene) {
+		prepare: func(s *ackFixture) {
 			s.lingers.Store(true)
 			s.task()
 			s.names["agent"] = text(s.call(http.MethodPost, oneTask+"/agents", map[string]any{"prompt": "Begin."}), "agent_id")
 		},
-		verify: func(s *ackScene) { s.becomes(oneTask+"/agents/{agent}", "status", "killed") },
+		verify: func(s *ackFixture) { s.becomes(oneTask+"/agents/{agent}", "status", "killed") },
 	},
 	"POST " + oneTask + "/findings": {
-		prepare: (*ackScene).task,
-		body:    func(*ackScene) any { return map[string]any{"message": "The kettle is empty."} },
-		verify:  func(s *ackScene) { s.says(oneTask, "The kettle is empty.") },
+		prepare: (*ackFixture).task,
+		body:    func(*ackFixture) any { return map[string]any{"message": "The kettle is empty."} },
+		verify:  func(s *ackFixture) { s.answerContains(oneTask, "The kettle is empty.") },
 	},
 	"POST /mcp": {
-		prepare: (*ackScene).talks,
-		body: func(s *ackScene) any {
+		prepare: (*ackFixture).conversationRoutes,
+		body: func(s *ackFixture) any {
 			arguments := map[string]any{"conversation": s.key, "role": "user", "content": "by a tool"}
 			return map[string]any{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": map[string]any{"name": "append_message", "arguments": arguments}}
 		},
 		header: []string{"Accept", "application/json, text/event-stream"},
-		verify: func(s *ackScene) { s.says(oneTalk+"/entries", "by a tool") },
+		verify: func(s *ackFixture) { s.answerContains(oneConversation+"/entries", "by a tool") },
 	},
 }
 
-func userSays(text string) map[string]any { return map[string]any{"role": "user", "content": text} }
+func userMessage(text string) map[string]any { return map[string]any{"role": "user", "content": text} }
 
-func ackRun(s *ackScene) any { return map[string]any{"workflow_id": "steps", "session_id": s.key} }
+func ackRun(s *ackFixture) any { return map[string]any{"workflow_id": "steps", "session_id": s.key} }
 
-func ackSession(s *ackScene) any { return map[string]any{"session_id": s.key} }
+func ackSession(s *ackFixture) any { return map[string]any{"session_id": s.key} }
 
-func ackTask(s *ackScene) any { return map[string]any{"description": "task of " + s.key} }
+func ackTask(s *ackFixture) any { return map[string]any{"description": "task of " + s.key} }
 
-// talks has a turn end.
-func (s *ackScene) talks() {
+// conversationRoutes has a turn end.
+func (s *ackFixture) conversationRoutes() {
 	s.t.Helper()
 	s.call(http.MethodPost, "/chat", map[string]any{"session_id": s.key, "message": "hello"})
 }
 
 // turnsEnd waits until a conversation has so many turns, none of which runs.
-func (s *ackScene) turnsEnd(count int) {
+func (s *ackFixture) turnsEnd(count int) {
 	s.t.Helper()
-	s.until("its turns end", oneTalk+"/turns", func(answer map[string]any) bool {
+	s.until("its turns end", oneConversation+"/turns", func(answer map[string]any) bool {
 		turns, _ := answer["data"].([]any)
 		return len(turns) == count && !strings.Contains(fmt.Sprint(turns), "state:running")
 	})
 }
 
 // runs begins a run that does not end while the upstream lingers.
-func (s *ackScene) runs() {
+func (s *ackFixture) runs() {
 	s.t.Helper()
 	s.lingers.Store(true)
 	s.names["run"] = text(s.call(http.MethodPost, "/api/runs", ackRun(s)), "id")
 }
 
 // runIsStopped begins a run and stops it in its only step.
-func (s *ackScene) runIsStopped() {
+func (s *ackFixture) runIsStopped() {
 	s.t.Helper()
 	s.runs()
-	s.until("its step begins", oneTalk+"/entries", func(answer map[string]any) bool {
+	s.until("its step begins", oneConversation+"/entries", func(answer map[string]any) bool {
 		return strings.Contains(fmt.Sprint(answer), string(continuo.RunNodeBegan))
 	})
 	s.call(http.MethodPost, oneRun+"/stop", nil)
 	s.becomes(oneRun, "state", "stopped")
 }
 
-// crewSpeaks has a role speak while the upstream lingers.
-func (s *ackScene) crewSpeaks() {
+// crewRuns has a role speak while the upstream lingers.
+func (s *ackFixture) crewRuns() {
 	s.t.Helper()
 	s.lingers.Store(true)
 	s.call(http.MethodPost, oneCrew+"/messages", map[string]any{"session_id": s.key, "message": "hello"})
 	s.crewBecomes("running")
 }
 
-func (s *ackScene) crewSpoke() {
+func (s *ackFixture) crewAnswered() {
 	s.t.Helper()
 	s.call(http.MethodPost, oneCrew+"/messages", map[string]any{"session_id": s.key, "message": "hello"})
 	s.crewBecomes("finished")
 }
 
-func (s *ackScene) crewBecomes(state string) {
+func (s *ackFixture) crewBecomes(state string) {
 	s.t.Helper()
 	s.becomes(oneCrew+"/status?session_id={id}", "state", state)
 }
 
 // crewRestorable waits until a crew has a reset that can be taken back, or none.
-func (s *ackScene) crewRestorable(want bool) {
+func (s *ackFixture) crewRestorable(want bool) {
 	s.t.Helper()
 	s.until(fmt.Sprintf("it can be restored: %t", want), oneCrew+"/status?session_id={id}", func(answer map[string]any) bool {
 		return answer["restorable"] == want
 	})
 }
 
-func (s *ackScene) task() {
+func (s *ackFixture) task() {
 	s.t.Helper()
 	s.names["task"] = text(s.call(http.MethodPost, "/api/tasks", ackTask(s)), "task_id")
 }

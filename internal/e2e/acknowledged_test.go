@@ -19,16 +19,16 @@ import (
 )
 
 // acknowledgement is a route that acknowledges a write: what is prepared, what is sent, and how it shows that what was
-// acknowledged is there, and taken up, after the server was killed at the answer.
+// acknowledged is there, and continued, after the server was killed at the answer.
 type acknowledgement struct {
-	prepare func(s *ackScene)
-	body    func(s *ackScene) any
+	prepare func(s *ackFixture)
+	body    func(s *ackFixture) any
 	header  []string
-	verify  func(s *ackScene)
+	verify  func(s *ackFixture)
 }
 
-// ackScene is one program with one upstream, used by one goroutine. Each kill has a session of its own.
-type ackScene struct {
+// ackFixture is one program with one upstream, used by one goroutine. Each kill has a session of its own.
+type ackFixture struct {
 	t       *testing.T
 	home    *home
 	k       *killable
@@ -36,7 +36,7 @@ type ackScene struct {
 	fails   atomic.Bool // the upstream refuses
 	number  int
 	key     string            // of the session
-	names   map[string]string // what stands for {id}, {turn}, … in the path
+	names   map[string]string // the values of {id}, {turn}, … in the path
 }
 
 const (
@@ -45,9 +45,9 @@ const (
 	ackCrew  = "id: pair\nname: Pair\nmax_rounds: 1\nroles:\n  - {role_name: one, display_name: One, connector: model, model: main, system_prompt: You are One.}\n"
 )
 
-func newAckScene(t *testing.T) *ackScene {
+func newAckFixture(t *testing.T) *ackFixture {
 	t.Helper()
-	s := &ackScene{t: t}
+	s := &ackFixture{t: t}
 	upstream := httptest.NewServer(s)
 	t.Cleanup(upstream.Close)
 	s.home = newHome(t, &scripted{url: upstream.URL}, "lease: 2s")
@@ -63,7 +63,7 @@ func newAckScene(t *testing.T) *ackScene {
 }
 
 // ServeHTTP is the upstream: it says a word, and calls fs_search where it was asked to.
-func (s *ackScene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *ackFixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
@@ -93,14 +93,14 @@ func (s *ackScene) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "data: [DONE]\n\n")
 }
 
-func (s *ackScene) start() {
+func (s *ackFixture) start() {
 	s.t.Helper()
 	s.k = s.home.launch(s.t)
 	s.k.ready(s.t)
 }
 
 // path fills the names in.
-func (s *ackScene) path(path string) string {
+func (s *ackFixture) path(path string) string {
 	for name, value := range s.names {
 		path = strings.ReplaceAll(path, "{"+name+"}", value)
 	}
@@ -108,7 +108,7 @@ func (s *ackScene) path(path string) string {
 }
 
 // call sends a request that must succeed, and returns the answer.
-func (s *ackScene) call(method, path string, body any, header ...string) map[string]any {
+func (s *ackFixture) call(method, path string, body any, header ...string) map[string]any {
 	s.t.Helper()
 	status, answer := s.try(method, path, body, header...)
 	if status == 0 || status >= http.StatusBadRequest {
@@ -117,7 +117,7 @@ func (s *ackScene) call(method, path string, body any, header ...string) map[str
 	return answer
 }
 
-func (s *ackScene) try(method, path string, body any, header ...string) (status int, answer map[string]any) {
+func (s *ackFixture) try(method, path string, body any, header ...string) (status int, answer map[string]any) {
 	s.t.Helper()
 	response, err := s.k.do(s.t.Context(), method, s.path(path), body, header...)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *ackScene) try(method, path string, body any, header ...string) (status 
 }
 
 // until asks for something until it is as it must be.
-func (s *ackScene) until(what, path string, is func(answer map[string]any) bool) {
+func (s *ackFixture) until(what, path string, is func(answer map[string]any) bool) {
 	s.t.Helper()
 	var answer map[string]any
 	for late := time.Now().Add(patience); time.Now().Before(late); <-time.After(20 * time.Millisecond) {
@@ -141,17 +141,17 @@ func (s *ackScene) until(what, path string, is func(answer map[string]any) bool)
 			return
 		}
 	}
-	s.t.Fatalf("%s: never true of %s: %v; the program said:\n%s", what, s.path(path), answer, s.k.said)
+	s.t.Fatalf("%s: never true of %s: %v; the program said:\n%s", what, s.path(path), answer, s.k.output)
 }
 
 // becomes waits until a thing has a state.
-func (s *ackScene) becomes(path, member, state string) {
+func (s *ackFixture) becomes(path, member, state string) {
 	s.t.Helper()
 	s.until("it becomes "+state, path, func(answer map[string]any) bool { return answer[member] == state })
 }
 
-// says checks that an answer has a text.
-func (s *ackScene) says(path, text string) {
+// answerContains checks that an answer has a text.
+func (s *ackFixture) answerContains(path, text string) {
 	s.t.Helper()
 	if answer := s.call(http.MethodGet, path, nil); !strings.Contains(fmt.Sprint(answer), text) {
 		s.t.Errorf("%s lacks %q: %v", s.path(path), text, answer)
@@ -165,7 +165,7 @@ func text(answer map[string]any, member string) string {
 }
 
 // cut sends the request, kills the program when the status line is there, and starts another one.
-func (s *ackScene) cut(route string, row acknowledgement) {
+func (s *ackFixture) cut(route string, row acknowledgement) {
 	s.t.Helper()
 	method, path, _ := strings.Cut(route, " ")
 	var body any
@@ -191,7 +191,7 @@ func (s *ackScene) cut(route string, row acknowledgement) {
 var indexLine = regexp.MustCompile(`(?m)^  (POST|PUT|PATCH|DELETE) +(/\S*)`)
 
 // writingRoutes are the routes of the API that may write, as its page at / lists them.
-func (s *ackScene) writingRoutes() (routes []string) {
+func (s *ackFixture) writingRoutes() (routes []string) {
 	s.t.Helper()
 	response, err := s.k.do(s.t.Context(), http.MethodGet, "/", nil)
 	if err != nil {
@@ -209,11 +209,11 @@ func (s *ackScene) writingRoutes() (routes []string) {
 }
 
 // TestKilledAtTheAnswer calls every route that acknowledges a write, and kills the server the moment that the status
-// line arrives. What was acknowledged is there when the server is back, and what it began goes on.
+// line arrives. What was acknowledged is there when the server is back, and what it began continues.
 func TestKilledAtTheAnswer(t *testing.T) {
 	_ = killTest(t)
 	kills := rounds(1, 20)
-	routes := newAckScene(t).writingRoutes()
+	routes := newAckFixture(t).writingRoutes()
 	if len(routes) == 0 {
 		t.Fatal("the page at / lists no route that writes")
 	}
@@ -229,7 +229,7 @@ func TestKilledAtTheAnswer(t *testing.T) {
 		}
 		t.Run(route, func(t *testing.T) {
 			t.Parallel()
-			s := newAckScene(t)
+			s := newAckFixture(t)
 			for s.number = range kills {
 				s.key = fmt.Sprintf("kill-%d", s.number)
 				s.names = map[string]string{"id": s.key, "crew": "pair"}
@@ -243,12 +243,12 @@ func TestKilledAtTheAnswer(t *testing.T) {
 	}
 }
 
-// begins begins a turn, and returns when its id is known; it goes on.
-func (s *ackScene) begins(message string) {
+// begins begins a turn, and returns when its id is known; it continues.
+func (s *ackFixture) begins(message string) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(s.t.Context())
 	defer cancel()
-	_, err := s.k.listen(ctx, http.MethodPost, "/chat", map[string]any{"session_id": s.key, "message": message}, func(e heard) {
+	_, err := s.k.listen(ctx, http.MethodPost, "/chat", map[string]any{"session_id": s.key, "message": message}, func(e receivedEvent) {
 		if id := turnOf(e); e.kind == "turn" && id != "" {
 			s.names["turn"] = id
 			cancel()

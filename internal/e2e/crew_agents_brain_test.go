@@ -14,39 +14,39 @@ import (
 	"testing"
 )
 
-// minds are the models of the CLI agents of a crew, over the chat protocol and Gemini's: each answers once to each
+// agentModels are the models of the CLI agents of a crew, over the chat protocol and Gemini's: each answers once to each
 // message of a person, and else has nothing to add. What agents ask besides, such as for titles, is answered with
 // nothing of use.
-type minds struct {
+type agentModels struct {
 	url string
 
 	mu       sync.Mutex
 	answered map[string]bool
-	heard    []mindRequest
+	prompts  []agentRequest
 }
 
-// mindRequest is what an agent sent to its model for a role's turn.
-type mindRequest struct {
+// agentRequest is what an agent sent to its model for a role's turn.
+type agentRequest struct {
 	agent    string
 	before   string // all that was said by the user before, without original requests
 	prompt   string // what the user said last, likewise
 	original string // the original request in it; "" for none
 }
 
-func startMinds(t *testing.T) *minds {
+func startAgentModels(t *testing.T) *agentModels {
 	t.Helper()
-	m := &minds{answered: map[string]bool{}}
+	m := &agentModels{answered: map[string]bool{}}
 	served := httptest.NewServer(m)
 	t.Cleanup(served.Close)
 	m.url = served.URL
 	return m
 }
 
-// told returns what an agent has sent until now.
-func (m *minds) told(agent string) (found []mindRequest) {
+// requests returns what an agent has sent until now.
+func (m *agentModels) requests(agent string) (found []agentRequest) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, request := range m.heard {
+	for _, request := range m.prompts {
 		if request.agent == agent {
 			found = append(found, request)
 		}
@@ -62,7 +62,7 @@ type geminiRequest struct {
 	}
 }
 
-func (m *minds) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (m *agentModels) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return // the agent was killed while it asked
@@ -74,8 +74,8 @@ func (m *minds) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.serveGemini(w, r, body)
 }
 
-func (m *minds) serveChat(w http.ResponseWriter, body []byte) {
-	var request brainRequest
+func (m *agentModels) serveChat(w http.ResponseWriter, body []byte) {
+	var request taskRequest
 	if err := json.Unmarshal(body, &request); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
@@ -83,7 +83,7 @@ func (m *minds) serveChat(w http.ResponseWriter, body []byte) {
 	var said []string
 	for i := range request.Messages {
 		if request.Messages[i].Role == "user" {
-			one := brainRequest{Messages: request.Messages[i : i+1]}
+			one := taskRequest{Messages: request.Messages[i : i+1]}
 			said = append(said, one.usersText())
 		}
 	}
@@ -97,7 +97,7 @@ func (m *minds) serveChat(w http.ResponseWriter, body []byte) {
 	_, _ = io.WriteString(w, "data: [DONE]\n\n")
 }
 
-func (m *minds) serveGemini(w http.ResponseWriter, r *http.Request, body []byte) {
+func (m *agentModels) serveGemini(w http.ResponseWriter, r *http.Request, body []byte) {
 	var request geminiRequest
 	if err := json.Unmarshal(body, &request); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -141,7 +141,7 @@ var originalRequest = regexp.MustCompile(`(?s)\[(?:ORIGINAL|CURRENT) REQUEST\]\n
 var crewMessage = regexp.MustCompile(`User: (Message \d+)`)
 
 // answer is what the model of an agent says to what the user said, message by message.
-func (m *minds) answer(agent string, said []string) string {
+func (m *agentModels) answer(agent string, said []string) string {
 	if len(said) == 0 {
 		return "{}"
 	}
@@ -151,12 +151,12 @@ func (m *minds) answer(agent string, said []string) string {
 	if !strings.Contains(last, "User: ") && !strings.Contains(last, "Assistant (") {
 		return "{}"
 	}
-	request := mindRequest{agent: agent, prompt: originalRequest.ReplaceAllString(last, "")}
+	request := agentRequest{agent: agent, prompt: originalRequest.ReplaceAllString(last, "")}
 	if found := originalRequest.FindStringSubmatch(last); found != nil {
 		request.original = found[1]
 	}
 	request.before = originalRequest.ReplaceAllString(strings.Join(said[:len(said)-1], "\n"), "")
-	m.heard = append(m.heard, request)
+	m.prompts = append(m.prompts, request)
 	answer := "....."
 	for _, found := range crewMessage.FindAllStringSubmatch(request.prompt, -1) {
 		if one := agent + found[1]; !m.answered[one] {

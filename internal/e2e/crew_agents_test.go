@@ -17,28 +17,28 @@ import (
 	"github.com/continuo-log/continuo/engine"
 )
 
-// duoRoles are the roles of the crew of CLI agents, which are called like their agents.
-var duoRoles = []string{"qwen", "gemini"}
+// pairRoles are the roles of the crew of CLI agents, which are called like their agents.
+var pairRoles = []string{"qwen", "gemini"}
 
-const duoFile = `id: duo
+const pairFile = `id: duo
 roles:
   - {role_name: qwen, display_name: Qin, connector: qwen, system_prompt: You are the one who is quick.}
   - {role_name: gemini, display_name: Gem, connector: gemini, system_prompt: You are the one who glitters.}
 `
 
-// duo is a crew of two CLI agents that nobody of this project wrote, and their models.
-type duo struct {
-	*person
-	home  *home
-	minds *minds
+// agentPair is a crew of two CLI agents from a third party, and their models.
+type agentPair struct {
+	*crewClient
+	home   *home
+	models *agentModels
 }
 
-// newDuo makes it, or skips the test, loudly.
-func newDuo(t *testing.T) *duo {
+// newAgentPair makes it, or skips the test, loudly.
+func newAgentPair(t *testing.T) *agentPair {
 	t.Helper()
 	qwen, gemini := npmFile(t, "@qwen-code", "qwen-code", "cli-entry.js"), npmFile(t, "@google", "gemini-cli", "bundle", "gemini.js")
 	node := newNode(t)
-	d := &duo{home: &home{dir: t.TempDir()}, minds: startMinds(t)}
+	d := &agentPair{home: &home{dir: t.TempDir()}, models: startAgentModels(t)}
 	qwenHome, geminiHome := t.TempDir(), t.TempDir()
 	settings, err := os.ReadFile(filepath.Join("testdata", "task", "qwen.json"))
 	err = errors.Join(err, os.Mkdir(filepath.Join(qwenHome, ".qwen"), 0o700), os.Mkdir(filepath.Join(geminiHome, ".gemini"), 0o700))
@@ -61,57 +61,57 @@ connectors:
     acp: [%q, %q, --acp, -m, gemini-2.5-flash, --skip-trust]
     dir: %q
     env: {HOME: %q, GOOGLE_GEMINI_BASE_URL: %q, GEMINI_API_KEY: "${SCRIPT_KEY}", NO_COLOR: "1", %s: %q}
-`, node, qwen, t.TempDir(), qwenHome, d.minds.url, castPlace, d.minds.url, node, gemini, t.TempDir(), geminiHome, d.minds.url, castPlace, d.minds.url), map[string]string{"duo": duoFile})
-	d.person = &person{talk: newTalk(t, nil, nil, rand.New(rand.NewPCG(1, 1)), "s"), crew: "duo", stage: &crewStage{stage: &stage{t: t, home: d.home, places: make([]*killable, 1)}}}
+`, node, qwen, t.TempDir(), qwenHome, d.models.url, upstreamVariable, d.models.url, node, gemini, t.TempDir(), geminiHome, d.models.url, upstreamVariable, d.models.url), map[string]string{"duo": pairFile})
+	d.crewClient = &crewClient{chatClient: newChatClient(t, nil, nil, rand.New(rand.NewPCG(1, 1)), "s"), crew: "duo", harness: &crewHarness{runHarness: &runHarness{t: t, home: d.home, slots: make([]*killable, 1)}}}
 	return d
 }
 
-// TestCLIAgentsInACrew has two CLI agents talk over ACP. Each remembers what it was told and is sent only what is new;
+// TestCLIAgentsInACrew has two CLI agents talk over ACP. Each keeps its session and is sent only new messages;
 // when the program was killed it loads its session, or is shown the whole history once.
 func TestCLIAgentsInACrew(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: agents take their time to start")
 	}
-	d := newDuo(t)
+	d := newAgentPair(t)
 	first := d.launch()
-	d.hear()
-	d.hear()
-	for _, role := range duoRoles {
+	d.exchange()
+	d.exchange()
+	for _, role := range pairRoles {
 		d.checkDeltas(role)
 	}
 	before := d.sessions()
 	groups := d.groups(first)
 	first.kill(t)
-	checkNoParts(t, d.minds.url, groups) // whoever was not killed with it goes when its pipes break
-	told := map[string]int{}
-	for _, role := range duoRoles {
-		told[role] = len(d.minds.told(role))
+	checkNoProcesses(t, d.models.url, groups) // whoever was not killed with it goes when its pipes break
+	requestsBefore := map[string]int{}
+	for _, role := range pairRoles {
+		requestsBefore[role] = len(d.models.requests(role))
 	}
 	second := d.launch()
-	d.hear()
+	d.exchange()
 	after := d.sessions()
-	for _, role := range duoRoles {
-		d.checkTakenUp(role, d.minds.told(role)[told[role]:], before[role] == after[role])
+	for _, role := range pairRoles {
+		d.checkSession(role, d.models.requests(role)[requestsBefore[role]:], before[role] == after[role])
 	}
 	groups = d.groups(second)
 	endProgram(t, second)
-	checkNoParts(t, d.minds.url, groups)
+	checkNoProcesses(t, d.models.url, groups)
 }
 
-func (d *duo) launch() *killable {
+func (d *agentPair) launch() *killable {
 	d.t.Helper()
 	k := d.home.launch(d.t)
 	k.ready(d.t)
-	d.stage.places[0] = k
+	d.harness.slots[0] = k
 	return k
 }
 
-// hear says something, and waits until both agents have answered it.
-func (d *duo) hear() {
+// exchange sends a message, and waits until both agents have answered it.
+func (d *agentPair) exchange() {
 	d.t.Helper()
-	d.say(d.t.Context())
-	d.awaitRest(d.t.Context())
-	entries, err := d.readLog(d.t.Context(), d.stage.any())
+	d.sendMessage(d.t.Context())
+	d.awaitIdle(d.t.Context())
+	entries, err := d.readLog(d.t.Context(), d.harness.any())
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -123,39 +123,39 @@ func (d *duo) hear() {
 			d.errorf("%s failed: %s", entries[i].NodeID, event.Reason)
 		}
 	}
-	for _, role := range duoRoles {
-		if want := fmt.Sprintf("%s heard Message %d.", role, len(d.words)-1); !said[want] {
+	for _, role := range pairRoles {
+		if want := fmt.Sprintf("%s heard Message %d.", role, len(d.messages)-1); !said[want] {
 			d.errorf("nobody said %q", want)
 		}
 	}
 	if d.t.Failed() {
-		d.tell(entries)
-		d.t.Logf("the program said:\n%s", d.stage.any().said)
+		d.logEntries(entries)
+		d.t.Logf("the program said:\n%s", d.harness.any().output)
 		d.t.FailNow()
 	}
 }
 
 // sessions are the ids of the agents' sessions.
-func (d *duo) sessions() map[string]string {
+func (d *agentPair) sessions() map[string]string {
 	d.t.Helper()
 	var status engine.CrewStatus
-	if code, err := d.stage.any().get(d.t.Context(), "/api/crews/duo/status?session_id=s", &status); err != nil || code != http.StatusOK {
+	if code, err := d.harness.any().get(d.t.Context(), "/api/crews/duo/status?session_id=s", &status); err != nil || code != http.StatusOK {
 		d.t.Fatalf("status %d, %v", code, err)
 	}
 	sessions := map[string]string{}
 	for _, role := range status.Roles {
 		sessions[role.Name] = role.Session
-		if role.HasNews || role.Answers != len(d.words) {
+		if role.HasNews || role.Answers != len(d.messages) {
 			d.errorf("the role stands as %+v", role)
 		}
 	}
 	return sessions
 }
 
-// checkDeltas checks that an agent was told everything once, and who it is in the beginning only.
-func (d *duo) checkDeltas(role string) {
+// checkDeltas checks that an agent was sent every message once, and its persona in the first request only.
+func (d *agentPair) checkDeltas(role string) {
 	d.t.Helper()
-	requests := d.minds.told(role)
+	requests := d.models.requests(role)
 	if len(requests) < 2 {
 		d.errorf("%s asked its model %d times", role, len(requests))
 	}
@@ -163,31 +163,31 @@ func (d *duo) checkDeltas(role string) {
 		if first := strings.Contains(request.prompt, "You are the one who"); first != (i == 0) {
 			d.errorf("request %d of %s tells it who it is: %t\n%s", i, role, first, request.prompt)
 		}
-		if i > 0 && request.original != "User: "+d.words[0] {
+		if i > 0 && request.original != "User: "+d.messages[0] {
 			d.errorf("request %d of %s has the original request %q", i, role, request.original)
 		}
-		whole := request.before + request.prompt
-		for n := range d.words[:1+strings.Count(whole, "User: Message 1")] {
-			if times := strings.Count(whole, fmt.Sprintf("User: Message %d", n)); times != 1 {
-				d.errorf("in request %d of %s message %d stands %d times:\n%s", i, role, n, times, whole)
+		request := request.before + request.prompt
+		for n := range d.messages[:1+strings.Count(request, "User: Message 1")] {
+			if times := strings.Count(request, fmt.Sprintf("User: Message %d", n)); times != 1 {
+				d.errorf("in request %d of %s message %d stands %d times:\n%s", i, role, n, times, request)
 			}
 		}
 	}
 }
 
-// checkTakenUp checks the first request of an agent after its program was killed: either it remembers all, and was
-// told only what is new, or it was told all, once.
-func (d *duo) checkTakenUp(role string, requests []mindRequest, loaded bool) {
+// checkSession checks the first request of an agent after its program was killed: either it remembers all, and was
+// sent only what is new, or it was sent everything, once.
+func (d *agentPair) checkSession(role string, requests []agentRequest, loaded bool) {
 	d.t.Helper()
 	if len(requests) == 0 {
 		d.t.Fatalf("%s did not ask its model", role)
 	}
 	d.t.Logf("%s has loaded its session: %t", role, loaded)
 	request := requests[0]
-	for n := range d.words {
+	for n := range d.messages {
 		message := fmt.Sprintf("User: Message %d", n)
 		before, now := strings.Count(request.before, message), strings.Count(request.prompt, message)
-		isNew := n == len(d.words)-1
+		isNew := n == len(d.messages)-1
 		wantBefore, wantNow := 0, 1
 		if loaded && !isNew {
 			wantBefore, wantNow = 1, 0
@@ -199,14 +199,14 @@ func (d *duo) checkTakenUp(role string, requests []mindRequest, loaded bool) {
 }
 
 // groups are the process groups of the agents: none is the program's, or the tests'.
-func (d *duo) groups(k *killable) map[int]bool {
+func (d *agentPair) groups(k *killable) map[int]bool {
 	d.t.Helper()
 	server, err := syscall.Getpgid(k.command.Process.Pid)
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	groups := map[int]bool{}
-	processes := processesWith(d.t, castPlace+"="+d.minds.url, nil)
+	processes := processesWith(d.t, upstreamVariable+"="+d.models.url, nil)
 	for _, process := range processes {
 		groups[process.group] = true
 		if process.group == server || process.group == syscall.Getpgrp() {
@@ -214,7 +214,7 @@ func (d *duo) groups(k *killable) map[int]bool {
 		}
 	}
 	d.t.Logf("the agents have the processes %+v", processes)
-	if len(groups) < len(duoRoles) {
+	if len(groups) < len(pairRoles) {
 		d.errorf("the agents have the processes %+v", processes)
 	}
 	return groups

@@ -24,8 +24,8 @@ import (
 
 // The figures of the tests that kill programs with crews.
 const (
-	sessionsOfCrews = 3 // at once
-	wordsOfPerson   = 10
+	sessionsOfCrews  = 3 // at once
+	messagesOfClient = 10
 )
 
 // TestKilledCrews kills the program again and again while a crew speaks: while roles are asked, in their answers and
@@ -33,25 +33,25 @@ const (
 func TestKilledCrews(t *testing.T) {
 	t.Parallel()
 	s, found := testKilledCrews(t, killTest(t), "", 1, rounds(15, 800))
-	if !t.Failed() && (found.cut == 0 || s.cast.loads == 0 || s.cast.lost == 0) {
-		t.Errorf("the test shows nothing of what did not happen: %d answers cut, %d sessions loaded, %d lost", found.cut, s.cast.loads, s.cast.lost)
+	if !t.Failed() && (found.cut == 0 || s.roleServer.loads == 0 || s.roleServer.lost == 0) {
+		t.Errorf("the test shows nothing of what did not happen: %d answers cut, %d sessions loaded, %d lost", found.cut, s.roleServer.loads, s.roleServer.lost)
 	}
 }
 
-// TestKilledCrewsOfReplicas kills one of two replicas that share a database: the other one goes on.
+// TestKilledCrewsOfReplicas kills one of two replicas that share a database: the other one continues.
 func TestKilledCrewsOfReplicas(t *testing.T) {
 	t.Parallel()
 	random := killTest(t)
 	testKilledCrews(t, random, pgtest.Start(t, pgtest.Options{Durable: true}).Database(t), 2, rounds(5, 200))
 }
 
-func testKilledCrews(t *testing.T, random *rand.Rand, storeURL string, places, kills int) (*crewStage, evidence) {
+func testKilledCrews(t *testing.T, random *rand.Rand, storeURL string, places, kills int) (*crewHarness, evidence) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
 	defer cancel()
-	s := newCrewStage(t, random, storeURL, places)
+	s := newCrewHarness(t, random, storeURL, places)
 	if places == 1 {
-		s.lacks = s.cast.lacksSessions
+		s.unproven = s.roleServer.lacksSessions
 	}
 	s.play(ctx, kills)
 	found := s.check(ctx)
@@ -59,18 +59,18 @@ func testKilledCrews(t *testing.T, random *rand.Rand, storeURL string, places, k
 	return s, found
 }
 
-// crewStage is a stage on which a crew speaks in some conversations at once.
-type crewStage struct {
-	*stage
-	cast    *cast
-	chances *rand.Rand
-	people  []*person
+// crewHarness runs a crew in some conversations at once.
+type crewHarness struct {
+	*runHarness
+	roleServer *roleServer
+	chances    *rand.Rand
+	clients    []*crewClient
 
 	repeated int // prompts that repeated the current request to a session
 }
 
 // trioRoles are the roles of the crew, in the order in which they speak.
-var trioRoles = []string{"ann", "bob", castModel}
+var trioRoles = []string{"ann", "bob", modelRole}
 
 const trioFile = `id: trio
 max_rounds: 8
@@ -80,12 +80,12 @@ roles:
   - {role_name: cid, display_name: Cid, connector: model, model: main, system_prompt: You are Cid.}
 `
 
-func newCrewStage(t *testing.T, random *rand.Rand, storeURL string, places int) *crewStage {
+func newCrewHarness(t *testing.T, random *rand.Rand, storeURL string, places int) *crewHarness {
 	t.Helper()
-	traps := &traps{}
-	s := &crewStage{
-		stage: &stage{t: t, traps: traps, random: rand.New(rand.NewPCG(random.Uint64(), random.Uint64())), places: make([]*killable, places)},
-		cast:  startCast(t, traps, random), chances: random,
+	killPoints := &killPoints{}
+	s := &crewHarness{
+		runHarness: &runHarness{t: t, killPoints: killPoints, random: rand.New(rand.NewPCG(random.Uint64(), random.Uint64())), slots: make([]*killable, places)},
+		roleServer: startRoleServer(t, killPoints, random), chances: random,
 	}
 	s.home = &home{dir: t.TempDir(), storeURL: storeURL}
 	settings := fmt.Sprintf(`model: main
@@ -96,18 +96,18 @@ context: {max_messages: 100000, max_chars: 100000000}
 connectors:
   loads:
 %s  prints:
-%s`, s.cast.url+"/v1", partCommand(t, "acp", "agent", s.cast.url, "ann", fmt.Sprintf("dir: %q", t.TempDir())),
-		partCommand(t, "command", "command", s.cast.url, "bob")) + turnSettings("retries: 0", "breaker_failures: 0", "lease: 3s")
+%s`, s.roleServer.url+"/v1", connectorYAML(t, "acp", "agent", s.roleServer.url, "ann", fmt.Sprintf("dir: %q", t.TempDir())),
+		connectorYAML(t, "command", "command", s.roleServer.url, "bob")) + turnSettings("retries: 0", "breaker_failures: 0", "lease: 3s")
 	writeCrews(t, s.home.dir, settings, map[string]string{"trio": trioFile})
 	return s
 }
 
-// newPerson begins a conversation.
-func (s *crewStage) newPerson(key string) *person {
+// newCrewClient begins a conversation.
+func (s *crewHarness) newCrewClient(key string) *crewClient {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := &person{talk: newTalk(s.t, nil, nil, s.chances, key), crew: "trio", stage: s}
-	s.people = append(s.people, p)
+	p := &crewClient{chatClient: newChatClient(s.t, nil, nil, s.chances, key), crew: "trio", harness: s}
+	s.clients = append(s.clients, p)
 	return p
 }
 
@@ -123,40 +123,40 @@ func writeCrews(t *testing.T, dir, settings string, crews map[string]string) {
 	}
 }
 
-// play lets people talk to the crew, kills programs meanwhile, the last of several for good, and waits until everybody
-// has heard everything.
-func (s *crewStage) play(ctx context.Context, kills int) {
+// play lets clients send messages to the crew, kills programs meanwhile, the last of several for good, and waits until
+// every role received every message.
+func (s *crewHarness) play(ctx context.Context, kills int) {
 	s.t.Helper()
 	s.open()
-	var talking sync.WaitGroup
+	var running sync.WaitGroup
 	for i := range sessionsOfCrews {
-		talking.Go(func() {
+		running.Go(func() {
 			for n := 0; n == 0 || !s.isEnding(); n++ {
-				s.newPerson(fmt.Sprintf("s%d-%d", i, n)).live(ctx)
+				s.newCrewClient(fmt.Sprintf("s%d-%d", i, n)).sendMessages(ctx)
 			}
 		})
 	}
 	for kill := 0; s.killsAgain(kill, kills); kill++ {
-		if place := s.killOne(); kill == kills-1 && len(s.places) > 1 {
-			s.leave(place)
+		if slot := s.killOne(); kill == kills-1 && len(s.slots) > 1 {
+			s.removeSlot(slot)
 		} else {
-			s.replace(place)
+			s.replace(slot)
 		}
 	}
 	s.mu.Lock()
 	s.ending = true
 	s.mu.Unlock()
-	s.traps.set("", 0)
-	talking.Wait()
+	s.killPoints.arm("", 0)
+	running.Wait()
 }
 
 // close ends the programs as people do; then no process of the crew's is left.
-func (s *crewStage) close() {
+func (s *crewHarness) close() {
 	s.t.Helper()
-	for _, k := range s.places {
+	for _, k := range s.slots {
 		endProgram(s.t, k)
 	}
-	checkNoParts(s.t, s.cast.url, nil)
+	checkNoProcesses(s.t, s.roleServer.url, nil)
 }
 
 // endProgram ends a program by SIGTERM.
@@ -166,46 +166,46 @@ func endProgram(t *testing.T, k *killable) {
 	select {
 	case <-k.ended:
 	case <-time.After(startTime):
-		t.Errorf("the program does not end:\n%s", k.said)
+		t.Errorf("the program does not end:\n%s", k.output)
 		_ = k.command.Process.Kill()
 		<-k.ended
 	}
 	if code := k.command.ProcessState.ExitCode(); code != 0 {
-		t.Errorf("the program ended with %d:\n%s", code, k.said)
+		t.Errorf("the program ended with %d:\n%s", code, k.output)
 	}
 }
 
-// person talks to the crew in one conversation.
-type person struct {
-	*talk
-	crew  string
-	stage *crewStage
-	words []string // what was said
+// crewClient sends messages to the crew in one conversation.
+type crewClient struct {
+	*chatClient
+	crew     string
+	harness  *crewHarness
+	messages []string // what was said
 }
 
-// live says something again and again, mostly when the crew rests, now and then while it speaks; in the end it waits
-// until everybody has heard everything.
-func (p *person) live(ctx context.Context) {
-	for n := 0; n == 0 || n < wordsOfPerson && !p.stage.isEnding(); n++ {
-		p.say(ctx)
+// sendMessages says something again and again, mostly when the crew rests, now and then while it speaks; in the end it waits
+// until every role received every message.
+func (p *crewClient) sendMessages(ctx context.Context) {
+	for n := 0; n == 0 || n < messagesOfClient && !p.harness.isEnding(); n++ {
+		p.sendMessage(ctx)
 		if p.random.IntN(3) == 0 {
 			<-time.After(time.Duration(p.random.IntN(400)) * time.Millisecond)
 			continue
 		}
-		p.awaitRest(ctx)
+		p.awaitIdle(ctx)
 	}
-	p.awaitRest(ctx)
-	p.stage.cast.hush(p.key)
-	p.say(ctx)
-	p.awaitRest(ctx)
+	p.awaitIdle(ctx)
+	p.harness.roleServer.stopAnswers(p.key)
+	p.sendMessage(ctx)
+	p.awaitIdle(ctx)
 }
 
-// say says something new, until it is known to stand in the log, and now and then once more: as somebody does who has
-// not heard of that.
-func (p *person) say(ctx context.Context) {
-	text := fmt.Sprintf("Message %d of %s.", len(p.words), p.key)
-	key := p.key + "-" + strconv.Itoa(len(p.words))
-	p.words = append(p.words, text)
+// sendMessage sends a new message until it is acknowledged, and now and then once more, as a client does that missed the
+// answer.
+func (p *crewClient) sendMessage(ctx context.Context) {
+	text := fmt.Sprintf("Message %d of %s.", len(p.messages), p.key)
+	key := p.key + "-" + strconv.Itoa(len(p.messages))
+	p.messages = append(p.messages, text)
 	send := func(k *killable) error {
 		response, err := k.do(ctx, http.MethodPost, "/api/crews/"+p.crew+"/messages", map[string]string{"session_id": p.key, "message": text}, "Idempotency-Key", key)
 		if err != nil {
@@ -218,14 +218,14 @@ func (p *person) say(ctx context.Context) {
 		return nil
 	}
 	for times := 1 + p.random.IntN(3)/2; times > 0; times-- {
-		p.eventually(ctx, "say "+text, send)
+		p.retry(ctx, "say "+text, send)
 	}
 }
 
-// awaitRest waits until the crew's cycle has ended.
-func (p *person) awaitRest(ctx context.Context) {
+// awaitIdle waits until the crew's cycle has ended.
+func (p *crewClient) awaitIdle(ctx context.Context) {
 	var status engine.CrewStatus
-	p.eventually(ctx, "wait until the crew rests", func(k *killable) error {
+	p.retry(ctx, "wait until the crew rests", func(k *killable) error {
 		status = engine.CrewStatus{}
 		code, err := k.get(ctx, "/api/crews/"+p.crew+"/status?session_id="+url.QueryEscape(p.key), &status)
 		switch {
@@ -238,13 +238,13 @@ func (p *person) awaitRest(ctx context.Context) {
 	})
 }
 
-// eventually does something at whichever program there is until it succeeds.
-func (p *person) eventually(ctx context.Context, what string, do func(k *killable) error) {
+// retry does something at whichever program there is until it succeeds.
+func (p *crewClient) retry(ctx context.Context, what string, do func(k *killable) error) {
 	until := time.Now().Add(runPatience)
-	again := time.NewTicker(journeyPoll)
-	defer again.Stop()
+	repeat := time.NewTicker(pollInterval)
+	defer repeat.Stop()
 	for {
-		err := do(p.stage.any())
+		err := do(p.harness.any())
 		if err == nil || p.t.Failed() {
 			return
 		}
@@ -253,7 +253,7 @@ func (p *person) eventually(ctx context.Context, what string, do func(k *killabl
 			return
 		}
 		select {
-		case <-again.C:
+		case <-repeat.C:
 		case <-ctx.Done():
 		}
 	}

@@ -28,23 +28,23 @@ func processesWith(t *testing.T, variable string, groups map[int]bool) (found []
 	return found
 }
 
-// checkNoParts checks that no process is left that has asked a cast what to say, or could, and none of some groups. Those
+// checkNoProcesses checks that no process is left that can ask a role server, and none of some groups. Those
 // that were killed may take a moment.
-func checkNoParts(t *testing.T, cast string, groups map[int]bool) {
+func checkNoProcesses(t *testing.T, cast string, groups map[int]bool) {
 	t.Helper()
 	late := time.After(patience)
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for {
-		left := processesWith(t, castPlace+"="+cast, groups)
-		if len(left) == 0 {
+		remaining := processesWith(t, upstreamVariable+"="+cast, groups)
+		if len(remaining) == 0 {
 			return
 		}
 		select {
 		case <-again.C:
 		case <-late:
-			t.Errorf("of the crew are left the processes %+v", left)
-			for _, process := range left {
+			t.Errorf("of the crew are left the processes %+v", remaining)
+			for _, process := range remaining {
 				_ = syscall.Kill(process.id, syscall.SIGKILL) // it may have ended
 			}
 			return

@@ -108,19 +108,19 @@ func (f fault) checkSeen(t *testing.T, got seen, streamed bool) {
 	if got.status != status || !slices.Equal(got.events, want) {
 		t.Errorf("status %d, events %v; want %d, %v", got.status, got.events, status, want)
 	}
-	told := got.answer.Error
-	if told == nil {
+	failure := got.answer.Error
+	if failure == nil {
 		t.Fatalf("no error: %+v", got.answer)
 	}
 	code := "llm_error"
 	if f.want.Reason == continuo.ReasonContextOverflow {
 		code = "context_overflow"
 	}
-	if told.Code != code || told.Reason != f.want.Reason || told.Retryable != f.want.Retryable || told.ProviderStatus != f.want.ProviderStatus {
-		t.Errorf("error %+v, want %+v", *told, f.want)
+	if failure.Code != code || failure.Reason != f.want.Reason || failure.Retryable != f.want.Retryable || failure.ProviderStatus != f.want.ProviderStatus {
+		t.Errorf("error %+v, want %+v", *failure, f.want)
 	}
-	if told.Message == "" || !strings.Contains(told.Message, f.want.Message) {
-		t.Errorf("the message %q does not say %q", told.Message, f.want.Message)
+	if failure.Message == "" || !strings.Contains(failure.Message, f.want.Message) {
+		t.Errorf("the message %q does not say %q", failure.Message, f.want.Message)
 	}
 	if response := got.answer.Response; !begins(f.whole, response) || streamed && got.text != response {
 		t.Errorf("response %q, deltas %q; want the beginning of %q", response, got.text, f.whole)
@@ -164,7 +164,7 @@ func (f fault) checkKept(t *testing.T, entries []continuo.Entry, response string
 	}
 }
 
-// next runs another turn of a conversation: whatever happened, it goes on.
+// next runs another turn of a conversation: whatever happened, it continues.
 func next(t *testing.T, s server, session, model string) {
 	t.Helper()
 	got := s.ask(t, session, model, "hello", true)

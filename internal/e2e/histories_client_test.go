@@ -14,21 +14,21 @@ import (
 	"github.com/continuo-log/continuo/internal/historytest"
 )
 
-// witness is a client of one conversation, which records what it does. One goroutine uses it.
-type witness struct {
-	t       *testing.T
-	number  int
-	random  *rand.Rand
-	scene   *contestedTalk
-	any     func() *killable
-	said    int
-	length  int64  // of the log as it was last seen
-	turn    string // the one whose message the log ended with, but for entries by hand, when it was last seen
-	unknown int    // answers that never came
+// recordingClient is a client of one conversation, which records what it does. One goroutine uses it.
+type recordingClient struct {
+	t            *testing.T
+	number       int
+	random       *rand.Rand
+	conversation *sharedConversation
+	any          func() *killable
+	said         int
+	length       int64  // of the log as it was last seen
+	turn         string // the one whose message the log ended with, but for entries by hand, when it was last seen
+	unknown      int    // answers that never came
 }
 
-// contestedTalk is a conversation that several clients use at once.
-type contestedTalk struct {
+// sharedConversation is a conversation that several clients use at once.
+type sharedConversation struct {
 	key     string
 	history *historytest.History
 }
@@ -37,8 +37,8 @@ type contestedTalk struct {
 // unknown then.
 const callTime = 3 * time.Second
 
-// live does one thing after another until it is told to stop.
-func (w *witness) live(ctx context.Context, stop <-chan struct{}) {
+// runUntilStopped does one thing after another until stop is closed.
+func (w *recordingClient) runUntilStopped(ctx context.Context, stop <-chan struct{}) {
 	for {
 		select {
 		case <-stop:
@@ -63,7 +63,7 @@ func (w *witness) live(ctx context.Context, stop <-chan struct{}) {
 }
 
 // answered is the status and the body of an answer; status 0 means that none came.
-func (w *witness) answered(ctx context.Context, method, path string, body any, header ...string) (status int, text []byte) {
+func (w *recordingClient) answered(ctx context.Context, method, path string, body any, header ...string) (status int, text []byte) {
 	ctx, cancel := context.WithTimeout(ctx, callTime/10+time.Duration(w.random.Int64N(int64(callTime*9/10))))
 	defer cancel()
 	response, err := w.any().do(ctx, method, path, body, header...)
@@ -79,33 +79,35 @@ func (w *witness) answered(ctx context.Context, method, path string, body any, h
 	return response.StatusCode, text
 }
 
-func (w *witness) path(rest string) string { return "/api/conversations/" + w.scene.key + rest }
-
-// begin begins an operation.
-func (w *witness) begin(kind historytest.Kind) historytest.Operation {
-	return historytest.Operation{Client: w.number, Kind: kind, After: -1, Called: w.scene.history.Now(), Outcome: historytest.Unknown}
+func (w *recordingClient) path(rest string) string {
+	return "/api/conversations/" + w.conversation.key + rest
 }
 
-// next is a text that nobody has said yet.
-func (w *witness) next() string {
+// begin begins an operation.
+func (w *recordingClient) begin(kind historytest.Kind) historytest.Operation {
+	return historytest.Operation{Client: w.number, Kind: kind, After: -1, Called: w.conversation.history.Now(), Outcome: historytest.Unknown}
+}
+
+// next is a text that is not in use yet.
+func (w *recordingClient) next() string {
 	w.said++
-	return fmt.Sprintf("%s client %d says %d", w.scene.key, w.number, w.said)
+	return fmt.Sprintf("%s client %d says %d", w.conversation.key, w.number, w.said)
 }
 
 // append adds an entry, behind the seq after if that is at least 0.
-func (w *witness) append(ctx context.Context, after int64) {
+func (w *recordingClient) append(ctx context.Context, after int64) {
 	w.tryAppend(ctx, w.next(), after, "")
 }
 
-// appendWithKey adds an entry under a key, and asks again, also when it was told that it is there.
-func (w *witness) appendWithKey(ctx context.Context) {
+// appendWithKey adds an entry under a key, and asks again, also after an answer.
+func (w *recordingClient) appendWithKey(ctx context.Context) {
 	text := w.next()
 	for range 1 + w.random.IntN(3) {
 		w.tryAppend(ctx, text, -1, fmt.Sprintf("key-%d-%d", w.number, w.said))
 	}
 }
 
-func (w *witness) tryAppend(ctx context.Context, text string, after int64, key string) {
+func (w *recordingClient) tryAppend(ctx context.Context, text string, after int64, key string) {
 	o := w.begin(historytest.Append)
 	o.Value, o.After, o.Keyed = text, after, key != ""
 	body := map[string]any{"entries": []any{map[string]string{"role": "user", "content": text}}}
@@ -131,7 +133,7 @@ func (w *witness) tryAppend(ctx context.Context, text string, after int64, key s
 	case status >= http.StatusBadRequest && status < http.StatusInternalServerError:
 		w.t.Errorf("an append is answered with %d %s", status, said)
 	}
-	w.scene.history.Add(o)
+	w.conversation.history.Add(o)
 }
 
 // codeOf is the code of an error; "" of what is none.
@@ -142,7 +144,7 @@ func codeOf(said []byte) string {
 }
 
 // read reads the whole log, and reports whether an answer came.
-func (w *witness) read(ctx context.Context, k *killable) (entries []continuo.Entry, ok bool) {
+func (w *recordingClient) read(ctx context.Context, k *killable) (entries []continuo.Entry, ok bool) {
 	o := w.begin(historytest.Read)
 	var page struct {
 		Data    []continuo.Entry
@@ -154,11 +156,11 @@ func (w *witness) read(ctx context.Context, k *killable) (entries []continuo.Ent
 		return nil, false
 	}
 	if page.HasMore {
-		w.t.Errorf("%s is longer than a page: the test writes too much", w.scene.key)
+		w.t.Errorf("%s is longer than a page: the test writes too much", w.conversation.key)
 	}
 	for i, e := range page.Data {
 		if e.Seq != int64(i)+1 {
-			w.t.Errorf("%s: entry %d has the seq %d", w.scene.key, i+1, e.Seq)
+			w.t.Errorf("%s: entry %d has the seq %d", w.conversation.key, i+1, e.Seq)
 		}
 		if o.Log = append(o.Log, valueOf(e)); e.TurnID != "" {
 			w.turn = e.TurnID
@@ -168,7 +170,7 @@ func (w *witness) read(ctx context.Context, k *killable) (entries []continuo.Ent
 		}
 	}
 	w.length, o.Outcome = int64(len(page.Data)), historytest.Done
-	w.scene.history.Add(o)
+	w.conversation.history.Add(o)
 	return page.Data, true
 }
 
@@ -181,22 +183,22 @@ func valueOf(e continuo.Entry) string {
 }
 
 // chat begins a turn, and waits for its end unless the conversation is busy.
-func (w *witness) chat(ctx context.Context) {
+func (w *recordingClient) chat(ctx context.Context) {
 	o := w.begin(historytest.Begin)
 	o.Value = w.next()
 	o.Turn = o.Value // the message tells turns apart
-	status, said := w.answered(ctx, http.MethodPost, "/chat", map[string]any{"session_id": w.scene.key, "message": o.Value, "on_busy": "reject"})
+	status, said := w.answered(ctx, http.MethodPost, "/chat", map[string]any{"session_id": w.conversation.key, "message": o.Value, "on_busy": "reject"})
 	switch {
 	case status == http.StatusOK:
 		o.Outcome = historytest.Done
 	case codeOf(said) == "conversation_busy": // one that was cancelled is a conflict as well
 		o.Outcome = historytest.Refused
 	}
-	w.scene.history.Add(o)
+	w.conversation.history.Add(o)
 }
 
-// cancel stops the turn that runs, if one does.
-func (w *witness) cancel(ctx context.Context) {
+// cancel stops the running turn, if one does.
+func (w *recordingClient) cancel(ctx context.Context) {
 	if _, ok := w.read(ctx, w.any()); !ok || w.turn == "" {
 		return
 	}
@@ -204,7 +206,7 @@ func (w *witness) cancel(ctx context.Context) {
 	o.Turn = w.turn
 	if status, _ := w.answered(ctx, http.MethodPost, w.path("/turns/"+w.turn+"/cancel"), nil); status == http.StatusAccepted {
 		o.Outcome = historytest.Done
-		w.scene.history.Add(o)
+		w.conversation.history.Add(o)
 	}
 }
 

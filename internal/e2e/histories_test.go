@@ -17,8 +17,8 @@ import (
 	"github.com/continuo-log/continuo/internal/pgtest"
 )
 
-// besieged is two replicas that reach their database through proxies with faults.
-type besieged struct {
+// faultyReplicas is two replicas that reach their database through proxies with faults.
+type faultyReplicas struct {
 	t        *testing.T
 	random   *rand.Rand // of the goroutine that makes faults
 	home     *home
@@ -26,21 +26,21 @@ type besieged struct {
 	proxies  [2]*databaseProxy
 	urls     [2]string
 
-	mu     sync.Mutex
-	places [2]*killable
+	mu    sync.Mutex
+	slots [2]*killable
 }
 
-func besiege(t *testing.T, random *rand.Rand) *besieged {
+func newFaultyReplicas(t *testing.T, random *rand.Rand) *faultyReplicas {
 	t.Helper()
-	upstream := httptest.NewServer(http.HandlerFunc(speak))
+	upstream := httptest.NewServer(http.HandlerFunc(serveAnswer))
 	t.Cleanup(upstream.Close)
-	b := &besieged{t: t, random: random, database: pgtest.Start(t, pgtest.Options{Durable: true, ListenTCP: true})}
+	b := &faultyReplicas{t: t, random: random, database: pgtest.Start(t, pgtest.Options{Durable: true, ListenTCP: true})}
 	b.home = newHome(t, &scripted{url: upstream.URL}, "lease: 2s")
 	location, err := url.Parse(b.database.Database(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range b.places {
+	for i := range b.slots {
 		b.proxies[i] = proxyTo(t, location.Host)
 		through := *location
 		through.Host = b.proxies[i].address()
@@ -50,12 +50,12 @@ func besiege(t *testing.T, random *rand.Rand) *besieged {
 	return b
 }
 
-// speak is an upstream that says a few words.
-func speak(w http.ResponseWriter, r *http.Request) {
+// serveAnswer is an upstream that says a few words.
+func serveAnswer(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	w.Header().Set("Content-Type", "text/event-stream")
-	for word := range 20 {
-		if writeChunk(w, map[string]any{"content": fmt.Sprintf("word %d ", word)}, nil) != nil || http.NewResponseController(w).Flush() != nil {
+	for text := range 20 {
+		if writeChunk(w, map[string]any{"content": fmt.Sprintf("word %d ", text)}, nil) != nil || http.NewResponseController(w).Flush() != nil {
 			return
 		}
 		select {
@@ -65,49 +65,49 @@ func speak(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	finish := "stop"
-	_ = writeChunk(w, map[string]any{}, &finish) // nobody may listen any more
+	_ = writeChunk(w, map[string]any{}, &finish) // the client may have disconnected
 	_, _ = io.WriteString(w, "data: [DONE]\n\n")
 }
 
-// start starts a replica in a place.
-func (b *besieged) start(place int) {
+// start starts a replica in a slot.
+func (b *faultyReplicas) start(slot int) {
 	b.t.Helper()
-	b.home.storeURL = b.urls[place]
+	b.home.storeURL = b.urls[slot]
 	k := b.home.launch(b.t)
 	k.ready(b.t)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.places[place] = k
+	b.slots[slot] = k
 }
 
-func (b *besieged) at(place int) *killable {
+func (b *faultyReplicas) at(slot int) *killable {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.places[place]
+	return b.slots[slot]
 }
 
-// while lets a moment pass.
-func (b *besieged) while(least int) {
+// pause lets a moment pass.
+func (b *faultyReplicas) pause(least int) {
 	<-time.After(time.Duration(least+b.random.IntN(300)) * time.Millisecond)
 }
 
 // round has every fault happen once to each replica, and restarts the database.
-func (b *besieged) round() {
+func (b *faultyReplicas) round() {
 	b.t.Helper()
-	for place, proxy := range b.proxies {
+	for slot, proxy := range b.proxies {
 		for _, f := range []lineFault{slow, partitioned, halfOpen, answersHeld} {
-			b.while(100)
+			b.pause(100)
 			proxy.set(f)
-			b.while(300)
+			b.pause(300)
 			if (f == halfOpen || f == answersHeld) && b.random.IntN(2) == 0 {
 				proxy.set(partitioned) // what was held is lost
 			}
 			proxy.set(healthy)
 		}
-		b.while(100)
-		b.at(place).kill(b.t)
-		b.start(place)
-		b.while(100)
+		b.pause(100)
+		b.at(slot).kill(b.t)
+		b.start(slot)
+		b.pause(100)
 		if b.random.IntN(2) == 0 {
 			b.database.Stop(b.t, pgtest.Fast)
 		} else {
@@ -125,34 +125,34 @@ func TestHistories(t *testing.T) {
 	random := killTest(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
-	b := besiege(t, random)
+	b := newFaultyReplicas(t, random)
 	stop := make(chan struct{})
-	var living sync.WaitGroup
-	var clients []*witness
+	var running sync.WaitGroup
+	var clients []*recordingClient
 	for i := range 6 {
-		talk := &contestedTalk{key: fmt.Sprintf("h%d", i/2), history: historytest.New()}
+		conversation := &sharedConversation{key: fmt.Sprintf("h%d", i/2), history: historytest.New()}
 		if i%2 == 1 {
-			talk = clients[i-1].scene
+			conversation = clients[i-1].conversation
 		} else {
-			b.create(ctx, talk.key)
+			b.create(ctx, conversation.key)
 		}
 		chances := rand.New(rand.NewPCG(random.Uint64(), random.Uint64()))
-		w := &witness{t: t, number: i, random: chances, scene: talk, any: func() *killable { return b.at(chances.IntN(2)) }}
+		w := &recordingClient{t: t, number: i, random: chances, conversation: conversation, any: func() *killable { return b.at(chances.IntN(2)) }}
 		clients = append(clients, w)
-		living.Go(func() { w.live(ctx, stop) })
+		running.Go(func() { w.runUntilStopped(ctx, stop) })
 	}
 	for range rounds(1, 3) { // so few that the log of a conversation stays shorter than a page
 		b.round()
 	}
 	close(stop)
-	living.Wait()
+	running.Wait()
 	for i := 0; i < len(clients); i += 2 {
-		b.settle(ctx, clients[i], clients[i+1])
+		b.checkHistory(ctx, clients[i], clients[i+1])
 	}
 }
 
 // create begins an empty conversation.
-func (b *besieged) create(ctx context.Context, key string) {
+func (b *faultyReplicas) create(ctx context.Context, key string) {
 	b.t.Helper()
 	response, err := b.at(0).do(ctx, http.MethodPost, "/api/conversations", map[string]string{"key": key})
 	if err != nil {
@@ -164,8 +164,8 @@ func (b *besieged) create(ctx context.Context, key string) {
 	}
 }
 
-// settle waits until no turn of a conversation runs, and checks its history.
-func (b *besieged) settle(ctx context.Context, one, other *witness) {
+// checkHistory waits until no turn of a conversation runs, and checks its history.
+func (b *faultyReplicas) checkHistory(ctx context.Context, one, other *recordingClient) {
 	b.t.Helper()
 	var final []continuo.Entry
 	for until := time.Now().Add(patience); ; <-time.After(50 * time.Millisecond) {
@@ -180,18 +180,18 @@ func (b *besieged) settle(ctx context.Context, one, other *witness) {
 			}
 		}
 		if time.Now().After(until) {
-			b.t.Errorf("%s does not come to rest: status %d, %v, %+v", one.scene.key, status, err, turns.Data)
+			b.t.Errorf("%s does not come to rest: status %d, %v, %+v", one.conversation.key, status, err, turns.Data)
 			return
 		}
 	}
-	history := complete(one.scene.history.Operations(), final)
-	historytest.Check(b.t, one.scene.key, history)
+	history := complete(one.conversation.history.Operations(), final)
+	historytest.Check(b.t, one.conversation.key, history)
 	counts := map[string]int{}
 	for _, o := range history {
 		counts[string(o.Kind)+" "+string(o.Outcome)]++
 	}
-	b.t.Logf("%s: %d entries, %d answers never came, %v", one.scene.key, len(final), one.unknown+other.unknown, counts)
+	b.t.Logf("%s: %d entries, %d answers never came, %v", one.conversation.key, len(final), one.unknown+other.unknown, counts)
 	if counts["append done"] == 0 || counts["read done"] == 0 || counts["say done"] == 0 {
-		b.t.Errorf("%s shows little: %v", one.scene.key, counts)
+		b.t.Errorf("%s shows little: %v", one.conversation.key, counts)
 	}
 }

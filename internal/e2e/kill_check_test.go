@@ -10,9 +10,9 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// check compares a turn that is over with all that the client heard of it, and returns its outcome; nil
+// check compares a turn that is over with all that the client received of it, and returns its outcome; nil
 // when it found too little.
-func (c *talk) check(ctx context.Context, k *killable, a *attempt) *outcome {
+func (c *chatClient) check(ctx context.Context, k *killable, a *attempt) *outcome {
 	entries, err := c.readLog(ctx, k)
 	if err != nil {
 		c.errorf("%v", err)
@@ -28,9 +28,9 @@ func (c *talk) check(ctx context.Context, k *killable, a *attempt) *outcome {
 }
 
 // checkTries checks a turn, and before it those of the same request. A request that is made again with its key goes on
-// with its turn where that broke off; what was heard of that one, if anything, is in a.before. It returns how many turns
-// the request has.
-func (c *talk) checkTries(ctx context.Context, k *killable, a *attempt, entries []continuo.Entry) (o *outcome, tries int) {
+// with its turn where that broke off; what was received of that one, if anything, is in a.before. It returns how many
+// turns the request has.
+func (c *chatClient) checkTries(ctx context.Context, k *killable, a *attempt, entries []continuo.Entry) (o *outcome, tries int) {
 	var turn shownTurn
 	if status, err := k.get(ctx, c.path("/turns/"+a.id), &turn); err != nil || status != http.StatusOK {
 		c.errorf("turn %s: status %d, %v", a.id, status, err)
@@ -42,7 +42,7 @@ func (c *talk) checkTries(ctx context.Context, k *killable, a *attempt, entries 
 	}
 	before := a.before
 	if before == nil || before.id != turn.Resumes {
-		before = &attempt{performance: a.performance, message: a.message, resumes: a.resumes, id: turn.Resumes, before: a.before}
+		before = &attempt{playback: a.playback, message: a.message, resumes: a.resumes, id: turn.Resumes, before: a.before}
 	}
 	if c.turns[before.id] || before.id == "" {
 		c.errorf("turn %s resumes turn %q, which is another request's", a.id, before.id)
@@ -61,7 +61,7 @@ func (c *talk) checkTries(ctx context.Context, k *killable, a *attempt, entries 
 }
 
 // checkRules checks that the log keeps its own rules, and that all groups are closed.
-func (c *talk) checkRules(entries []continuo.Entry) {
+func (c *chatClient) checkRules(entries []continuo.Entry) {
 	var group continuo.Group
 	for i := range entries {
 		if err := group.Accept(&entries[i]); err != nil {
@@ -73,14 +73,14 @@ func (c *talk) checkRules(entries []continuo.Entry) {
 	}
 }
 
-// ofTurn is what stands in the log of one turn.
+// ofTurn is what the log has of one turn.
 type ofTurn struct {
 	input   *continuo.Entry // the user's, or what a resumed turn put before its request
 	answers []continuo.Entry
 	results map[string]continuo.Entry // by call
 }
 
-func (c *talk) ofTurn(id string, entries []continuo.Entry) ofTurn {
+func (c *chatClient) ofTurn(id string, entries []continuo.Entry) ofTurn {
 	found := ofTurn{results: map[string]continuo.Entry{}}
 	for i, e := range entries {
 		switch {
@@ -98,8 +98,8 @@ func (c *talk) ofTurn(id string, entries []continuo.Entry) ofTurn {
 	return found
 }
 
-// checkEntries compares what the log has of a turn with what the upstream said, and with what was heard.
-func (c *talk) checkEntries(a *attempt, entries []continuo.Entry, turn shownTurn) *outcome {
+// checkEntries compares what the log has of a turn with what the upstream said, and with what was received.
+func (c *chatClient) checkEntries(a *attempt, entries []continuo.Entry, turn shownTurn) *outcome {
 	found := c.ofTurn(a.id, entries)
 	c.checkInput(a, found, entries)
 	if len(found.answers) == 0 {
@@ -112,14 +112,14 @@ func (c *talk) checkEntries(a *attempt, entries []continuo.Entry, turn shownTurn
 		return nil
 	}
 	for i := range found.answers {
-		var heard heardRound
+		var received receivedRound
 		if i < len(rounds) {
-			heard = rounds[i]
+			received = rounds[i]
 		}
-		c.checkAnswer(&found.answers[i], a.answered(found.answers[i].Round), heard, i == len(found.answers)-1)
-		c.checkResults(found, i, heard)
-		if whole := i < len(rounds)-1; whole && heard.text != found.answers[i].Content.String() {
-			c.errorf("turn %s: of round %d %q was heard, the log has %q", a.id, i, heard.text, found.answers[i].Content.String())
+		c.checkAnswer(&found.answers[i], a.answered(found.answers[i].Round), received, i == len(found.answers)-1)
+		c.checkResults(found, i, received)
+		if whole := i < len(rounds)-1; whole && received.text != found.answers[i].Content.String() {
+			c.errorf("turn %s: of round %d %q was heard, the log has %q", a.id, i, received.text, found.answers[i].Content.String())
 		}
 	}
 	last := found.answers[len(found.answers)-1]
@@ -135,17 +135,17 @@ func (c *talk) checkEntries(a *attempt, entries []continuo.Entry, turn shownTurn
 		c.errorf("turn %s ends with calls", a.id)
 	}
 	if !a.killed.IsZero() {
-		var heard heardRound
+		var received receivedRound
 		if len(rounds) == len(found.answers) {
-			heard = rounds[len(rounds)-1]
+			received = rounds[len(rounds)-1]
 		}
-		c.losses.count(c, a, &last, heard)
+		c.losses.count(c, a, &last, received)
 	}
 	return &outcome{id: a.id, failed: failed, answer: last}
 }
 
-// checkInput checks that the message stands in the log, once.
-func (c *talk) checkInput(a *attempt, found ofTurn, entries []continuo.Entry) {
+// checkInput checks that the message is in the log, once.
+func (c *chatClient) checkInput(a *attempt, found ofTurn, entries []continuo.Entry) {
 	if a.resumes != nil {
 		if found.input != nil && found.input.PartType != continuo.PartResume {
 			c.errorf("turn %s resumes another, and has the input %v", a.id, found.input)
@@ -167,7 +167,7 @@ func (c *talk) checkInput(a *attempt, found ofTurn, entries []continuo.Entry) {
 }
 
 // checkAnswer checks that an answer is what the upstream said, or its beginning.
-func (c *talk) checkAnswer(answer *continuo.Entry, scripted said, heard heardRound, last bool) {
+func (c *chatClient) checkAnswer(answer *continuo.Entry, scripted scriptedAnswer, received receivedRound, last bool) {
 	text, reasoning := answer.Content.String(), ""
 	if answer.Reasoning != nil {
 		reasoning = answer.Reasoning.Text
@@ -183,8 +183,8 @@ func (c *talk) checkAnswer(answer *continuo.Entry, scripted said, heard heardRou
 		c.errorf("entry %d is not the beginning of what the upstream said:\n%q %q %v\n%q %q %v", answer.Seq,
 			text, reasoning, answer.ToolCalls, scripted.text, scripted.reasoning, scripted.calls)
 	}
-	if !oneBegins(text, heard.text) || !oneBegins(reasoning, heard.reasoning) {
-		c.errorf("entry %d differs from what was heard:\n%q %q\n%q %q", answer.Seq, text, reasoning, heard.text, heard.reasoning)
+	if !oneBegins(text, received.text) || !oneBegins(reasoning, received.reasoning) {
+		c.errorf("entry %d differs from what was heard:\n%q %q\n%q %q", answer.Seq, text, reasoning, received.text, received.reasoning)
 	}
 	for i, call := range answer.ToolCalls {
 		if i >= len(scripted.calls) || call.ID != scripted.calls[i].ID || call.Name != scripted.calls[i].Name || call.Arguments != scripted.calls[i].Arguments {
@@ -205,42 +205,42 @@ func (c *talk) checkAnswer(answer *continuo.Entry, scripted said, heard heardRou
 // oneBegins reports whether one text is the beginning of the other.
 func oneBegins(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
 
-// checkResults checks that each call has a result: what was heard, or, where nobody can have heard of one, why it has
-// none.
-func (c *talk) checkResults(found ofTurn, round int, heard heardRound) {
+// checkResults checks that each call has a result: what was received, or, where no client can have received one, why it
+// has none.
+func (c *chatClient) checkResults(found ofTurn, round int, received receivedRound) {
 	answer := found.answers[round]
-	goneOn := round+1 < len(found.answers) && found.answers[round+1].Round != nil
+	resumed := round+1 < len(found.answers) && found.answers[round+1].Round != nil
 	for _, call := range answer.ToolCalls {
 		result := found.results[call.ID]
 		ran := strings.Contains(result.Content.String(), scriptedCalls[call.Name].holds)
 		interrupted := result.PartType == continuo.PartInterrupted && strings.Contains(result.Content.String(), "interrupted")
 		undecided := result.PartType == continuo.PartUndecided && strings.Contains(result.Content.String(), "before anybody decided")
-		told, wasTold := heard.results[call.ID]
+		delivered, wasDelivered := received.results[call.ID]
 		if answer.Error == nil && (interrupted || undecided) {
-			c.losses.unanswer(undecided)
+			c.losses.addUnanswered(undecided)
 		}
 		switch {
 		case answer.Error != nil && !interrupted:
 			c.errorf("call %s of an answer that broke off has the result %q", call.ID, result.Content.String())
 		case !ran && !interrupted && !undecided:
 			c.errorf("call %s has the result %q (%s)", call.ID, result.Content.String(), result.PartType)
-		case undecided && (call.Name != askedTool || heard.allowed[call.ID]):
-			c.errorf("call %s of %s was allowed: %v; its result says that nobody had decided", call.ID, call.Name, heard.allowed[call.ID])
-		case !ran && goneOn:
+		case undecided && (call.Name != askedTool || received.allowed[call.ID]):
+			c.errorf("call %s of %s was allowed: %v; its result says that nobody had decided", call.ID, call.Name, received.allowed[call.ID])
+		case !ran && resumed:
 			c.errorf("call %s has the result %q, and the turn went on", call.ID, result.Content.String())
-		case wasTold && told != result.Content.String():
-			c.errorf("call %s: heard %q, the log has %q", call.ID, told, result.Content.String())
+		case wasDelivered && delivered != result.Content.String():
+			c.errorf("call %s: heard %q, the log has %q", call.ID, delivered, result.Content.String())
 		}
 	}
-	for _, called := range heard.called {
-		if _, stands := found.results[called]; !stands {
+	for _, called := range received.called {
+		if _, stored := found.results[called]; !stored {
 			c.errorf("call %s was heard of, and has no result", called)
 		}
 	}
 }
 
-// checkEvents hears a turn that is over again: from the start, and from where the client was cut off.
-func (c *talk) checkEvents(ctx context.Context, k *killable, a *attempt, o *outcome) {
+// checkEvents replays a turn that is over: from the start, and from where the client was cut off.
+func (c *chatClient) checkEvents(ctx context.Context, k *killable, a *attempt, o *outcome) {
 	path := c.path("/turns/" + a.id + "/events")
 	all := c.checkSaid(ctx, k, a)
 	c.checkEnd(a.id, all, o)
@@ -250,9 +250,9 @@ func (c *talk) checkEvents(ctx context.Context, k *killable, a *attempt, o *outc
 	if len(a.events) == 0 {
 		return
 	}
-	var rest []heard
+	var rest []receivedEvent
 	last := a.events[len(a.events)-1].id
-	status, err := k.listen(ctx, http.MethodGet, path, nil, func(e heard) { rest = append(rest, e) }, "Last-Event-ID", strconv.FormatInt(last, 10))
+	status, err := k.listen(ctx, http.MethodGet, path, nil, func(e receivedEvent) { rest = append(rest, e) }, "Last-Event-ID", strconv.FormatInt(last, 10))
 	if err != nil {
 		c.errorf("turn %s after event %d: %v", a.id, last, err)
 	}
@@ -266,9 +266,10 @@ func (c *talk) checkEvents(ctx context.Context, k *killable, a *attempt, o *outc
 	c.checkEnd(a.id, rest, o)
 }
 
-// checkSaid hears a turn that is over from the start, and checks that this has what was heard of it before.
-func (c *talk) checkSaid(ctx context.Context, k *killable, a *attempt) (all []heard) {
-	_, err := k.listen(ctx, http.MethodGet, c.path("/turns/"+a.id+"/events"), nil, func(e heard) { all = append(all, e) })
+// checkSaid replays a turn that is over from the start, and checks that the replay has every event that the client
+// received.
+func (c *chatClient) checkSaid(ctx context.Context, k *killable, a *attempt) (all []receivedEvent) {
+	_, err := k.listen(ctx, http.MethodGet, c.path("/turns/"+a.id+"/events"), nil, func(e receivedEvent) { all = append(all, e) })
 	if err != nil {
 		c.errorf("replay of turn %s: %v", a.id, err)
 	}
@@ -278,7 +279,7 @@ func (c *talk) checkSaid(ctx context.Context, k *killable, a *attempt) (all []he
 }
 
 // checkAscending checks that no event comes twice, and none after the last.
-func (c *talk) checkAscending(turn string, after int64, events []heard) {
+func (c *chatClient) checkAscending(turn string, after int64, events []receivedEvent) {
 	for i, e := range events {
 		if e.id <= after || e.isEnd() && i < len(events)-1 {
 			c.errorf("turn %s: event %d, %s, follows %d; %d come after it", turn, e.id, e.kind, after, len(events)-1-i)
@@ -288,7 +289,7 @@ func (c *talk) checkAscending(turn string, after int64, events []heard) {
 }
 
 // checkEnd checks a stream's last event.
-func (c *talk) checkEnd(turn string, events []heard, o *outcome) {
+func (c *chatClient) checkEnd(turn string, events []receivedEvent, o *outcome) {
 	if len(events) == 0 {
 		c.errorf("turn %s: the stream has no event", turn)
 		return
@@ -308,17 +309,17 @@ func (c *talk) checkEnd(turn string, events []heard, o *outcome) {
 	}
 }
 
-// checkSame checks that everything that was heard live is heard again as it was: a client is shown only what the
+// checkSame checks that everything that was received live is received again as it was: a client is shown only what the
 // store has.
-func (c *talk) checkSame(turn string, live, again []heard) {
-	kept := map[int64]heard{}
+func (c *chatClient) checkSame(turn string, live, again []receivedEvent) {
+	kept := map[int64]receivedEvent{}
 	for _, e := range again {
 		kept[e.id] = e
 	}
 	for _, e := range live {
-		same, stands := kept[e.id]
+		same, stored := kept[e.id]
 		switch {
-		case !stands:
+		case !stored:
 			c.errorf("turn %s: event %d, %s %s, was heard and is lost", turn, e.id, e.kind, e.data)
 		case e.kind != same.kind:
 			c.errorf("turn %s: event %d was %s %s, and is now %s %s", turn, e.id, e.kind, e.data, same.kind, same.data)

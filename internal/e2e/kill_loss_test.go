@@ -9,18 +9,18 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// heardRound is what a client heard of one round.
-type heardRound struct {
+// receivedRound is what a client received of one round.
+type receivedRound struct {
 	text, reasoning string
 	arguments       []string // of the calls, by index
-	parts           []heardPart
-	called          []string          // ids of calls that were taken up
+	parts           []receivedPart
+	called          []string          // ids of calls that were executed
 	allowed         map[string]bool   // calls that a person let run
 	results         map[string]string // by call
 }
 
-// heardPart is one piece of an answer as it came.
-type heardPart struct {
+// receivedPart is one piece of an answer as it came.
+type receivedPart struct {
 	of   string // text, reasoning or call
 	call int
 	end  int // how long the whole was with it, in bytes
@@ -28,11 +28,11 @@ type heardPart struct {
 }
 
 // roundsOf takes events apart.
-func roundsOf(events []heard) []heardRound {
-	var rounds []heardRound
+func roundsOf(events []receivedEvent) []receivedRound {
+	var rounds []receivedRound
 	for _, e := range events {
 		if e.kind == "context" {
-			rounds = append(rounds, heardRound{allowed: map[string]bool{}, results: map[string]string{}})
+			rounds = append(rounds, receivedRound{allowed: map[string]bool{}, results: map[string]string{}})
 		}
 		if len(rounds) > 0 {
 			rounds[len(rounds)-1].take(e)
@@ -41,7 +41,7 @@ func roundsOf(events []heard) []heardRound {
 	return rounds
 }
 
-func (r *heardRound) take(e heard) {
+func (r *receivedRound) take(e receivedEvent) {
 	var data struct {
 		Text       string `json:"text"`
 		Index      int    `json:"index"`
@@ -57,16 +57,16 @@ func (r *heardRound) take(e heard) {
 	switch e.kind {
 	case "delta":
 		r.text += data.Text
-		r.parts = append(r.parts, heardPart{of: "text", end: len(r.text), size: len(data.Text)})
+		r.parts = append(r.parts, receivedPart{of: "text", end: len(r.text), size: len(data.Text)})
 	case "reasoning":
 		r.reasoning += data.Text
-		r.parts = append(r.parts, heardPart{of: "reasoning", end: len(r.reasoning), size: len(data.Text)})
+		r.parts = append(r.parts, receivedPart{of: "reasoning", end: len(r.reasoning), size: len(data.Text)})
 	case "tool_call_delta":
 		for len(r.arguments) <= data.Index {
 			r.arguments = append(r.arguments, "")
 		}
 		r.arguments[data.Index] += data.Arguments
-		r.parts = append(r.parts, heardPart{of: "call", call: data.Index, end: len(r.arguments[data.Index]), size: len(data.Arguments)})
+		r.parts = append(r.parts, receivedPart{of: "call", call: data.Index, end: len(r.arguments[data.Index]), size: len(data.Arguments)})
 	case "tool_call":
 		r.called = append(r.called, data.ID)
 	case "decision":
@@ -76,8 +76,8 @@ func (r *heardRound) take(e heard) {
 	}
 }
 
-// lost returns the pieces that were heard of which an answer does not have all.
-func (r *heardRound) lost(answer *continuo.Entry) (lost []heardPart) {
+// missing returns the pieces that were received of which an answer does not have all.
+func (r *receivedRound) missing(answer *continuo.Entry) (missing []receivedPart) {
 	kept := map[string]int{"text": len(answer.Content.String())}
 	if answer.Reasoning != nil {
 		kept["reasoning"] = len(answer.Reasoning.Text)
@@ -92,35 +92,35 @@ func (r *heardRound) lost(answer *continuo.Entry) (lost []heardPart) {
 		}
 	}
 	for _, part := range r.parts {
-		stands := kept[part.of]
+		stored := kept[part.of]
 		if part.of == "call" && part.call < len(calls) {
-			stands = calls[part.call]
+			stored = calls[part.call]
 		}
-		if part.end > stands {
-			lost = append(lost, part)
+		if part.end > stored {
+			missing = append(missing, part)
 		}
 	}
-	return lost
+	return missing
 }
 
 // losses counts what became of turns that were killed.
 type losses struct {
 	mu                            sync.Mutex
 	starts                        []time.Duration
-	heard                         int // turns that were cut off while a client heard their answer
+	received                      int // turns that were cut off while a client received their answer
 	kept                          []int
 	voids, finished, cut, between int
 	complete, partial             int // calls
 	unanswered, undecided         int // calls of whole answers that have no result
 }
 
-func (l *losses) void() {
+func (l *losses) addVoid() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.voids++
 }
 
-func (l *losses) unanswer(undecided bool) {
+func (l *losses) addUnanswered(undecided bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.unanswered++
@@ -129,10 +129,10 @@ func (l *losses) unanswer(undecided bool) {
 	}
 }
 
-// count checks that a turn lost nothing that its client had heard.
-func (l *losses) count(c *talk, a *attempt, answer *continuo.Entry, heard heardRound) {
-	if lost := heard.lost(answer); len(lost) > 0 {
-		c.errorf("turn %s lost %d pieces that were heard, the first of %d bytes", a.id, len(lost), lost[0].size)
+// count checks that a turn lost nothing that its client had received.
+func (l *losses) count(c *chatClient, a *attempt, answer *continuo.Entry, received receivedRound) {
+	if missing := received.missing(answer); len(missing) > 0 {
+		c.errorf("turn %s lost %d pieces that were heard, the first of %d bytes", a.id, len(missing), missing[0].size)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,8 +148,8 @@ func (l *losses) count(c *talk, a *attempt, answer *continuo.Entry, heard heardR
 	l.complete += len(answer.ToolCalls)
 	l.partial += len(answer.Error.PartialToolCalls)
 	l.kept = append(l.kept, len(answer.Content.String()))
-	if len(heard.parts) > 0 {
-		l.heard++
+	if len(received.parts) > 0 {
+		l.received++
 	}
 }
 
@@ -157,15 +157,15 @@ func (l *losses) count(c *talk, a *attempt, answer *continuo.Entry, heard heardR
 func (l *losses) cutAny() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.heard > 0
+	return l.received > 0
 }
 
 func (l *losses) report(t *testing.T) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.heard == 0 || len(l.starts) == 0 {
-		t.Errorf("no turn was cut off while its answer was heard, or no program started: %d, %d", l.heard, len(l.starts))
+	if l.received == 0 || len(l.starts) == 0 {
+		t.Errorf("no turn was cut off while its answer was heard, or no program started: %d, %d", l.received, len(l.starts))
 		return
 	}
 	t.Logf("turns: %d cut off in an answer, %d between two, %d finished, %d not begun; calls in cut answers: %d complete, %d partial; of whole answers without a result: %d, of which nobody had decided on %d",

@@ -17,10 +17,10 @@ import (
 	"github.com/continuo-log/continuo/internal/pgtest"
 )
 
-// TestPausedProgram stops one of two programs with one database for longer than its leases last, and wakes
-// it then. The other one has closed its turns by then, and nothing that it still wants to write gets into
-// the log.
-func TestPausedProgram(t *testing.T) {
+// TestPausedReplicaWritesNothingWhenItWakes stops one of two programs with one database for longer than its leases
+// last, and wakes it then. The other one has closed its turns by then, and nothing that it still wants to write gets
+// into the log.
+func TestPausedReplicaWritesNothingWhenItWakes(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { paused(t, func(*testing.T) string { return "" }) })
 	t.Run("postgresql", func(t *testing.T) {
 		paused(t, func(t *testing.T) string { return pgtest.Start(t, pgtest.Options{}).Database(t) })
@@ -43,20 +43,20 @@ func paused(t *testing.T, database func(*testing.T) string) {
 		var all []*followed
 		var running sync.WaitGroup
 		for i := range 4 {
-			c := newTalk(t, upstream, &losses{}, random, fmt.Sprintf("p%d-%d", number, i))
+			c := newChatClient(t, upstream, &losses{}, random, fmt.Sprintf("p%d-%d", number, i))
 			a := c.begin("tell me", nil, false)
-			a.performance = &performance{script: longScript(random, c.key)}
+			a.playback = &playback{script: longScript(random, c.key)}
 			all = append(all, follow(ctx, c, a, one, other, &running))
 		}
-		await(t, one, time.Duration(50+random.IntN(400))*time.Millisecond)
+		letRun(t, one, time.Duration(50+random.IntN(400))*time.Millisecond)
 		took = append(took, pauseAndWake(ctx, t, one, other, all))
 		running.Wait()
 		for _, f := range all {
-			f.over.Wait()
+			f.readerEnded.Wait()
 			f.checkPaused(ctx, one, other)
 		}
 		if t.Failed() {
-			t.Fatalf("after pause %d; the paused program said:\n%s\nthe other one:\n%s", number+1, one.said, other.said)
+			t.Fatalf("after pause %d; the paused program said:\n%s\nthe other one:\n%s", number+1, one.output, other.output)
 		}
 		one, other = other, one
 	}
@@ -72,12 +72,12 @@ func longScript(random *rand.Rand, tag string) script {
 	s.piece, s.pace = 16, 2*time.Millisecond
 	for round := range 4 {
 		name := fmt.Sprintf("%s-s%d", tag, round)
-		s.rounds = append([]said{{reasoning: prose(name+"-why", 800), text: prose(name, 800), calls: randomCalls(random, name, "fs_list", "fs_read")}}, s.rounds...)
+		s.rounds = append([]scriptedAnswer{{reasoning: prose(name+"-why", 800), text: prose(name, 800), calls: randomCalls(random, name, "fs_list", "fs_read")}}, s.rounds...)
 	}
 	return s
 }
 
-// pauseAndWake stops a program until all readers in the other have heard the end of its turns, and something
+// pauseAndWake stops a program until all readers in the other have received the end of its turns, and something
 // has come after some of them.
 func pauseAndWake(ctx context.Context, t *testing.T, one, other *killable, all []*followed) time.Duration {
 	t.Helper()
@@ -89,8 +89,8 @@ func pauseAndWake(ctx context.Context, t *testing.T, one, other *killable, all [
 	go func() {
 		defer close(closed)
 		for _, f := range all {
-			if isClosed(f.turn.told) {
-				f.over.Wait()
+			if isClosed(f.turn.started) {
+				f.readerEnded.Wait()
 			}
 		}
 	}()
@@ -101,15 +101,15 @@ func pauseAndWake(ctx context.Context, t *testing.T, one, other *killable, all [
 	}
 	took := time.Since(begun)
 	for i, f := range all {
-		if t.Failed() || !isClosed(f.turn.told) {
+		if t.Failed() || !isClosed(f.turn.started) {
 			continue
 		}
 		if i%2 == 0 {
-			f.talk.finish(ctx, other, f.talk.begin("continue", nil, true))
-		} else if _, err := f.talk.readLog(ctx, other); err != nil {
+			f.client.finish(ctx, other, f.client.begin("continue", nil, true))
+		} else if _, err := f.client.readLog(ctx, other); err != nil {
 			t.Error(err)
 		}
-		f.stood = f.talk.length()
+		f.logged = f.client.length()
 	}
 	wake()
 	<-closed
@@ -123,13 +123,13 @@ func pause(t *testing.T, k *killable) {
 	for {
 		signal(t, k, syscall.SIGSTOP)
 		for !stopped(t, k) {
-			await(t, k, time.Millisecond)
+			letRun(t, k, time.Millisecond)
 		}
 		if !writes(t, k) {
 			return
 		}
 		signal(t, k, syscall.SIGCONT)
-		await(t, k, 5*time.Millisecond)
+		letRun(t, k, 5*time.Millisecond)
 	}
 }
 
@@ -140,7 +140,7 @@ func signal(t *testing.T, k *killable, what syscall.Signal) {
 	}
 }
 
-// stopped reports whether all threads of a program stand still: the kernel first ends what they ask of it.
+// stopped reports whether all threads of a program are stopped: the kernel first ends what they ask of it.
 func stopped(t *testing.T, k *killable) bool {
 	t.Helper()
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", k.command.Process.Pid))
@@ -188,18 +188,18 @@ func (f *followed) checkPaused(ctx context.Context, paused, other *killable) {
 		return
 	}
 	if end := f.turn.end(); end == nil {
-		f.talk.errorf("turn %s: the paused program's own client heard no end: %v", f.turn.id, f.turn.err)
+		f.client.errorf("turn %s: the paused program's own client heard no end: %v", f.turn.id, f.turn.err)
 	}
 	o := f.check(ctx, other)
 	if o == nil {
 		return
 	}
-	if f.stood > 0 {
-		f.talk.checkEnd(o.id, f.reader.events, o)
-		f.talk.checkEnd(o.id, f.turn.events, o)
+	if f.logged > 0 {
+		f.client.checkEnd(o.id, f.reader.events, o)
+		f.client.checkEnd(o.id, f.turn.events, o)
 	}
-	if entries, err := f.talk.readLog(ctx, paused); err != nil || f.stood > 0 && len(entries) != f.stood {
-		f.talk.errorf("the log had %d entries while the program was stopped, and has %d: %v", f.stood, len(entries), err)
+	if entries, err := f.client.readLog(ctx, paused); err != nil || f.logged > 0 && len(entries) != f.logged {
+		f.client.errorf("the log had %d entries while the program was stopped, and has %d: %v", f.logged, len(entries), err)
 	}
-	f.talk.finish(ctx, paused, f.talk.begin("again", nil, true))
+	f.client.finish(ctx, paused, f.client.begin("again", nil, true))
 }

@@ -57,7 +57,7 @@ type killable struct {
 	http    *http.Client
 	command *exec.Cmd
 	ended   chan struct{}
-	said    *watched
+	output  *outputWatcher
 	begun   time.Time
 }
 
@@ -71,10 +71,10 @@ func (h *home) launch(t *testing.T) *killable {
 	h.programs++
 	k := &killable{
 		apiKey: fmt.Sprintf("program-%d", h.programs), command: exec.Command(path, "serve", "--listen", "127.0.0.1:0"), //nolint:noctx // killed below
-		said: &watched{pattern: regexp.MustCompile(`on (http://127\.0\.0\.1:\d+)`), found: make(chan string, 1)},
-		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}, begun: time.Now(),
+		output: &outputWatcher{pattern: regexp.MustCompile(`on (http://127\.0\.0\.1:\d+)`), found: make(chan string, 1)},
+		http:   &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}, begun: time.Now(),
 	}
-	k.command.Dir, k.command.Stdout, k.command.Stderr = h.dir, k.said, k.said
+	k.command.Dir, k.command.Stdout, k.command.Stderr = h.dir, k.output, k.output
 	k.command.Env = []string{"HOME=" + h.dir, "PATH=" + os.Getenv("PATH"), "CONTINUO_STORE_PATH=" + filepath.Join(h.dir, "continuo.db"), "SCRIPT_KEY=" + k.apiKey}
 	if h.storeURL != "" {
 		k.command.Env = append(k.command.Env, "CONTINUO_STORE_URL="+h.storeURL)
@@ -92,11 +92,11 @@ func (h *home) launch(t *testing.T) *killable {
 func (k *killable) ready(t *testing.T) time.Duration {
 	t.Helper()
 	select {
-	case k.url = <-k.said.found:
+	case k.url = <-k.output.found:
 	case <-k.ended:
-		t.Fatalf("the program ended before it listened:\n%s", k.said)
+		t.Fatalf("the program ended before it listened:\n%s", k.output)
 	case <-time.After(startTime):
-		t.Fatalf("the program does not listen:\n%s", k.said)
+		t.Fatalf("the program does not listen:\n%s", k.output)
 	}
 	waitReady(t, k.url+"/readyz")
 	return time.Since(k.begun)
@@ -107,7 +107,7 @@ func (k *killable) kill(t *testing.T) time.Time {
 	t.Helper()
 	select {
 	case <-k.ended:
-		t.Errorf("the program ended by itself:\n%s", k.said)
+		t.Errorf("the program ended by itself:\n%s", k.output)
 	default:
 	}
 	at := time.Now()
@@ -116,8 +116,8 @@ func (k *killable) kill(t *testing.T) time.Time {
 	return at
 }
 
-// heard is one event as a client got it.
-type heard struct {
+// receivedEvent is one event as a client got it.
+type receivedEvent struct {
 	id   int64
 	kind string
 	data json.RawMessage
@@ -125,10 +125,10 @@ type heard struct {
 }
 
 // isEnd reports whether no event follows.
-func (h heard) isEnd() bool { return h.kind == "done" || h.kind == "error" }
+func (h receivedEvent) isEnd() bool { return h.kind == "done" || h.kind == "error" }
 
 // read decodes the event's data.
-func (h heard) read(value any) error {
+func (h receivedEvent) read(value any) error {
 	if err := json.Unmarshal(h.data, value); err != nil {
 		return fmt.Errorf("event %d, %s: %w", h.id, h.kind, err)
 	}
@@ -170,7 +170,7 @@ func (k *killable) get(ctx context.Context, path string, value any) (status int,
 
 // listen sends a request that is answered with events, and hands them over as they come. The error is
 // how a stream broke off that has no last event. An answer that is no stream gives no event but its status.
-func (k *killable) listen(ctx context.Context, method, path string, body any, each func(heard), header ...string) (status int, err error) {
+func (k *killable) listen(ctx context.Context, method, path string, body any, each func(receivedEvent), header ...string) (status int, err error) {
 	response, err := k.do(ctx, method, path, body, append(header, "Accept", "text/event-stream")...)
 	if err != nil {
 		return 0, err
@@ -198,6 +198,6 @@ func (k *killable) listen(ctx context.Context, method, path string, body any, ea
 		if err != nil {
 			return response.StatusCode, fmt.Errorf("an event %s has the id %q", event.Type, event.ID)
 		}
-		each(heard{id, event.Type, bytes.Clone(event.Data), time.Now()})
+		each(receivedEvent{id, event.Type, bytes.Clone(event.Data), time.Now()})
 	}
 }

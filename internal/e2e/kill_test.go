@@ -45,42 +45,42 @@ func TestKilledPrograms(t *testing.T) {
 	kills := rounds(25, 2000)
 	upstream := startScripted(t)
 	h := newHome(t, upstream)
-	crew := &crew{t: t, upstream: upstream, random: random, losses: &losses{}}
+	group := &clientGroup{t: t, upstream: upstream, random: random, losses: &losses{}}
 	for kill := range kills {
 		k := h.launch(t)
 		if random.IntN(8) == 0 { // while it starts
-			await(t, k, time.Duration(random.IntN(100))*time.Millisecond)
+			letRun(t, k, time.Duration(random.IntN(100))*time.Millisecond)
 			k.kill(t)
 			continue
 		}
-		crew.started(k.ready(t))
-		crew.live(t.Context(), k)
+		group.addStart(k.ready(t))
+		group.runUntilKilled(t.Context(), k)
 		if t.Failed() {
 			t.Fatalf("after kill %d", kill+1)
 		}
 	}
 	k := h.launch(t)
-	crew.started(k.ready(t))
-	for _, one := range append(crew.talks[:], crew.retired...) {
-		one.windUp(t.Context(), k)
+	group.addStart(k.ready(t))
+	for _, client := range append(group.clients[:], group.retired...) {
+		client.finishOpenTurn(t.Context(), k)
 	}
-	crew.losses.report(t)
+	group.losses.report(t)
 }
 
-// crew is some clients at once, each in a conversation of its own.
-type crew struct {
+// clientGroup is some clients at once, each in a conversation of its own.
+type clientGroup struct {
 	t        *testing.T
 	upstream *scripted
 	losses   *losses
-	talks    [6]*talk
+	clients  [6]*chatClient
 
 	mu      sync.Mutex
 	random  *rand.Rand
-	retired []*talk // whose logs are not written any more
+	retired []*chatClient // whose logs are not written any more
 	named   int
 }
 
-func (c *crew) started(took time.Duration) {
+func (c *clientGroup) addStart(took time.Duration) {
 	c.t.Helper()
 	c.losses.starts = append(c.losses.starts, took)
 }
@@ -89,57 +89,57 @@ func (c *crew) started(took time.Duration) {
 // again and again.
 const maxTurns = 8
 
-// one is a client that uses a program until it is killed. One whose conversation is long enough ends what
+// runClient is a client that uses a program until it is killed. One whose conversation is long enough ends what
 // is left of its turn, and begins another conversation.
-func (c *crew) one(ctx context.Context, k *killable, place int, begun func()) {
-	one := c.talks[place]
-	if one != nil && one.begun >= maxTurns {
-		one.windUp(ctx, k)
+func (c *clientGroup) runClient(ctx context.Context, k *killable, index int, begun func()) {
+	client := c.clients[index]
+	if client != nil && client.begun >= maxTurns {
+		client.finishOpenTurn(ctx, k)
 		c.mu.Lock()
-		c.retired = append(c.retired, one)
+		c.retired = append(c.retired, client)
 		c.mu.Unlock()
-		one = nil
+		client = nil
 	}
-	if one == nil {
+	if client == nil {
 		c.mu.Lock()
 		c.named++
-		one = newTalk(c.t, c.upstream, c.losses, c.random, fmt.Sprintf("k%d", c.named))
+		client = newChatClient(c.t, c.upstream, c.losses, c.random, fmt.Sprintf("k%d", c.named))
 		c.mu.Unlock()
-		c.talks[place] = one
+		c.clients[index] = client
 	}
-	one.live(ctx, k, begun)
+	client.runUntilKilled(ctx, k, begun)
 }
 
-// live lets the clients use a program, and kills it at some point.
-func (c *crew) live(ctx context.Context, k *killable) {
+// runUntilKilled lets the clients use a program, and kills it at some point.
+func (c *clientGroup) runUntilKilled(ctx context.Context, k *killable) {
 	var begun, ended sync.WaitGroup
-	begun.Add(len(c.talks))
-	for place := range c.talks {
-		ended.Go(func() { c.one(ctx, k, place, begun.Done) })
+	begun.Add(len(c.clients))
+	for index := range c.clients {
+		ended.Go(func() { c.runClient(ctx, k, index, begun.Done) })
 	}
 	begun.Wait()
-	await(c.t, k, time.Duration(c.chance(450))*time.Millisecond)
+	letRun(c.t, k, time.Duration(c.intN(450))*time.Millisecond)
 	at := k.kill(c.t)
 	ended.Wait()
-	for _, one := range c.talks {
-		if one.open != nil {
-			one.open.killed = at
+	for _, client := range c.clients {
+		if client.open != nil {
+			client.open.killed = at
 		}
 	}
 }
 
-func (c *crew) chance(n int) int {
+func (c *clientGroup) intN(n int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.random.IntN(n)
 }
 
-// await lets a program run for a while.
-func await(t *testing.T, k *killable, while time.Duration) {
+// letRun lets a program run for a while.
+func letRun(t *testing.T, k *killable, duration time.Duration) {
 	t.Helper()
 	select {
 	case <-k.ended:
-		t.Fatalf("the program ended by itself:\n%s", k.said)
-	case <-time.After(while):
+		t.Fatalf("the program ended by itself:\n%s", k.output)
+	case <-time.After(duration):
 	}
 }

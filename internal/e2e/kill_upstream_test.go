@@ -21,18 +21,18 @@ import (
 
 // script is what the upstream says in one turn.
 type script struct {
-	rounds []said
+	rounds []scriptedAnswer
 	piece  int           // bytes of a piece, about
 	pace   time.Duration // between two pieces; 0 writes them as fast as the connection takes them
 }
 
-// said is the answer of one round.
-type said struct {
+// scriptedAnswer is the answer of one round.
+type scriptedAnswer struct {
 	reasoning, text string
 	calls           []continuo.ToolCall
 }
 
-// The calls that scripts make, and what their results hold when they were carried out.
+// The calls that scripts make, and what their results hold when they were executed.
 var scriptedCalls = map[string]struct{ arguments, holds string }{
 	"fs_list": {`{"path":"@project/","depth":1}`, "notes.txt"},
 	"fs_read": {`{"path":"@project/notes.txt","from_line":1,"to_line":2}`, "the first line of the notes"},
@@ -42,7 +42,7 @@ var scriptedCalls = map[string]struct{ arguments, holds string }{
 // askedTool is the tool whose calls a person must allow.
 const askedTool = "fs_search"
 
-// slowScript is a turn of some rounds in which a program can be killed. Tag stands in every word.
+// slowScript is a turn of some rounds in which a program can be killed. The tag is in every word.
 func slowScript(random *rand.Rand, tag string) script {
 	s := script{piece: 4 + random.IntN(24), pace: time.Duration(2+random.IntN(5)) * time.Millisecond}
 	pieces := 60
@@ -51,7 +51,7 @@ func slowScript(random *rand.Rand, tag string) script {
 	}
 	rounds := 1 + random.IntN(4)
 	for round := range rounds {
-		var answer said
+		var answer scriptedAnswer
 		name := fmt.Sprintf("%s-r%d", tag, round)
 		if random.IntN(2) == 0 {
 			answer.reasoning = prose(name+"-why", s.piece*random.IntN(pieces/2))
@@ -80,9 +80,9 @@ func randomCalls(random *rand.Rand, tag string, names ...string) []continuo.Tool
 func quickScript(random *rand.Rand, tag string) script {
 	s := script{piece: 64}
 	if random.IntN(2) == 0 {
-		s.rounds = append(s.rounds, said{reasoning: prose(tag+"-why", 100), calls: randomCalls(random, tag, "fs_list", "fs_read")})
+		s.rounds = append(s.rounds, scriptedAnswer{reasoning: prose(tag+"-why", 100), calls: randomCalls(random, tag, "fs_list", "fs_read")})
 	}
-	return script{piece: s.piece, rounds: append(s.rounds, said{text: prose(tag+"-end", 200)})}
+	return script{piece: s.piece, rounds: append(s.rounds, scriptedAnswer{text: prose(tag+"-end", 200)})}
 }
 
 // prose is text of about so many bytes, of which no two words are the same.
@@ -97,18 +97,18 @@ func prose(tag string, size int) string {
 	return text.String()
 }
 
-// performance is a script under way.
-type performance struct {
+// playback is a script under way.
+type playback struct {
 	script
 
 	mu      sync.Mutex
-	bodies  [][]byte          // of the requests
-	answers map[[32]byte]said // the answers, by the hash of the request
+	bodies  [][]byte                    // of the requests
+	answers map[[32]byte]scriptedAnswer // the answers, by the hash of the request
 }
 
 // next takes the next request, and returns its answer: to the same request the same one, and beyond the script's end the
-// last one again, for a turn that broke off in it is gone on with.
-func (p *performance) next(body []byte) said {
+// last one again, for a turn that broke off in it is resumed.
+func (p *playback) next(body []byte) scriptedAnswer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.bodies = append(p.bodies, body)
@@ -122,37 +122,37 @@ func (p *performance) next(body []byte) said {
 }
 
 // answered is what was said to the request of a round; nothing where that never came.
-func (p *performance) answered(round *continuo.Round) said {
+func (p *playback) answered(round *continuo.Round) scriptedAnswer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var hash [32]byte
 	if round == nil {
-		return said{}
+		return scriptedAnswer{}
 	}
 	if _, err := hex.Decode(hash[:], []byte(round.RequestSHA256)); err != nil {
-		return said{}
+		return scriptedAnswer{}
 	}
 	return p.answers[hash]
 }
 
-func (p *performance) requests() [][]byte {
+func (p *playback) requests() [][]byte {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.bodies
 }
 
-// scripted is an upstream of the chat protocol that says what scripts say. Requests of one program are told
+// scripted is an upstream of the chat protocol that says what scripts say. Requests of one program are distinguished
 // from another's by its API key: a killed program's last words must not be taken for its successor's.
 type scripted struct {
 	url string
 
 	mu      sync.Mutex
-	playing map[string]*performance // by API key and conversation
+	playing map[string]*playback // by API key and conversation
 }
 
 func startScripted(t *testing.T) *scripted {
 	t.Helper()
-	s := &scripted{playing: map[string]*performance{}}
+	s := &scripted{playing: map[string]*playback{}}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	s.url = server.URL
@@ -160,10 +160,10 @@ func startScripted(t *testing.T) *scripted {
 }
 
 // play has a script answer the next turn that a program runs in a conversation.
-func (s *scripted) play(apiKey, conversation string, what script) *performance {
+func (s *scripted) play(apiKey, conversation string, what script) *playback {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := &performance{script: what, answers: map[[32]byte]said{}}
+	p := &playback{script: what, answers: map[[32]byte]scriptedAnswer{}}
 	s.playing[apiKey+" "+conversation] = p
 	return p
 }
@@ -191,11 +191,11 @@ func (s *scripted) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	playing.perform(w, r, playing.next(body))
+	playing.stream(w, r, playing.next(body))
 }
 
-// perform writes an answer in pieces, until nobody listens any more.
-func (p *performance) perform(w http.ResponseWriter, r *http.Request, answer said) {
+// stream writes an answer in pieces, until the client disconnects.
+func (p *playback) stream(w http.ResponseWriter, r *http.Request, answer scriptedAnswer) {
 	control := http.NewResponseController(w)
 	var beat <-chan time.Time
 	if p.pace > 0 {
@@ -219,7 +219,7 @@ func (p *performance) perform(w http.ResponseWriter, r *http.Request, answer sai
 	if len(answer.calls) > 0 {
 		finish = "tool_calls"
 	}
-	_ = writeChunk(w, map[string]any{}, &finish) // whoever is gone does not miss it
+	_ = writeChunk(w, map[string]any{}, &finish) // the client may have disconnected
 	_, _ = io.WriteString(w, "data: [DONE]\n\n")
 }
 
@@ -235,7 +235,7 @@ func writeChunk(w io.Writer, delta any, finish *string) error {
 }
 
 // deltas cuts an answer in pieces.
-func (p *performance) deltas(answer said) []any {
+func (p *playback) deltas(answer scriptedAnswer) []any {
 	var deltas []any
 	for _, piece := range pieces(answer.reasoning, p.piece) {
 		deltas = append(deltas, map[string]any{"reasoning_content": piece})

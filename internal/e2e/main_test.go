@@ -73,18 +73,18 @@ type child struct {
 // match of pattern's group, and until the path ready answers there.
 func start(t testing.TB, command *exec.Cmd, pattern, ready string) child {
 	t.Helper()
-	said := &watched{pattern: regexp.MustCompile(pattern), found: make(chan string, 1)}
-	command.Stdout, command.Stderr = said, said
+	output := &outputWatcher{pattern: regexp.MustCompile(pattern), found: make(chan string, 1)}
+	command.Stdout, command.Stderr = output, output
 	ended := spawn(t, command)
-	t.Cleanup(func() { stop(t, command, ended, said) })
+	t.Cleanup(func() { stop(t, command, ended, output) })
 	select {
-	case url := <-said.found:
+	case url := <-output.found:
 		waitReady(t, url+ready)
 		return child{url: url, pid: command.Process.Pid}
 	case <-ended:
-		t.Fatalf("%s ended before it listened:\n%s", command.Path, said)
+		t.Fatalf("%s ended before it listened:\n%s", command.Path, output)
 	case <-time.After(startTime):
-		t.Fatalf("%s does not listen:\n%s", command.Path, said)
+		t.Fatalf("%s does not listen:\n%s", command.Path, output)
 	}
 	return child{}
 }
@@ -93,7 +93,7 @@ func start(t testing.TB, command *exec.Cmd, pattern, ready string) child {
 const startTime = 30 * time.Second
 
 // stop ends a program: by itself with the code 0, or by the signal.
-func stop(t testing.TB, command *exec.Cmd, ended <-chan struct{}, said *watched) {
+func stop(t testing.TB, command *exec.Cmd, ended <-chan struct{}, output *outputWatcher) {
 	_ = command.Process.Signal(syscall.SIGTERM) // it may have ended
 	select {
 	case <-ended:
@@ -106,7 +106,7 @@ func stop(t testing.TB, command *exec.Cmd, ended <-chan struct{}, said *watched)
 		t.Errorf("%s ended with %d", command.Path, code)
 	}
 	if t.Failed() {
-		t.Logf("%s said:\n%s", filepath.Base(command.Path), said)
+		t.Logf("%s said:\n%s", filepath.Base(command.Path), output)
 	}
 }
 
@@ -142,8 +142,8 @@ func get(ctx context.Context, url string) (status int, err error) {
 	return response.StatusCode, errors.Join(err, response.Body.Close())
 }
 
-// watched keeps what a program says and sends the first match of a pattern's group.
-type watched struct {
+// outputWatcher keeps what a program says and sends the first match of a pattern's group.
+type outputWatcher struct {
 	pattern *regexp.Regexp
 	found   chan string
 
@@ -152,7 +152,7 @@ type watched struct {
 	sent bool
 }
 
-func (w *watched) Write(data []byte) (int, error) {
+func (w *outputWatcher) Write(data []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.text.Write(data)
@@ -167,7 +167,7 @@ func (w *watched) Write(data []byte) (int, error) {
 }
 
 // String returns the last lines.
-func (w *watched) String() string {
+func (w *outputWatcher) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var lines []string

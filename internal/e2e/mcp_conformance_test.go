@@ -30,7 +30,7 @@ import (
 // it is, where files in testdata/mcp list the scenarios that need fixtures (a listed one that passes fails the run,
 // so the lists stay true), and the same assembly with the fixtures added, where all must pass.
 
-// suite is a version of the suite and what it is told to run.
+// suite is a version of the suite and what it runs.
 type suite struct {
 	folder string // below node_modules
 	flags  []string

@@ -25,13 +25,13 @@ func askModel(question string) *mcp.CreateMessageParams {
 	return &mcp.CreateMessageParams{MaxTokens: 100, Messages: []*mcp.SamplingMessage{{Role: "user", Content: &mcp.TextContent{Text: question}}}}
 }
 
-// wants is a result that asks for something.
-func wants(state string, requests mcp.InputRequestMap) *mcp.CallToolResult {
+// inputRequired is a result that asks for something.
+func inputRequired(state string, requests mcp.InputRequestMap) *mcp.CallToolResult {
 	return &mcp.CallToolResult{InputRequests: requests, RequestState: state}
 }
 
-// entered is a field of what a person entered, nil where nobody did.
-func entered(responses mcp.InputResponseMap, request, field string) any {
+// enteredValue is a field of what the user entered, nil for none.
+func enteredValue(responses mcp.InputResponseMap, request, field string) any {
 	answer, ok := responses[request].(*mcp.ElicitResult)
 	if !ok || answer == nil || answer.Action != "accept" {
 		return nil
@@ -67,27 +67,27 @@ func addInputTools(server *mcp.Server) {
 		})
 	}
 	add("test_input_required_result_elicitation", func(p *mcp.CallToolParamsRaw) (*mcp.CallToolResult, error) {
-		if name, ok := entered(p.InputResponses, "user_name", "name").(string); ok && name != "" {
-			return says("Hello, " + name + "!"), nil
+		if name, ok := enteredValue(p.InputResponses, "user_name", "name").(string); ok && name != "" {
+			return textResult("Hello, " + name + "!"), nil
 		}
-		return wants("", mcp.InputRequestMap{"user_name": askName}), nil
+		return inputRequired("", mcp.InputRequestMap{"user_name": askName}), nil
 	})
 	add("test_input_required_result_sampling", func(p *mcp.CallToolParamsRaw) (*mcp.CallToolResult, error) {
 		if text, ok := sampled(p.InputResponses, "capital_question"); ok {
-			return says("The model said: " + text), nil
+			return textResult("The model said: " + text), nil
 		}
-		return wants("", mcp.InputRequestMap{"capital_question": askModel("What is the capital of France?")}), nil
+		return inputRequired("", mcp.InputRequestMap{"capital_question": askModel("What is the capital of France?")}), nil
 	})
 	add("test_input_required_result_list_roots", func(p *mcp.CallToolParamsRaw) (*mcp.CallToolResult, error) {
 		roots, ok := rootsOf(p.InputResponses)
 		if !ok {
-			return wants("", mcp.InputRequestMap{"client_roots": &mcp.ListRootsParams{}}), nil
+			return inputRequired("", mcp.InputRequestMap{"client_roots": &mcp.ListRootsParams{}}), nil
 		}
 		text := fmt.Sprint(len(roots), " roots:")
 		for _, root := range roots {
 			text += " " + root.URI
 		}
-		return says(text), nil
+		return textResult(text), nil
 	})
 	add("test_input_required_result_request_state", confirms("asked-once"))
 	add("test_input_required_result_tampered_state", confirms("sealed"))
@@ -102,21 +102,21 @@ func confirms(state string) func(*mcp.CallToolParamsRaw) (*mcp.CallToolResult, e
 		switch {
 		case p.RequestState != "" && p.RequestState != state:
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the state is not the one that was given out"}
-		case p.RequestState == state && entered(p.InputResponses, "confirm", "ok") != nil:
-			return says("state-ok"), nil
+		case p.RequestState == state && enteredValue(p.InputResponses, "confirm", "ok") != nil:
+			return textResult("state-ok"), nil
 		}
-		return wants(state, mcp.InputRequestMap{"confirm": askConfirm}), nil
+		return inputRequired(state, mcp.InputRequestMap{"confirm": askConfirm}), nil
 	}
 }
 
 func threeInputs(p *mcp.CallToolParamsRaw) (*mcp.CallToolResult, error) {
-	name, named := entered(p.InputResponses, "user_name", "name").(string)
+	name, named := enteredValue(p.InputResponses, "user_name", "name").(string)
 	greeting, greeted := sampled(p.InputResponses, "greeting")
 	roots, rooted := rootsOf(p.InputResponses)
 	if named && greeted && rooted {
-		return says(fmt.Sprintf("%s %s, with %d roots", greeting, name, len(roots))), nil
+		return textResult(fmt.Sprintf("%s %s, with %d roots", greeting, name, len(roots))), nil
 	}
-	return wants("three", mcp.InputRequestMap{"user_name": askName, "greeting": askModel("Greet somebody."), "client_roots": &mcp.ListRootsParams{}}), nil
+	return inputRequired("three", mcp.InputRequestMap{"user_name": askName, "greeting": askModel("Greet somebody."), "client_roots": &mcp.ListRootsParams{}}), nil
 }
 
 // twoRounds keeps what the first round brought in the state of the second.
@@ -124,11 +124,11 @@ func twoRounds(p *mcp.CallToolParamsRaw) (*mcp.CallToolResult, error) {
 	name, second := strings.CutPrefix(p.RequestState, "second:")
 	switch {
 	case second:
-		return says(fmt.Sprintf("%s likes %v", name, entered(p.InputResponses, "step2", "color"))), nil
+		return textResult(fmt.Sprintf("%s likes %v", name, enteredValue(p.InputResponses, "step2", "color"))), nil
 	case p.RequestState == "first":
-		return wants(fmt.Sprint("second:", entered(p.InputResponses, "step1", "name")), mcp.InputRequestMap{"step2": askColour}), nil
+		return inputRequired(fmt.Sprint("second:", enteredValue(p.InputResponses, "step1", "name")), mcp.InputRequestMap{"step2": askColour}), nil
 	}
-	return wants("first", mcp.InputRequestMap{"step1": askName}), nil
+	return inputRequired("first", mcp.InputRequestMap{"step1": askName}), nil
 }
 
 // addCapabilityTools adds tools that look at what the client can do.
@@ -145,13 +145,13 @@ func addCapabilityTools(server *mcp.Server) {
 			requests["client_roots"] = &mcp.ListRootsParams{}
 		}
 		if len(requests) == 0 || len(request.Params.InputResponses) > 0 {
-			return says("done"), nil
+			return textResult("done"), nil
 		}
-		return wants("", requests), nil
+		return inputRequired("", requests), nil
 	})
 	addFixture(server, "test_missing_capability", func(_ context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if can := request.ClientCapabilities(); can != nil && can.Sampling != nil {
-			return says("done"), nil
+			return textResult("done"), nil
 		}
 		data, err := json.Marshal(mcp.MissingRequiredClientCapabilityData{RequiredCapabilities: &mcp.ClientCapabilities{Sampling: &mcp.SamplingCapabilities{}}})
 		if err != nil {
@@ -212,7 +212,7 @@ func addFixturePrompts(server *mcp.Server) {
 	addPrompt(server, "test_prompt_with_embedded_resource", []string{"resourceUri"}, words)
 	addPrompt(server, "test_prompt_with_image", nil, onePixel(), words)
 	server.AddPrompt(&mcp.Prompt{Name: "test_input_required_result_prompt", Description: "A fixture of the conformance suite"}, func(_ context.Context, request *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		about := entered(request.Params.InputResponses, "user_context", "context")
+		about := enteredValue(request.Params.InputResponses, "user_context", "context")
 		if about == nil {
 			return &mcp.GetPromptResult{InputRequests: mcp.InputRequestMap{"user_context": askContext}}, nil
 		}

@@ -19,7 +19,7 @@ import (
 // addFixtures adds to a server what the conformance suite calls by name; what each has to answer is the suite's.
 func addFixtures(server *mcp.Server) {
 	addContentTools(server)
-	addTalkingTools(server)
+	addInteractiveTools(server)
 	addInputTools(server)
 	addFixtureResources(server)
 	addFixturePrompts(server)
@@ -36,14 +36,16 @@ func addFixture(server *mcp.Server, name string, run fixture) {
 		})
 }
 
-func says(text string) *mcp.CallToolResult { return shows(&mcp.TextContent{Text: text}) }
+func textResult(text string) *mcp.CallToolResult { return contentResult(&mcp.TextContent{Text: text}) }
 
-func shows(content ...mcp.Content) *mcp.CallToolResult { return &mcp.CallToolResult{Content: content} }
+func contentResult(content ...mcp.Content) *mcp.CallToolResult {
+	return &mcp.CallToolResult{Content: content}
+}
 
 // answering is a tool that always answers the same.
 func answering(content ...mcp.Content) fixture {
 	return func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return shows(content...), nil
+		return contentResult(content...), nil
 	}
 }
 
@@ -79,12 +81,12 @@ func addContentTools(server *mcp.Server) {
 		return nil, errors.New("This tool intentionally returns an error for testing") //nolint:staticcheck // the suite's words
 	})
 	server.AddTool(&mcp.Tool{Name: "json_schema_2020_12_tool", Description: "A fixture of the conformance suite", InputSchema: broadSchema()},
-		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return says("ok"), nil })
+		func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return textResult("ok"), nil })
 	server.AddTool(&mcp.Tool{Name: "test_x_mcp_header", Description: "A fixture of the conformance suite", InputSchema: map[string]any{
 		"type": "object", "properties": map[string]any{
 			"region": map[string]any{"type": "string", "x-mcp-header": "Region"}, "level": map[string]any{"type": "integer"},
 		},
-	}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return says("ok"), nil })
+	}}, func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) { return textResult("ok"), nil })
 }
 
 // broadSchema has the words of JSON Schema 2020-12 that must arrive at clients as they are.
@@ -106,18 +108,18 @@ func broadSchema() map[string]any {
 	}
 }
 
-// addTalkingTools adds tools that tell or ask the client something while they run.
-func addTalkingTools(server *mcp.Server) {
+// addInteractiveTools adds tools that tell or ask the client something while they run.
+func addInteractiveTools(server *mcp.Server) {
 	addFixture(server, "test_tool_with_logging", func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		for _, line := range []string{"Tool execution started", "Tool processing data", "Tool execution completed"} {
 			if err := request.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: line}); err != nil {
 				return nil, err
 			}
 		}
-		return says("logged"), nil
+		return textResult("logged"), nil
 	})
 	addFixture(server, "test_logging_tool", func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return says("logged"), request.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: "who did not ask must not see this"})
+		return textResult("logged"), request.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: "who did not ask must not see this"})
 	})
 	addFixture(server, "test_tool_with_progress", func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		token := request.Params.GetProgressToken()
@@ -126,13 +128,13 @@ func addTalkingTools(server *mcp.Server) {
 				return nil, err
 			}
 		}
-		return says(fmt.Sprint(token)), nil
+		return textResult(fmt.Sprint(token)), nil
 	})
 	addFixture(server, "test_reconnection", func(_ context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if request.Extra != nil && request.Extra.CloseSSEStream != nil {
 			request.Extra.CloseSSEStream(mcp.CloseSSEStreamArgs{})
 		}
-		return says("back again"), nil
+		return textResult("back again"), nil
 	})
 	mcp.AddTool(server, &mcp.Tool{Name: "test_sampling", Description: "A fixture of the conformance suite"}, sample)
 	mcp.AddTool(server, &mcp.Tool{Name: "test_elicitation", Description: "A fixture of the conformance suite"},
@@ -146,11 +148,11 @@ func addTalkingTools(server *mcp.Server) {
 	addElicitation(server, "test_elicitation_sep1330_enums", enums())
 	addFixture(server, "test_trigger_tool_change", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		addFixture(server, "test_changed", answering())
-		return says("changed"), nil
+		return textResult("changed"), nil
 	})
 	addFixture(server, "test_trigger_prompt_change", func(context.Context, *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		addPrompt(server, "test_changed", nil)
-		return says("changed"), nil
+		return textResult("changed"), nil
 	})
 }
 
@@ -168,7 +170,7 @@ func sample(ctx context.Context, request *mcp.CallToolRequest, input struct {
 	if !ok {
 		return nil, nil, fmt.Errorf("the client answered with %T", answer.Content)
 	}
-	return says("LLM response: " + text.Text), nil, nil
+	return textResult("LLM response: " + text.Text), nil, nil
 }
 
 func addElicitation(server *mcp.Server, name string, schema map[string]any) {
@@ -183,7 +185,7 @@ func elicit(ctx context.Context, request *mcp.CallToolRequest, message string, s
 	if err != nil {
 		return nil, nil, err
 	}
-	return says(fmt.Sprintf("Elicitation completed: action=%s, content=%v", answer.Action, answer.Content)), nil, nil
+	return textResult(fmt.Sprintf("Elicitation completed: action=%s, content=%v", answer.Action, answer.Content)), nil, nil
 }
 
 // properties is the schema of an object that must have the first property; names and schemas come in turn.

@@ -112,7 +112,7 @@ func startFaulty(t *testing.T) child {
 	return start(t, command, `listening (http://127\.0\.0\.1:\d+)`, "/v1/models")
 }
 
-// freePort finds a port that nobody listens on, below those that the kernel gives to whoever asks for any: another test
+// freePort finds a port without a listener, below those that the kernel assigns: another test
 // must not get it before the program that it is for has begun.
 func freePort(t *testing.T) string {
 	t.Helper()

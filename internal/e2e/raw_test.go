@@ -129,7 +129,7 @@ func newestText(content json.RawMessage) string {
 func (a raw) write(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	control := http.NewResponseController(w)
-	_ = control.Flush() // whoever hung up sees no more
+	_ = control.Flush() // the client may have disconnected
 	events := a.chat
 	switch {
 	case strings.HasSuffix(r.URL.Path, "/messages"):
@@ -170,8 +170,8 @@ func TestBrokenBytes(t *testing.T) {
 	}
 }
 
-// TestWholeAllTheSame: what is missing or too much after the answer's end does not matter.
-func TestWholeAllTheSame(t *testing.T) {
+// TestStreamsWithoutAFinalMarkAreWhole: what is missing or too much after the answer's end does not matter.
+func TestStreamsWithoutAFinalMarkAreWhole(t *testing.T) {
 	s := serve(t, bothModels(startRaw(t).URL, "retries: 0"))
 	for _, message := range []string{"hello", "raw: no last event", "raw: more after it"} {
 		for _, model := range protocols {
@@ -194,8 +194,8 @@ func TestTwoCallsOneTorn(t *testing.T) {
 		for _, streamed := range []bool{true, false} {
 			session := fmt.Sprintf("%s-%v", model, streamed)
 			got := s.ask(t, session, model, "raw: two calls", streamed)
-			if told := got.answer.Error; told == nil || told.Reason != continuo.ReasonNetwork {
-				t.Errorf("%s: got %+v, %+v", session, got, told)
+			if failure := got.answer.Error; failure == nil || failure.Reason != continuo.ReasonNetwork {
+				t.Errorf("%s: got %+v, %+v", session, got, failure)
 			}
 			entries := s.entries(t, session)
 			if len(entries) != 3 {
@@ -252,8 +252,8 @@ func TestForeignFaults(t *testing.T) {
 			}
 			var reason continuo.FailureReason
 			status := 0
-			if told := got.answer.Error; told != nil {
-				reason, status = told.Reason, told.ProviderStatus
+			if failure := got.answer.Error; failure != nil {
+				reason, status = failure.Reason, failure.ProviderStatus
 			}
 			if reason != want.reason || status != want.status {
 				t.Errorf("error %+v, want %s, %d", got.answer.Error, want.reason, want.status)

@@ -19,97 +19,97 @@ import (
 	"github.com/continuo-log/continuo/internal/pgtest"
 )
 
-// fleet is some replicas with one database, each in a place that another program takes when it is killed.
-type fleet struct {
+// replicaSet is some replicas with one database, each in a slot that another program takes when it is killed.
+type replicaSet struct {
 	t        *testing.T
 	home     *home
 	upstream *scripted
 
 	mu     sync.Mutex
 	random *rand.Rand
-	places []*killable
-	// witness is a replica that is never killed: what was heard is compared with what it shows.
-	witness *killable
+	slots  []*killable
+	// reference is a replica that is never killed: what was received is compared with what it shows.
+	reference *killable
 }
 
-// newFleet starts replicas on a database.
-func newFleet(t *testing.T, upstream *scripted, random *rand.Rand, url string, size int) *fleet {
+// newReplicaSet starts replicas on a database.
+func newReplicaSet(t *testing.T, upstream *scripted, random *rand.Rand, url string, size int) *replicaSet {
 	t.Helper()
-	f := &fleet{t: t, home: newHome(t, upstream), upstream: upstream, random: random, places: make([]*killable, size)}
+	f := &replicaSet{t: t, home: newHome(t, upstream), upstream: upstream, random: random, slots: make([]*killable, size)}
 	f.home.storeURL = url
-	for i := range f.places {
-		f.places[i] = f.home.launch(t)
+	for i := range f.slots {
+		f.slots[i] = f.home.launch(t)
 	}
-	f.witness = f.home.launch(t)
-	for _, k := range append(f.places, f.witness) {
+	f.reference = f.home.launch(t)
+	for _, k := range append(f.slots, f.reference) {
 		k.ready(t)
 	}
 	return f
 }
 
 // any is a replica that serves, or did so a moment ago.
-func (f *fleet) any() *killable {
+func (f *replicaSet) any() *killable {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.places[f.random.IntN(len(f.places))]
+	return f.slots[f.random.IntN(len(f.slots))]
 }
 
-func (f *fleet) chance(n int) int {
+func (f *replicaSet) intN(n int) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.random.IntN(n)
 }
 
 // replace kills a replica and starts another one in its place.
-func (f *fleet) replace(place int) {
+func (f *replicaSet) replace(slot int) {
 	f.t.Helper()
 	f.mu.Lock()
-	old := f.places[place]
+	old := f.slots[slot]
 	f.mu.Unlock()
 	old.kill(f.t)
 	k := f.home.launch(f.t)
 	k.ready(f.t)
 	f.mu.Lock()
-	f.places[place] = k
+	f.slots[slot] = k
 	f.mu.Unlock()
 }
 
-// play lets every replica, also one that is yet to start, hear a script in a conversation.
-func (f *fleet) play(conversation string, what script) *performance {
+// play lets every replica, also one that is yet to start, receive a script in a conversation.
+func (f *replicaSet) play(conversation string, what script) *playback {
 	f.upstream.mu.Lock()
 	defer f.upstream.mu.Unlock()
-	p := &performance{script: what, answers: map[[32]byte]said{}}
+	p := &playback{script: what, answers: map[[32]byte]scriptedAnswer{}}
 	for program := 1; program <= maxPrograms; program++ {
 		f.upstream.playing[fmt.Sprintf("program-%d %s", program, conversation)] = p
 	}
 	return p
 }
 
-// maxPrograms is how many programs a fleet has over its time.
+// maxPrograms is how many programs a replica set starts at most.
 const maxPrograms = 64
 
 // patience is how long is waited for what must come, however busy the machine is.
 const patience = 5 * time.Minute
 
-// roamer is a client that takes whichever replica answers.
-type roamer struct {
-	*talk
-	fleet  *fleet
-	plain  []string // texts that it appended without a turn, acknowledged
-	moved  int      // how often it went on elsewhere
-	turned int
-	broken int // of them, how many went on, as turns of their own, with one that broke off
+// roamingClient is a client that takes whichever replica answers.
+type roamingClient struct {
+	*chatClient
+	replicaSet *replicaSet
+	appended   []string // texts that it appended without a turn, acknowledged
+	retries    int      // how often it went on elsewhere
+	turned     int
+	broken     int // of them, how many went on, as turns of their own, with one that broke off
 }
 
-// eventually does something until it succeeds.
-func (r *roamer) eventually(ctx context.Context, what string, do func(k *killable) error) bool {
+// retry does something until it succeeds.
+func (r *roamingClient) retry(ctx context.Context, what string, do func(k *killable) error) bool {
 	until := time.Now().Add(patience)
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
-		err := do(r.fleet.any())
+		err := do(r.replicaSet.any())
 		if err == nil {
 			return true
 		}
-		r.moved++
+		r.retries++
 		if ctx.Err() != nil || time.Now().After(until) {
 			r.errorf("%s: %v", what, err)
 			return false
@@ -121,17 +121,17 @@ func (r *roamer) eventually(ctx context.Context, what string, do func(k *killabl
 	}
 }
 
-// turn runs a turn to its end: begun at one replica, heard at any. Where its stream breaks off, the client asks for the
+// turn runs a turn to its end: begun at one replica, received at any. Where its stream breaks off, the client asks for the
 // rest, or makes the request again with its key until it has an answer.
-func (r *roamer) turn(ctx context.Context, a *attempt) *outcome {
-	a.performance = r.fleet.play(r.key, a.script)
+func (r *roamingClient) turn(ctx context.Context, a *attempt) *outcome {
+	a.playback = r.replicaSet.play(r.key, a.script)
 	again := r.random.IntN(2) == 0
-	begun := r.eventually(ctx, "begin a turn", func(k *killable) error {
+	begun := r.retry(ctx, "begin a turn", func(k *killable) error {
 		var err error
 		if a.resumes != nil {
-			_, err = k.listen(ctx, http.MethodPost, r.path("/turns/"+a.resumes.id+"/resume"), map[string]any{}, r.hear(ctx, a), "Idempotency-Key", fmt.Sprintf("%s-resume-%d", r.key, r.begun))
+			_, err = k.listen(ctx, http.MethodPost, r.path("/turns/"+a.resumes.id+"/resume"), map[string]any{}, r.receive(ctx, a), "Idempotency-Key", fmt.Sprintf("%s-resume-%d", r.key, r.begun))
 		} else {
-			_, err = k.listen(ctx, http.MethodPost, "/chat", map[string]any{"session_id": r.key, "message": a.message}, r.hear(ctx, a), "Idempotency-Key", a.apiKey)
+			_, err = k.listen(ctx, http.MethodPost, "/chat", map[string]any{"session_id": r.key, "message": a.message}, r.receive(ctx, a), "Idempotency-Key", a.apiKey)
 		}
 		switch {
 		case a.id == "":
@@ -141,18 +141,18 @@ func (r *roamer) turn(ctx context.Context, a *attempt) *outcome {
 		}
 		return nil // what is missing is asked for below
 	})
-	heardAll := begun && r.eventually(ctx, "hear the rest of turn "+a.id, func(k *killable) error {
+	receivedAll := begun && r.retry(ctx, "hear the rest of turn "+a.id, func(k *killable) error {
 		if a.end() != nil {
 			return nil
 		}
 		last := a.events[len(a.events)-1].id
-		status, err := k.listen(ctx, http.MethodGet, r.path("/turns/"+a.id+"/events"), nil, r.hear(ctx, a), "Last-Event-ID", strconv.FormatInt(last, 10))
+		status, err := k.listen(ctx, http.MethodGet, r.path("/turns/"+a.id+"/events"), nil, r.receive(ctx, a), "Last-Event-ID", strconv.FormatInt(last, 10))
 		if err == nil && a.end() == nil {
 			err = fmt.Errorf("status %d and no last event", status)
 		}
 		return err
 	})
-	if !heardAll {
+	if !receivedAll {
 		return nil
 	}
 	var end answer
@@ -163,13 +163,13 @@ func (r *roamer) turn(ctx context.Context, a *attempt) *outcome {
 	if a.before != nil {
 		r.broken++
 	}
-	return r.check(ctx, r.fleet.witness, a)
+	return r.check(ctx, r.replicaSet.reference, a)
 }
 
-// hear takes the events of a stream. A request that is made again gives those of its turn from the start, or those of
-// another turn, which goes on with it.
-func (r *roamer) hear(ctx context.Context, a *attempt) func(heard) {
-	return func(e heard) {
+// receive takes the events of a stream. A request that is made again gives those of its turn from the start, or those of
+// another turn, which resumes it.
+func (r *roamingClient) receive(ctx context.Context, a *attempt) func(receivedEvent) {
+	return func(e receivedEvent) {
 		if e.kind == "turn" {
 			if id := turnOf(e); a.id != "" && id != a.id {
 				before := *a
@@ -188,12 +188,12 @@ func (r *roamer) hear(ctx context.Context, a *attempt) func(heard) {
 }
 
 // approve lets a call run, from another replica than the one that asked.
-func (r *roamer) approve(ctx context.Context, turn string, asked heard) {
+func (r *roamingClient) approve(ctx context.Context, turn string, asked receivedEvent) {
 	var call struct{ ID string }
 	if err := asked.read(&call); err != nil {
 		r.errorf("%v", err)
 	}
-	r.eventually(ctx, "approve "+call.ID, func(k *killable) error {
+	r.retry(ctx, "approve "+call.ID, func(k *killable) error {
 		response, err := k.do(ctx, http.MethodPost, r.path("/turns/"+turn+"/approvals"), map[string]string{"tool_call_id": call.ID, "decision": "allow"})
 		if err != nil {
 			return err
@@ -207,10 +207,10 @@ func (r *roamer) approve(ctx context.Context, turn string, asked heard) {
 }
 
 // append adds an entry by hand, once.
-func (r *roamer) append(ctx context.Context) {
-	text := fmt.Sprintf("by hand %d %s", len(r.plain), markOf(r.key))
-	key := fmt.Sprintf("%s-p%d", r.key, len(r.plain))
-	acknowledged := r.eventually(ctx, "append", func(k *killable) error {
+func (r *roamingClient) append(ctx context.Context) {
+	text := fmt.Sprintf("by hand %d %s", len(r.appended), markOf(r.key))
+	key := fmt.Sprintf("%s-p%d", r.key, len(r.appended))
+	acknowledged := r.retry(ctx, "append", func(k *killable) error {
 		body := map[string]any{"entries": []any{map[string]string{"role": "user", "content": text}}}
 		response, err := k.do(ctx, http.MethodPost, r.path("/entries"), body, "Idempotency-Key", key)
 		if err != nil {
@@ -223,12 +223,12 @@ func (r *roamer) append(ctx context.Context) {
 		return nil
 	})
 	if acknowledged {
-		r.plain = append(r.plain, text)
+		r.appended = append(r.appended, text)
 	}
 }
 
-// live uses the fleet until it is told to stop.
-func (r *roamer) live(ctx context.Context, stop <-chan struct{}) {
+// live uses the replicas until stop is closed.
+func (r *roamingClient) live(ctx context.Context, stop <-chan struct{}) {
 	var failed *outcome
 	for {
 		select {
@@ -238,7 +238,7 @@ func (r *roamer) live(ctx context.Context, stop <-chan struct{}) {
 		}
 		next := r.begin("tell me", nil, r.random.IntN(4) == 0)
 		if failed != nil && failed.failed {
-			next = r.goOn(failed, r.random.IntN(2) == 0)
+			next = r.resumeTurn(failed, r.random.IntN(2) == 0)
 		}
 		if failed = r.turn(ctx, next); failed == nil || r.t.Failed() {
 			return
@@ -249,8 +249,8 @@ func (r *roamer) live(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-// settled checks what is left when all is quiet.
-func (r *roamer) settled(ctx context.Context, k *killable) {
+// checkQuiet checks what is left when all is quiet.
+func (r *roamingClient) checkQuiet(ctx context.Context, k *killable) {
 	entries, err := r.readLog(ctx, k)
 	if err != nil {
 		r.errorf("%v", err)
@@ -263,20 +263,20 @@ func (r *roamer) settled(ctx context.Context, k *killable) {
 			times[e.Content.String()]++
 		}
 	}
-	for _, text := range r.plain {
+	for _, text := range r.appended {
 		if times[text] != 1 {
 			r.errorf("the entry %q, which was acknowledged, stands in the log %d times", text, times[text])
 		}
 	}
-	r.checkAllClosed(ctx, k)
+	r.checkNoneRunning(ctx, k)
 	r.checkOneAtATime(ctx, k)
 	if r.t.Failed() {
-		r.tell(entries)
+		r.logEntries(entries)
 	}
 }
 
-// tell logs what the conversation looks like.
-func (r *roamer) tell(entries []continuo.Entry) {
+// logEntries logs what the conversation looks like.
+func (r *roamingClient) logEntries(entries []continuo.Entry) {
 	var text strings.Builder
 	for _, e := range entries {
 		said := e.Content.String()
@@ -286,7 +286,7 @@ func (r *roamer) tell(entries []continuo.Entry) {
 }
 
 // checkOneAtATime checks that no turn of the conversation began before the one before it had ended.
-func (r *roamer) checkOneAtATime(ctx context.Context, k *killable) {
+func (r *roamingClient) checkOneAtATime(ctx context.Context, k *killable) {
 	var page struct {
 		Data []struct {
 			ID        string    `json:"id"`
@@ -308,7 +308,7 @@ func (r *roamer) checkOneAtATime(ctx context.Context, k *killable) {
 // TestReplicas lets clients use three replicas through everything that happens to machines: replicas are killed
 // and replaced, the database is restarted, killed, and taken over by its standby. Clients retry as clients do, at
 // whichever replica answers. Nothing that was acknowledged is lost, nothing is there twice, no conversation
-// has two turns at once, and every reader hears its turn to the end.
+// has two turns at once, and every reader receives its turn to the end.
 func TestReplicas(t *testing.T) {
 	random := killTest(t)
 	primary := pgtest.Start(t, pgtest.Options{Durable: true, ListenTCP: true, Replication: true})
@@ -320,47 +320,47 @@ func TestReplicas(t *testing.T) {
 	}
 	both := pgtest.MultiHostURL(t, strings.TrimPrefix(location.Path, "/"), primary, standby)
 
-	f := newFleet(t, startScripted(t), random, both, 3)
+	f := newReplicaSet(t, startScripted(t), random, both, 3)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	stop := make(chan struct{})
-	var roamers []*roamer
-	var living sync.WaitGroup
+	var roamers []*roamingClient
+	var running sync.WaitGroup
 	for i := range 8 {
-		r := &roamer{talk: newTalk(t, f.upstream, &losses{}, random, fmt.Sprintf("r%d", i)), fleet: f}
+		r := &roamingClient{chatClient: newChatClient(t, f.upstream, &losses{}, random, fmt.Sprintf("r%d", i)), replicaSet: f}
 		roamers = append(roamers, r)
-		living.Go(func() { r.live(ctx, stop) })
+		running.Go(func() { r.live(ctx, stop) })
 	}
-	quiet := func() { <-time.After(time.Duration(300+f.chance(700)) * time.Millisecond) }
+	pause := func() { <-time.After(time.Duration(300+f.intN(700)) * time.Millisecond) }
 	for range rounds(1, 12) {
-		for place := range f.places {
-			quiet()
-			f.replace(place)
+		for slot := range f.slots {
+			pause()
+			f.replace(slot)
 		}
-		quiet()
+		pause()
 		primary.Stop(t, pgtest.Fast)
 		primary.Restart(t)
-		quiet()
+		pause()
 		primary.Kill(t)
 		primary.Restart(t)
 	}
 	standby.CatchUp(t) // what a primary had committed before it was killed is seen again before its standby has it
-	quiet()
+	pause()
 	primary.Kill(t) // for good
 	standby.Promote(t)
-	quiet()
-	f.replace(f.chance(len(f.places)))
-	quiet()
+	pause()
+	f.replace(f.intN(len(f.slots)))
+	pause()
 	close(stop)
-	living.Wait()
+	running.Wait()
 	var turns, broken, moved int
 	for _, r := range roamers {
-		r.settled(ctx, f.witness)
-		turns, broken, moved = turns+r.turned, broken+r.broken, moved+r.moved
+		r.checkQuiet(ctx, f.reference)
+		turns, broken, moved = turns+r.turned, broken+r.broken, moved+r.retries
 	}
 	if t.Failed() {
-		for _, k := range f.places {
-			t.Logf("a replica said:\n%s", k.said)
+		for _, k := range f.slots {
+			t.Logf("a replica said:\n%s", k.output)
 		}
 	}
 	t.Logf("%d turns in %d conversations, of which %d went on with one that broke off when its request was made again; clients went on elsewhere %d times",
@@ -370,26 +370,26 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// poll is how often readers look where nobody tells them of events.
+// poll is how often readers look where no notification reaches them.
 const poll = time.Second
 
-// TestReadersElsewhere hears turns at a replica that does not run them while they run, and tells how far behind it is.
-func TestReadersElsewhere(t *testing.T) {
+// TestReadersAtAnotherReplica receives turns at a replica that does not run them while they run, and logs the delay.
+func TestReadersAtAnotherReplica(t *testing.T) {
 	random := killTest(t)
 	server := pgtest.Start(t, pgtest.Options{Durable: true})
-	f := newFleet(t, startScripted(t), random, server.Database(t), 2)
+	f := newReplicaSet(t, startScripted(t), random, server.Database(t), 2)
 	var behind []time.Duration
 	var running sync.WaitGroup
 	var all []*followed
 	for i := range 3 { // side by side, half of them in the other direction
-		c := newTalk(t, f.upstream, &losses{}, random, fmt.Sprintf("e%d", i))
+		c := newChatClient(t, f.upstream, &losses{}, random, fmt.Sprintf("e%d", i))
 		a := c.begin("tell me", nil, false)
-		a.performance = &performance{script: slowScript(random, c.key)}
-		all = append(all, follow(t.Context(), c, a, f.places[i%2], f.places[(i+1)%2], &running))
+		a.playback = &playback{script: slowScript(random, c.key)}
+		all = append(all, follow(t.Context(), c, a, f.slots[i%2], f.slots[(i+1)%2], &running))
 	}
 	running.Wait()
 	for _, one := range all {
-		one.over.Wait()
+		one.readerEnded.Wait()
 		behind = append(behind, one.behind()...)
 	}
 	if t.Failed() {
@@ -406,7 +406,7 @@ func TestReadersElsewhere(t *testing.T) {
 func (f *followed) behind() []time.Duration {
 	a := f.turn
 	if a.err != nil || f.reader.err != nil || a.end() == nil || len(f.reader.events) < len(a.events) {
-		f.talk.errorf("%v, %v, %s, %d events of %d", a.err, f.reader.err, show(a.end()), len(f.reader.events), len(a.events))
+		f.client.errorf("%v, %v, %s, %d events of %d", a.err, f.reader.err, show(a.end()), len(f.reader.events), len(a.events))
 		return nil
 	}
 	near := map[int64]time.Time{}
@@ -414,7 +414,7 @@ func (f *followed) behind() []time.Duration {
 		near[e.id] = e.at
 	}
 	if over := a.end().at; f.reader.events[len(f.reader.events)/2].at.After(over) {
-		f.talk.errorf("half of turn %s is heard elsewhere only when it is over", a.id)
+		f.client.errorf("half of turn %s is heard elsewhere only when it is over", a.id)
 	}
 	var behind []time.Duration
 	for _, e := range f.reader.events {

@@ -57,8 +57,8 @@ func TestLongRetryAfter(t *testing.T) {
 	upstream := startMock(t)
 	s := serve(t, bothModels(upstream.url, "retries: 2", "wait_timeout: 500ms"))
 	got := s.ask(t, "s", "chat", "status: 429", false)
-	if told := got.answer.Error; got.status != 429 || told == nil || !strings.Contains(told.Message, "a request waits for at most 500ms until the limit has passed (turn.wait_timeout)") {
-		t.Errorf("got %+v, %+v", got, told)
+	if failure := got.answer.Error; got.status != 429 || failure == nil || !strings.Contains(failure.Message, "a request waits for at most 500ms until the limit has passed (turn.wait_timeout)") {
+		t.Errorf("got %+v, %+v", got, failure)
 	}
 	if n := len(upstream.requests(t, "status: 429")); n != 1 {
 		t.Errorf("the upstream got %d requests, want 1", n)
@@ -114,8 +114,8 @@ func TestBreaker(t *testing.T) {
 		t.Errorf("the upstream got %d requests, want 2", n)
 	}
 	got := s.ask(t, "s", "chat", "hello", false)
-	if told := got.answer.Error; got.status != 502 || told == nil || told.Reason != continuo.ReasonUpstream || !told.Retryable {
-		t.Errorf("got %+v, %+v", got, told)
+	if failure := got.answer.Error; got.status != 502 || failure == nil || failure.Reason != continuo.ReasonUpstream || !failure.Retryable {
+		t.Errorf("got %+v, %+v", got, failure)
 	}
 	if other := s.ask(t, "s", "messages", "hello", false); other.answer.Error != nil {
 		t.Errorf("the other model: %+v", other.answer.Error)

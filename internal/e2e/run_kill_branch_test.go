@@ -9,29 +9,29 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// line is a conversation in which steps of runs were carried out: that of a journey, or a branch of it.
-type line struct {
-	*talk
+// runLog is a conversation in which steps of runs were executed: that of a run client, or a branch of it.
+type runLog struct {
+	*chatClient
 	entries []continuo.Entry
 	fork    int64 // how many of them are of the conversation that a branch was forked from
 }
 
-// own are the entries that are the line's own.
-func (l line) own() []continuo.Entry { return l.entries[l.fork:] }
+// ownEntries are the entries that are the line's own.
+func (l runLog) ownEntries() []continuo.Entry { return l.entries[l.fork:] }
 
 // ofRun are the entries of a run.
-func ofRun(entries []continuo.Entry, run *journeyRun) []continuo.Entry {
+func ofRun(entries []continuo.Entry, run *clientRun) []continuo.Entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e continuo.Entry) bool { return e.RunID != run.id })
 }
 
 // readBranches reads the branches that the events of a conversation name, and checks that each is of one visit of a
 // step: what an attempt does is in one turn, and nothing is done after the visit has finished.
-func (j *journey) readBranches(ctx context.Context, k *killable, entries []continuo.Entry) (branches []line) {
+func (j *runClient) readBranches(ctx context.Context, k *killable, entries []continuo.Entry) (branches []runLog) {
 	for _, e := range entries {
-		if e.RunEvent == nil || e.RunEvent.Branch == "" || slices.ContainsFunc(branches, func(l line) bool { return l.key == e.RunEvent.Branch }) {
+		if e.RunEvent == nil || e.RunEvent.Branch == "" || slices.ContainsFunc(branches, func(l runLog) bool { return l.key == e.RunEvent.Branch }) {
 			continue
 		}
-		branch := newTalk(j.t, nil, nil, j.random, e.RunEvent.Branch)
+		branch := newChatClient(j.t, nil, nil, j.random, e.RunEvent.Branch)
 		var shown continuo.Conversation
 		if status, err := k.get(ctx, branch.path(""), &shown); err != nil || status != http.StatusOK {
 			j.errorf("entry %d: the branch %s: status %d, %v", e.Seq, branch.key, status, err)
@@ -45,14 +45,14 @@ func (j *journey) readBranches(ctx context.Context, k *killable, entries []conti
 			j.errorf("%v; %d entries, forked at %d", err, len(all), shown.ForkSeq)
 			continue
 		}
-		branches = append(branches, line{branch, all, shown.ForkSeq})
+		branches = append(branches, runLog{branch, all, shown.ForkSeq})
 		j.checkBranch(branches[len(branches)-1], entries)
 	}
 	return branches
 }
 
 // checkBranch checks a branch beside the events of its run.
-func (j *journey) checkBranch(branch line, entries []continuo.Entry) {
+func (j *runClient) checkBranch(branch runLog, entries []continuo.Entry) {
 	attempts, visits, ended := 0, map[string]bool{}, continuo.Entry{}
 	for _, e := range entries {
 		if e.RunEvent == nil {
@@ -71,7 +71,7 @@ func (j *journey) checkBranch(branch line, entries []continuo.Entry) {
 		branch.errorf("is the branch of the visits %v", visits)
 	}
 	var turns []string
-	for _, e := range branch.own() {
+	for _, e := range branch.ownEntries() {
 		if !slices.Contains(turns, e.TurnID) {
 			turns = append(turns, e.TurnID)
 		}
@@ -84,9 +84,9 @@ func (j *journey) checkBranch(branch line, entries []continuo.Entry) {
 	}
 }
 
-// isBeside reports whether a visit of a step is carried out beside others, and so in a branch.
-func isBeside(visit string) bool {
-	for _, want := range wantedRuns {
+// isParallel reports whether a visit of a step is executed beside others, and so in a branch.
+func isParallel(visit string) bool {
+	for _, want := range expectedRuns {
 		if slices.Contains(want.beside, visit) {
 			return true
 		}
@@ -94,7 +94,7 @@ func isBeside(visit string) bool {
 	return false
 }
 
-// inAnyOrder puts those of the finished visits that are carried out beside each other in order: which of them comes
+// inAnyOrder puts those of the finished visits that are executed beside each other in order: which of them comes
 // first is left to chance. They follow one another.
 func inAnyOrder(finished, beside []string) {
 	is := func(visit string) bool { return slices.Contains(beside, visit) }
@@ -103,9 +103,9 @@ func inAnyOrder(finished, beside []string) {
 	}
 }
 
-// lineOf names the line that a request is of: a step beside others has its own, which begins as the conversation's.
-func (s *stepRequest) lineOf(conversation string) string {
-	if visit := fmt.Sprintf("%s/%d", s.step, s.visit); isBeside(visit) {
+// logOf names the line that a request is of: a step beside others has its own, which begins as the conversation's.
+func (s *stepRequest) logOf(conversation string) string {
+	if visit := fmt.Sprintf("%s/%d", s.step, s.visit); isParallel(visit) {
 		return conversation + "/" + s.run + "/" + visit
 	}
 	return conversation

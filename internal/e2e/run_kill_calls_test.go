@@ -9,7 +9,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// callsOfRuns are the calls that stand in the logs, by their notes: a model writes a note once.
+// callsOfRuns are the calls that are in the logs, by their notes: a model writes a note once.
 type callsOfRuns struct {
 	t     *testing.T
 	calls map[string][]recordedCall
@@ -46,8 +46,8 @@ func (c *callsOfRuns) take(entries []continuo.Entry) {
 	}
 }
 
-// check compares the calls with those that the desk carried out.
-func (c *callsOfRuns) check(done []deskCall) {
+// check compares the calls with those that the tool server executed.
+func (c *callsOfRuns) check(done []toolServerCall) {
 	times := map[string]int{}
 	for _, one := range done {
 		times[one.note]++

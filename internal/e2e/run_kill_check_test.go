@@ -11,9 +11,9 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// evidence says what the tests of a stage can show.
+// evidence says what the tests of a harness can show.
 type evidence struct {
-	cut      int // answers of which a part stands in the log
+	cut      int // answers of which a part is in the log
 	repeated int // calls that were made again
 	outlived int // questions that waited over a kill
 }
@@ -23,9 +23,9 @@ func (f *evidence) add(other evidence) {
 }
 
 // check checks everything that was left of the runs.
-func (s *stage) check(ctx context.Context) evidence {
+func (s *runHarness) check(ctx context.Context) evidence {
 	s.t.Helper()
-	all, wrong := s.actor.told()
+	all, wrong := s.model.requests()
 	for _, one := range wrong {
 		s.t.Error(one)
 	}
@@ -40,12 +40,12 @@ func (s *stage) check(ctx context.Context) evidence {
 		}
 		failed := s.t.Failed()
 		branches := j.readBranches(ctx, k, entries)
-		lines := append([]line{{j.talk, entries, 0}}, branches...)
+		lines := append([]runLog{{j.chatClient, entries, 0}}, branches...)
 		for _, line := range lines {
 			line.checkRules(line.entries)
-			line.checkAllClosed(ctx, k)
+			line.checkNoneRunning(ctx, k)
 			j.checkTags(line)
-			own := line.own()
+			own := line.ownEntries()
 			calls.take(own)
 			for _, e := range own {
 				if e.Error != nil && !e.Content.IsEmpty() {
@@ -59,25 +59,25 @@ func (s *stage) check(ctx context.Context) evidence {
 			asked := slices.DeleteFunc(slices.Clone(all), func(a stepRequest) bool { return a.run != run.id })
 			j.checkTimes(run, ofRun(entries, run), asked)
 			for _, line := range lines {
-				line.checkRequests(ctx, k, ofRun(line.own(), run), asked)
+				line.checkRequests(ctx, k, ofRun(line.ownEntries(), run), asked)
 			}
 			j.checkOutputs(ctx, k, run)
 		}
 		if !failed && s.t.Failed() {
 			for _, line := range lines {
-				line.tell(line.own())
+				line.logEntries(line.ownEntries())
 			}
 		}
 	}
-	calls.check(s.desk.told())
+	calls.check(s.toolServer.calls())
 	found.repeated = calls.again
 	s.t.Logf("%d kills, %d runs in %d conversations, %d attempts, %d requests; %s; %d answers were cut; %d questions waited over a kill",
 		s.kills, runs, len(s.journeys), attempts, len(all), calls, found.cut, found.outlived)
 	return found
 }
 
-// tell logs what the conversation looks like.
-func (c *talk) tell(entries []continuo.Entry) {
+// logEntries logs what the conversation looks like.
+func (c *chatClient) logEntries(entries []continuo.Entry) {
 	var text strings.Builder
 	for _, e := range entries {
 		event := ""
@@ -102,13 +102,13 @@ func callNotes(e *continuo.Entry) string {
 }
 
 // checkTags checks that each entry says what it is of.
-func (j *journey) checkTags(l line) {
+func (j *runClient) checkTags(l runLog) {
 	workflows := map[string]string{}
 	for _, run := range j.runs {
 		workflows[run.id] = run.workflow
 	}
 	turns, joined := map[string]string{}, map[string]bool{}
-	for _, e := range l.own() {
+	for _, e := range l.ownEntries() {
 		workflow, known := workflows[e.RunID]
 		if !known || e.WorkflowID != workflow || e.Mode != continuo.ModeRun {
 			l.errorf("entry %d is of run %q, workflow %q, mode %q", e.Seq, e.RunID, e.WorkflowID, e.Mode)
@@ -138,7 +138,7 @@ func visitOf(e *continuo.Entry, visit int) string { return fmt.Sprintf("%s/%d", 
 
 // checkSteps checks what a run recorded of itself: each step finished once, in order, and nothing came after. It
 // returns how many attempts there were.
-func (j *journey) checkSteps(run *journeyRun, entries []continuo.Entry) int {
+func (j *runClient) checkSteps(run *clientRun, entries []continuo.Entry) int {
 	var finished, refused, ended []string
 	attempts, turns := map[string]int{}, map[string]string{}
 	total := 0
@@ -155,7 +155,7 @@ func (j *journey) checkSteps(run *journeyRun, entries []continuo.Entry) int {
 		case continuo.RunNodeBegan:
 			attempts[visit]++
 			total++
-			if e.RunEvent.Branch != "" != isBeside(visit) {
+			if e.RunEvent.Branch != "" != isParallel(visit) {
 				j.errorf("run %s: entry %d begins %s in the branch %q", run.id, e.Seq, visit, e.RunEvent.Branch)
 			}
 			if e.RunEvent.Attempt != attempts[visit] || turns[e.TurnID] != "" || slices.Contains(finished, visit) {
@@ -182,7 +182,7 @@ func (j *journey) checkSteps(run *journeyRun, entries []continuo.Entry) int {
 			j.errorf("run %s: %s began and did not finish", run.id, visit)
 		}
 	}
-	want := wantedRuns[run.workflow]
+	want := expectedRuns[run.workflow]
 	inAnyOrder(finished, want.beside)
 	if !slices.Equal(finished, want.finished) {
 		j.errorf("run %s of %s finished the steps\n%v, want\n%v", run.id, run.workflow, finished, want.finished)
@@ -197,7 +197,7 @@ func (j *journey) checkSteps(run *journeyRun, entries []continuo.Entry) int {
 }
 
 // checkOutputs checks that a run gave what it gives undisturbed.
-func (j *journey) checkOutputs(ctx context.Context, k *killable, run *journeyRun) {
+func (j *runClient) checkOutputs(ctx context.Context, k *killable, run *clientRun) {
 	var status struct {
 		State   continuo.RunState
 		Outputs json.RawMessage
@@ -206,7 +206,7 @@ func (j *journey) checkOutputs(ctx context.Context, k *killable, run *journeyRun
 		j.errorf("run %s: status %d, %v", run.id, code, err)
 		return
 	}
-	want, err := json.Marshal(wantedRuns[run.workflow].outputs(run.tag))
+	want, err := json.Marshal(expectedRuns[run.workflow].outputs(run.tag))
 	if err != nil {
 		j.errorf("%v", err)
 	}
@@ -217,7 +217,7 @@ func (j *journey) checkOutputs(ctx context.Context, k *killable, run *journeyRun
 }
 
 // checkTimes checks that no visit of a step is asked for after it has finished, and that its system messages stay.
-func (j *journey) checkTimes(run *journeyRun, entries []continuo.Entry, all []stepRequest) {
+func (j *runClient) checkTimes(run *clientRun, entries []continuo.Entry, all []stepRequest) {
 	first := map[string]stepRequest{}
 	for _, a := range all {
 		visit := fmt.Sprintf("%s/%d", a.step, a.visit)
@@ -234,8 +234,8 @@ func (j *journey) checkTimes(run *journeyRun, entries []continuo.Entry, all []st
 	}
 }
 
-// checkRequests compares what the upstream was asked for a run with what stands in the log.
-func (l line) checkRequests(ctx context.Context, k *killable, entries []continuo.Entry, all []stepRequest) {
+// checkRequests compares what the upstream was asked for a run with what is in the log.
+func (l runLog) checkRequests(ctx context.Context, k *killable, entries []continuo.Entry, all []stepRequest) {
 	bodies := map[string]bool{}
 	for _, a := range all {
 		bodies[a.body] = true
@@ -244,8 +244,8 @@ func (l line) checkRequests(ctx context.Context, k *killable, entries []continuo
 		if e.Round == nil {
 			continue
 		}
-		unheard := e.Error != nil && e.Content.IsEmpty() && !e.HasCalls() // the program may have been killed before it asked
-		if !bodies[e.Round.RequestSHA256] && !unheard {
+		open := e.Error != nil && e.Content.IsEmpty() && !e.HasCalls() // the program may have been killed before it asked
+		if !bodies[e.Round.RequestSHA256] && !open {
 			l.errorf("entry %d came of a request that the upstream did not get", e.Seq)
 		}
 		var again struct{ Same bool }

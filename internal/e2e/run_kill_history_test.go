@@ -24,10 +24,10 @@ func TestOneHistoryForAllModes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED: runs take their time")
 	}
-	s := newStage(t, rand.New(rand.NewPCG(1, 0)), "", 1)
+	s := newRunHarness(t, rand.New(rand.NewPCG(1, 0)), "", 1)
 	s.ending = true // nothing is killed that could be waited for
 	s.open()
-	j := newJourney(s, "h", 0)
+	j := newRunClient(s, "h", 0)
 	chat := func(message string, more map[string]any) {
 		t.Helper()
 		body := map[string]any{"session_id": j.key, "message": message + " " + markOf(j.key), "stream": false}
@@ -48,9 +48,9 @@ func TestOneHistoryForAllModes(t *testing.T) {
 	}
 	run := func(workflow string) {
 		t.Helper()
-		one := &journeyRun{workflow: workflow, tag: fmt.Sprintf("%s.%d", j.key, len(j.runs))}
+		one := &clientRun{workflow: workflow, tag: fmt.Sprintf("%s.%d", j.key, len(j.runs))}
 		j.runs = append(j.runs, one)
-		if !j.carryOut(t.Context(), one) {
+		if !j.execute(t.Context(), one) {
 			t.FailNow()
 		}
 	}
@@ -70,7 +70,7 @@ func TestOneHistoryForAllModes(t *testing.T) {
 	chat("and now?", nil)
 	set(chatting)
 
-	requests, wrong := s.actor.told()
+	requests, wrong := s.model.requests()
 	for _, one := range wrong { // that a history does not begin with the one before is among it
 		t.Error(one)
 	}
@@ -113,10 +113,10 @@ func checkModes(t *testing.T, requests []stepRequest) {
 	}
 }
 
-// checkApart checks that the entries of two runs of one workflow are told apart.
-func checkApart(t *testing.T, j *journey) {
+// checkApart checks that the entries of two runs of one workflow can be distinguished.
+func checkApart(t *testing.T, j *runClient) {
 	t.Helper()
-	entries, err := j.readLog(t.Context(), j.stage.any())
+	entries, err := j.readLog(t.Context(), j.harness.any())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,9 +133,9 @@ func checkApart(t *testing.T, j *journey) {
 	if got := slices.Compact(order); !slices.Equal(got, want) {
 		t.Errorf("the log holds %q, want %q", got, want)
 	}
-	j.readBranches(t.Context(), j.stage.any(), entries)
+	j.readBranches(t.Context(), j.harness.any(), entries)
 	for _, run := range j.runs {
 		j.checkSteps(run, ofRun(entries, run))
-		j.checkOutputs(t.Context(), j.stage.any(), run)
+		j.checkOutputs(t.Context(), j.harness.any(), run)
 	}
 }

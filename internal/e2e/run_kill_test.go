@@ -18,13 +18,13 @@ const (
 	conversationsOfReplica = 4
 )
 
-// TestUndisturbedRuns carries out each workflow once: what the other tests want is what comes of that.
+// TestUndisturbedRuns executes each workflow once: what the other tests want is what comes of that.
 func TestUndisturbedRuns(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("SKIPPED: runs take their time")
 	}
-	s := newStage(t, rand.New(rand.NewPCG(1, 0)), "", 1)
+	s := newRunHarness(t, rand.New(rand.NewPCG(1, 0)), "", 1)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	s.play(ctx, "calm", len(workflowNames), 0)
@@ -33,7 +33,7 @@ func TestUndisturbedRuns(t *testing.T) {
 	}
 }
 
-// TestKilledRuns kills the program again and again while it carries out runs: in streams and in calls of tools, at the
+// TestKilledRuns kills the program again and again while it executes runs: in streams and in calls of tools, at the
 // ends of steps, while a question waits, and while it starts. Nobody does anything for the runs but decide what they
 // ask.
 func TestKilledRuns(t *testing.T) {
@@ -48,8 +48,8 @@ func TestKilledRuns(t *testing.T) {
 			chances := rand.New(rand.NewPCG(random.Uint64(), 0))
 			t.Run(strconv.Itoa(i), func(t *testing.T) {
 				t.Parallel()
-				s := newStage(t, chances, "", 1)
-				s.lacks = func() bool { return s.questionsOutlived() == 0 }
+				s := newRunHarness(t, chances, "", 1)
+				s.unproven = func() bool { return s.questionsOutlived() == 0 }
 				s.play(ctx, fmt.Sprintf("s%d", i), conversationsOfStage, rounds(10, 300))
 				own := s.check(ctx)
 				counting.Lock()
@@ -63,11 +63,11 @@ func TestKilledRuns(t *testing.T) {
 	}
 }
 
-// TestKilledRunsOfReplicas kills one of two replicas that share a database: the other one goes on.
+// TestKilledRunsOfReplicas kills one of two replicas that share a database: the other one continues.
 func TestKilledRunsOfReplicas(t *testing.T) { testReplicas(t, false) }
 
-// TestCrowdedRuns has both replicas go on with the same runs, and kills them: whoever is faster, each step is carried
-// out once.
+// TestCrowdedRuns has both replicas resume the same runs, and kills them: whichever is faster, each step is executed
+// once.
 func TestCrowdedRuns(t *testing.T) { testReplicas(t, true) }
 
 func testReplicas(t *testing.T, crowded bool) {
@@ -76,8 +76,8 @@ func testReplicas(t *testing.T, crowded bool) {
 	server := pgtest.Start(t, pgtest.Options{Durable: true})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
 	defer cancel()
-	s := newStage(t, random, server.Database(t), 2)
-	s.crowded = crowded
+	s := newRunHarness(t, random, server.Database(t), 2)
+	s.contended = crowded
 	s.play(ctx, "r", conversationsOfReplica, rounds(7, 400))
 	s.check(ctx)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Words that stand in few entries, or in certain ones. No word of the vocabulary is one of them.
+// Words that are in few entries, or in certain ones. No word of the vocabulary is one of them.
 const (
 	planted      = 10 // in so many entries, or titles
 	rareWord     = "zebra"

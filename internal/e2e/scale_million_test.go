@@ -18,7 +18,7 @@ import (
 )
 
 // BenchmarkMillion compares a store of 1 000 with one of 1 000 000: entries in one conversation, and conversations
-// beside it in the same project. Both stand in the same engine, indexed, and each thing is done to one and then
+// beside it in the same project. Both are in the same engine, indexed, and each thing is done to one and then
 // to the other, in turn. It reports how many times as long the large one takes, from medians; with -v there is
 // a table. Without CONTINUO_MILLION=1 the large one has 20 000, for a look in a minute.
 func BenchmarkMillion(b *testing.B) {

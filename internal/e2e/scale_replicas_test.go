@@ -66,14 +66,14 @@ func BenchmarkReplicas(b *testing.B) {
 
 // contender is something that appends and builds, on a database of its own.
 type contender struct {
-	name, first string // first: the smallest of its kind
-	do          func(ctx context.Context, client, number int, conversation string) error
-	show        func(ctx context.Context, client, number int, conversation string) error
-	tell        func(ctx context.Context, client, number int, conversation string) error // nil: programs do so by themselves
-	meter       meter
-	talks       []string // ids that are appended to
-	shown       []string // ids that are built from
-	numbers     [scaleClients]int
+	name, first   string // first: the smallest of its kind
+	do            func(ctx context.Context, client, number int, conversation string) error
+	show          func(ctx context.Context, client, number int, conversation string) error
+	events        func(ctx context.Context, client, number int, conversation string) error // nil: programs do so by themselves
+	meter         meter
+	conversations []string // ids that are appended to
+	shown         []string // ids that are built from
+	numbers       [scaleClients]int
 }
 
 // newReplicas starts programs. A client takes another one for each request, as behind a load balancer.
@@ -119,13 +119,13 @@ func newStores(b *testing.B, server *pgtest.Server, size int) *contender {
 	c.show = func(ctx context.Context, client, number int, conversation string) error {
 		return buildTail(ctx, logs[(client+number)%size], conversation)
 	}
-	c.tell = tellEvents(b, stores, c.talks)
+	c.events = beginEventWriters(b, stores, c.conversations)
 	return c
 }
 
-// tellEvents begins a turn in each conversation and returns what adds events to it: as many as a stream brings in the
+// beginEventWriters begins a turn in each conversation and returns what adds events to it: as many as a stream brings in the
 // time after which they are written.
-func tellEvents(b *testing.B, stores []*postgres.Store, conversations []string) func(context.Context, int, int, string) error {
+func beginEventWriters(b *testing.B, stores []*postgres.Store, conversations []string) func(context.Context, int, int, string) error {
 	b.Helper()
 	begun := map[string]*continuo.Turn{}
 	for _, id := range conversations {
@@ -161,7 +161,7 @@ func newContender(b *testing.B, url, name, first string) *contender {
 		return made.ID
 	}
 	for range scaleConversations {
-		c.talks = append(c.talks, begin(0))
+		c.conversations = append(c.conversations, begin(0))
 	}
 	for range scaleShown {
 		c.shown = append(c.shown, begin(scaleEntries))
@@ -194,7 +194,7 @@ func someMessages(count int) []continuo.Entry {
 
 // append appends for a spell; each client has conversations of its own.
 func (c *contender) append(b *testing.B) spell {
-	return c.run(b, c.do, c.talks)
+	return c.run(b, c.do, c.conversations)
 }
 
 func (c *contender) build(b *testing.B) spell {
@@ -212,7 +212,7 @@ func (c *contender) run(b *testing.B, do func(context.Context, int, int, string)
 }
 
 // settle waits until the programs have indexed what was appended, so that the next spell is another one's. The
-// stores have nobody who does it.
+// stores do not do it by themselves.
 func (c *contender) settle(b *testing.B) {
 	b.Helper()
 	if c.first != "replicas=1" {
@@ -242,11 +242,11 @@ func (c *contender) measure(b *testing.B, found figures, inserts float64) {
 	found.add("builds/s/"+c.name, builds.rate())
 	found.add("build-p50-ms/"+c.name, millis(builds.quantile(0.5)))
 	found.add("build-p99-ms/"+c.name, millis(builds.quantile(0.99)))
-	if c.tell != nil {
+	if c.events != nil {
 		before := c.meter.position(b)
-		told := c.run(b, c.tell, c.talks)
-		found.add("updates/s/"+c.name, told.rate())
-		found.add("update-wal-B/"+c.name, (c.meter.position(b)-before)/float64(len(told.each)))
+		updates := c.run(b, c.events, c.conversations)
+		found.add("updates/s/"+c.name, updates.rate())
+		found.add("update-wal-B/"+c.name, (c.meter.position(b)-before)/float64(len(updates.each)))
 	}
 }
 

@@ -85,7 +85,7 @@ func runStreams(b *testing.B, l listener, streams int, look func()) crowd {
 	waiting.Store(int64(streams))
 	var all, ended atomic.Int64 // when all had begun, and when the first ended, since epoch
 	running := make(chan struct{})
-	heard := make([][]arrival, streams)
+	received := make([][]arrival, streams)
 	var listeners sync.WaitGroup
 	for i := range streams {
 		listeners.Go(func() {
@@ -99,7 +99,7 @@ func runStreams(b *testing.B, l listener, streams int, look func()) crowd {
 			if err != nil {
 				cancel(fmt.Errorf("stream %d: %w", i, err))
 			}
-			heard[i] = arrivals
+			received[i] = arrivals
 		})
 	}
 	watch(ctx, running, &ended, look)
@@ -111,7 +111,7 @@ func runStreams(b *testing.B, l listener, streams int, look func()) crowd {
 		b.Fatalf("some streams had ended before all %d had begun: take fewer", streams)
 	}
 	c := crowd{ramp: time.Duration(all.Load()) - begin}
-	for _, arrivals := range heard {
+	for _, arrivals := range received {
 		for _, arrival := range arrivals {
 			if arrival.sent > time.Duration(all.Load())+settled && arrival.sent < time.Duration(ended.Load()) {
 				c.tokens = append(c.tokens, arrival)
@@ -191,8 +191,8 @@ func (s server) usage(b *testing.B) (u usage) {
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
 		name, value, _ := strings.Cut(lines.Text(), " ")
-		if place := series[name]; place != nil {
-			if *place, err = strconv.ParseFloat(value, 64); err != nil {
+		if index := series[name]; index != nil {
+			if *index, err = strconv.ParseFloat(value, 64); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -12,21 +12,21 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// bench is continuo serve with the connector qwen, the CLI agent Qwen Code, a scripted model behind that agent,
+// taskServer is continuo serve with the connector qwen, the CLI agent Qwen Code, a scripted model behind that agent,
 // and an MCP client of the server.
-type bench struct {
+type taskServer struct {
 	*testing.T
 	server server
-	brain  *brain
+	model  *taskModel
 	home   string // of the agent
 	client *mcp.ClientSession
 }
 
-// startBench starts it all but the agent, or skips the test, loudly.
-func startBench(t *testing.T) *bench {
+// startTaskServer starts it all but the agent, or skips the test, loudly.
+func startTaskServer(t *testing.T) *taskServer {
 	t.Helper()
 	script := npmFile(t, "@qwen-code", "qwen-code", "cli-entry.js")
-	b := &bench{T: t, brain: startBrain(t), home: t.TempDir()}
+	b := &taskServer{T: t, model: startTaskModel(t), home: t.TempDir()}
 	settings, err := os.ReadFile(filepath.Join("testdata", "task", "qwen.json"))
 	if err == nil {
 		err = os.MkdirAll(filepath.Join(b.home, ".qwen"), 0o700)
@@ -51,7 +51,7 @@ connectors:
       OPENAI_BASE_URL: %s/v1
       OPENAI_MODEL: scripted
       NO_COLOR: "1"
-`, newNode(t), script, t.TempDir(), b.home, b.brain.url))
+`, newNode(t), script, t.TempDir(), b.home, b.model.url))
 	client := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, nil)
 	b.client, err = client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: b.server.url + "/mcp", DisableStandaloneSSE: true}, nil)
 	if err != nil {
@@ -76,7 +76,7 @@ type toolAnswer struct {
 }
 
 // call calls a tool of the server.
-func (b *bench) call(name string, arguments map[string]any) (got toolAnswer) {
+func (b *taskServer) call(name string, arguments map[string]any) (got toolAnswer) {
 	b.Helper()
 	result, err := b.client.CallTool(b.Context(), &mcp.CallToolParams{Name: name, Arguments: arguments})
 	if err != nil {
@@ -93,10 +93,10 @@ func (b *bench) call(name string, arguments map[string]any) (got toolAnswer) {
 }
 
 // createTask gives work away with a conversation as its history.
-func (b *bench) createTask(talk tapTalk) (id string) {
+func (b *taskServer) createTask(sample sampleConversation) (id string) {
 	b.Helper()
 	return b.call("create_real_task", map[string]any{
-		"description": taskDescription, "conversation_history": talk.id,
+		"description": taskDescription, "conversation_history": sample.id,
 		"success_criteria": []string{"It is known whether the washer is worn"},
 	}).TaskID
 }
@@ -104,8 +104,8 @@ func (b *bench) createTask(talk tapTalk) (id string) {
 // taskDescription is not said in the conversation, so that a model that is shown it was given the task.
 const taskDescription = "Look at the washer of the left kitchen tap, and report."
 
-// tapTalk is a conversation of the log.
-type tapTalk struct {
+// sampleConversation is a conversation of the log.
+type sampleConversation struct {
 	id      string
 	Entries []struct {
 		Role    string
@@ -113,8 +113,8 @@ type tapTalk struct {
 	}
 }
 
-// talk makes the conversation of testdata/task/talk.json, with calls of tools in it.
-func (b *bench) talk() (made tapTalk) {
+// readConversation makes the conversation of testdata/task/talk.json, with calls of tools in it.
+func (b *taskServer) readConversation() (made sampleConversation) {
 	b.Helper()
 	body, err := os.ReadFile(filepath.Join("testdata", "task", "talk.json"))
 	if err != nil {
@@ -132,8 +132,8 @@ func (b *bench) talk() (made tapTalk) {
 	return made
 }
 
-// usersWords are the messages of the user.
-func (k tapTalk) usersWords() (words []string) {
+// userMessages are the messages of the user.
+func (k sampleConversation) userMessages() (words []string) {
 	for _, entry := range k.Entries {
 		if entry.Role == "user" {
 			words = append(words, entry.Content)
@@ -143,7 +143,7 @@ func (k tapTalk) usersWords() (words []string) {
 }
 
 // post posts JSON to the server and decodes the answer.
-func (b *bench) post(path string, body []byte, into any) {
+func (b *taskServer) post(path string, body []byte, into any) {
 	b.Helper()
 	request, err := http.NewRequestWithContext(b.Context(), http.MethodPost, b.server.url+path, bytes.NewReader(body))
 	if err != nil {

@@ -11,24 +11,24 @@ import (
 	"testing"
 )
 
-// brain is the model of a CLI agent, over the chat protocol: it keeps what it is asked and always gives the same
+// taskModel is the model of a CLI agent, over the chat protocol: it keeps what it is asked and always gives the same
 // advice, or none at all where the request has silentWord.
-type brain struct {
+type taskModel struct {
 	url    string
 	silent chan struct{} // gets a value when a request is left without an answer
 	over   chan struct{} // closed when the test ends
 
 	mu    sync.Mutex
-	asked []brainRequest
+	asked []taskRequest
 }
 
 const (
-	advice     = "The washer is worn. 12 mm, drawer 4."
-	silentWord = "take your time"
+	advice       = "The washer is worn. 12 mm, drawer 4."
+	silentMarker = "take your time"
 )
 
-// brainRequest is what a brain was asked.
-type brainRequest struct {
+// taskRequest is a request to the model.
+type taskRequest struct {
 	Messages []struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"` // a text, or parts
@@ -36,7 +36,7 @@ type brainRequest struct {
 }
 
 // usersText is everything that the request says as the user.
-func (r *brainRequest) usersText() string {
+func (r *taskRequest) usersText() string {
 	var all strings.Builder
 	for _, message := range r.Messages {
 		if message.Role != "user" {
@@ -55,9 +55,9 @@ func (r *brainRequest) usersText() string {
 	return all.String()
 }
 
-func startBrain(t *testing.T) *brain {
+func startTaskModel(t *testing.T) *taskModel {
 	t.Helper()
-	b := &brain{silent: make(chan struct{}, 1), over: make(chan struct{})}
+	b := &taskModel{silent: make(chan struct{}, 1), over: make(chan struct{})}
 	served := httptest.NewServer(b)
 	t.Cleanup(func() {
 		close(b.over)
@@ -67,15 +67,15 @@ func startBrain(t *testing.T) *brain {
 	return b
 }
 
-// told returns what was asked until now.
-func (b *brain) told() []brainRequest {
+// requests returns what was asked until now.
+func (b *taskModel) requests() []taskRequest {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.asked)
 }
 
-func (b *brain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var request brainRequest
+func (b *taskModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var request taskRequest
 	if err := json.NewDecoder(r.Body).Decode(&request); err != nil || r.URL.Path != "/v1/chat/completions" {
 		http.Error(w, "this is only a brain", http.StatusNotFound)
 		return
@@ -84,7 +84,7 @@ func (b *brain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	b.asked = append(b.asked, request)
 	b.mu.Unlock()
-	if strings.Contains(request.usersText(), silentWord) {
+	if strings.Contains(request.usersText(), silentMarker) {
 		select {
 		case b.silent <- struct{}{}:
 		default: // the test knows

@@ -14,11 +14,11 @@ import (
 
 // An agent whose model never answers is ended with all of its processes.
 func TestCLIAgentIsKilled(t *testing.T) {
-	b := startBench(t)
-	task := b.createTask(b.talk())
-	agent := b.call("deploy_headless_agent", map[string]any{"task_id": task, "agent_type": "qwen", "prompt": "And " + silentWord + "."})
+	b := startTaskServer(t)
+	task := b.createTask(b.readConversation())
+	agent := b.call("deploy_headless_agent", map[string]any{"task_id": task, "agent_type": "qwen", "prompt": "And " + silentMarker + "."})
 	select {
-	case <-b.brain.silent:
+	case <-b.model.silent:
 	case <-time.After(startTime):
 		t.Fatalf("the agent does not ask its model: %+v", b.call("get_agent_output", map[string]any{"agent_id": agent.AgentID}))
 	}
@@ -42,7 +42,7 @@ func TestCLIAgentIsKilled(t *testing.T) {
 }
 
 // waitGone waits until neither a group nor the agent has a process any more. A group is asked to end, and killed after 2 s.
-func (b *bench) waitGone(group int) {
+func (b *taskServer) waitGone(group int) {
 	b.Helper()
 	late := time.After(patience)
 	again := time.NewTicker(20 * time.Millisecond)
@@ -74,7 +74,7 @@ type agentProcess struct {
 }
 
 // processes are those that have the agent's home in their environment, which it has for itself, and those of a group.
-func (b *bench) processes(group int) (found []agentProcess) {
+func (b *taskServer) processes(group int) (found []agentProcess) {
 	b.Helper()
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil || len(stats) == 0 {
@@ -94,7 +94,7 @@ func (b *bench) processes(group int) (found []agentProcess) {
 	return found
 }
 
-// readProcess reads a stat file of /proc; a process that has ended and that nobody has waited for does not run.
+// readProcess reads a stat file of /proc; a process that has ended and that was not reaped does not run.
 func readProcess(stat string) (process agentProcess, runs bool) {
 	text, err := os.ReadFile(stat)
 	if err != nil {
@@ -117,7 +117,7 @@ func readProcess(stat string) (process agentProcess, runs bool) {
 }
 
 // groupOfServer is the process group of the server.
-func (b *bench) groupOfServer() int {
+func (b *taskServer) groupOfServer() int {
 	b.Helper()
 	group, err := syscall.Getpgid(b.server.pid)
 	if err != nil {

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// A CLI agent that nobody of this project wrote is given a task with the conversation that led to it, sends the
+// A CLI agent from a third party is given a task with the conversation that led to it, sends the
 // history to its model, and its answer comes back.
 func TestCLIAgentWorksOnATask(t *testing.T) {
-	b := startBench(t)
-	talk := b.talk()
-	task := b.createTask(talk)
+	b := startTaskServer(t)
+	sample := b.readConversation()
+	task := b.createTask(sample)
 	worked := b.call("deploy_headless_agent", map[string]any{"task_id": task, "agent_type": "qwen", "wait_seconds": 50})
 	if worked.Status != "completed" {
 		t.Fatalf("the agent has %s: %s", worked.Status, worked.Reason)
@@ -22,38 +22,38 @@ func TestCLIAgentWorksOnATask(t *testing.T) {
 		t.Errorf("the task is %+v", status)
 	}
 	prompt := b.call("get_task_prompt", map[string]any{"task_id": task}).Prompt
-	b.checkPrompt(prompt, talk)
+	b.checkPrompt(prompt, sample)
 	b.checkSent(prompt)
 	b.checkConversation(worked, prompt)
 }
 
 // checkPrompt compares a task's prompt with the conversation that it was made of.
-func (b *bench) checkPrompt(prompt string, talk tapTalk) {
+func (b *taskServer) checkPrompt(prompt string, sample sampleConversation) {
 	b.Helper()
 	_, history, found := strings.Cut(prompt, "CONVERSATION HISTORY (Leading to This Task):\n")
 	if !found || !strings.Contains(prompt, taskDescription) {
 		b.Fatalf("the prompt lacks its history or its description:\n%s", prompt)
 	}
-	for _, words := range talk.usersWords() {
+	for _, message := range sample.userMessages() {
 		// The lines of a message are indented by four spaces.
-		if whole := "    " + strings.ReplaceAll(words, "\n", "\n    ") + "\n"; !strings.Contains(history, whole) {
+		if whole := "    " + strings.ReplaceAll(message, "\n", "\n    ") + "\n"; !strings.Contains(history, whole) {
 			b.Errorf("the history lacks what the user said:\n%s\n\nit is\n%s", whole, history)
 		}
 	}
-	for _, told := range []string{
+	for _, part := range []string{
 		`Let me see. called read({"path":"house/kitchen.txt"}) -> Read the notes on the kitchen; search({"words":"washer"}) -> drawer 4: 12 mm, 15 mm`,
 		"It may be the washer, or the seat beneath it.", "4 messages",
 	} {
-		if !strings.Contains(history, told) {
-			b.Errorf("the history lacks %q:\n%s", told, history)
+		if !strings.Contains(history, part) {
+			b.Errorf("the history lacks %q:\n%s", part, history)
 		}
 	}
 }
 
 // checkSent looks for a prompt, whole, in what the agent sent to its model as the user's message.
-func (b *bench) checkSent(prompt string) {
+func (b *taskServer) checkSent(prompt string) {
 	b.Helper()
-	sent := b.brain.told()
+	sent := b.model.requests()
 	for _, request := range sent {
 		if strings.Contains(request.usersText(), strings.TrimSpace(prompt)) {
 			return
@@ -67,7 +67,7 @@ func (b *bench) checkSent(prompt string) {
 }
 
 // checkConversation looks at an agent's own conversation: it names the task, and has the prompt and the answer.
-func (b *bench) checkConversation(worked toolAnswer, prompt string) {
+func (b *taskServer) checkConversation(worked toolAnswer, prompt string) {
 	b.Helper()
 	var own struct {
 		Kind     string `json:"kind"`

@@ -38,13 +38,13 @@ func TestACrewOnTelegram(t *testing.T) {
 	}
 	// The part that was under way when the program was killed may come again. All have answered before the next message:
 	// the demo model passes where it has spoken behind the newest one.
-	_, twice := spoken(api.await("1:listener", 3))
+	_, twice := countMessages(api.await("1:listener", 3))
 	api.await("1:listener", 3+twice)
 	run()
 	api.write("1:listener", "And a bridge.")
-	counted, twice := spoken(api.await("1:listener", 6+twice))
+	counted, twice := countMessages(api.await("1:listener", 6+twice))
 	if twice > 0 {
-		counted, twice = spoken(api.await("1:listener", 6+twice))
+		counted, twice = countMessages(api.await("1:listener", 6+twice))
 	}
 	for _, name := range []string{"*__Planner__*", "*__Builder__*", "*__Reviewer__*"} {
 		if counted[name+" on the pond"] < 1 || counted[name+" on the bridge"] != 1 || twice > 1 {
@@ -53,8 +53,8 @@ func TestACrewOnTelegram(t *testing.T) {
 	}
 }
 
-// spoken counts what each role said on each topic, and the messages that came again.
-func spoken(sent []botMessage) (counted map[string]int, twice int) {
+// countMessages counts what each role said on each topic, and the messages that came again.
+func countMessages(sent []botMessage) (counted map[string]int, twice int) {
 	counted = map[string]int{}
 	for _, message := range sent {
 		name, _, _ := strings.Cut(message.Text, "\n")

@@ -22,7 +22,7 @@ import (
 	"github.com/continuo-log/continuo/telegram"
 )
 
-// botAPI is a Bot API that nobody of this project wrote: telegram-test-api from npm. It forgets an update when it has
+// botAPI is a Bot API from a third party: telegram-test-api from npm. It forgets an update when it has
 // shown it, holds no question open, and knows neither limits nor the commands of a bot.
 type botAPI struct {
 	t *testing.T
@@ -238,14 +238,14 @@ func TestTelegram(t *testing.T) {
 				}
 			}()
 			askAnn(t, api, test.twice)
-			if keys := crew.heard(); !slices.IsSorted(keys) || len(keys) != 3 {
+			if keys := crew.receivedUpdates(); !slices.IsSorted(keys) || len(keys) != 3 {
 				t.Errorf("the messages' keys are %q", keys)
 			}
 		})
 	}
 }
 
-func (c *smallCrew) heard() []string {
+func (c *smallCrew) receivedUpdates() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.keys)

@@ -102,7 +102,7 @@ func timeToReady(b *testing.B, dir, path string) time.Duration {
 	begin := time.Now()
 	command := exec.CommandContext(b.Context(), path, "serve", "--listen", "127.0.0.1:0")
 	command.Dir, command.Env = dir, []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
-	said := &watched{pattern: regexp.MustCompile(`on (http://127\.0\.0\.1:\d+)`), found: make(chan string, 1)}
+	said := &outputWatcher{pattern: regexp.MustCompile(`on (http://127\.0\.0\.1:\d+)`), found: make(chan string, 1)}
 	command.Stdout, command.Stderr = said, said
 	if err := command.Start(); err != nil {
 		b.Fatal(err)

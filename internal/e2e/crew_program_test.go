@@ -26,18 +26,18 @@ import (
 // The variables that say which part of a crew a process of the test's binary plays, for which role, and where it asks
 // what to say. The second one also tells such processes from all others of the machine.
 const (
-	partPlace = "CREW_PART"
-	castPlace = "CREW_CAST"
-	rolePlace = "CREW_ROLE"
+	partVariable     = "CREW_PART"
+	upstreamVariable = "CREW_CAST"
+	roleVariable     = "CREW_ROLE"
 )
 
-// TestPlayPart is no test: a process of this binary that has a part plays it, and does not come back.
-func TestPlayPart(*testing.T) {
-	name := os.Getenv(partPlace)
+// TestHelperProcess is no test: a process of this binary that has a part plays it, and does not come back.
+func TestHelperProcess(*testing.T) {
+	name := os.Getenv(partVariable)
 	if name == "" {
 		return
 	}
-	play := crewParts[name]
+	play := testPrograms[name]
 	if play == nil {
 		panic("no part " + name)
 	}
@@ -45,10 +45,10 @@ func TestPlayPart(*testing.T) {
 	os.Exit(0)
 }
 
-// crewParts are the parts by name. The first two do as they should; see crew_fault_test.go for the others.
-var crewParts = map[string]func(){
-	"agent":   func() { playAgent(&partAgent{}) },
-	"command": playCommand,
+// testPrograms are the parts by name. The first two do as they should; see crew_fault_test.go for the others.
+var testPrograms = map[string]func(){
+	"agent":   func() { runTestAgent(&testAgent{}) },
+	"command": runTestCommand,
 
 	"hang command":     func() { fmt.Println("Let me"); block() },
 	"stubborn command": func() { signals.Ignore(syscall.SIGTERM); block() },
@@ -59,32 +59,32 @@ var crewParts = map[string]func(){
 	"parent command":   func() { startChild(); fmt.Print("My child stays.") },
 	"child":            func() { signals.Ignore(syscall.SIGTERM); block() },
 
-	"hang agent": func() { playAgent(&partAgent{during: func() { block() }}) },
+	"hang agent": func() { runTestAgent(&testAgent{during: func() { block() }}) },
 	"deaf agent": block,
 	"stubborn agent": func() {
 		signals.Ignore(syscall.SIGTERM)
 		startChild()
-		playAgent(&partAgent{during: func() { block() }})
+		runTestAgent(&testAgent{during: func() { block() }})
 		block()
 	},
-	"crash agent":  func() { playAgent(&partAgent{during: crash}) },
-	"parent agent": func() { playAgent(&partAgent{during: func() { startChild(); crash() }}) },
+	"crash agent":  func() { runTestAgent(&testAgent{during: crash}) },
+	"parent agent": func() { runTestAgent(&testAgent{during: func() { startChild(); crash() }}) },
 	"flood agent": func() {
-		playAgent(&partAgent{during: func() {
+		runTestAgent(&testAgent{during: func() {
 			flood(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Words without end. "}}}}` + "\n")
 		}})
 	},
-	"silent agent": func() { playAgent(&partAgent{during: func() {}}) },
+	"silent agent": func() { runTestAgent(&testAgent{during: func() {}}) },
 	"babble agent": func() { babble(16 << 20); block() },
 	"wrong agent": func() {
-		playAgent(&partAgent{during: func() {
+		runTestAgent(&testAgent{during: func() {
 			fmt.Println(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":5}}}`)
 			block()
 		}})
 	},
 	"noisy agent": func() { // what is no message is passed over
 		fmt.Print("Welcome!\n{\"level\":\"info\"}\n")
-		playAgent(&partAgent{says: "In spite of the noise.", during: func() { fmt.Println("\x1b[2K thinking...") }})
+		runTestAgent(&testAgent{says: "In spite of the noise.", during: func() { fmt.Println("\x1b[2K thinking...") }})
 	},
 }
 
@@ -123,15 +123,15 @@ func babble(size int) {
 // startChild starts a process of the same group, with this one's pipes, that does not go by itself.
 func startChild() {
 	child := exec.Command(os.Args[0], os.Args[1:]...) //nolint:noctx // outlives this one
-	child.Env = append(os.Environ(), partPlace+"=child")
+	child.Env = append(os.Environ(), partVariable+"=child")
 	child.Stdout, child.Stderr = os.Stdout, os.Stderr
 	if err := child.Start(); err != nil {
 		panic(err)
 	}
 }
 
-// partCommand is the YAML of the program of a connector, and its environment, that plays a part.
-func partCommand(t *testing.T, kind, part, cast, role string, more ...string) string {
+// connectorYAML is the YAML of the program of a connector, and its environment, that plays a part.
+func connectorYAML(t *testing.T, kind, part, cast, role string, more ...string) string {
 	t.Helper()
 	binary, err := os.Executable()
 	if err != nil {
@@ -139,22 +139,22 @@ func partCommand(t *testing.T, kind, part, cast, role string, more ...string) st
 	}
 	// The binary's TestMain makes a folder, which a part does not remove. With the race detector a program takes a second
 	// to end, unless it is told not to.
-	text := fmt.Sprintf("    %s: [%q, -test.run=^TestPlayPart$, -test.timeout=0]\n    env: {%s: %s, %s: %q, %s: %q, TMPDIR: %q, GORACE: atexit_sleep_ms=0}\n",
-		kind, binary, partPlace, part, castPlace, cast, rolePlace, role, t.TempDir())
+	text := fmt.Sprintf("    %s: [%q, -test.run=^TestHelperProcess$, -test.timeout=0]\n    env: {%s: %s, %s: %q, %s: %q, TMPDIR: %q, GORACE: atexit_sleep_ms=0}\n",
+		kind, binary, partVariable, part, upstreamVariable, cast, roleVariable, role, t.TempDir())
 	for _, line := range more {
 		text += "    " + line + "\n"
 	}
 	return text
 }
 
-// partPrompt is what a part was told, as it asks the cast what to say, or all that it finds of a session.
-type partPrompt struct {
+// promptRequest is a prompt, as a test program asks the role server for its answer, or all that it finds of a session.
+type promptRequest struct {
 	Role, Session, Text string
 	Process             int
 }
 
-// ask asks the cast what to say, and says each piece as it comes.
-func (p partPrompt) ask(say func(piece string)) error {
+// ask asks the role server for its answer, and says each piece as it comes.
+func (p promptRequest) ask(say func(piece string)) error {
 	response, err := p.post("/part")
 	if err != nil {
 		return err
@@ -176,20 +176,20 @@ func (p partPrompt) ask(say func(piece string)) error {
 	return nil
 }
 
-func (p partPrompt) post(path string) (*http.Response, error) {
-	p.Role, p.Process = os.Getenv(rolePlace), os.Getpid()
+func (p promptRequest) post(path string) (*http.Response, error) {
+	p.Role, p.Process = os.Getenv(roleVariable), os.Getpid()
 	body, err := json.Marshal(p)
 	if err != nil {
 		return nil, err
 	}
-	return http.Post(os.Getenv(castPlace)+path, "application/json", bytes.NewReader(body)) //nolint:noctx // until it is killed
+	return http.Post(os.Getenv(upstreamVariable)+path, "application/json", bytes.NewReader(body)) //nolint:noctx // until it is killed
 }
 
-// playCommand prints the answer to what stands on its stdin.
-func playCommand() {
+// runTestCommand prints the answer to its stdin.
+func runTestCommand() {
 	text, err := io.ReadAll(os.Stdin)
 	if err == nil {
-		err = partPrompt{Text: string(text)}.ask(func(piece string) { fmt.Print(piece) })
+		err = promptRequest{Text: string(text)}.ask(func(piece string) { fmt.Print(piece) })
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -197,24 +197,24 @@ func playCommand() {
 	}
 }
 
-// partAgent is an agent that keeps its sessions in files of the folder that it works in.
-type partAgent struct {
+// testAgent is an agent that keeps its sessions in files of the folder that it works in.
+type testAgent struct {
 	acp.Agent // what is not asked of it
 	conn      *acp.AgentSideConnection
-	during    func() // what it does when it is prompted, rather than to ask the cast
+	during    func() // what it does when it is prompted, rather than to ask the role server
 	says      string // what it says then
 }
 
-func playAgent(a *partAgent) {
+func runTestAgent(a *testAgent) {
 	a.conn = acp.NewAgentSideConnection(a, os.Stdout, os.Stdin)
 	<-a.conn.Done()
 }
 
-func (a *partAgent) Initialize(context.Context, acp.InitializeRequest) (acp.InitializeResponse, error) {
+func (a *testAgent) Initialize(context.Context, acp.InitializeRequest) (acp.InitializeResponse, error) {
 	return acp.InitializeResponse{ProtocolVersion: acp.ProtocolVersionNumber, AgentCapabilities: acp.AgentCapabilities{LoadSession: true}}, nil
 }
 
-func (a *partAgent) NewSession(_ context.Context, in acp.NewSessionRequest) (acp.NewSessionResponse, error) {
+func (a *testAgent) NewSession(_ context.Context, in acp.NewSessionRequest) (acp.NewSessionResponse, error) {
 	if a.during != nil {
 		return acp.NewSessionResponse{SessionId: "s"}, nil
 	}
@@ -225,8 +225,8 @@ func (a *partAgent) NewSession(_ context.Context, in acp.NewSessionRequest) (acp
 	return acp.NewSessionResponse{SessionId: acp.SessionId(filepath.Base(file.Name()))}, file.Close()
 }
 
-// LoadSession repeats what the session was told, as the protocol wants it, unless the cast says that it is lost.
-func (a *partAgent) LoadSession(ctx context.Context, in acp.LoadSessionRequest) (acp.LoadSessionResponse, error) {
+// LoadSession repeats the messages of the session, as the protocol wants it, unless the role server says that it is lost.
+func (a *testAgent) LoadSession(ctx context.Context, in acp.LoadSessionRequest) (acp.LoadSessionResponse, error) {
 	var none acp.LoadSessionResponse
 	file, err := os.Open(filepath.Join(in.Cwd, string(in.SessionId)))
 	if err != nil {
@@ -235,13 +235,13 @@ func (a *partAgent) LoadSession(ctx context.Context, in acp.LoadSessionRequest) 
 	defer file.Close()
 	var all []string
 	for decoder := json.NewDecoder(file); decoder.More(); {
-		var told string
-		if decoder.Decode(&told) != nil {
+		var request string
+		if decoder.Decode(&request) != nil {
 			break // killed while it wrote the last one
 		}
-		all = append(all, told)
+		all = append(all, request)
 	}
-	response, err := partPrompt{Session: string(in.SessionId), Text: strings.Join(all, "\n")}.post("/load")
+	response, err := promptRequest{Session: string(in.SessionId), Text: strings.Join(all, "\n")}.post("/load")
 	if err != nil {
 		return none, err
 	}
@@ -249,25 +249,25 @@ func (a *partAgent) LoadSession(ctx context.Context, in acp.LoadSessionRequest) 
 	if response.StatusCode != http.StatusOK {
 		return none, errors.New("the session is lost")
 	}
-	for _, told := range all {
-		a.tell(ctx, in.SessionId, acp.UpdateUserMessageText(told))
-		a.tell(ctx, in.SessionId, acp.UpdateAgentMessageText("An answer of long ago."))
+	for _, request := range all {
+		a.sendUpdate(ctx, in.SessionId, acp.UpdateUserMessageText(request))
+		a.sendUpdate(ctx, in.SessionId, acp.UpdateAgentMessageText("An answer of long ago."))
 	}
 	return none, nil
 }
 
-func (a *partAgent) Cancel(context.Context, acp.CancelNotification) error { return nil }
+func (a *testAgent) Cancel(context.Context, acp.CancelNotification) error { return nil }
 
-func (a *partAgent) tell(ctx context.Context, id acp.SessionId, update acp.SessionUpdate) {
+func (a *testAgent) sendUpdate(ctx context.Context, id acp.SessionId, update acp.SessionUpdate) {
 	_ = a.conn.SessionUpdate(ctx, acp.SessionNotification{SessionId: id, Update: update}) // the pipe may be broken
 }
 
-func (a *partAgent) Prompt(ctx context.Context, in acp.PromptRequest) (acp.PromptResponse, error) {
+func (a *testAgent) Prompt(ctx context.Context, in acp.PromptRequest) (acp.PromptResponse, error) {
 	done := acp.PromptResponse{StopReason: acp.StopReasonEndTurn}
 	if a.during != nil {
 		a.during()
 		if a.says != "" {
-			a.tell(ctx, in.SessionId, acp.UpdateAgentMessageText(a.says))
+			a.sendUpdate(ctx, in.SessionId, acp.UpdateAgentMessageText(a.says))
 		}
 		return done, nil
 	}
@@ -283,7 +283,7 @@ func (a *partAgent) Prompt(ctx context.Context, in acp.PromptRequest) (acp.Promp
 	if err := errors.Join(json.NewEncoder(file).Encode(text), file.Close()); err != nil {
 		return done, err
 	}
-	return done, partPrompt{Session: string(in.SessionId), Text: text}.ask(func(piece string) {
-		a.tell(ctx, in.SessionId, acp.UpdateAgentMessageText(piece))
+	return done, promptRequest{Session: string(in.SessionId), Text: text}.ask(func(piece string) {
+		a.sendUpdate(ctx, in.SessionId, acp.UpdateAgentMessageText(piece))
 	})
 }

@@ -23,11 +23,11 @@ type stepRequest struct {
 	system, tools  string // their SHA-256
 	body           string
 	systemMessages []string
-	history        []json.RawMessage // what stands behind the system messages
+	history        []json.RawMessage // what follows the system messages
 }
 
-// scene is a request as the actor understands it.
-type scene struct {
+// stepPrompt is a request as the model understands it.
+type stepPrompt struct {
 	stepRequest
 	tag          string // what answers are marked with
 	conversation string
@@ -48,8 +48,8 @@ var (
 	tagLine        = regexp.MustCompile(`(?m)^- tag: "([^"]+)"$`)
 )
 
-// readScene takes a request apart.
-func readScene(body []byte) (*scene, error) {
+// readStepPrompt takes a request apart.
+func readStepPrompt(body []byte) (*stepPrompt, error) {
 	var request struct {
 		Messages []json.RawMessage
 		Tools    json.RawMessage
@@ -57,7 +57,7 @@ func readScene(body []byte) (*scene, error) {
 	if err := json.Unmarshal(body, &request); err != nil {
 		return nil, err
 	}
-	s := &scene{stepRequest: stepRequest{body: sha256Of(body), tools: sha256Of(request.Tools)}}
+	s := &stepPrompt{stepRequest: stepRequest{body: sha256Of(body), tools: sha256Of(request.Tools)}}
 	for len(request.Messages) > 0 {
 		var message shownMessage
 		if err := json.Unmarshal(request.Messages[0], &message); err != nil {
@@ -85,7 +85,7 @@ func readScene(body []byte) (*scene, error) {
 }
 
 // direct takes in a system message.
-func (s *scene) direct(text string) {
+func (s *stepPrompt) direct(text string) {
 	s.systemMessages = append(s.systemMessages, text)
 	switch {
 	case strings.HasPrefix(text, "RUN_DIRECTIVE\n"):
@@ -107,13 +107,13 @@ func (s *scene) direct(text string) {
 	}
 }
 
-// sinceVisit is the history from the cue on with which the visit began.
-func (s *scene) sinceVisit() []shownMessage {
+// sinceVisit is the history from the message with which the visit began.
+func (s *stepPrompt) sinceVisit() []shownMessage {
 	return s.since(func(text string) bool { return s.isCue(text) && strings.Contains(text, " begins") })
 }
 
 // since is the history behind the newest user message of a kind.
-func (s *scene) since(is func(text string) bool) []shownMessage {
+func (s *stepPrompt) since(is func(text string) bool) []shownMessage {
 	for i := len(s.messages) - 1; i >= 0; i-- {
 		if s.messages[i].Role == "user" && is(s.messages[i].Content) {
 			return s.messages[i+1:]
@@ -122,19 +122,19 @@ func (s *scene) since(is func(text string) bool) []shownMessage {
 	return nil
 }
 
-func (s *scene) isCue(text string) bool { return strings.HasPrefix(text, "The step "+s.step+" (") }
+func (s *stepPrompt) isCue(text string) bool { return strings.HasPrefix(text, "The step "+s.step+" (") }
 
-func (s *scene) isRefusal(text string) bool {
+func (s *stepPrompt) isRefusal(text string) bool {
 	return strings.HasPrefix(text, "Your answer to the step "+s.step+" is not enough")
 }
 
 // wasRefused reports whether an answer of the visit was refused.
-func (s *scene) wasRefused() bool {
+func (s *stepPrompt) wasRefused() bool {
 	return slices.ContainsFunc(s.sinceVisit(), func(m shownMessage) bool { return m.Role == "user" && s.isRefusal(m.Content) })
 }
 
 // pieces are what was said of an answer that broke off.
-func (s *scene) pieces() []string {
+func (s *stepPrompt) pieces() []string {
 	var pieces []string
 	for _, message := range s.since(func(text string) bool {
 		return s.isRefusal(text) || s.isCue(text) && strings.Contains(text, " begins")
@@ -148,7 +148,7 @@ func (s *scene) pieces() []string {
 }
 
 // called is how many rounds of calls the visit has had.
-func (s *scene) called() int {
+func (s *stepPrompt) called() int {
 	rounds := 0
 	for _, message := range s.sinceVisit() {
 		for _, call := range message.ToolCalls {
@@ -163,7 +163,7 @@ func (s *scene) called() int {
 }
 
 // isDirected reports whether the system messages end with those of a step.
-func (s *scene) isDirected() bool {
+func (s *stepPrompt) isDirected() bool {
 	behind := s.systemMessages[max(0, len(s.systemMessages)-4):]
 	for i, title := range []string{"MODE\n- active: run\n", "RUN_DIRECTIVE\n", "NODE_BRIEF\n", "STEP_CONTEXT\n"} {
 		if len(behind) <= i || !strings.HasPrefix(behind[i], title) {
@@ -173,14 +173,14 @@ func (s *scene) isDirected() bool {
 	return true
 }
 
-// answer is what the actor says to a scene; number is that of the next call.
-func (s *scene) answer(number int) said {
+// answer is what the model answers to a prompt; number is that of the next call.
+func (s *stepPrompt) answer(number int) scriptedAnswer {
 	if s.run == "" {
-		return said{text: "I hear you."}
+		return scriptedAnswer{text: "I hear you."}
 	}
-	part := parts[s.step]
+	part := stepReplies[s.step]
 	if round := s.called(); round < len(part.calls) {
-		answer := said{text: "(This has to be looked into before the step can be answered.)"}
+		answer := scriptedAnswer{text: "(This has to be looked into before the step can be answered.)"}
 		for i, name := range part.calls[round] {
 			note := fmt.Sprintf("%s %s %d round %d call %d", s.run, s.step, s.visit, round+1, number+i)
 			answer.calls = append(answer.calls, continuo.ToolCall{
@@ -189,9 +189,9 @@ func (s *scene) answer(number int) said {
 		}
 		return answer
 	}
-	whole := part.say(s)
-	if !part.goesOn {
-		return said{text: whole}
+	whole := part.reply(s)
+	if !part.continues {
+		return scriptedAnswer{text: whole}
 	}
 	rest := whole
 	for _, piece := range s.pieces() {
@@ -199,11 +199,11 @@ func (s *scene) answer(number int) said {
 	}
 	switch {
 	case rest != "":
-		return said{text: rest}
+		return scriptedAnswer{text: rest}
 	case part.outputs == nil:
-		return said{text: thatWasAll}
+		return scriptedAnswer{text: thatWasAll}
 	}
-	return said{text: whole}
+	return scriptedAnswer{text: whole}
 }
 
 // thatWasAll is said where an answer broke off behind its last word.

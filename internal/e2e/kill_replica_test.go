@@ -12,28 +12,28 @@ import (
 
 // reader follows a turn from a program that does not run it.
 type reader struct {
-	events []heard
+	events []receivedEvent
 	err    error
 }
 
-// followed is a turn that is begun in one program and heard in another.
+// followed is a turn that is begun in one program and received in another.
 type followed struct {
-	talk   *talk
-	turn   *attempt
-	runner *killable
-	reader *reader
-	over   sync.WaitGroup // the reader's
-	stood  int            // how many entries the log had before a paused program woke
+	client      *chatClient
+	turn        *attempt
+	runner      *killable
+	reader      *reader
+	readerEnded sync.WaitGroup // the reader's
+	logged      int            // how many entries the log had before a paused program woke
 }
 
 // follow begins a turn in one program, and a reader of it in the other.
-func follow(ctx context.Context, c *talk, a *attempt, runs, reads *killable, running *sync.WaitGroup) *followed {
-	f := &followed{talk: c, turn: a, runner: runs, reader: &reader{}}
+func follow(ctx context.Context, c *chatClient, a *attempt, runs, reads *killable, running *sync.WaitGroup) *followed {
+	f := &followed{client: c, turn: a, runner: runs, reader: &reader{}}
 	running.Go(func() { c.run(ctx, runs, a) })
-	f.over.Go(func() {
-		<-a.told
+	f.readerEnded.Go(func() {
+		<-a.started
 		if a.id != "" {
-			_, f.reader.err = reads.listen(ctx, http.MethodGet, c.path("/turns/"+a.id+"/events"), nil, func(e heard) {
+			_, f.reader.err = reads.listen(ctx, http.MethodGet, c.path("/turns/"+a.id+"/events"), nil, func(e receivedEvent) {
 				f.reader.events = append(f.reader.events, e)
 			})
 		}
@@ -43,23 +43,23 @@ func follow(ctx context.Context, c *talk, a *attempt, runs, reads *killable, run
 
 // check checks a turn that is over, in its own eyes and in its reader's.
 func (f *followed) check(ctx context.Context, k *killable) *outcome {
-	f.talk.open = f.turn
-	o := f.talk.recover(ctx, k)
+	f.client.open = f.turn
+	o := f.client.recoverTurn(ctx, k)
 	if o == nil || len(f.reader.events) == 0 || o.id != f.turn.id {
 		return o
 	}
-	f.talk.checkAscending(o.id, 0, f.reader.events)
+	f.client.checkAscending(o.id, 0, f.reader.events)
 	live, last := f.turn.events, f.reader.events[len(f.reader.events)-1]
 	if !last.isEnd() { // the reader's program was killed
-		live = slices.DeleteFunc(slices.Clone(live), func(e heard) bool { return e.id > last.id })
+		live = slices.DeleteFunc(slices.Clone(live), func(e receivedEvent) bool { return e.id > last.id })
 	}
-	f.talk.checkSame(o.id, live, f.reader.events)
+	f.client.checkSame(o.id, live, f.reader.events)
 	return o
 }
 
-// TestKilledNeighbour kills one of two programs with one database. The other one's readers hear how the
-// turns of the killed one end, its own turns go on, and both kinds can be taken up with it.
-func TestKilledNeighbour(t *testing.T) {
+// TestTurnsAfterTheKillOfTheOtherReplica kills one of two programs with one database. The other one's readers receive
+// the end of the turns of the killed one, its own turns continue, and both kinds can be resumed in it.
+func TestTurnsAfterTheKillOfTheOtherReplica(t *testing.T) {
 	random := killTest(t)
 	kills := rounds(5, 150)
 	upstream := startScripted(t)
@@ -79,55 +79,55 @@ func TestKilledNeighbour(t *testing.T) {
 		var all []*followed
 		var running sync.WaitGroup
 		for i := range 6 {
-			c := newTalk(t, upstream, total, random, fmt.Sprintf("n%d-%d", kill, i))
+			c := newChatClient(t, upstream, total, random, fmt.Sprintf("n%d-%d", kill, i))
 			runs, reads := doomed, survivor
 			if i%3 == 2 {
 				runs, reads = survivor, doomed
 			}
 			all = append(all, follow(ctx, c, c.begin("tell me", nil, false), runs, reads, &running))
 		}
-		await(t, doomed, time.Duration(random.IntN(400))*time.Millisecond)
+		letRun(t, doomed, time.Duration(random.IntN(400))*time.Millisecond)
 		at := doomed.kill(t)
 		running.Wait()
 		for _, f := range all {
-			f.over.Wait()
-			delays = append(delays, f.checkNeighbour(ctx, survivor, at)...)
+			f.readerEnded.Wait()
+			delays = append(delays, f.checkAfterKill(ctx, survivor, at)...)
 		}
 		if t.Failed() {
-			t.Fatalf("after kill %d; the survivor said:\n%s", kill+1, survivor.said)
+			t.Fatalf("after kill %d; the survivor said:\n%s", kill+1, survivor.output)
 		}
 	}
 	total.report(t)
 	t.Logf("readers in the other program heard the end after the kill: median %v, max %v of %d", share(delays, 0.5), slices.Max(delays), len(delays))
 }
 
-// killedLease is how long the turns of these programs would stay their own if nobody noticed that a program was killed.
+// killedLease is how long the turns of these programs would stay their own if no program noticed that a program was killed.
 const killedLease = 15 * time.Second
 
-// checkNeighbour checks a turn after one of two programs was killed, and takes it up in the other. It
-// returns how long after the kill a reader heard of its end.
-func (f *followed) checkNeighbour(ctx context.Context, survivor *killable, killed time.Time) (delay []time.Duration) {
+// checkAfterKill checks a turn after one of two programs was killed, and resumes it in the other. It
+// returns how long after the kill a reader received its end.
+func (f *followed) checkAfterKill(ctx context.Context, survivor *killable, killed time.Time) (delay []time.Duration) {
 	if f.runner != survivor {
 		f.turn.killed = killed
 	}
 	o := f.check(ctx, survivor)
 	switch {
 	case f.runner == survivor && (o == nil || o.failed):
-		f.talk.errorf("a turn of the program that lives on was not finished: %v, %s", f.turn.err, show(f.turn.end()))
+		f.client.errorf("a turn of the program that lives on was not finished: %v, %s", f.turn.err, show(f.turn.end()))
 	case f.runner != survivor && o != nil && o.id == f.turn.id && len(f.reader.events) > 0:
-		f.talk.checkEnd(o.id, f.reader.events, o)
+		f.client.checkEnd(o.id, f.reader.events, o)
 		if f.reader.err != nil {
-			f.talk.errorf("the reader of turn %s: %v", o.id, f.reader.err)
+			f.client.errorf("the reader of turn %s: %v", o.id, f.reader.err)
 		}
 		if took := f.reader.events[len(f.reader.events)-1].at.Sub(killed); took > 0 {
 			delay = append(delay, took)
 			if took >= killedLease {
-				f.talk.errorf("a reader heard the end of turn %s only %v after its program was killed: when its lease had run out", o.id, took)
+				f.client.errorf("a reader heard the end of turn %s only %v after its program was killed: when its lease had run out", o.id, took)
 			}
 		}
 	}
 	if o != nil && o.failed {
-		f.talk.finish(ctx, survivor, f.talk.goOn(o, true))
+		f.client.finish(ctx, survivor, f.client.resumeTurn(o, true))
 	}
 	return delay
 }

@@ -13,30 +13,30 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// desk is an MCP server that outlives the programs which call it. Its tool peek is safe to repeat; enter is not.
-type desk struct {
-	url   string
-	traps *traps
+// toolServer is an MCP server that outlives the programs which call it. Its tool peek is safe to repeat; enter is not.
+type toolServer struct {
+	url        string
+	killPoints *killPoints
 
 	mu   sync.Mutex
-	done []deskCall
+	done []toolServerCall
 }
 
-// deskCall is a call that came to the desk. The note is of one call of a model, and tells calls apart.
-type deskCall struct {
+// toolServerCall is a call that came to the tool server. The note is of one call of a model, and identifies the call.
+type toolServerCall struct {
 	tool, note string
 	at         time.Time
 }
 
-// deskWork is how long a call takes.
-const deskWork = 200 * time.Millisecond
+// toolCallTime is how long a call takes.
+const toolCallTime = 200 * time.Millisecond
 
 // programHeader names the program that calls.
 const programHeader = "X-Program"
 
-func startDesk(t *testing.T, traps *traps) *desk {
+func startToolServer(t *testing.T, killPoints *killPoints) *toolServer {
 	t.Helper()
-	d := &desk{traps: traps}
+	d := &toolServer{killPoints: killPoints}
 	server := mcp.NewServer(&mcp.Implementation{Name: "desk", Version: "1"}, nil)
 	d.add(server, "peek", "Looks what a note says.", &mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true})
 	d.add(server, "enter", "Enters a note.", nil)
@@ -46,7 +46,7 @@ func startDesk(t *testing.T, traps *traps) *desk {
 	return d
 }
 
-func (d *desk) add(server *mcp.Server, name, about string, hints *mcp.ToolAnnotations) {
+func (d *toolServer) add(server *mcp.Server, name, about string, hints *mcp.ToolAnnotations) {
 	schema := json.RawMessage(`{"type":"object","properties":{"note":{"type":"string"}},"required":["note"]}`)
 	server.AddTool(&mcp.Tool{Name: name, Description: about, Annotations: hints, InputSchema: schema},
 		func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -55,11 +55,11 @@ func (d *desk) add(server *mcp.Server, name, about string, hints *mcp.ToolAnnota
 				return nil, err
 			}
 			d.mu.Lock()
-			d.done = append(d.done, deskCall{name, in.Note, time.Now()})
+			d.done = append(d.done, toolServerCall{name, in.Note, time.Now()})
 			d.mu.Unlock()
-			d.traps.pass(inTool, request.Extra.Header.Get(programHeader))
+			d.killPoints.reach(inTool, request.Extra.Header.Get(programHeader))
 			select {
-			case <-time.After(deskWork):
+			case <-time.After(toolCallTime):
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}
@@ -67,11 +67,11 @@ func (d *desk) add(server *mcp.Server, name, about string, hints *mcp.ToolAnnota
 		})
 }
 
-// doneWord begins what the desk answers.
+// doneWord begins what the tool server answers.
 const doneWord = "done: "
 
-// told returns the calls that came until now.
-func (d *desk) told() []deskCall {
+// calls returns the calls that came until now.
+func (d *toolServer) calls() []toolServerCall {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.done)

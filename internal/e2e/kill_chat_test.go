@@ -17,8 +17,8 @@ import (
 	"github.com/continuo-log/continuo/render"
 )
 
-// talk is a client of one conversation, which remembers all that it was told. One goroutine uses it.
-type talk struct {
+// chatClient is a client of one conversation, which keeps all that it received. One goroutine uses it.
+type chatClient struct {
 	t        *testing.T
 	upstream *scripted
 	random   *rand.Rand
@@ -33,21 +33,21 @@ type talk struct {
 	log []json.RawMessage // entries as they were read
 }
 
-// attempt is a turn that a client began, and what it heard of it.
+// attempt is a turn that a client began, and what it received of it.
 type attempt struct {
-	*performance
+	*playback
 	message string // "" for one that resumes
 	apiKey  string // idempotency key of one with a message
 	resumes *outcome
-	id      string        // "" while the client was not told
-	before  *attempt      // the turn that it heard of when it had made the request before; nil for none
-	told    chan struct{} // closed when it was, or never will be
-	events  []heard
+	id      string        // "" until the client received it
+	before  *attempt      // the turn that it knew when it had made the request before; nil for none
+	started chan struct{} // closed when it was, or never will be
+	events  []receivedEvent
 	err     error     // how the stream broke off
 	killed  time.Time // when the program was
 }
 
-// resumed is the id of the turn that an attempt is to go on with, "" for none.
+// resumed is the id of the turn that an attempt is to resume, "" for none.
 func (a *attempt) resumed() string {
 	if a.resumes == nil {
 		return ""
@@ -62,25 +62,25 @@ type outcome struct {
 	answer continuo.Entry // the last one
 }
 
-func newTalk(t *testing.T, upstream *scripted, l *losses, random *rand.Rand, key string) *talk {
-	return &talk{
+func newChatClient(t *testing.T, upstream *scripted, l *losses, random *rand.Rand, key string) *chatClient {
+	return &chatClient{
 		t: t, upstream: upstream, losses: l, key: key, turns: map[string]bool{},
 		random: rand.New(rand.NewPCG(random.Uint64(), random.Uint64())),
 	}
 }
 
-func (c *talk) errorf(format string, args ...any) {
+func (c *chatClient) errorf(format string, args ...any) {
 	c.t.Helper()
 	c.t.Errorf("%s: %s", c.key, fmt.Sprintf(format, args...))
 }
 
-func (c *talk) path(rest string) string { return "/api/conversations/" + c.key + rest }
+func (c *chatClient) path(rest string) string { return "/api/conversations/" + c.key + rest }
 
 // begin begins a turn: with a message, or one that resumes another.
-func (c *talk) begin(message string, resumes *outcome, quick bool) *attempt {
+func (c *chatClient) begin(message string, resumes *outcome, quick bool) *attempt {
 	c.begun++
 	tag := fmt.Sprintf("%s-t%d", c.key, c.begun)
-	a := &attempt{resumes: resumes, told: make(chan struct{})}
+	a := &attempt{resumes: resumes, started: make(chan struct{})}
 	if resumes == nil {
 		a.message, a.apiKey = message+" "+tag+" "+markOf(c.key), tag
 	}
@@ -88,28 +88,28 @@ func (c *talk) begin(message string, resumes *outcome, quick bool) *attempt {
 	if quick {
 		what = quickScript
 	}
-	a.performance = &performance{script: what(c.random, tag)}
+	a.playback = &playback{script: what(c.random, tag)}
 	return a
 }
 
-// run carries out a turn in a program, until it ends or the program is killed. Somewhere on the way it looks
+// run executes a turn in a program, until it ends or the program is killed. Somewhere on the way it looks
 // at the log.
-func (c *talk) run(ctx context.Context, k *killable, a *attempt) {
-	a.performance = c.upstream.play(k.apiKey, c.key, a.script)
+func (c *chatClient) run(ctx context.Context, k *killable, a *attempt) {
+	a.playback = c.upstream.play(k.apiKey, c.key, a.script)
 	look := c.random.IntN(100)
 	var looking sync.WaitGroup
 	defer looking.Wait()
-	tell := sync.OnceFunc(func() { close(a.told) })
-	defer tell()
-	each := func(e heard) {
+	markStarted := sync.OnceFunc(func() { close(a.started) })
+	defer markStarted()
+	each := func(e receivedEvent) {
 		a.events = append(a.events, e)
 		if e.kind == "turn" {
 			a.id = turnOf(e)
-			tell()
+			markStarted()
 		}
 		if e.kind == "approval" {
 			late := time.Duration(c.random.IntN(200)) * time.Millisecond
-			looking.Go(func() { c.allow(ctx, k, a.id, e, late) })
+			looking.Go(func() { c.approve(ctx, k, a.id, e, late) })
 		}
 		if len(a.events) == look {
 			looking.Go(func() { _, _ = c.readLog(ctx, k) }) // the program may be killed meanwhile
@@ -123,8 +123,8 @@ func (c *talk) run(ctx context.Context, k *killable, a *attempt) {
 	}
 }
 
-// allow lets a call run, after a while, if the program lives so long.
-func (c *talk) allow(ctx context.Context, k *killable, turn string, asked heard, late time.Duration) {
+// approve lets a call run, after a while, if the program lives so long.
+func (c *chatClient) approve(ctx context.Context, k *killable, turn string, asked receivedEvent, late time.Duration) {
 	var call struct{ ID string }
 	if err := asked.read(&call); err != nil {
 		c.errorf("%v", err)
@@ -145,16 +145,16 @@ func (c *talk) allow(ctx context.Context, k *killable, turn string, asked heard,
 }
 
 // turnOf reads which turn an event says that it is of.
-func turnOf(e heard) string {
+func turnOf(e receivedEvent) string {
 	var ids struct {
 		TurnID string `json:"turn_id"`
 	}
-	_ = e.read(&ids) // the turn "" is of no use to anybody
+	_ = e.read(&ids) // the turn "" is used nowhere
 	return ids.TurnID
 }
 
-// end is the last event that was heard, if it is a last one.
-func (a *attempt) end() *heard {
+// end is the last event that was received, if it is a last one.
+func (a *attempt) end() *receivedEvent {
 	if n := len(a.events); n > 0 && a.events[n-1].isEnd() {
 		return &a.events[n-1]
 	}
@@ -162,7 +162,7 @@ func (a *attempt) end() *heard {
 }
 
 // finish runs a turn to its end, which must be an answer.
-func (c *talk) finish(ctx context.Context, k *killable, a *attempt) {
+func (c *chatClient) finish(ctx context.Context, k *killable, a *attempt) {
 	c.run(ctx, k, a)
 	end := a.end()
 	if a.err != nil || end == nil || end.kind != "done" {
@@ -174,7 +174,7 @@ func (c *talk) finish(ctx context.Context, k *killable, a *attempt) {
 	}
 }
 
-func show(e *heard) string {
+func show(e *receivedEvent) string {
 	if e == nil {
 		return "no event"
 	}
@@ -191,8 +191,8 @@ type shownTurn struct {
 	Fence   int64                  `json:"fence"`
 }
 
-// listTurns lists the conversation's turns without touching them, the newest first.
-func (c *talk) listTurns(ctx context.Context, k *killable) ([]shownTurn, error) {
+// turnList lists the conversation's turns without touching them, the newest first.
+func (c *chatClient) turnList(ctx context.Context, k *killable) ([]shownTurn, error) {
 	var page struct{ Data []shownTurn }
 	status, err := k.get(ctx, c.path("/turns?limit=100"), &page)
 	if err == nil && status != http.StatusOK && status != http.StatusNotFound {
@@ -203,7 +203,7 @@ func (c *talk) listTurns(ctx context.Context, k *killable) ([]shownTurn, error) 
 
 // readLog reads the conversation and checks that it holds all that was read before, unchanged. Several
 // goroutines may call it at once: no request is made with mu held, for the program that answers may be stopped.
-func (c *talk) readLog(ctx context.Context, k *killable) ([]continuo.Entry, error) {
+func (c *chatClient) readLog(ctx context.Context, k *killable) ([]continuo.Entry, error) {
 	c.mu.Lock()
 	known := len(c.log)
 	c.mu.Unlock()
@@ -222,7 +222,7 @@ func (c *talk) readLog(ctx context.Context, k *killable) ([]continuo.Entry, erro
 		c.errorf("the log has %d entries (more: %v), it had %d", len(page.Data), page.HasMore, known)
 		return nil, nil
 	}
-	c.keepLog(page.Data)
+	c.updateLog(page.Data)
 	entries := make([]continuo.Entry, len(page.Data))
 	for i, raw := range page.Data {
 		if err := json.Unmarshal(raw, &entries[i]); err != nil {
@@ -235,9 +235,9 @@ func (c *talk) readLog(ctx context.Context, k *killable) ([]continuo.Entry, erro
 	return entries, nil
 }
 
-// keepLog compares what was read with what was read before, and keeps the longer of the two: of two reads
+// updateLog compares what was read with what was read before, and keeps the longer of the two: of two reads
 // at once either may come back first.
-func (c *talk) keepLog(read []json.RawMessage) {
+func (c *chatClient) updateLog(read []json.RawMessage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i := range min(len(read), len(c.log)) {
@@ -251,15 +251,15 @@ func (c *talk) keepLog(read []json.RawMessage) {
 }
 
 // length is how many entries the conversation had when it was last read.
-func (c *talk) length() int {
+func (c *chatClient) length() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.log)
 }
 
-// checkAllClosed checks that no turn is left running where none was begun: looking does not close it.
-func (c *talk) checkAllClosed(ctx context.Context, k *killable) bool {
-	turns, err := c.listTurns(ctx, k)
+// checkNoneRunning checks that no turn is left running where none was begun: looking does not close it.
+func (c *chatClient) checkNoneRunning(ctx context.Context, k *killable) bool {
+	turns, err := c.turnList(ctx, k)
 	if err != nil {
 		c.errorf("%v", err)
 	}
@@ -273,10 +273,10 @@ func (c *talk) checkAllClosed(ctx context.Context, k *killable) bool {
 	return closed
 }
 
-// recover looks at the turn that was under way when the program was killed, and returns what became of it,
+// recoverTurn looks at the turn that was under way when the program was killed, and returns what became of it,
 // nil when nothing did.
-func (c *talk) recover(ctx context.Context, k *killable) *outcome {
-	turns, err := c.listTurns(ctx, k)
+func (c *chatClient) recoverTurn(ctx context.Context, k *killable) *outcome {
+	turns, err := c.turnList(ctx, k)
 	if err != nil {
 		c.errorf("%v", err)
 		return nil
@@ -290,13 +290,13 @@ func (c *talk) recover(ctx context.Context, k *killable) *outcome {
 		a.id = c.committed(ctx, k, turns[0].ID)
 	}
 	if a.id == "" { // it had not begun
-		c.losses.void()
+		c.losses.addVoid()
 		before := c.length()
 		if entries, err := c.readLog(ctx, k); err != nil || len(entries) != before {
 			c.errorf("no turn is known, and the log has %d entries instead of %d: %v", len(entries), before, err)
 		}
 		if a.message != "" { // a client that does not know asks again
-			c.finish(ctx, k, &attempt{message: a.message, apiKey: a.apiKey, told: make(chan struct{}), performance: &performance{script: quickScript(c.random, c.key+"-again")}})
+			c.finish(ctx, k, &attempt{message: a.message, apiKey: a.apiKey, started: make(chan struct{}), playback: &playback{script: quickScript(c.random, c.key+"-again")}})
 			return nil
 		}
 		return a.resumes
@@ -306,7 +306,7 @@ func (c *talk) recover(ctx context.Context, k *killable) *outcome {
 
 // committed returns the id of a turn, "" for one of which nothing was kept: whoever looks at that one first
 // makes it void.
-func (c *talk) committed(ctx context.Context, k *killable, id string) string {
+func (c *chatClient) committed(ctx context.Context, k *killable, id string) string {
 	status, err := k.get(ctx, c.path("/turns/"+id), &shownTurn{})
 	if err != nil || status != http.StatusOK && status != http.StatusNotFound {
 		c.errorf("turn %s: status %d, %v", id, status, err)
@@ -317,28 +317,28 @@ func (c *talk) committed(ctx context.Context, k *killable, id string) string {
 	return id
 }
 
-// goOn takes up a turn that failed: by itself, or with a message.
-func (c *talk) goOn(failed *outcome, quick bool) *attempt {
+// resumeTurn takes up a turn that failed: by itself, or with a message.
+func (c *chatClient) resumeTurn(failed *outcome, quick bool) *attempt {
 	if c.random.IntN(2) == 0 {
 		return c.begin("", failed, quick)
 	}
 	return c.begin("continue", nil, quick)
 }
 
-// live is what the client does while a program runs: it looks at what was left of its turn, goes on with
-// it, and begins another. Begun is called when the program may be killed; it is told of the kill by killed.
-func (c *talk) live(ctx context.Context, k *killable, begun func()) {
-	if !c.checkAllClosed(ctx, k) { // it would be waited for
+// runUntilKilled is what the client does while a program runs: it looks at what was left of its turn, resumes
+// it, and begins another. Begun is called when the program may be killed; killed has the time of the kill.
+func (c *chatClient) runUntilKilled(ctx context.Context, k *killable, begun func()) {
+	if !c.checkNoneRunning(ctx, k) { // it would be waited for
 		begun()
 		return
 	}
-	failed := c.recover(ctx, k)
+	failed := c.recoverTurn(ctx, k)
 	var next *attempt
 	if failed != nil && failed.failed {
-		next = c.goOn(failed, c.random.IntN(10) < 7)
+		next = c.resumeTurn(failed, c.random.IntN(10) < 7)
 		if next.pace == 0 {
 			c.finish(ctx, k, next)
-			c.checkIsShown(ctx, k, next, failed)
+			c.checkShownAfter(ctx, k, next, failed)
 			next = nil
 		}
 	}
@@ -354,20 +354,20 @@ func (c *talk) live(ctx context.Context, k *killable, begun func()) {
 	c.run(ctx, k, next)
 }
 
-// windUp ends what is left of the client's turn, and looks at the log once more.
-func (c *talk) windUp(ctx context.Context, k *killable) {
-	if failed := c.recover(ctx, k); failed != nil && failed.failed {
-		c.finish(ctx, k, c.goOn(failed, true))
+// finishOpenTurn ends what is left of the client's turn, and looks at the log once more.
+func (c *chatClient) finishOpenTurn(ctx context.Context, k *killable) {
+	if failed := c.recoverTurn(ctx, k); failed != nil && failed.failed {
+		c.finish(ctx, k, c.resumeTurn(failed, true))
 	}
 	if _, err := c.readLog(ctx, k); err != nil {
 		c.errorf("%v", err)
 	}
 }
 
-// checkIsShown checks what the model is shown of what stood in the log when the conversation went on from a turn that
-// failed: all that was said, with the part of an answer that it is to go on with, but no answer that failed before it
+// checkShownAfter checks what the model is shown of what was in the log when the conversation continued after a turn that
+// failed: all that was said, with the part of an answer that it is to continue, but no answer that failed before it
 // showed anything.
-func (c *talk) checkIsShown(ctx context.Context, k *killable, a *attempt, failed *outcome) {
+func (c *chatClient) checkShownAfter(ctx context.Context, k *killable, a *attempt, failed *outcome) {
 	requests := a.requests()
 	entries, err := c.readLog(ctx, k)
 	if err != nil || len(requests) == 0 {
@@ -389,7 +389,7 @@ func (c *talk) checkIsShown(ctx context.Context, k *killable, a *attempt, failed
 		switch {
 		case e.Role == continuo.User && !slices.Contains(shown[continuo.User], e.Content.String()):
 			c.errorf("the request after turn %s does not show the message %q", failed.id, e.Content.String())
-		case e.Role == continuo.Assistant && !showsNothing(&e):
+		case e.Role == continuo.Assistant && !isEmptyFailure(&e):
 			answers = append(answers, e)
 		}
 	}
@@ -402,8 +402,8 @@ func (c *talk) checkIsShown(ctx context.Context, k *killable, a *attempt, failed
 	}
 }
 
-// showsNothing reports whether an answer failed before its first word and its first call.
-func showsNothing(e *continuo.Entry) bool {
+// isEmptyFailure reports whether an answer failed before its first word and its first call.
+func isEmptyFailure(e *continuo.Entry) bool {
 	return e.Error != nil && len(e.Error.PartialToolCalls) == 0 && len(e.ToolCalls) == 0 && strings.TrimSpace(e.Content.String()) == ""
 }
 
@@ -415,7 +415,7 @@ func messagesOf(body []byte) []json.RawMessage {
 
 // checkRequests checks that the upstream could understand what it was asked. Each try but the last may have asked once
 // for what its successor asks for again.
-func (c *talk) checkRequests(a *attempt, tries int) {
+func (c *chatClient) checkRequests(a *attempt, tries int) {
 	requests := a.requests()
 	if len(requests) > len(a.rounds)+tries-1 {
 		c.errorf("turn %s asked %d times in %d tries, its script has %d rounds", a.id, len(requests), tries, len(a.rounds))

@@ -11,63 +11,63 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// journey is a conversation in which runs are carried out one after another, as their client has it. One goroutine
+// runClient is a conversation in which runs are executed one after another, as their client has it. One goroutine
 // uses it.
-type journey struct {
-	*talk
-	stage *stage
-	first int // which workflow comes first
-	runs  []*journeyRun
+type runClient struct {
+	*chatClient
+	harness *runHarness
+	first   int // which workflow comes first
+	runs    []*clientRun
 }
 
-// journeyRun is a run of a journey.
-type journeyRun struct {
+// clientRun is a run of a client.
+type clientRun struct {
 	id, workflow, tag string
 	waits             int // the visit of the question that it waits with
 	waitsSince        int // how many kills there were when it began to wait
 	waitsAt           int // how many entries the log had then
 }
 
-// runsOfJourney is how many runs one conversation has at most.
-const runsOfJourney = 2
+// runsPerClient is how many runs one conversation has at most.
+const runsPerClient = 2
 
-// runPatience is how long a run may take to come to its end. A run that broke off is gone on with after a while, and
+// runPatience is how long a run may take to come to its end. A run that broke off is resumed after a while, and
 // that happens to it again and again.
 const runPatience = 20 * time.Minute
 
-// journeyPoll is how often a client looks how its run stands.
-const journeyPoll = 50 * time.Millisecond
+// pollInterval is how often a client reads the state of its run.
+const pollInterval = 50 * time.Millisecond
 
-func newJourney(s *stage, key string, first int) *journey {
-	return &journey{talk: newTalk(s.t, nil, nil, rand.New(rand.NewPCG(uint64(first), 0)), key), stage: s, first: first}
+func newRunClient(s *runHarness, key string, first int) *runClient {
+	return &runClient{chatClient: newChatClient(s.t, nil, nil, rand.New(rand.NewPCG(uint64(first), 0)), key), harness: s, first: first}
 }
 
-// workflowNames are the workflows of journeys, in the order in which they come.
+// workflowNames are the workflows of run clients, in the order in which they come.
 var workflowNames = []string{"voyage", "consent"}
 
-// live carries out runs.
-func (j *journey) live(ctx context.Context) {
-	for n := 0; n < runsOfJourney && (n == 0 || !j.stage.isEnding()); n++ {
-		run := &journeyRun{workflow: workflowNames[(j.first+n)%len(workflowNames)], tag: fmt.Sprintf("%s.%d", j.key, n)}
+// executeRuns executes runs.
+func (j *runClient) executeRuns(ctx context.Context) {
+	for n := 0; n < runsPerClient && (n == 0 || !j.harness.isEnding()); n++ {
+		run := &clientRun{workflow: workflowNames[(j.first+n)%len(workflowNames)], tag: fmt.Sprintf("%s.%d", j.key, n)}
 		j.runs = append(j.runs, run)
-		if !j.carryOut(ctx, run) {
+		if !j.execute(ctx, run) {
 			return
 		}
 	}
 }
 
-// carryOut begins a run and waits for its end. Nothing is done for it but what a person decides.
-func (j *journey) carryOut(ctx context.Context, run *journeyRun) bool {
+// execute begins a run and waits for its end. Nothing is done for it but what a person decides.
+func (j *runClient) execute(ctx context.Context, run *clientRun) bool {
 	until := time.Now().Add(runPatience)
-	again := time.NewTicker(journeyPoll)
+	again := time.NewTicker(pollInterval)
 	defer again.Stop()
 	for state := continuo.RunState(""); ; {
-		k := j.stage.any()
+		k := j.harness.any()
 		var err error
 		if run.id == "" {
 			err = j.start(ctx, k, run)
 		} else {
-			state, err = j.look(ctx, k, run)
+			state, err = j.state(ctx, k, run)
 		}
 		switch {
 		case state == continuo.RunFinished:
@@ -82,8 +82,8 @@ func (j *journey) carryOut(ctx context.Context, run *journeyRun) bool {
 			return false
 		case err == nil && state == continuo.RunWaiting:
 			j.decide(ctx, k, run)
-		case err == nil && state == continuo.RunRunning && j.stage.crowded && j.random.IntN(crowding) == 0:
-			j.crowd(ctx, run)
+		case err == nil && state == continuo.RunRunning && j.harness.contended && j.random.IntN(resumeOdds) == 0:
+			j.resumeAtAnother(ctx, run)
 		}
 		select {
 		case <-again.C:
@@ -93,7 +93,7 @@ func (j *journey) carryOut(ctx context.Context, run *journeyRun) bool {
 }
 
 // start begins a run. Its key makes that happen once, however often it is tried.
-func (j *journey) start(ctx context.Context, k *killable, run *journeyRun) error {
+func (j *runClient) start(ctx context.Context, k *killable, run *clientRun) error {
 	body := map[string]any{"workflow_id": run.workflow, "session_id": j.key, "inputs": map[string]string{"tag": run.tag}, "stream": false}
 	var begun struct{ ID string }
 	if err := j.post(ctx, k, "/api/runs", body, &begun, "Idempotency-Key", run.tag); err != nil {
@@ -103,12 +103,12 @@ func (j *journey) start(ctx context.Context, k *killable, run *journeyRun) error
 	return nil
 }
 
-// crowding is of how many looks at a run of a crowded stage one makes another program go on with it too.
-const crowding = 8
+// resumeOdds is of how many looks at a run of a contended harness one makes another program resume it too.
+const resumeOdds = 8
 
-// crowd has some program go on with a run which others may be going on with.
-func (j *journey) crowd(ctx context.Context, run *journeyRun) {
-	response, err := j.stage.any().do(ctx, http.MethodPost, "/api/runs/"+run.id+"/resume", nil)
+// resumeAtAnother has some program resume a run that others may be executing.
+func (j *runClient) resumeAtAnother(ctx context.Context, run *clientRun) {
+	response, err := j.harness.any().do(ctx, http.MethodPost, "/api/runs/"+run.id+"/resume", nil)
 	if err != nil {
 		return // killed meanwhile
 	}
@@ -119,7 +119,7 @@ func (j *journey) crowd(ctx context.Context, run *journeyRun) {
 }
 
 // post sends a request and reads its answer. A program that was killed is an error; a refusal fails the test.
-func (j *journey) post(ctx context.Context, k *killable, path string, body, into any, header ...string) error {
+func (j *runClient) post(ctx context.Context, k *killable, path string, body, into any, header ...string) error {
 	response, err := k.do(ctx, http.MethodPost, path, body, header...)
 	if err != nil {
 		return err
@@ -139,8 +139,8 @@ func (j *journey) post(ctx context.Context, k *killable, path string, body, into
 	return json.Unmarshal(raw, into)
 }
 
-// look returns a run's state as the list of runs has it: to look at the list touches nothing.
-func (j *journey) look(ctx context.Context, k *killable, run *journeyRun) (continuo.RunState, error) {
+// state returns a run's state as the list of runs has it: to look at the list touches nothing.
+func (j *runClient) state(ctx context.Context, k *killable, run *clientRun) (continuo.RunState, error) {
 	var page struct{ Data []continuo.Run }
 	status, err := k.get(ctx, "/api/runs?conversation_id="+j.key, &page)
 	if err != nil {
@@ -162,8 +162,8 @@ func (j *journey) look(ctx context.Context, k *killable, run *journeyRun) (conti
 }
 
 // decide decides what a run waits for; the first time not before a program was killed while it waited.
-func (j *journey) decide(ctx context.Context, k *killable, run *journeyRun) {
-	kills := j.stage.killed()
+func (j *runClient) decide(ctx context.Context, k *killable, run *clientRun) {
+	kills := j.harness.killed()
 	entries, err := j.readLog(ctx, k)
 	if err != nil {
 		return
@@ -180,16 +180,16 @@ func (j *journey) decide(ctx context.Context, k *killable, run *journeyRun) {
 	}
 	if run.waits != visit {
 		run.waits, run.waitsSince, run.waitsAt = visit, kills, len(entries)
-		j.stage.traps.spring() // there may be no other moment
+		j.harness.killPoints.disarm() // no other kill point may come
 	}
 	if len(entries) != run.waitsAt {
 		j.errorf("run %s waits, and the log grew from %d to %d entries", run.id, run.waitsAt, len(entries))
 	}
-	if visit == 1 && kills == run.waitsSince && !j.stage.isEnding() {
+	if visit == 1 && kills == run.waitsSince && !j.harness.isEnding() {
 		return
 	}
 	var status struct{ State continuo.RunState }
 	if j.post(ctx, k, "/api/runs/"+run.id+"/approvals", decisions[visit-1], &status) == nil {
-		j.stage.waited(kills > run.waitsSince)
+		j.harness.addDecision(kills > run.waitsSince)
 	}
 }

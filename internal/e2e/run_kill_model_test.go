@@ -16,11 +16,11 @@ import (
 	"github.com/continuo-log/continuo/render"
 )
 
-// actor is an upstream of the chat protocol that carries out the steps of runs as their system messages say. It
+// stepModel is an upstream of the chat protocol that executes the steps of runs as their system messages say. It
 // remembers who asked what.
-type actor struct {
-	url   string
-	traps *traps
+type stepModel struct {
+	url        string
+	killPoints *killPoints
 
 	mu     sync.Mutex
 	asked  []stepRequest
@@ -29,40 +29,40 @@ type actor struct {
 	calls  int
 }
 
-func startActor(t *testing.T, traps *traps) *actor {
+func startStepModel(t *testing.T, killPoints *killPoints) *stepModel {
 	t.Helper()
-	a := &actor{traps: traps, newest: map[string][]json.RawMessage{}}
+	a := &stepModel{killPoints: killPoints, newest: map[string][]json.RawMessage{}}
 	server := httptest.NewServer(a)
 	t.Cleanup(server.Close)
 	a.url = server.URL
 	return a
 }
 
-// told returns what was asked until now, and what was wrong with it.
-func (a *actor) told() (all []stepRequest, wrong []string) {
+// requests returns what was asked until now, and what was wrong with it.
+func (a *stepModel) requests() (all []stepRequest, wrong []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.asked), slices.Clone(a.wrong)
 }
 
-func (a *actor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (a *stepModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at := time.Now()
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return // the program was killed while it asked
 	}
-	scene, err := readScene(body)
+	scene, err := readStepPrompt(body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
 	scene.at, scene.program = at, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	w.Header().Set("Content-Type", "text/event-stream")
-	a.say(w, r, scene.program, scene.answer(a.remember(scene, body)))
+	a.writeAnswer(w, r, scene.program, scene.answer(a.addRequest(scene, body)))
 }
 
-// remember keeps a request, and returns the number of the next call to make.
-func (a *actor) remember(s *scene, body []byte) int {
+// addRequest keeps a request, and returns the number of the next call to make.
+func (a *stepModel) addRequest(s *stepPrompt, body []byte) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	violations := render.CheckOpenAIChat(messagesOf(body))
@@ -73,7 +73,7 @@ func (a *actor) remember(s *scene, body []byte) int {
 	if s.run != "" && !s.isDirected() {
 		a.wrong = append(a.wrong, fmt.Sprintf("a request of %s, step %s, has the system messages %q", s.run, s.step, s.systemMessages))
 	}
-	line := s.lineOf(s.conversation)
+	line := s.logOf(s.conversation)
 	before, known := a.newest[line]
 	if !known {
 		before = a.newest[s.conversation]
@@ -94,23 +94,23 @@ func beginsWith(history, with []json.RawMessage) bool {
 
 // Of an answer so many bytes come at once, and so long after those before.
 const (
-	actorPiece = 8
-	actorPace  = 6 * time.Millisecond
+	modelPiece = 8
+	modelPace  = 6 * time.Millisecond
 )
 
-// say writes an answer, until nobody listens any more.
-func (a *actor) say(w http.ResponseWriter, r *http.Request, program string, answer said) {
+// writeAnswer writes an answer, until the client disconnects.
+func (a *stepModel) writeAnswer(w http.ResponseWriter, r *http.Request, program string, answer scriptedAnswer) {
 	control := http.NewResponseController(w)
-	beat := time.NewTicker(actorPace)
+	beat := time.NewTicker(modelPace)
 	defer beat.Stop()
-	cut := performance{script: script{piece: actorPiece}}
+	cut := playback{script: script{piece: modelPiece}}
 	for _, delta := range cut.deltas(answer) {
 		select {
 		case <-beat.C:
 		case <-r.Context().Done():
 			return
 		}
-		a.traps.pass(inStream, program)
+		a.killPoints.reach(inStream, program)
 		if writeChunk(w, delta, nil) != nil || control.Flush() != nil {
 			return
 		}
@@ -119,7 +119,7 @@ func (a *actor) say(w http.ResponseWriter, r *http.Request, program string, answ
 	if len(answer.calls) > 0 {
 		finish, end = "tool_calls", inStream
 	}
-	_ = writeChunk(w, map[string]any{}, &finish) // whoever is gone does not miss it
+	_ = writeChunk(w, map[string]any{}, &finish) // the client may have disconnected
 	_, _ = io.WriteString(w, "data: [DONE]\n\n")
-	a.traps.pass(end, program)
+	a.killPoints.reach(end, program)
 }
