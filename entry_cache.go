@@ -116,7 +116,8 @@ func within(kept []Entry, first, last int64, backward bool) []Entry {
 }
 
 // put keeps entries of a conversation that were read when it had a revision, or later, in ascending order: those at the
-// beginning of the log, those that end with its newest entry, and those next to others that are kept.
+// beginning of the log, those that end with its newest entry, and those next to others that are kept. Nobody may change
+// them afterwards, or append to them.
 func (c *entryCache) put(id string, revision, newest int64, found []Entry) {
 	if c == nil || len(found) == 0 {
 		return
@@ -182,7 +183,7 @@ func (c *cachedEntries) add(found []Entry, newest, limit int64) {
 		c.tail, c.bytes = append(slices.Clone(more), c.tail...), c.bytes+costOf(more)
 	case last == newest && last >= end:
 		c.bytes += costOf(found) - costOf(c.tail)
-		c.tail = slices.Clone(found)
+		c.tail = found
 	}
 	if c.bytes <= limit {
 		return

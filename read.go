@@ -14,8 +14,9 @@ import (
 type Range struct {
 	From, To int64
 	Backward bool
-	// Expect is how many entries the reader will probably take: the first page has as many. It changes nothing that is
-	// yielded. Default: a few; further pages become larger.
+	// Expect is how many entries the reader will probably take: the first page has as many and a few more, since a
+	// reader often learns from the next entry that it has enough. It changes nothing that is yielded. Default: a few;
+	// further pages become larger.
 	Expect int
 	// Keeps says that the reader keeps the entries in memory until the end of its request; see [WithMemory].
 	Keeps bool
@@ -26,10 +27,11 @@ type Range struct {
 const (
 	// firstPage is the number of rows of a reader's first page. The second page has twice as many and each further one
 	// twice as many as the one before, up to pageSize: a reader that stops early has caused few reads in vain. A reader
-	// that says how many entries it expects gets up to maxExpect of them as its first page.
-	firstPage = 4
-	pageSize  = 64
-	maxExpect = 512
+	// that says how many entries it expects gets up to maxExpect of them, and moreThanExpected, as its first page.
+	firstPage        = 4
+	pageSize         = 64
+	maxExpect        = 512
+	moreThanExpected = 4
 	// pageBytes bounds the stored form of a page's entries. Larger entries are read one by one, and only a few at once
 	// in this process: decoding takes several times their size for a moment.
 	pageBytes = 1 << 20
@@ -45,7 +47,13 @@ func (l *Log) Entries(ctx context.Context, conversationID string, r Range) iter.
 			yield(Entry{}, err)
 			return
 		}
-		l.Read(ctx, conversation, r)(yield)
+		reader := pageReader{log: l, conversation: &conversation, isFresh: true}
+		reader.read(ctx, r, func(entry *Entry, err error) bool {
+			if err != nil {
+				return yield(Entry{}, err)
+			}
+			return yield(*entry, nil)
+		})
 	}
 }
 
@@ -69,45 +77,8 @@ func (l *Log) Read(ctx context.Context, conversation Conversation, r Range) iter
 // have the same ones.
 func (l *Log) ReadShared(ctx context.Context, conversation Conversation, r Range) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
-		if r.To == 0 || r.To > conversation.LastSeq {
-			r.To = conversation.LastSeq
-		}
-		next, end, step := max(r.From, 1), r.To, int64(1)
-		if r.Backward {
-			next, end, step = end, next, -1
-		}
-		size, following := firstPage, 2*firstPage
-		if r.Expect > 0 {
-			size = min(r.Expect, maxExpect)
-		}
 		reader := pageReader{log: l, conversation: &conversation}
-		memory, held := memoryOf(ctx), int64(0)
-		defer func() { memory.give(held) }()
-		for (end-next)*step >= 0 {
-			memory.give(held)
-			page, taken, err := r.Snapshot.page(conversation.ID, next, end, r.Backward), int64(0), error(nil)
-			if page == nil {
-				page, taken, err = reader.page(ctx, next, end, r.Backward, size)
-				size, following = following, min(2*following, pageSize)
-			}
-			if held = taken; r.Keeps {
-				held = 0
-			}
-			if err != nil {
-				yield(nil, fmt.Errorf("read conversation %s: %w", conversation.ID, err))
-				return
-			}
-			for i := range page {
-				entry := &page[i]
-				if r.Backward {
-					entry = &page[len(page)-1-i]
-				}
-				if !yield(entry, nil) {
-					return
-				}
-				next = entry.Seq + step
-			}
-		}
+		reader.read(ctx, r, yield)
 	}
 }
 
@@ -115,6 +86,7 @@ func (l *Log) ReadShared(ctx context.Context, conversation Conversation, r Range
 type pageReader struct {
 	log          *Log
 	conversation *Conversation
+	isFresh      bool // the conversation was read from the store for this reader
 
 	// of is the conversation whose revision the reader last asked the store for, and view is what the cache had of it
 	// before: empty where that was of another revision. The answer is revision; known is false for none.
@@ -122,6 +94,49 @@ type pageReader struct {
 	revision int64
 	known    bool
 	view     entriesView
+}
+
+// read yields the entries of a range.
+func (r *pageReader) read(ctx context.Context, of Range, yield func(*Entry, error) bool) {
+	conversation := r.conversation
+	if of.To == 0 || of.To > conversation.LastSeq {
+		of.To = conversation.LastSeq
+	}
+	next, end, step := max(of.From, 1), of.To, int64(1)
+	if of.Backward {
+		next, end, step = end, next, -1
+	}
+	size, following := firstPage, 2*firstPage
+	if of.Expect > 0 {
+		size = min(of.Expect, maxExpect) + moreThanExpected
+	}
+	memory, held := memoryOf(ctx), int64(0)
+	defer func() { memory.give(held) }()
+	for (end-next)*step >= 0 {
+		memory.give(held)
+		page, taken, err := of.Snapshot.page(conversation.ID, next, end, of.Backward), int64(0), error(nil)
+		if page == nil {
+			page, taken, err = r.page(ctx, next, end, of.Backward, size)
+			size, following = following, min(2*following, pageSize)
+		}
+		if held = taken; of.Keeps {
+			held = 0
+		}
+		if err != nil {
+			yield(nil, fmt.Errorf("read conversation %s: %w", conversation.ID, err))
+			return
+		}
+		for i := range page {
+			entry := &page[i]
+			if of.Backward {
+				entry = &page[len(page)-1-i]
+			}
+			if !yield(entry, nil) {
+				return
+			}
+			next = entry.Seq + step
+		}
+	}
 }
 
 // page returns the entries from next towards end, at most limit, within one segment and one page, in ascending order.
@@ -161,7 +176,7 @@ func (r *pageReader) page(ctx context.Context, next, end int64, backward bool, l
 
 // confirmed returns what the cache has of a conversation, if it has entries of a range and they are what the store has
 // now. It asks the store once in the life of a reader, and only if there is something to confirm: the revision of the
-// reader's own conversation value may be out of date, and that of an ancestor is unknown.
+// reader's own conversation value may be out of date unless it isFresh, and that of an ancestor is unknown.
 func (r *pageReader) confirmed(ctx context.Context, id string, first, last int64) *entriesView {
 	switch {
 	case r.log.cache == nil:
@@ -182,7 +197,13 @@ func (r *pageReader) confirmed(ctx context.Context, id string, first, last int64
 
 // ask reads the revision of a conversation. After a failure the entries are read from the store, which may fail too.
 func (r *pageReader) ask(ctx context.Context, id string) {
-	revision, err := r.log.store.Revision(ctx, id)
+	revision, err := r.conversation.Revision, error(nil)
+	switch {
+	case !r.isFresh || id != r.conversation.ID:
+		revision, err = r.log.store.Revision(ctx, id)
+	case !r.conversation.ArchivedAt.IsZero():
+		err = ErrArchived
+	}
 	r.of, r.revision, r.known, r.view = id, revision, err == nil, entriesView{}
 	switch {
 	case err == nil:

@@ -17,24 +17,39 @@ type Snapshot struct {
 // Snapshot reads the newest entries of a conversation, at most limit (at least 1) and with at most one query for
 // entries: fewer when they are large, or when the conversation has inherited the others. It fails as [Log.Read].
 func (l *Log) Snapshot(ctx context.Context, conversation Conversation, limit int) (*Snapshot, error) {
-	snapshot := &Snapshot{Conversation: conversation}
+	reader := pageReader{log: l, conversation: &conversation}
+	return reader.snapshot(ctx, limit)
+}
+
+// Latest is [Log.Snapshot] of a conversation as it is in the store now: it costs one query less than both. ErrNotFound.
+func (l *Log) Latest(ctx context.Context, conversationID string, limit int) (*Snapshot, error) {
+	conversation, err := l.Conversation(ctx, conversationID)
+	if err != nil {
+		return nil, err
+	}
+	reader := pageReader{log: l, conversation: &conversation, isFresh: true}
+	return reader.snapshot(ctx, limit)
+}
+
+func (r *pageReader) snapshot(ctx context.Context, limit int) (*Snapshot, error) {
+	conversation := r.conversation
+	snapshot := &Snapshot{Conversation: *conversation}
 	if conversation.LastSeq == 0 {
 		return snapshot, nil
 	}
-	reader := pageReader{log: l, conversation: &conversation}
-	page, taken, err := reader.page(ctx, conversation.LastSeq, 1, true, limit)
-	if err == nil && len(reader.view.tail) > 0 && len(page) < limit {
+	page, taken, err := r.page(ctx, conversation.LastSeq, 1, true, limit)
+	if err == nil && len(r.view.tail) > 0 && len(page) < limit {
 		// Those before the new ones, which continue them in the cache now.
 		memoryOf(ctx).give(taken)
-		page = reader.continued(page, limit)
+		page = r.continued(page, limit)
 		_, err = memoryOf(ctx).takeEntries(page)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read conversation %s: %w", conversation.ID, err)
 	}
-	snapshot.entries = page
-	if reader.of == conversation.ID {
-		snapshot.head = reader.view.head
+	snapshot.entries = slices.Clip(page)
+	if r.of == conversation.ID {
+		snapshot.head = r.view.head
 	}
 	return snapshot, nil
 }

@@ -65,25 +65,20 @@ func (o *firstEntries) started(stored []continuo.Entry) []Event {
 // firstEntries decides what a turn appends first, by the newest entries of its conversation. It may append them only if the
 // log has not grown since, or under the turn's lease.
 func (r *Runner) firstEntries(ctx context.Context, turn *continuo.Turn, in Input) (*firstEntries, error) {
-	conversation, err := in.Conversation, error(nil)
-	if conversation.ID == "" {
-		conversation, err = r.Log.Conversation(ctx, turn.ConversationID)
-	}
+	snapshot, err := r.newestEntries(continuo.WithMemory(ctx, nil), turn.ConversationID, in.Conversation)
 	if err != nil {
 		return nil, err
 	}
+	conversation := snapshot.Conversation
 	if !conversation.ArchivedAt.IsZero() {
 		return nil, continuo.ErrArchived
 	}
-	o := &firstEntries{at: in.At}
+	o := &firstEntries{at: in.At, snapshot: snapshot}
 	if o.at == 0 {
 		o.at = conversation.LastSeq + 1
 	}
 	if turn.RunID == "" {
 		o.mode, o.agent = in.Mode, in.AgentID
-	}
-	if o.snapshot, err = r.Log.Snapshot(continuo.WithMemory(ctx, nil), conversation, r.entriesPerRead()); err != nil {
-		return nil, err
 	}
 	// The open calls may be those of another turn, which has ended.
 	open, err := openResults(ctx, r.Log, o.snapshot)
@@ -96,6 +91,17 @@ func (r *Runner) firstEntries(ctx context.Context, turn *continuo.Turn, in Input
 	}
 	o.entries = withTurnFields(o.entries, turn, in)
 	return o, nil
+}
+
+// newestEntries reads the newest entries of a conversation, whose value may be known.
+func (r *Runner) newestEntries(ctx context.Context, id string, known continuo.Conversation) (*continuo.Snapshot, error) {
+	switch {
+	case known.ID == "":
+		return r.Log.Latest(ctx, id, r.entriesPerRead())
+	case !known.ArchivedAt.IsZero():
+		return nil, continuo.ErrArchived
+	}
+	return r.Log.Snapshot(ctx, known, r.entriesPerRead())
 }
 
 // openWith adds the turn's input, or what a resumed turn needs, after the results of open calls.

@@ -66,9 +66,15 @@ const (
 	sqliteDir   = "./store/sqlite"
 	postgresDir = "./store/postgres"
 	programDir  = "./internal/e2e"
+	windowDir   = "./internal/properties"
 )
 
 var rows = []row{
+	{work: "a window of 80 messages, SQLite, nothing in memory", dir: windowDir, bench: "Window80/sqlite/1000", unit: "cold-us", ratio: "cold-x", than: "times bare SQLite", time: "500x", goal: "≤ 300 µs", limit: atMost("cold-us", 300), short: true},
+	{work: "a window of 80 messages, SQLite, of 100 000 entries", dir: windowDir, bench: "Window80/sqlite/100000", unit: "cold-us", ratio: "x_1000", than: "times that of 1 000 entries", time: "500x", goal: "≤ 1.1 times that of 1 000", limit: atMost("x_1000", 1.1)},
+	{work: "a window of 80 messages, SQLite, a conversation in use", dir: windowDir, bench: "Window80/sqlite/100000", unit: "used-us", ratio: "used-x", than: "times bare SQLite", time: "500x", goal: "≤ 60 µs", limit: atMost("used-us", 60)},
+	{work: "a window of 80 messages, PostgreSQL, nothing in memory", dir: windowDir, bench: "Window80/postgresql/100000", unit: "cold-us", ratio: "cold-x", than: "times bare PostgreSQL", time: "500x", goal: "≤ 600 µs", limit: atMost("cold-us", 600)},
+	{work: "a window of 80 messages, PostgreSQL, a conversation in use", dir: windowDir, bench: "Window80/postgresql/100000", unit: "used-us", ratio: "used-x", than: "times bare PostgreSQL", time: "500x", goal: "≤ 250 µs", limit: atMost("used-us", 250)},
 	{work: "durable appends, 1 conversation, SQLite", dir: sqliteDir, bench: "Append/log/writers=1/conversations=1", unit: "ops/s", ratio: "x_bare", than: "of bare SQLite", time: "2000x", goal: "≥ 0.85 of bare", limit: atLeast("x_bare", 0.85), short: true},
 	{work: "durable appends, 64 conversations, SQLite", dir: sqliteDir, bench: "Append/log/writers=64/conversations=64", unit: "ops/s", ratio: "x_bare", than: "of bare SQLite", time: "2000x", goal: "≥ 0.6 of bare group commit", limit: atLeast("x_bare", 0.6), short: true},
 	{work: "first token added to a proxy, new conversation, SQLite", dir: programDir, bench: "Overhead/sqlite/pace=0s", unit: "added-us/new", ratio: "first-x/new", than: "times the upstream alone", time: "100x", goal: "≤ 600 µs", limit: atMost("added-us/new", 600)},

@@ -1,6 +1,7 @@
 package properties
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -11,40 +12,69 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/pgtest"
+	"github.com/continuo-log/continuo/store/postgres"
 	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
+	"github.com/jackc/pgx/v5"
 )
 
 // shown is the number of messages that the benchmarks of windows show.
 const shown = 80
 
-// BenchmarkWindow80 builds a window of 80 messages from SQLite, from the conversation's row to the plan. In each round
-// it does so with a log that has read nothing yet (cold), with one that has built the window before (used), and reads
-// the same rows with the driver alone (bare), so that all three see the same machine. ns/op is that of the three
-// together; the medians are the figures,
-// and -x their ratios to bare.
+// BenchmarkWindow80 builds a window of 80 messages, from the conversation's row to the plan, as a turn does. In each
+// round it does so with a log that has read nothing yet (cold), with one that has built the window before (used), and
+// reads the same rows with the driver alone (bare), so that all three see the same machine. Its figures are the medians
+// and their ratios to bare (-x); x_1000 is cold over cold with 1 000 entries, whose windows are built in the same
+// rounds. ns/op is that of all of them together.
 func BenchmarkWindow80(b *testing.B) {
+	b.Run("sqlite", func(b *testing.B) {
+		file := filepath.Join(b.TempDir(), "bench.db")
+		store, err := sqlite.Open(b.Context(), file, sqlite.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { store.Close() })
+		bare := openBare(b, file)
+		windows80(b, store, bare.read)
+	})
+	b.Run("postgresql", func(b *testing.B) {
+		server := pgtest.Start(b, pgtest.Options{})
+		url := server.Database(b)
+		store, err := postgres.Open(b.Context(), url, postgres.Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { store.Close() })
+		conn, err := pgx.Connect(b.Context(), url)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { _ = conn.Close(context.Background()) })
+		windows80(b, store, barePostgres{conn}.read)
+	})
+}
+
+func windows80(b *testing.B, store continuo.Store, bare func(id string, last int64) error) {
 	view := preset(b, window.Codex, nil).(window.View)
 	view.Limits = window.Limits{Messages: shown}
-	file := filepath.Join(b.TempDir(), "bench.db")
-	store, err := sqlite.Open(b.Context(), file, sqlite.Options{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { store.Close() })
-	bare := openBare(b, file)
-	for _, size := range []int{1000, 10_000, 100_000} {
+	first := ""
+	for _, size := range []int{1000, 100_000} {
 		id := toolConversation(b, store, view, size)
+		first = cmp.Or(first, id)
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			used := continuo.NewLog(store, continuo.LogOptions{})
-			ways := map[string]func() error{
-				"cold": func() error { return buildWindow(b, continuo.NewLog(store, continuo.LogOptions{}), id, view) },
-				"used": func() error { return buildWindow(b, used, id, view) },
-				"bare": func() error { return bare.read(id, int64(size)) },
+			cold := func(id string) func() error {
+				return func() error { return buildWindow(b, continuo.NewLog(store, continuo.LogOptions{}), id, view) }
 			}
 			b.ReportAllocs()
-			medians(b, ways)
+			medians(b, map[string]func() error{
+				"cold": cold(id),
+				"1000": cold(first),
+				"used": func() error { return buildWindow(b, used, id, view) },
+				"bare": func() error { return bare(id, int64(size)) },
+			})
 		})
 	}
 }
@@ -65,21 +95,23 @@ func medians(b *testing.B, ways map[string]func() error) {
 		slices.Sort(spent[name])
 		return float64(spent[name][len(spent[name])/2].Nanoseconds()) / 1000
 	}
-	for name := range spent {
-		b.ReportMetric(median(name), name+"-us")
-		if name != "bare" {
-			b.ReportMetric(median(name)/median("bare"), name+"-x")
-		}
+	for _, name := range []string{"cold", "used"} {
+		b.ReportMetric(median(name)/median("bare"), name+"-x")
 	}
+	for _, name := range []string{"cold", "used", "bare"} {
+		b.ReportMetric(median(name), name+"-us")
+	}
+	b.ReportMetric(median("cold")/median("1000"), "x_1000")
 }
 
 func buildWindow(b *testing.B, log *continuo.Log, id string, view window.View) error {
 	ctx := context.Background()
-	conversation, err := log.Conversation(ctx, id)
+	snapshot, err := log.Latest(ctx, id, shown+4)
 	if err != nil {
 		return err
 	}
-	plan, err := view.Build(turn.Source{Context: ctx, Log: log, Conversation: conversation}, window.Input{At: conversation.LastSeq})
+	conversation := snapshot.Conversation
+	plan, err := view.Build(turn.Source{Context: ctx, Log: log, Conversation: conversation, Snapshot: snapshot}, window.Input{At: conversation.LastSeq})
 	if err == nil && (plan.Totals.Kept < shown-1 || plan.Moved) {
 		b.Fatalf("the window shows %d messages; moved: %v", plan.Totals.Kept, plan.Moved)
 	}
@@ -174,4 +206,25 @@ func (d *bareDriver) read(id string, last int64) error {
 		return err
 	}
 	return fmt.Errorf("the driver read %d rows", found)
+}
+
+// barePostgres is one connection of the driver.
+type barePostgres struct{ conn *pgx.Conn }
+
+// read reads the conversation's row and its newest 80 entries.
+func (p barePostgres) read(id string, last int64) error {
+	ctx := context.Background()
+	var newest int64
+	if err := p.conn.QueryRow(ctx, `SELECT last_seq FROM continuo.conversations WHERE id = $1`, id).Scan(&newest); err != nil {
+		return err
+	}
+	rows, err := p.conn.Query(ctx, `SELECT body FROM continuo.entries WHERE conversation_id = $1 AND seq > $2 - 80 AND seq <= $2 ORDER BY seq DESC`, id, last)
+	if err != nil {
+		return err
+	}
+	found, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(found) == shown {
+		return err
+	}
+	return fmt.Errorf("the driver read %d rows", len(found))
 }
