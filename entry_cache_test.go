@@ -12,20 +12,20 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/upkeep"
 	"pgregory.net/rapid"
 )
 
 // cachedLogs are logs over one store, as of several processes, and one that keeps nothing in memory.
 type cachedLogs struct {
-	store    upkeep.Store
+	store    maintenance.Store
 	logs     []*continuo.Log
 	plain    *continuo.Log
 	made     []string
 	seen     map[string][]continuo.Conversation // values as readers may still have them
-	archives map[string][]upkeep.Record
-	backups  map[string][]upkeep.Record
+	archives map[string][]maintenance.Record
+	backups  map[string][]maintenance.Record
 }
 
 // TestTheCacheIsInvisible runs random operations on logs that share a store, and expects that each reads what a log
@@ -33,7 +33,7 @@ type cachedLogs struct {
 func TestTheCacheIsInvisible(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		store := storetest.NewMemory()
-		c := &cachedLogs{store: store, plain: continuo.NewLog(store, continuo.LogOptions{CacheBytes: -1}), seen: map[string][]continuo.Conversation{}, archives: map[string][]upkeep.Record{}, backups: map[string][]upkeep.Record{}}
+		c := &cachedLogs{store: store, plain: continuo.NewLog(store, continuo.LogOptions{CacheBytes: -1}), seen: map[string][]continuo.Conversation{}, archives: map[string][]maintenance.Record{}, backups: map[string][]maintenance.Record{}}
 		for _, limit := range []int64{0, 200_000, 64 << 10} {
 			c.logs = append(c.logs, continuo.NewLog(store, continuo.LogOptions{CacheBytes: limit}))
 		}
@@ -115,8 +115,8 @@ func (c *cachedLogs) delete(rt *rapid.T) {
 	}
 }
 
-func (c *cachedLogs) records(rt *rapid.T, id string) []upkeep.Record {
-	records, err := c.store.Records(context.Background(), id, upkeep.RecordPosition{}, 10_000)
+func (c *cachedLogs) records(rt *rapid.T, id string) []maintenance.Record {
+	records, err := c.store.Records(context.Background(), id, maintenance.RecordPosition{}, 10_000)
 	if err != nil {
 		rt.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 // are safe for concurrent use, and acknowledged writes survive the end of the process and of the machine. An engine that
 // cannot reach its database returns ErrUnavailable.
 //
-// It is what a Log needs. An engine stores more, as the packages that use it declare: package upkeep's Store is all of
+// It is what a Log needs. An engine stores more, as the packages that use it declare: package maintenance's Store is all of
 // it, and every engine passes its suite, store/storetest.
 type Store interface {
 	ConversationStore

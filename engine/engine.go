@@ -27,11 +27,11 @@ import (
 	"github.com/continuo-log/continuo/durable"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/secret"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/turn"
-	"github.com/continuo-log/continuo/upkeep"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -101,7 +101,7 @@ type Options struct {
 	// Index is the full-text index of the log. Default: none, and only single conversations can be searched.
 	Index index.Store
 	// Archivist archives and restores conversations. Default: none can be archived.
-	Archivist *upkeep.Archivist
+	Archivist *maintenance.Archivist
 	// Logger receives log events. Default: none are logged.
 	Logger *slog.Logger
 	// Redact removes secrets from the reasons for which a role of a crew failed. Default: removes what has the form of a

@@ -10,11 +10,11 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/tool"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // refusal is the field that a refused request was refused for; "" where it was not.
@@ -103,7 +103,7 @@ func TestAnArchivedAgentIsCompleted(t *testing.T) {
 	store := storetest.NewMemory()
 	m := &scriptedModel{answer: func(stepRequest) (string, error) { return "done", nil }}
 	e := newRunEngine(t, store, m, func(o *engine.Options) {
-		o.Archivist = &upkeep.Archivist{Store: store, Objects: storetest.NewObjects()}
+		o.Archivist = &maintenance.Archivist{Store: store, Objects: storetest.NewObjects()}
 	})
 	given := createTask(t, e, "Try", "")
 	agent := awaitAgent(t, e, deploy(t, e, given.ID, ""))

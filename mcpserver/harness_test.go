@@ -16,10 +16,10 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/mcpserver"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 var update = flag.Bool("update", false, "rewrite what tests expect in testdata")
@@ -85,7 +85,7 @@ func newWorld(t *testing.T) *world {
 	return newWorldOver(t, storetest.NewMemory())
 }
 
-func newWorldOver(t *testing.T, store upkeep.Store) *world {
+func newWorldOver(t *testing.T, store maintenance.Store) *world {
 	t.Helper()
 	w := &world{T: t, worker: &worker{pieces: make(chan string)}}
 	w.log = continuo.NewLog(store, continuo.LogOptions{Objects: storetest.NewObjects(), MaxInlineOutput: 1000})

@@ -7,23 +7,23 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/pgtest"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/postgres"
 	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/turn"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // Archived and restored through HTTP, a conversation is what it was, whatever keeps it; and neither an archiving
 // nor a redaction comes between a turn and its entries.
 func TestArchiveOverEveryStore(t *testing.T) {
-	for name, open := range map[string]func(t *testing.T) (upkeep.Store, error){
-		"memory": func(*testing.T) (upkeep.Store, error) { return storetest.NewMemory(), nil },
-		"sqlite": func(t *testing.T) (upkeep.Store, error) {
+	for name, open := range map[string]func(t *testing.T) (maintenance.Store, error){
+		"memory": func(*testing.T) (maintenance.Store, error) { return storetest.NewMemory(), nil },
+		"sqlite": func(t *testing.T) (maintenance.Store, error) {
 			return sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "log.db"), sqlite.Options{})
 		},
-		"postgres": func(t *testing.T) (upkeep.Store, error) {
+		"postgres": func(t *testing.T) (maintenance.Store, error) {
 			return postgres.Open(t.Context(), pgtest.Start(t, pgtest.Options{}).Database(t), postgres.Options{})
 		},
 	} {

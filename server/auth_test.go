@@ -14,13 +14,13 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // keyring is a store with keys.
 type keyring struct {
-	upkeep.Store
+	maintenance.Store
 	t *testing.T
 }
 
@@ -48,7 +48,7 @@ func (k *keyring) revoke(key auth.Key) {
 }
 
 // brokenKeys is a store whose keys cannot be read.
-type brokenKeys struct{ upkeep.Store }
+type brokenKeys struct{ maintenance.Store }
 
 var errBroken = errors.New("secret: the disk is gone")
 
@@ -246,7 +246,7 @@ func TestKeysOfAFailingStore(t *testing.T) {
 }
 
 // blockedKeys is a store whose keys are waited for until the caller gives up.
-type blockedKeys struct{ upkeep.Store }
+type blockedKeys struct{ maintenance.Store }
 
 func (blockedKeys) Keys(ctx context.Context, _ string) ([]auth.Key, error) {
 	<-ctx.Done()

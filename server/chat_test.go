@@ -17,12 +17,12 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/model/demo"
 	"github.com/continuo-log/continuo/model/openai"
 	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // upstream is a server that speaks OpenAI's chat completions and remembers what it was sent.
@@ -321,7 +321,7 @@ func TestChatWhenTheStoreFails(t *testing.T) {
 
 // failingStore is a store that fails to append after a number of appends.
 type failingStore struct {
-	upkeep.Store
+	maintenance.Store
 	err       error
 	appends   int32
 	remaining atomic.Int32

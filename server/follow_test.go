@@ -21,9 +21,9 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/sse"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/tool"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // pacedModel is a model that sends much text in two rounds and, at several points, waits until the readers that connect
@@ -245,7 +245,7 @@ func TestManyReadersReadTheSame(t *testing.T) {
 
 // killableStore is a store whose process can be killed: from then on nothing is written.
 type killableStore struct {
-	upkeep.Store
+	maintenance.Store
 	dead     atomic.Bool
 	appended chan struct{} // gets a value for each append
 }

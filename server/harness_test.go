@@ -16,11 +16,11 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/tool"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // fakeModel is a model whose answers a test makes up.
@@ -130,14 +130,14 @@ func newEngine(t *testing.T, options engine.Options) *engine.Engine {
 	return engineOver(t, storetest.NewMemory(), options)
 }
 
-func engineOver(t *testing.T, store upkeep.Store, options engine.Options) *engine.Engine {
+func engineOver(t *testing.T, store maintenance.Store, options engine.Options) *engine.Engine {
 	t.Helper()
 	return engineWith(t, store, continuo.LogOptions{}, options)
 }
 
 // engineWith makes an engine over a store, which it closes, and a log of it, with objects in memory unless
 // the log's options say otherwise.
-func engineWith(t *testing.T, store upkeep.Store, logOptions continuo.LogOptions, options engine.Options) *engine.Engine {
+func engineWith(t *testing.T, store maintenance.Store, logOptions continuo.LogOptions, options engine.Options) *engine.Engine {
 	t.Helper()
 	if logOptions.Objects == nil {
 		logOptions.Objects = storetest.NewObjects()
@@ -156,7 +156,7 @@ func engineWith(t *testing.T, store upkeep.Store, logOptions continuo.LogOptions
 		options.Prompts = prompt.Prompts{Dir: "testdata/prompts"}
 	}
 	if options.Archivist == nil {
-		options.Archivist = &upkeep.Archivist{Store: store, Objects: logOptions.Objects}
+		options.Archivist = &maintenance.Archivist{Store: store, Objects: logOptions.Objects}
 	}
 	log := continuo.NewLog(store, logOptions)
 	options.Index = store

@@ -17,6 +17,7 @@ import (
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/mcpserver"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/store/sqlite"
@@ -25,7 +26,6 @@ import (
 	"github.com/continuo-log/continuo/tool/fs"
 	"github.com/continuo-log/continuo/tool/search"
 	"github.com/continuo-log/continuo/turn"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // mark is in every text of the victim, and in no other.
@@ -67,7 +67,7 @@ func follower(ctx context.Context, shown []shownMessage, yield func(model.Delta)
 	return nil
 }
 
-func newVictim(t *testing.T, store upkeep.Store) *victim {
+func newVictim(t *testing.T, store maintenance.Store) *victim {
 	options := withModel(&fakeModel{"gpt-4o", follower})
 	log := continuo.NewLog(store, continuo.LogOptions{})
 	folder := t.TempDir()
@@ -307,9 +307,9 @@ var outside = map[string]func(v *victim){
 
 // One project can never read or change another's. Every call of the server is tried; a new one needs a row.
 func TestProjectsAreApart(t *testing.T) {
-	for name, open := range map[string]func() (upkeep.Store, error){
-		"memory": func() (upkeep.Store, error) { return storetest.NewMemory(), nil },
-		"sqlite": func() (upkeep.Store, error) {
+	for name, open := range map[string]func() (maintenance.Store, error){
+		"memory": func() (maintenance.Store, error) { return storetest.NewMemory(), nil },
+		"sqlite": func() (maintenance.Store, error) {
 			return sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "log.db"), sqlite.Options{})
 		},
 	} {

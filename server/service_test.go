@@ -21,14 +21,14 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // listStore is a store whose list of conversations does what a test wants.
 type listStore struct {
-	upkeep.Store
+	maintenance.Store
 	list func() ([]continuo.Conversation, error)
 }
 
@@ -236,7 +236,7 @@ func TestAnswersAreNotKept(t *testing.T) {
 
 // truncatedStore is a store that fails to read entries beyond a seq.
 type truncatedStore struct {
-	upkeep.Store
+	maintenance.Store
 	until int64
 }
 

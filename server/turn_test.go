@@ -20,18 +20,18 @@ import (
 	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/sse"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/turn"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // impatient has short intervals, so that engines that share a file notice each other's changes soon.
 var impatient = turn.KeeperOptions{Heartbeat: 5 * time.Millisecond, Poll: 2 * time.Millisecond, FlushAge: 2 * time.Millisecond}
 
 // openFile opens a log's file as a process of its own would.
-func openFile(t *testing.T, path string) upkeep.Store {
+func openFile(t *testing.T, path string) maintenance.Store {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 	if err != nil {
@@ -287,7 +287,7 @@ func TestApprovalFromAnotherEngine(t *testing.T) {
 
 // busyNotifier is a store that reports when a turn was refused because another one runs.
 type busyNotifier struct {
-	upkeep.Store
+	maintenance.Store
 	busy chan struct{}
 }
 

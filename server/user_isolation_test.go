@@ -10,12 +10,12 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/auth"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // userKey makes a key that is bound to a user.
-func userKey(t *testing.T, store upkeep.Store, project, user string) string {
+func userKey(t *testing.T, store maintenance.Store, project, user string) string {
 	t.Helper()
 	key, shown := auth.New(time.Now())
 	key.ProjectID, key.UserID = project, user

@@ -7,7 +7,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/internal/term"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 type archiveCommand struct {
@@ -59,8 +59,8 @@ func (c *restoreCommand) Run(ctx context.Context, a *app, w *services) error {
 }
 
 // archivist archives and restores in the store.
-func (w *services) archivist() upkeep.Archivist {
-	return upkeep.Archivist{Store: w.store, Objects: w.objects}
+func (w *services) archivist() maintenance.Archivist {
+	return maintenance.Archivist{Store: w.store, Objects: w.objects}
 }
 
 // eachOf finds all named conversations, then calls a function for each and prints its result.

@@ -12,7 +12,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/config"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 type storeCommand struct {
@@ -83,7 +83,7 @@ func databaseOf(text string) string {
 }
 
 // openExisting opens a store that must exist.
-func openExisting(ctx context.Context, settings config.StoreConfig) (store upkeep.Store, system string, err error) {
+func openExisting(ctx context.Context, settings config.StoreConfig) (store maintenance.Store, system string, err error) {
 	settings.Partitions = 0 // whatever it was made with
 	store, system, err = openWith(ctx, settings, true)
 	if errors.Is(err, continuo.ErrNotFound) {

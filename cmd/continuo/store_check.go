@@ -11,7 +11,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/internal/term"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 type storeCheckCommand struct {
@@ -34,9 +34,9 @@ const maxFindings = 10_000
 
 // checkReport is what a check found.
 type checkReport struct {
-	Checked  upkeep.Checked   `json:"checked"`
-	Findings []upkeep.Finding `json:"findings"`
-	More     bool             `json:"more"` // there are more findings than are listed
+	Checked  maintenance.Checked   `json:"checked"`
+	Findings []maintenance.Finding `json:"findings"`
+	More     bool                  `json:"more"` // there are more findings than are listed
 }
 
 // Run checks the store and prints the findings.
@@ -87,11 +87,11 @@ func (c *storeCheckCommand) check(ctx context.Context, a *app, w *services) (rep
 	// The total is for the bar only: the check itself finds the unreadable parts of the list.
 	shown := a.newProgress("checking")
 	defer shown.Close()
-	report.Findings = []upkeep.Finding{}
-	checker := upkeep.Checker{Store: w.store, Objects: w.objects, Counter: lazyCounter{}, Repair: c.Repair, Progress: func(so upkeep.Checked) {
+	report.Findings = []maintenance.Finding{}
+	checker := maintenance.Checker{Store: w.store, Objects: w.objects, Counter: lazyCounter{}, Repair: c.Repair, Progress: func(so maintenance.Checked) {
 		shown.Set(so.Conversations, total, fmt.Sprintf("%s of %s, %s", term.Number(so.Conversations), term.Count(max(total, so.Conversations), "conversation"), term.Count(so.Findings, "finding")))
 	}}
-	report.Checked, err = checker.Check(ctx, func(f upkeep.Finding) {
+	report.Checked, err = checker.Check(ctx, func(f maintenance.Finding) {
 		if report.More = len(report.Findings) == maxFindings; !report.More {
 			report.Findings = append(report.Findings, f)
 		}
@@ -100,7 +100,7 @@ func (c *storeCheckCommand) check(ctx context.Context, a *app, w *services) (rep
 }
 
 // countConversations counts those of all projects.
-func countConversations(ctx context.Context, store upkeep.RecordStore) (n int64, err error) {
+func countConversations(ctx context.Context, store maintenance.RecordStore) (n int64, err error) {
 	const page = 10_000
 	for after := ""; ; {
 		ids, err := store.ConversationIDs(ctx, after, page)
@@ -134,7 +134,7 @@ func (a *app) printFindings(report checkReport) {
 	a.printChecked(report.Checked)
 }
 
-func (a *app) printChecked(checked upkeep.Checked) {
+func (a *app) printChecked(checked maintenance.Checked) {
 	what := fmt.Sprintf("checked %s, %s, %s, %s, %s", term.Count(checked.Conversations, "conversation"), term.Count(checked.Entries, "entry"),
 		term.Count(checked.Turns, "turn"), term.Count(checked.Receipts, "receipt"), term.Count(checked.Objects, "object"))
 	switch {

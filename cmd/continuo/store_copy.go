@@ -11,8 +11,8 @@ import (
 
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/internal/term"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/object"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 type storeCopyCommand struct {
@@ -46,7 +46,7 @@ type storeCopy struct {
 	*storeCopyCommand
 	app              *app
 	from, to         config.StoreConfig
-	source, copy     upkeep.Store
+	source, copy     maintenance.Store
 	objects, objCopy *object.Bucket // nil: objects stay where they are
 }
 
@@ -54,7 +54,7 @@ type storeCopy struct {
 type copyReport struct {
 	From string `json:"from"`
 	To   string `json:"to"`
-	upkeep.Copied
+	maintenance.Copied
 	Objects  int64   `json:"objects"` // copied
 	Verified bool    `json:"verified"`
 	Seconds  float64 `json:"seconds"`
@@ -140,7 +140,7 @@ func (c *storeCopyCommand) open(ctx context.Context, a *app) (run *storeCopy, er
 }
 
 // openCopy opens the destination; for a comparison, it must exist.
-func (c *storeCopyCommand) openCopy(ctx context.Context, at config.StoreConfig) (upkeep.Store, error) {
+func (c *storeCopyCommand) openCopy(ctx context.Context, at config.StoreConfig) (maintenance.Store, error) {
 	open := openStore
 	if c.Verify {
 		open = openExisting
@@ -151,7 +151,7 @@ func (c *storeCopyCommand) openCopy(ctx context.Context, at config.StoreConfig) 
 
 // close closes what was opened; everything acknowledged is durable already.
 func (r *storeCopy) close() {
-	for _, store := range []upkeep.Store{r.source, r.copy} {
+	for _, store := range []maintenance.Store{r.source, r.copy} {
 		if store != nil {
 			_ = store.Close()
 		}
@@ -168,7 +168,7 @@ func (r *storeCopy) confirmLosses(ctx context.Context) error {
 	if r.Verify || r.Yes {
 		return nil
 	}
-	copier := upkeep.Copier{From: r.source, To: r.copy, Workers: r.Workers}
+	copier := maintenance.Copier{From: r.source, To: r.copy, Workers: r.Workers}
 	losses, err := copier.Losses(ctx)
 	if err != nil || !losses.Any() {
 		return err
@@ -185,13 +185,13 @@ func (r *storeCopy) confirmLosses(ctx context.Context) error {
 // objects of entries that were added in the meantime come afterwards.
 func (r *storeCopy) all(ctx context.Context, report *copyReport) (err error) {
 	if r.Verify {
-		report.Copied, err = r.records(ctx, "comparing", (*upkeep.Copier).Verify)
+		report.Copied, err = r.records(ctx, "comparing", (*maintenance.Copier).Verify)
 		return err
 	}
 	if err := r.copyObjects(ctx, report); err != nil {
 		return err
 	}
-	if report.Copied, err = r.records(ctx, "copying", (*upkeep.Copier).Copy); err != nil {
+	if report.Copied, err = r.records(ctx, "copying", (*maintenance.Copier).Copy); err != nil {
 		return err
 	}
 	if report.FromSHA256 != report.ToSHA256 {
@@ -200,10 +200,10 @@ func (r *storeCopy) all(ctx context.Context, report *copyReport) (err error) {
 	return r.copyObjects(ctx, report)
 }
 
-func (r *storeCopy) records(ctx context.Context, label string, do func(*upkeep.Copier, context.Context) (upkeep.Copied, error)) (upkeep.Copied, error) {
+func (r *storeCopy) records(ctx context.Context, label string, do func(*maintenance.Copier, context.Context) (maintenance.Copied, error)) (maintenance.Copied, error) {
 	shown := r.app.newProgress(label)
 	defer shown.Close()
-	return do(&upkeep.Copier{From: r.source, To: r.copy, Workers: r.Workers, Progress: func(p upkeep.Progress) {
+	return do(&maintenance.Copier{From: r.source, To: r.copy, Workers: r.Workers, Progress: func(p maintenance.Progress) {
 		shown.Set(p.Conversations, p.Total, fmt.Sprintf("pass %d, %s of %s, %s written", p.Pass, term.Number(p.Conversations), term.Count(p.Total, "conversation"), term.Count(p.Records, "record")))
 	}}, ctx)
 }
@@ -214,7 +214,7 @@ func (r *storeCopy) copyObjects(ctx context.Context, report *copyReport) error {
 	}
 	shown := r.app.newProgress("objects")
 	defer shown.Close()
-	copied, err := upkeep.CopyObjects(ctx, r.objects, r.objCopy, func(objects, bytes int64) {
+	copied, err := maintenance.CopyObjects(ctx, r.objects, r.objCopy, func(objects, bytes int64) {
 		shown.Set(objects, objects, fmt.Sprintf("%s, %s", term.Count(objects, "object"), term.Size(bytes)))
 	})
 	report.Objects += copied

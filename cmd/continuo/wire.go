@@ -15,6 +15,7 @@ import (
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/internal/process"
 	"github.com/continuo-log/continuo/internal/secret"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/object"
 	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/task"
@@ -22,14 +23,13 @@ import (
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/tool/mcptool"
 	"github.com/continuo-log/continuo/turn"
-	"github.com/continuo-log/continuo/upkeep"
 	"github.com/continuo-log/continuo/window"
 )
 
 // services is an open store and the services on top of it.
 type services struct {
 	settings  *config.Config
-	store     upkeep.Store
+	store     maintenance.Store
 	system    string // the store's engine
 	objects   *object.Bucket
 	log       *continuo.Log

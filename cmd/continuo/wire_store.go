@@ -5,10 +5,10 @@ import (
 	"fmt"
 
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/object"
 	"github.com/continuo-log/continuo/store/postgres"
 	"github.com/continuo-log/continuo/store/sqlite"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // The engines of stores, in the terms of OpenTelemetry's conventions.
@@ -32,15 +32,15 @@ func (a *app) wireStore(ctx context.Context, open storeOpener) (*services, error
 }
 
 // storeOpener is openStore or openExisting.
-type storeOpener func(ctx context.Context, settings config.StoreConfig) (store upkeep.Store, system string, err error)
+type storeOpener func(ctx context.Context, settings config.StoreConfig) (store maintenance.Store, system string, err error)
 
 // openStore opens the store that the settings name, and creates it if it does not exist.
-func openStore(ctx context.Context, settings config.StoreConfig) (store upkeep.Store, system string, err error) {
+func openStore(ctx context.Context, settings config.StoreConfig) (store maintenance.Store, system string, err error) {
 	return openWith(ctx, settings, false)
 }
 
 // openWith opens a PostgreSQL database, or else an SQLite file.
-func openWith(ctx context.Context, settings config.StoreConfig, existing bool) (store upkeep.Store, system string, err error) {
+func openWith(ctx context.Context, settings config.StoreConfig, existing bool) (store maintenance.Store, system string, err error) {
 	if settings.URL == "" {
 		store, err = sqlite.Open(ctx, settings.Path, sqlite.Options{Existing: existing})
 		system = systemSQLite

@@ -7,7 +7,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Archive moves a conversation from the database into an archive; see upkeep.Archivist. It fails with a
+// Archive moves a conversation from the database into an archive; see maintenance.Archivist. It fails with a
 // *continuo.BusyError while a turn runs, and with continuo.ErrInvalid where no storage for archives is configured.
 func (cv *Conversations) Archive(ctx context.Context, conversation continuo.Conversation) (continuo.Conversation, error) {
 	if cv.options.Archivist == nil {

@@ -9,7 +9,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // Conversations finds, reads, creates, changes, imports, archives and searches conversations.
@@ -21,8 +21,8 @@ type Conversations struct {
 
 // Options configures Conversations.
 type Options struct {
-	Index     index.Store       // nil: only single conversations can be searched
-	Archivist *upkeep.Archivist // nil: no conversation can be archived
+	Index     index.Store            // nil: only single conversations can be searched
+	Archivist *maintenance.Archivist // nil: no conversation can be archived
 	Logger    *slog.Logger
 	LogText   bool
 	// Searched measures a search.

@@ -21,9 +21,9 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/model/demo"
 	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // searching is an engine and the log that it is made over.
@@ -33,7 +33,7 @@ type searching struct {
 }
 
 // searched is an engine over a store, what it counts and what it logs.
-func searched(t *testing.T, store upkeep.Store, logText bool) (*searching, *prometheus.Registry, *bytes.Buffer) {
+func searched(t *testing.T, store maintenance.Store, logText bool) (*searching, *prometheus.Registry, *bytes.Buffer) {
 	t.Helper()
 	registry, logged := prometheus.NewRegistry(), &bytes.Buffer{}
 	log := continuo.NewLog(store, continuo.LogOptions{})
@@ -70,7 +70,7 @@ func TestASearchIsMeasuredAndLoggedWithoutItsWords(t *testing.T) {
 
 // flaky is a store whose index may fail.
 type flaky struct {
-	upkeep.Store
+	maintenance.Store
 	mu  sync.Mutex
 	err error
 }

@@ -10,8 +10,8 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/sqlite"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // BenchmarkSearch searches conversations of 1 000 entries and of 1 000 000, for words that are in all of them, in a
@@ -53,7 +53,7 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-func benchStore(b *testing.B, size int64) upkeep.Store {
+func benchStore(b *testing.B, size int64) maintenance.Store {
 	b.Helper()
 	folder := os.Getenv("CONTINUO_SCRATCH")
 	if folder == "" {

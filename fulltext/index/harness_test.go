@@ -12,10 +12,10 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/pgtest"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/postgres"
 	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
@@ -23,13 +23,13 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 // engines are the stores that must give the same results.
 var engines = []struct {
 	name string
-	open func(t testing.TB) (upkeep.Store, error)
+	open func(t testing.TB) (maintenance.Store, error)
 }{
-	{"memory", func(testing.TB) (upkeep.Store, error) { return storetest.NewMemory(), nil }},
-	{"sqlite", func(t testing.TB) (upkeep.Store, error) {
+	{"memory", func(testing.TB) (maintenance.Store, error) { return storetest.NewMemory(), nil }},
+	{"sqlite", func(t testing.TB) (maintenance.Store, error) {
 		return sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "log.db"), sqlite.Options{Synchronous: sqlite.Normal})
 	}},
-	{"postgres", func(t testing.TB) (upkeep.Store, error) {
+	{"postgres", func(t testing.TB) (maintenance.Store, error) {
 		return postgres.Open(t.Context(), pgtest.Shared(t).Database(t), postgres.Options{})
 	}},
 }
@@ -37,7 +37,7 @@ var engines = []struct {
 // fixture is a log with conversations, whose clock advances only when the test advances it.
 type fixture struct {
 	testing.TB
-	store upkeep.Store
+	store maintenance.Store
 	log   *continuo.Log
 
 	mu  sync.Mutex
@@ -62,7 +62,7 @@ func everywhere(t *testing.T, test func(p *fixture)) {
 	}
 }
 
-func newFixture(t testing.TB, store upkeep.Store) *fixture {
+func newFixture(t testing.TB, store maintenance.Store) *fixture {
 	p := &fixture{TB: t, store: store, now: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
 	p.log = continuo.NewLog(store, continuo.LogOptions{Now: p.time, Objects: storetest.NewObjects(), MaxInlineOutput: 200})
 	return p

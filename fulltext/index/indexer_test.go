@@ -12,8 +12,8 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // run indexes until nothing waits.
@@ -64,7 +64,7 @@ func TestAScopeIsIndexedAndNoOther(t *testing.T) {
 
 // batches is a store that looks at what is indexed, and may fail.
 type batches struct {
-	upkeep.Store
+	maintenance.Store
 	mu   sync.Mutex
 	seen []index.Batch
 	fail func(index.Batch) error

@@ -12,8 +12,8 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext"
 	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // TestANewVersionEmptiesTheIndexes fails when the terms of a text change.
@@ -218,7 +218,7 @@ func TestProjectsAreApart(t *testing.T) {
 }
 
 // leaky is a store whose index knows no projects.
-type leaky struct{ upkeep.Store }
+type leaky struct{ maintenance.Store }
 
 func (l leaky) Hits(ctx context.Context, query index.HitQuery) ([]index.Hit, error) {
 	query.ProjectID = "other"

@@ -25,7 +25,7 @@ var layers = map[string]int{
 	"prompt":               2,
 	"interchange":          3,
 	"gateway/request":      3,
-	"upkeep":               3,
+	"maintenance":          3,
 	"fulltext":             2,
 	"fulltext/*":           2,
 	"auth":                 2,

@@ -12,9 +12,9 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/pgtest"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/postgres"
 	"github.com/continuo-log/continuo/store/sqlite"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // BenchmarkMillion compares a store of 1 000 with one of 1 000 000: entries in one conversation, and conversations
@@ -79,14 +79,14 @@ func comparePopulations(b *testing.B, sides []*population) {
 // population is a store with one long conversation and many short ones.
 type population struct {
 	size  int
-	store upkeep.Store
+	store maintenance.Store
 	log   *continuo.Log
 	long  continuo.Conversation
 	raw   rawStore // writes the many, faster than the store does
 	page  continuo.ConversationCursor
 }
 
-func newPopulation(b *testing.B, size int, store upkeep.Store, raw rawStore) *population {
+func newPopulation(b *testing.B, size int, store maintenance.Store, raw rawStore) *population {
 	b.Helper()
 	b.Cleanup(func() {
 		if err := store.Close(); err != nil {

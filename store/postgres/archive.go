@@ -7,7 +7,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -45,7 +45,7 @@ func lock(ctx context.Context, tx pgx.Tx, id string) (c lockedConversation, err 
 	return c, orNotFound(err)
 }
 
-// Archive is part of upkeep.RecordStore.
+// Archive is part of maintenance.RecordStore.
 func (s *Store) Archive(ctx context.Context, seen continuo.Conversation, at time.Time) error {
 	conversationID := seen.ID
 	err := s.transact(ctx, "archive conversation "+conversationID, func(ctx context.Context, tx pgx.Tx) error {
@@ -90,7 +90,7 @@ func checkArchivable(ctx context.Context, tx pgx.Tx, seen continuo.Conversation)
 	return err
 }
 
-// Restore is part of upkeep.RecordStore. The index is built again.
+// Restore is part of maintenance.RecordStore. The index is built again.
 func (s *Store) Restore(ctx context.Context, conversationID string) error {
 	err := s.transact(ctx, "restore conversation "+conversationID, func(ctx context.Context, tx pgx.Tx) error {
 		have, err := lock(ctx, tx, conversationID)
@@ -120,7 +120,7 @@ func (s *Store) Restore(ctx context.Context, conversationID string) error {
 		if err := remakeRuns(ctx, tx, conversationID); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, discardName, continuo.ObjectName(conversationID, upkeep.ArchiveObject(archivedAt)))
+		_, err = tx.Exec(ctx, discardName, continuo.ObjectName(conversationID, maintenance.ArchiveObject(archivedAt)))
 		return err
 	}, nil)
 	if err == nil {

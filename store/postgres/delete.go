@@ -4,7 +4,7 @@ import (
 	"context"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -76,7 +76,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		if err := release(ctx, tx, id, ""); err != nil || conversation.ArchivedAt.IsZero() {
 			return err
 		}
-		_, err = tx.Exec(ctx, discardArchive, id, continuo.ObjectName(id, upkeep.ArchiveObject(conversation.ArchivedAt)))
+		_, err = tx.Exec(ctx, discardArchive, id, continuo.ObjectName(id, maintenance.ArchiveObject(conversation.ArchivedAt)))
 		return err
 	}, func(ctx context.Context, q querier) (committed bool, err error) {
 		err = q.QueryRow(ctx, isGone, id).Scan(&committed)

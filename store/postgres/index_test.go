@@ -8,7 +8,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // The words of an entry are read, then a person redacts it, then the words reach the index: they must not stay.
@@ -104,18 +104,18 @@ func TestRecordsComeInPagesOfSomeMegabytes(t *testing.T) {
 	createAt(t, store, "a")
 	text := continuo.Text(strings.Repeat("word ", 300_000))
 	const count = 7
-	records := []upkeep.Record{}
+	records := []maintenance.Record{}
 	for seq := range int64(count) {
 		entry := continuo.Entry{ID: fmt.Sprint("e", seq), ConversationID: "a", Seq: seq + 1, Role: continuo.User, CreatedAt: sometime, Content: text}
-		records = append(records, upkeep.Record{Entry: &entry})
+		records = append(records, maintenance.Record{Entry: &entry})
 	}
 	for i := range count {
-		turn := upkeep.TurnRecord{Turn: continuo.Turn{ID: fmt.Sprint("t", i), ConversationID: "a", State: continuo.TurnFailed, Fence: int64(i + 1), StartedAt: sometime, EndedAt: sometime}}
+		turn := maintenance.TurnRecord{Turn: continuo.Turn{ID: fmt.Sprint("t", i), ConversationID: "a", State: continuo.TurnFailed, Fence: int64(i + 1), StartedAt: sometime, EndedAt: sometime}}
 		turn.Events = []continuo.TurnEvent{{ID: 3, Data: fmt.Appendf(nil, `{"a":%q}`, text.String())}}
-		records = append(records, upkeep.Record{Turn: &turn})
+		records = append(records, maintenance.Record{Turn: &turn})
 	}
 	must(t, store.PutRecords(ctx, "a", records))
-	var after upkeep.RecordPosition
+	var after maintenance.RecordPosition
 	var kinds [5]int
 	for {
 		page, err := store.Records(ctx, "a", after, 1000)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -134,7 +134,7 @@ func (p *recordPage) readPrefixes(ctx context.Context, q querier) error {
 		var hash []byte
 		err := rows.Scan(&prefix.ConversationID, &prefix.Seq, &hash, &prefix.IDs, &prefix.System, &prefix.Session)
 		copy(prefix.Hash[:], hash)
-		p.add(upkeep.Record{Prefix: prefix}, 0)
+		p.add(maintenance.Record{Prefix: prefix}, 0)
 		return err
 	})
 }

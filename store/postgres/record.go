@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/internal/form"
-	"github.com/continuo-log/continuo/upkeep"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -47,12 +47,12 @@ ORDER BY id`
 // maxPageBytes is about how much Records reads at once.
 const maxPageBytes = 4 << 20
 
-// ConversationIDs is part of upkeep.RecordStore.
+// ConversationIDs is part of maintenance.RecordStore.
 func (s *Store) ConversationIDs(ctx context.Context, after string, limit int) ([]string, error) {
 	return s.listKeys(ctx, "list conversations", conversationIDs, after, limit)
 }
 
-// BlobHashes is part of upkeep.RecordStore.
+// BlobHashes is part of maintenance.RecordStore.
 func (s *Store) BlobHashes(ctx context.Context, after string, limit int) ([]string, error) {
 	return s.listKeys(ctx, "list blobs", blobHashes, after, limit)
 }
@@ -69,8 +69,8 @@ func (s *Store) listKeys(ctx context.Context, what, statement, after string, lim
 	return found, err
 }
 
-// Records is part of upkeep.RecordStore.
-func (s *Store) Records(ctx context.Context, conversationID string, after upkeep.RecordPosition, limit int) ([]upkeep.Record, error) {
+// Records is part of maintenance.RecordStore.
+func (s *Store) Records(ctx context.Context, conversationID string, after maintenance.RecordPosition, limit int) ([]maintenance.Record, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("read records of conversation %s: %w: limit %d is less than 1", conversationID, continuo.ErrInvalid, limit)
 	}
@@ -88,28 +88,28 @@ func (s *Store) Records(ctx context.Context, conversationID string, after upkeep
 // recordPage is a page of records that grows kind by kind.
 type recordPage struct {
 	conversationID string
-	after          upkeep.RecordPosition
+	after          maintenance.RecordPosition
 	rows, bytes    int // what is left of the page; it is full when either is used up
-	found          []upkeep.Record
+	found          []maintenance.Record
 }
 
 func (p *recordPage) read(ctx context.Context, q querier) error {
 	kinds := []struct {
-		kind upkeep.RecordKind
+		kind maintenance.RecordKind
 		read func(context.Context, querier) error
 	}{
-		{upkeep.RecordConversation, p.readConversation},
-		{upkeep.RecordEntry, p.readEntries},
-		{upkeep.RecordReceipt, p.readReceipts},
-		{upkeep.RecordTurn, p.readTurns},
-		{upkeep.RecordPrefix, p.readPrefixes},
+		{maintenance.RecordConversation, p.readConversation},
+		{maintenance.RecordEntry, p.readEntries},
+		{maintenance.RecordReceipt, p.readReceipts},
+		{maintenance.RecordTurn, p.readTurns},
+		{maintenance.RecordPrefix, p.readPrefixes},
 	}
 	for _, k := range kinds {
 		if p.after.Kind > k.kind || p.rows <= 0 || p.bytes <= 0 {
 			continue
 		}
 		if p.after.Kind < k.kind {
-			p.after = upkeep.RecordPosition{}
+			p.after = maintenance.RecordPosition{}
 		}
 		if err := k.read(ctx, q); err != nil {
 			return err
@@ -118,23 +118,23 @@ func (p *recordPage) read(ctx context.Context, q querier) error {
 	return nil
 }
 
-func (p *recordPage) add(record upkeep.Record, size int) {
+func (p *recordPage) add(record maintenance.Record, size int) {
 	p.found = append(p.found, record)
 	p.rows--
 	p.bytes -= size
 }
 
 func (p *recordPage) readConversation(ctx context.Context, q querier) error {
-	if p.after.Kind == upkeep.RecordConversation {
+	if p.after.Kind == maintenance.RecordConversation {
 		return nil
 	}
 	rows, _ := q.Query(ctx, conversationRecord, p.conversationID)
 	return p.collect(rows, func() error {
-		var record upkeep.ConversationRecord
+		var record maintenance.ConversationRecord
 		var err error
 		record.Conversation, err = scanConversation(rows, &record.Deleted)
 		record.Revision = 0
-		p.add(upkeep.Record{Conversation: &record}, len(record.Title)+len(record.Metadata))
+		p.add(maintenance.Record{Conversation: &record}, len(record.Title)+len(record.Metadata))
 		return err
 	})
 }
@@ -149,7 +149,7 @@ func (p *recordPage) readEntries(ctx context.Context, q querier) error {
 			return err
 		}
 		entry := &continuo.Entry{}
-		p.add(upkeep.Record{Entry: entry, Damaged: form.Checksum(body) != checksum}, size)
+		p.add(maintenance.Record{Entry: entry, Damaged: form.Checksum(body) != checksum}, size)
 		return entry.UnmarshalJSON(body)
 	})
 }
@@ -158,7 +158,7 @@ func (p *recordPage) readReceipts(ctx context.Context, q querier) error {
 	rows, _ := q.Query(ctx, receiptRecords, p.conversationID, p.after.Key, p.rows)
 	return p.collect(rows, func() error {
 		receipt := &continuo.Receipt{}
-		p.add(upkeep.Record{Receipt: receipt}, 0)
+		p.add(maintenance.Record{Receipt: receipt}, 0)
 		return rows.Scan(&receipt.Key, &receipt.Fingerprint, &receipt.First, &receipt.Last)
 	})
 }
@@ -166,7 +166,7 @@ func (p *recordPage) readReceipts(ctx context.Context, q querier) error {
 func (p *recordPage) readTurns(ctx context.Context, q querier) error {
 	rows, _ := q.Query(ctx, turnRecords, p.conversationID, p.after.Key, p.rows, p.bytes)
 	return p.collect(rows, func() error {
-		var record upkeep.TurnRecord
+		var record maintenance.TurnRecord
 		var size int
 		var signals, events []string
 		var err error
@@ -185,7 +185,7 @@ func (p *recordPage) readTurns(ctx context.Context, q querier) error {
 			}
 			record.Signals = append(record.Signals, signal)
 		}
-		p.add(upkeep.Record{Turn: &record}, size)
+		p.add(maintenance.Record{Turn: &record}, size)
 		return nil
 	})
 }

@@ -10,8 +10,8 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/internal/form"
-	"github.com/continuo-log/continuo/upkeep"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -65,20 +65,20 @@ ON CONFLICT (conversation_id, id) DO UPDATE SET state = excluded.state, owner = 
 	keepObjects = `DELETE FROM continuo.discards WHERE name = ANY ($1)`
 )
 
-// PutRecords is part of upkeep.RecordStore. It fails with continuo.ErrInvalid for a record of another
+// PutRecords is part of maintenance.RecordStore. It fails with continuo.ErrInvalid for a record of another
 // conversation or of nothing, with ErrNotFound when the conversation or one that it begins with does not
 // exist, and with ErrExists when a key, another running turn or the fencing token of a turn is already in
 // use.
-func (s *Store) PutRecords(ctx context.Context, conversationID string, records []upkeep.Record) error {
+func (s *Store) PutRecords(ctx context.Context, conversationID string, records []maintenance.Record) error {
 	return s.putRecords(ctx, conversationID, "", records)
 }
 
-// PutArchived is part of upkeep.RecordStore.
-func (s *Store) PutArchived(ctx context.Context, conversationID string, since time.Time, records []upkeep.Record) error {
+// PutArchived is part of maintenance.RecordStore.
+func (s *Store) PutArchived(ctx context.Context, conversationID string, since time.Time, records []maintenance.Record) error {
 	return s.putRecords(ctx, conversationID, stamp(since), records)
 }
 
-func (s *Store) putRecords(ctx context.Context, conversationID, since string, records []upkeep.Record) error {
+func (s *Store) putRecords(ctx context.Context, conversationID, since string, records []maintenance.Record) error {
 	put, err := sortRecords(conversationID, records)
 	if err != nil {
 		return fmt.Errorf("put records of conversation %s: %w", conversationID, err)
@@ -94,8 +94,8 @@ func (s *Store) putRecords(ctx context.Context, conversationID, since string, re
 // recordsToPut are the encoded records of one call, grouped by kind.
 type recordsToPut struct {
 	id           string
-	since        string                     // required archiving time of the conversation; "": no condition
-	conversation *upkeep.ConversationRecord // nil: none
+	since        string                          // required archiving time of the conversation; "": no condition
+	conversation *maintenance.ConversationRecord // nil: none
 	entries      *wholeEntries
 	given        []continuo.Entry // the same entries in the order in which they were given
 	damaged      map[int64]bool   // by seq: which of them are marked as damaged
@@ -105,7 +105,7 @@ type recordsToPut struct {
 }
 
 type turnToPut struct {
-	*upkeep.TurnRecord
+	*maintenance.TurnRecord
 	request string
 	endedAt any // nil while it runs, as ended is
 	ended   any
@@ -118,7 +118,7 @@ type events struct {
 	body string
 }
 
-func sortRecords(id string, records []upkeep.Record) (*recordsToPut, error) {
+func sortRecords(id string, records []maintenance.Record) (*recordsToPut, error) {
 	put := &recordsToPut{id: id, damaged: map[int64]bool{}}
 	for _, record := range records {
 		owner := id
@@ -174,7 +174,7 @@ func lastOfEach(entries []continuo.Entry) []continuo.Entry {
 // maxEventRow bounds how many events are put into one row.
 const maxEventRow = 100
 
-func encodeTurn(record *upkeep.TurnRecord) (turn turnToPut, err error) {
+func encodeTurn(record *maintenance.TurnRecord) (turn turnToPut, err error) {
 	turn.TurnRecord = record
 	if !slices.Contains([]continuo.TurnState{continuo.TurnRunning, continuo.TurnFinished, continuo.TurnFailed, continuo.TurnVoid}, record.State) {
 		return turn, fmt.Errorf("state %q is none", record.State)
@@ -266,7 +266,7 @@ func (put *recordsToPut) putConversation(ctx context.Context, tx pgx.Tx) error {
 			return err
 		}
 	}
-	needed := objectNames(c.ID, []string{"", upkeep.ArchiveObject(c.ArchivedAt)})
+	needed := objectNames(c.ID, []string{"", maintenance.ArchiveObject(c.ArchivedAt)})
 	if _, err := tx.Exec(ctx, keepObjects, needed); err != nil || c.Key == "" {
 		return err
 	}

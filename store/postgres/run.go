@@ -280,7 +280,7 @@ func scanRun(row pgx.Row) (r continuo.Run, err error) {
 	return r, nil
 }
 
-// RemakeRuns is part of upkeep.RecordStore.
+// RemakeRuns is part of maintenance.RecordStore.
 func (s *Store) RemakeRuns(ctx context.Context, conversationID string) error {
 	return s.transact(ctx, "rebuild the runs of conversation "+conversationID, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := lock(ctx, tx, conversationID); err != nil {

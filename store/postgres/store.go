@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -36,7 +36,7 @@ type Options struct {
 	NoNotify bool
 }
 
-// Store is an upkeep.Store over one PostgreSQL database. It is safe for concurrent use, and any number of
+// Store is an maintenance.Store over one PostgreSQL database. It is safe for concurrent use, and any number of
 // processes may have the same database open.
 type Store struct {
 	location string // the database, as errors name it
@@ -48,7 +48,7 @@ type Store struct {
 	close    func() error
 }
 
-var _ upkeep.Store = (*Store)(nil)
+var _ maintenance.Store = (*Store)(nil)
 
 // Close waits for the operations in progress; retries of an unavailable database stop. Later ones fail with
 // continuo.ErrClosed.

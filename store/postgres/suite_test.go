@@ -9,8 +9,8 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/pgtest"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
@@ -20,7 +20,7 @@ func TestSuite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) storetest.Opener {
 				url := newDatabase(t, partitions)
-				return func(t *testing.T) upkeep.Store { return openAt(t, url, Options{}) }
+				return func(t *testing.T) maintenance.Store { return openAt(t, url, Options{}) }
 			})
 		})
 	}
@@ -64,7 +64,7 @@ func openAt(t testing.TB, url string, options Options) *Store {
 
 var sometime = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
 
-func newConversation(t testing.TB, store upkeep.Store, id string, last int64) {
+func newConversation(t testing.TB, store maintenance.Store, id string, last int64) {
 	t.Helper()
 	c := continuo.Conversation{ID: id, ProjectID: "p", ActiveMode: continuo.ModeChat, LastSeq: last}
 	if err := store.Create(context.Background(), c, someEntries(id, 1, last, "text")); err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 const (
@@ -17,7 +17,7 @@ const (
 	countOwnEntries = `SELECT count(*) FROM entries NOT INDEXED WHERE place BETWEEN ` + placeOf + `?1) | ?2 AND ` + placeOf + `?1) | ?3`
 )
 
-// Archive is part of upkeep.RecordStore.
+// Archive is part of maintenance.RecordStore.
 func (s *Store) Archive(ctx context.Context, seen continuo.Conversation, at time.Time) error {
 	return s.write(ctx, func(conn *connection) error {
 		if err := mayArchive(conn, seen, s.now()); err != nil {
@@ -50,7 +50,7 @@ func mayArchive(conn *connection, seen continuo.Conversation, now time.Time) err
 	return err
 }
 
-// Restore is part of upkeep.RecordStore.
+// Restore is part of maintenance.RecordStore.
 func (s *Store) Restore(ctx context.Context, conversationID string) error {
 	return s.write(ctx, func(conn *connection) error {
 		c, err := readConversation(conn, conversationByID, conversationID)
@@ -70,7 +70,7 @@ func (s *Store) Restore(ctx context.Context, conversationID string) error {
 		if err = remakeRuns(conn, conversationID); err != nil {
 			return err
 		}
-		_, err = conn.exec(insertDiscard, continuo.ObjectName(conversationID, upkeep.ArchiveObject(c.ArchivedAt)))
+		_, err = conn.exec(insertDiscard, continuo.ObjectName(conversationID, maintenance.ArchiveObject(c.ArchivedAt)))
 		return err
 	})
 }

@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // The only statements that remove anything from the log.
@@ -69,7 +69,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		if err := release(conn, id); err != nil || conversation.ArchivedAt.IsZero() {
 			return err
 		}
-		_, err = conn.exec(discardArchive, continuo.ObjectName(id, upkeep.ArchiveObject(conversation.ArchivedAt)), id)
+		_, err = conn.exec(discardArchive, continuo.ObjectName(id, maintenance.ArchiveObject(conversation.ArchivedAt)), id)
 		return err
 	})
 }

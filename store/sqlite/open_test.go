@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 func TestOpenMakesAPrivateFolderAndFile(t *testing.T) {
@@ -123,7 +123,7 @@ func TestManyMayOpenANewFileAtOnce(t *testing.T) {
 }
 
 // newConversation adds a conversation with entries 1 to last.
-func newConversation(t testing.TB, store upkeep.Store, id string, last int64) {
+func newConversation(t testing.TB, store maintenance.Store, id string, last int64) {
 	t.Helper()
 	c := continuo.Conversation{ID: id, ProjectID: "p", ActiveMode: continuo.ModeChat, LastSeq: last}
 	if err := store.Create(context.Background(), c, someEntries(id, 1, last, "text")); err != nil {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 const (
@@ -102,7 +102,7 @@ func scanPrefix(rows *sql.Rows) (p continuo.Prefix, err error) {
 	return p, err
 }
 
-func (p *recordPage) readPrefixes(after upkeep.RecordPosition) error {
+func (p *recordPage) readPrefixes(after maintenance.RecordPosition) error {
 	var hash continuo.PrefixHash
 	above := []byte{} // below every hash
 	if after.Key != "" {
@@ -117,6 +117,6 @@ func (p *recordPage) readPrefixes(after upkeep.RecordPosition) error {
 		if err != nil {
 			return err
 		}
-		return p.add(upkeep.Record{Prefix: &prefix}, len(prefix.ConversationID))
+		return p.add(maintenance.Record{Prefix: &prefix}, len(prefix.ConversationID))
 	})
 }

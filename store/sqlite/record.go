@@ -9,8 +9,8 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/internal/form"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 const (
@@ -33,12 +33,12 @@ SELECT key, fingerprint, first_seq, last_seq FROM receipts WHERE conversation_id
 // pageBytes is about how much is read at once.
 const pageBytes = 4 << 20
 
-// ConversationIDs is part of upkeep.RecordStore.
+// ConversationIDs is part of maintenance.RecordStore.
 func (s *Store) ConversationIDs(ctx context.Context, after string, limit int) ([]string, error) {
 	return s.listTexts(ctx, conversationIDs, after, limit)
 }
 
-// BlobHashes is part of upkeep.RecordStore.
+// BlobHashes is part of maintenance.RecordStore.
 func (s *Store) BlobHashes(ctx context.Context, after string, limit int) ([]string, error) {
 	return s.listTexts(ctx, blobHashes, after, limit)
 }
@@ -54,8 +54,8 @@ func (s *Store) listTexts(ctx context.Context, query, after string, limit int) (
 	return found, err
 }
 
-// Records is part of upkeep.RecordStore. A page without its last record has about 4 MiB at most.
-func (s *Store) Records(ctx context.Context, conversationID string, after upkeep.RecordPosition, limit int) ([]upkeep.Record, error) {
+// Records is part of maintenance.RecordStore. A page without its last record has about 4 MiB at most.
+func (s *Store) Records(ctx context.Context, conversationID string, after maintenance.RecordPosition, limit int) ([]maintenance.Record, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("read records: %w: limit %d is less than 1", continuo.ErrInvalid, limit)
 	}
@@ -76,24 +76,24 @@ type recordPage struct {
 	conversationID string
 	limit          int
 	now            time.Time
-	records        []upkeep.Record
+	records        []maintenance.Record
 	bytes          int
 }
 
-func (p *recordPage) read(after upkeep.RecordPosition) error {
-	if after.Kind < upkeep.RecordConversation {
+func (p *recordPage) read(after maintenance.RecordPosition) error {
+	if after.Kind < maintenance.RecordConversation {
 		if err := p.readConversation(); err != nil {
 			return err
 		}
 	}
 	for _, part := range []struct {
-		kind upkeep.RecordKind
-		read func(after upkeep.RecordPosition) error
-	}{{upkeep.RecordEntry, p.readEntries}, {upkeep.RecordReceipt, p.readReceipts}, {upkeep.RecordTurn, p.readTurns}, {upkeep.RecordPrefix, p.readPrefixes}} {
+		kind maintenance.RecordKind
+		read func(after maintenance.RecordPosition) error
+	}{{maintenance.RecordEntry, p.readEntries}, {maintenance.RecordReceipt, p.readReceipts}, {maintenance.RecordTurn, p.readTurns}, {maintenance.RecordPrefix, p.readPrefixes}} {
 		if after.Kind > part.kind || p.isFull() {
 			continue
 		}
-		from := upkeep.RecordPosition{}
+		from := maintenance.RecordPosition{}
 		if after.Kind == part.kind {
 			from = after
 		}
@@ -107,7 +107,7 @@ func (p *recordPage) read(after upkeep.RecordPosition) error {
 func (p *recordPage) isFull() bool { return len(p.records) >= p.limit || p.bytes >= pageBytes }
 
 // add adds a record of so many bytes, and returns errEnough when the page is full.
-func (p *recordPage) add(record upkeep.Record, bytes int) error {
+func (p *recordPage) add(record maintenance.Record, bytes int) error {
 	p.records = append(p.records, record)
 	p.bytes += bytes
 	if p.isFull() {
@@ -118,12 +118,12 @@ func (p *recordPage) add(record upkeep.Record, bytes int) error {
 
 func (p *recordPage) readConversation() error {
 	err := p.conn.query(conversationRecord, []any{p.conversationID}, func(rows *sql.Rows) (err error) {
-		var own upkeep.ConversationRecord
+		var own maintenance.ConversationRecord
 		if own.Conversation, err = scanConversation(rows, &own.Deleted); err != nil {
 			return err
 		}
 		own.Revision = 0
-		return p.add(upkeep.Record{Conversation: &own}, len(own.Metadata))
+		return p.add(maintenance.Record{Conversation: &own}, len(own.Metadata))
 	})
 	if errors.Is(err, errEnough) {
 		return nil
@@ -131,7 +131,7 @@ func (p *recordPage) readConversation() error {
 	return err
 }
 
-func (p *recordPage) readEntries(after upkeep.RecordPosition) error {
+func (p *recordPage) readEntries(after maintenance.RecordPosition) error {
 	return p.conn.query(entriesAbove, []any{p.conversationID, min(after.Seq, maxSeq), p.limit}, func(rows *sql.Rows) error {
 		var body sql.RawBytes
 		var checksum int64
@@ -142,27 +142,27 @@ func (p *recordPage) readEntries(after upkeep.RecordPosition) error {
 		if err := entry.UnmarshalJSON(body); err != nil {
 			return err
 		}
-		return p.add(upkeep.Record{Entry: &entry, Damaged: form.Checksum(body) != checksum}, len(body))
+		return p.add(maintenance.Record{Entry: &entry, Damaged: form.Checksum(body) != checksum}, len(body))
 	})
 }
 
-func (p *recordPage) readReceipts(after upkeep.RecordPosition) error {
+func (p *recordPage) readReceipts(after maintenance.RecordPosition) error {
 	return p.conn.query(receiptsAbove, []any{p.conversationID, after.Key, p.limit}, func(rows *sql.Rows) error {
 		var r continuo.Receipt
 		if err := rows.Scan(&r.Key, &r.Fingerprint, &r.First, &r.Last); err != nil {
 			return err
 		}
-		return p.add(upkeep.Record{Receipt: &r}, len(r.Key)+len(r.Fingerprint))
+		return p.add(maintenance.Record{Receipt: &r}, len(r.Key)+len(r.Fingerprint))
 	})
 }
 
-func (p *recordPage) readTurns(after upkeep.RecordPosition) error {
+func (p *recordPage) readTurns(after maintenance.RecordPosition) error {
 	turns, err := readTurns(p.conn, p.now, turnsAbove, p.conversationID, after.Key, p.limit)
 	if err != nil {
 		return err
 	}
 	for _, t := range turns {
-		record, bytes := upkeep.TurnRecord{Turn: t}, 0
+		record, bytes := maintenance.TurnRecord{Turn: t}, 0
 		err := p.conn.query(selectTurnEvents, []any{t.ConversationID, t.ID, 0, math.MaxInt64}, func(rows *sql.Rows) error {
 			var body sql.RawBytes
 			if err := rows.Scan(&body); err != nil {
@@ -178,7 +178,7 @@ func (p *recordPage) readTurns(after upkeep.RecordPosition) error {
 		if err != nil {
 			return err
 		}
-		if err := p.add(upkeep.Record{Turn: &record}, bytes); err != nil {
+		if err := p.add(maintenance.Record{Turn: &record}, bytes); err != nil {
 			return err
 		}
 	}

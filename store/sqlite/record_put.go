@@ -9,8 +9,8 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/internal/form"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 const (
@@ -33,16 +33,16 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 // eventsBytes is about how many bytes of a turn's events are stored in one row.
 const eventsBytes = 256 << 10
 
-// PutRecords is part of upkeep.RecordStore. It fails with continuo.ErrInvalid for a record of another
+// PutRecords is part of maintenance.RecordStore. It fails with continuo.ErrInvalid for a record of another
 // conversation or of nothing, with ErrNotFound when the conversation or one that it begins with does not
 // exist, and with ErrExists when a key, another running turn or the fencing token of a turn is already in
 // use.
-func (s *Store) PutRecords(ctx context.Context, conversationID string, records []upkeep.Record) error {
+func (s *Store) PutRecords(ctx context.Context, conversationID string, records []maintenance.Record) error {
 	return s.putRecords(ctx, conversationID, records, func(*connection) error { return nil })
 }
 
-// PutArchived is part of upkeep.RecordStore.
-func (s *Store) PutArchived(ctx context.Context, conversationID string, since time.Time, records []upkeep.Record) error {
+// PutArchived is part of maintenance.RecordStore.
+func (s *Store) PutArchived(ctx context.Context, conversationID string, since time.Time, records []maintenance.Record) error {
 	return s.putRecords(ctx, conversationID, records, func(conn *connection) error {
 		c, err := readConversation(conn, conversationByID, conversationID)
 		if err == nil && !c.ArchivedAt.Equal(since) {
@@ -53,7 +53,7 @@ func (s *Store) PutArchived(ctx context.Context, conversationID string, since ti
 }
 
 // putRecords writes records if may returns no error.
-func (s *Store) putRecords(ctx context.Context, conversationID string, records []upkeep.Record, may func(*connection) error) error {
+func (s *Store) putRecords(ctx context.Context, conversationID string, records []maintenance.Record, may func(*connection) error) error {
 	var puts []func(*connection) error
 	for i := range records {
 		put, of, err := encodeRecord(conversationID, &records[i])
@@ -102,10 +102,10 @@ func (s *Store) putRecords(ctx context.Context, conversationID string, records [
 	})
 }
 
-func isConversation(r upkeep.Record) bool { return r.Conversation != nil }
+func isConversation(r maintenance.Record) bool { return r.Conversation != nil }
 
 // encodeRecord returns a function that writes a record, and the id of the record's conversation.
-func encodeRecord(conversationID string, r *upkeep.Record) (put func(*connection) error, of string, err error) {
+func encodeRecord(conversationID string, r *maintenance.Record) (put func(*connection) error, of string, err error) {
 	switch {
 	case r.Conversation != nil:
 		row, err := encodeConversation(r.Conversation.Conversation)
@@ -127,7 +127,7 @@ func encodeRecord(conversationID string, r *upkeep.Record) (put func(*connection
 
 // putConversation writes a conversation's own record. It empties the conversation's index and keeps its
 // objects.
-func putConversation(conn *connection, record *upkeep.ConversationRecord, row []any) error {
+func putConversation(conn *connection, record *maintenance.ConversationRecord, row []any) error {
 	for _, segment := range record.Lineage {
 		var archived bool
 		if err := conn.row(selectArchived, []any{segment.ConversationID}, &archived); err != nil {
@@ -158,7 +158,7 @@ func putConversation(conn *connection, record *upkeep.ConversationRecord, row []
 	if err := forgetIndex(conn, record.ID); err != nil {
 		return err
 	}
-	for _, id := range []string{"", upkeep.ArchiveObject(record.ArchivedAt)} {
+	for _, id := range []string{"", maintenance.ArchiveObject(record.ArchivedAt)} {
 		if _, err := conn.exec(deleteDiscard, continuo.ObjectName(record.ID, id)); err != nil {
 			return err
 		}
@@ -199,7 +199,7 @@ func putReceipt(conn *connection, conversationID string, r *continuo.Receipt) er
 
 // turnRow is a turn, ready to be written.
 type turnRow struct {
-	record  *upkeep.TurnRecord
+	record  *maintenance.TurnRecord
 	columns []any
 	events  []eventsRow
 	signals []string
@@ -211,7 +211,7 @@ type eventsRow struct {
 	body string
 }
 
-func encodeTurn(record *upkeep.TurnRecord) (*turnRow, error) {
+func encodeTurn(record *maintenance.TurnRecord) (*turnRow, error) {
 	row := &turnRow{record: record}
 	t := &record.Turn
 	if !slices.Contains([]continuo.TurnState{continuo.TurnRunning, continuo.TurnFinished, continuo.TurnFailed, continuo.TurnVoid}, t.State) {

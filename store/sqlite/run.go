@@ -7,8 +7,8 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/internal/form"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 const (
@@ -100,7 +100,7 @@ func changeRun(conn *connection, conversationID string, c continuo.RunChange) (e
 // putRuns updates the index of runs for records that were put; last is the seq of the newest entry before.
 // Entries after last only add to the index. Other entries may have replaced ones with events of runs, and a
 // conversation's own record may have changed its project: then the index is built again.
-func putRuns(conn *connection, conversationID string, records []upkeep.Record, last int64) error {
+func putRuns(conn *connection, conversationID string, records []maintenance.Record, last int64) error {
 	entries, own := form.EntriesOf(records)
 	if own {
 		return remakeRuns(conn, conversationID)
@@ -236,7 +236,7 @@ func scanRun(rows *sql.Rows) (r continuo.Run, err error) {
 	return r, nil
 }
 
-// RemakeRuns is part of upkeep.RecordStore.
+// RemakeRuns is part of maintenance.RecordStore.
 func (s *Store) RemakeRuns(ctx context.Context, conversationID string) error {
 	return s.write(ctx, func(conn *connection) error {
 		var there bool

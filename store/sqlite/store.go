@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // Options configures a Store. The zero value works.
@@ -41,7 +41,7 @@ const (
 	Normal
 )
 
-// Store is an upkeep.Store over one SQLite file. It is safe for concurrent use, and several processes
+// Store is an maintenance.Store over one SQLite file. It is safe for concurrent use, and several processes
 // may have the same file open.
 type Store struct {
 	path    string
@@ -52,7 +52,7 @@ type Store struct {
 	close   func() error
 }
 
-var _ upkeep.Store = (*Store)(nil)
+var _ maintenance.Store = (*Store)(nil)
 
 // Open opens the database at path and brings its schema up to date. It creates the file (mode 0600) and its
 // folder (mode 0700) when they are missing. It fails with continuo.ErrReadOnly when the file or its folder

@@ -5,15 +5,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 func TestSuite(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Opener {
 		path := filepath.Join(t.TempDir(), "continuo.db")
 		// No test can observe whether the disk was waited for, so that the suite need not wait.
-		return func(t *testing.T) upkeep.Store { return openAt(t, path, Options{Synchronous: Normal}) }
+		return func(t *testing.T) maintenance.Store { return openAt(t, path, Options{Synchronous: Normal}) }
 	})
 }
 

@@ -7,11 +7,11 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // busyConversation makes a conversation with everything that can be archived.
-func busyConversation(t *testing.T, store upkeep.Store, id string, last int64) continuo.Conversation {
+func busyConversation(t *testing.T, store maintenance.Store, id string, last int64) continuo.Conversation {
 	t.Helper()
 	ctx := t.Context()
 	c := conversation(id)
@@ -41,7 +41,7 @@ func testArchive(t *testing.T, opener Opener) {
 	c.ArchivedAt = at(77)
 	expectArchived(t, store, c)
 	expectArchived(t, open(t, opener), c)
-	same(t, "the records that are left", records(t, store, "a", 100), []upkeep.Record{{Conversation: &upkeep.ConversationRecord{Conversation: c}}})
+	same(t, "the records that are left", records(t, store, "a", 100), []maintenance.Record{{Conversation: &maintenance.ConversationRecord{Conversation: c}}})
 	expectDiscards(t, "objects stay", store)
 
 	title := "changed while archived"
@@ -54,8 +54,8 @@ func testArchive(t *testing.T, opener Opener) {
 		if i == 3 {
 			expectError(t, "without its last entry", store.Restore(ctx, "a"), continuo.ErrInvalid)
 		}
-		expectError(t, "of another archive", store.PutArchived(ctx, "a", at(76), []upkeep.Record{r}), continuo.ErrInvalid)
-		noError(t, store.PutArchived(ctx, "a", at(77), []upkeep.Record{r}))
+		expectError(t, "of another archive", store.PutArchived(ctx, "a", at(76), []maintenance.Record{r}), continuo.ErrInvalid)
+		noError(t, store.PutArchived(ctx, "a", at(77), []maintenance.Record{r}))
 	}
 	expectError(t, "appended too soon", store.Append(ctx, continuo.Batch{ConversationID: "a", After: 4, Entries: entries("a", 5, 5)}), continuo.ErrArchived)
 	noError(t, store.Restore(ctx, "a"))
@@ -68,11 +68,11 @@ func testArchive(t *testing.T, opener Opener) {
 	same(t, "listed", listKind(t, store, c.Kind, 9), []string{"a"})
 	appendEntries(t, store, "a", 5, 5)
 	updateTurn(t, store, ending(begin(t, store, "a", "t9"), continuo.TurnFinished))
-	expectDiscards(t, "objects are there again, and the archive is of no use", store, continuo.ObjectName("a", upkeep.ArchiveObject(at(77))))
+	expectDiscards(t, "objects are there again, and the archive is of no use", store, continuo.ObjectName("a", maintenance.ArchiveObject(at(77))))
 }
 
 // expectArchived checks that an archived conversation is found and listed, and otherwise unchanged.
-func expectArchived(t *testing.T, store upkeep.Store, c continuo.Conversation) {
+func expectArchived(t *testing.T, store maintenance.Store, c continuo.Conversation) {
 	t.Helper()
 	ctx := t.Context()
 	found, err := store.Conversation(ctx, c.ID)
@@ -193,9 +193,9 @@ func testArchiveForks(t *testing.T, opener Opener) {
 	readLineage(t, store, "long")
 	noError(t, store.Delete(ctx, "long"))
 	kept(4)
-	var left []upkeep.Record
+	var left []maintenance.Record
 	for _, e := range entries("a", 5, 8) {
-		left = append(left, upkeep.Record{Entry: &e})
+		left = append(left, maintenance.Record{Entry: &e})
 	}
 	noError(t, store.PutRecords(ctx, "a", left))
 	noError(t, store.Restore(ctx, "a"))
@@ -227,9 +227,9 @@ func testArchiveDeleted(t *testing.T, opener Opener) {
 		noError(t, store.Delete(ctx, id))
 		expectGone(t, store, id)
 		late := entry(id, 3)
-		expectError(t, "a record that comes late", store.PutArchived(ctx, id, at(9), []upkeep.Record{{Entry: &late}}), continuo.ErrNotFound)
+		expectError(t, "a record that comes late", store.PutArchived(ctx, id, at(9), []maintenance.Record{{Entry: &late}}), continuo.ErrNotFound)
 	}
-	expectDiscards(t, "deleted", store, "alone/", "forked/o2", continuo.ObjectName("forked", upkeep.ArchiveObject(at(9))))
+	expectDiscards(t, "deleted", store, "alone/", "forked/o2", continuo.ObjectName("forked", maintenance.ArchiveObject(at(9))))
 	noError(t, store.Delete(ctx, "fork"))
 	expectDiscards(t, "deleted with its fork", store, "forked/", "fork/")
 }
@@ -259,7 +259,7 @@ func testArchiveOfRedacted(t *testing.T, opener Opener) {
 }
 
 // seenAs returns a conversation with another LastSeq.
-func seenAs(t *testing.T, store upkeep.Store, id string, last int64) continuo.Conversation {
+func seenAs(t *testing.T, store maintenance.Store, id string, last int64) continuo.Conversation {
 	t.Helper()
 	seen, err := store.Conversation(t.Context(), id)
 	if errors.Is(err, continuo.ErrNotFound) {

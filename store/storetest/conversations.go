@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 func testCreate(t *testing.T, opener Opener) {
@@ -135,18 +135,18 @@ func testList(t *testing.T, opener Opener) {
 	same(t, "after changes", list(t, store, 3), []string{"c05", "c01", "c09", "c08", "c07", "c06", "c04", "c03", "c02", "c00"})
 }
 
-func list(t *testing.T, store upkeep.Store, limit int) []string {
+func list(t *testing.T, store maintenance.Store, limit int) []string {
 	t.Helper()
 	return listKind(t, store, continuo.KindUser, limit)
 }
 
-func listKind(t *testing.T, store upkeep.Store, kind continuo.Kind, limit int) []string {
+func listKind(t *testing.T, store maintenance.Store, kind continuo.Kind, limit int) []string {
 	t.Helper()
 	return listAll(t, store, continuo.ConversationQuery{ProjectID: "p", Kind: kind, Limit: limit})
 }
 
 // listAll reads a list page by page.
-func listAll(t *testing.T, store upkeep.Store, query continuo.ConversationQuery) (ids []string) {
+func listAll(t *testing.T, store maintenance.Store, query continuo.ConversationQuery) (ids []string) {
 	t.Helper()
 	for {
 		page, err := store.Conversations(t.Context(), query)
@@ -228,7 +228,7 @@ func testDelete(t *testing.T, opener Opener) {
 }
 
 // expectGone checks that no operation shows or changes a deleted conversation.
-func expectGone(t *testing.T, store upkeep.Store, id string) {
+func expectGone(t *testing.T, store maintenance.Store, id string) {
 	t.Helper()
 	ctx := t.Context()
 	for what, err := range map[string]error{

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // testDurable checks everything that was acknowledged: from a second store beside the one that wrote it, as
@@ -23,7 +23,7 @@ func testDurable(t *testing.T, opener Opener) {
 	noError(t, store.PutBlob(ctx, "h", []byte("blob")))
 	create(t, store, "c", 1)
 	noError(t, store.Delete(ctx, "c"))
-	check := func(store upkeep.Store) {
+	check := func(store maintenance.Store) {
 		t.Helper()
 		got, err := store.Conversation(ctx, "a")
 		noError(t, err)
@@ -103,7 +103,7 @@ func testMixedGroup(t *testing.T, opener Opener) {
 }
 
 // mixedChange makes a change that must be refused, or one of another kind that must not be.
-func mixedChange(t *testing.T, store upkeep.Store, i int, round int64) error {
+func mixedChange(t *testing.T, store maintenance.Store, i int, round int64) error {
 	ctx, id := t.Context(), fmt.Sprint("c", i)
 	switch i % 6 {
 	case 0:

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 func testEntries(t *testing.T, opener Opener) {
@@ -309,7 +309,7 @@ func testReceipts(t *testing.T, opener Opener) {
 	}
 	noError(t, store.Append(ctx, continuo.Batch{ConversationID: "a", Entries: entries("a", 1, 4), Receipts: want[:2]}))
 	noError(t, store.Append(ctx, continuo.Batch{ConversationID: "a", After: 4, Entries: entries("a", 5, 6), Receipts: want[2:]}))
-	for _, s := range []upkeep.Store{store, open(t, opener)} {
+	for _, s := range []maintenance.Store{store, open(t, opener)} {
 		for _, receipt := range want {
 			got, err := s.Receipt(ctx, "a", receipt.Key)
 			noError(t, err)
@@ -344,7 +344,7 @@ func testAdvanceReceipt(t *testing.T, opener Opener) {
 		kept, err := store.AdvanceReceipt(ctx, "a", step.give)
 		noError(t, err)
 		same(t, "receipt after an advance", kept, step.want)
-		for _, s := range []upkeep.Store{store, open(t, opener)} {
+		for _, s := range []maintenance.Store{store, open(t, opener)} {
 			got, err := s.Receipt(ctx, "a", step.give.Key)
 			noError(t, err)
 			same(t, "receipt that is kept", got, step.want)
@@ -367,7 +367,7 @@ func testBlobs(t *testing.T, opener Opener) {
 		}
 	}
 	noError(t, store.PutBlob(ctx, "h1", []byte("other bytes under the same hash change nothing")))
-	for _, s := range []upkeep.Store{store, open(t, opener)} {
+	for _, s := range []maintenance.Store{store, open(t, opener)} {
 		for hash, want := range blobs {
 			got, err := s.Blob(ctx, hash)
 			noError(t, err)

@@ -4,16 +4,16 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // testStore is the whole test of an engine: in the file store_test.go of its package it is named TestStore.
 func testStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Opener {
 		path := filepath.Join(t.TempDir(), "test.db") // one empty database
-		return func(t *testing.T) upkeep.Store {      // opened once or more, also beside itself
+		return func(t *testing.T) maintenance.Store { // opened once or more, also beside itself
 			store, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -23,7 +23,7 @@ func testStore(t *testing.T) {
 	})
 }
 
-// An engine of one's own is an upkeep.Store that passes the suite. Here the engine is package sqlite.
+// An engine of one's own is an maintenance.Store that passes the suite. Here the engine is package sqlite.
 func ExampleRun() {
 	_ = testStore
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // forkOf returns a conversation that begins with the given segments.
@@ -51,7 +51,7 @@ func testForks(t *testing.T, opener Opener) {
 }
 
 // readLineage expects all entries that a fork begins with to be there.
-func readLineage(t *testing.T, store upkeep.Store, id string) {
+func readLineage(t *testing.T, store maintenance.Store, id string) {
 	t.Helper()
 	fork, err := store.Conversation(t.Context(), id)
 	noError(t, err)

@@ -10,12 +10,12 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/historytest"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // loose is a store with a bug: it ignores the fencing tokens of updates that come with entries.
-type loose struct{ upkeep.Store }
+type loose struct{ maintenance.Store }
 
 func (l loose) Append(ctx context.Context, batch continuo.Batch) error {
 	kept := batch.Turns[:0:0]
@@ -35,7 +35,7 @@ func (l loose) Append(ctx context.Context, batch continuo.Batch) error {
 // contest is a turn that several processes believe to be theirs, with the history of what they did.
 type contest struct {
 	t            *testing.T
-	store        upkeep.Store
+	store        maintenance.Store
 	log          *continuo.Log
 	conversation continuo.Conversation
 	history      *historytest.History
@@ -43,7 +43,7 @@ type contest struct {
 
 const contested = "turn_contested"
 
-func newContest(t *testing.T, store upkeep.Store) *contest {
+func newContest(t *testing.T, store maintenance.Store) *contest {
 	t.Helper()
 	c := &contest{t: t, store: store, log: continuo.NewLog(store, continuo.LogOptions{}), history: historytest.New()}
 	var err error

@@ -10,7 +10,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // document returns a document that was added at a second.
@@ -19,14 +19,14 @@ func document(seq int64, second int, terms string) index.Document {
 }
 
 // indexEntries adds documents of entries above after; the last of them is the batch's Through.
-func indexEntries(t *testing.T, store upkeep.Store, id string, after int64, documents ...index.Document) {
+func indexEntries(t *testing.T, store maintenance.Store, id string, after int64, documents ...index.Document) {
 	t.Helper()
 	through := documents[len(documents)-1].Seq
 	noError(t, store.Index(t.Context(), index.Batch{ConversationID: id, After: after, Through: through, Documents: documents}))
 }
 
 // indexTitle gives a conversation's index its title.
-func indexTitle(t *testing.T, store upkeep.Store, id string, at int64, title string, documents ...index.Document) {
+func indexTitle(t *testing.T, store maintenance.Store, id string, at int64, title string, documents ...index.Document) {
 	t.Helper()
 	noError(t, store.Index(t.Context(), index.Batch{ConversationID: id, After: at, Through: at, Title: &title, Documents: documents}))
 }
@@ -48,7 +48,7 @@ func inOne(id, terms string) index.HitQuery {
 }
 
 // searchHits reads all pages of a query, as texts.
-func searchHits(t *testing.T, store upkeep.Store, query index.HitQuery) []string {
+func searchHits(t *testing.T, store maintenance.Store, query index.HitQuery) []string {
 	t.Helper()
 	found := []string{}
 	for {
@@ -67,7 +67,7 @@ func searchHits(t *testing.T, store upkeep.Store, query index.HitQuery) []string
 	}
 }
 
-func expectHits(t *testing.T, store upkeep.Store, query index.HitQuery, want ...string) {
+func expectHits(t *testing.T, store maintenance.Store, query index.HitQuery, want ...string) {
 	t.Helper()
 	for _, limit := range []int{1, 2, 100} {
 		query.Limit = limit
@@ -88,7 +88,7 @@ func testHits(t *testing.T, opener Opener) {
 	indexEntries(t, store, "A", 0, document(1, 25, "apple applepie"), document(3, 40, "pear 2"))
 	indexEntries(t, store, "b", 0, document(1, 50, "apple pear"), document(2, 60, "x"))
 	indexTitle(t, store, "a", 4, "title of a", document(0, 70, "title pear"))
-	for _, store := range []upkeep.Store{store, open(t, opener)} {
+	for _, store := range []maintenance.Store{store, open(t, opener)} {
 		expectHits(t, store, inProject("apple"), "a 2", "A 1", "a 4", "a 1")
 		expectHits(t, store, inProject("pear"), "a 0", "A 3", "a 4", "a 1")
 		expectHits(t, store, inProject("pear apple"), "a 4", "a 1")
@@ -164,7 +164,7 @@ func testManyHits(t *testing.T, opener Opener) {
 	}
 }
 
-func unindexed(t *testing.T, store upkeep.Store, query index.UnindexedQuery) map[string]index.Unindexed {
+func unindexed(t *testing.T, store maintenance.Store, query index.UnindexedQuery) map[string]index.Unindexed {
 	t.Helper()
 	query.Limit = 100
 	found, err := store.Unindexed(t.Context(), query)
@@ -283,7 +283,7 @@ func testHitsGone(t *testing.T, opener Opener) {
 	noError(t, store.Delete(ctx, "deleted"))
 	noError(t, store.ForgetIndex(ctx, "forgotten"))
 	indexTitle(t, store, "titled", 3, "new title", document(0, 40, "new"))
-	for _, store := range []upkeep.Store{store, open(t, opener)} {
+	for _, store := range []maintenance.Store{store, open(t, opener)} {
 		expectHits(t, store, inProject("word"), "redacted 0", "titled 3", "titled 1", "redacted 1")
 		expectHits(t, store, inOne("redacted", "word"), "redacted 0", "redacted 1")
 		expectHits(t, store, inProject("new"), "titled 0")
@@ -295,7 +295,7 @@ func testHitsGone(t *testing.T, opener Opener) {
 	indexEntries(t, store, "forgotten", 0, document(1, 13, "word"), document(3, 23, "word other"))
 	expectHits(t, store, inProject("other"), "titled 3", "forgotten 3")
 	for _, r := range []continuo.Entry{entry("archived", 1), entry("archived", 2), entry("archived", 3)} {
-		noError(t, store.PutRecords(ctx, "archived", []upkeep.Record{{Entry: &r}}))
+		noError(t, store.PutRecords(ctx, "archived", []maintenance.Record{{Entry: &r}}))
 	}
 	noError(t, store.Restore(ctx, "archived"))
 	if found := unindexed(t, store, index.UnindexedQuery{ConversationID: "archived"})["archived"]; found.Indexed != 0 || found.Title || found.Conversation.ID == "" {
@@ -318,7 +318,7 @@ func testIndexRaces(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	const last = 40
 	create(t, store, "a", last)
-	stores := []upkeep.Store{store, open(t, opener)}
+	stores := []maintenance.Store{store, open(t, opener)}
 	var done sync.WaitGroup
 	for i := range 8 {
 		done.Go(func() {

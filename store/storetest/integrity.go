@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // selfChecking is a store whose engine can check its own files.
@@ -77,7 +77,7 @@ func testDamaged(t *testing.T, opener Opener) {
 }
 
 // sameDamage compares the seqs of the entries that are marked as damaged.
-func sameDamage(t *testing.T, what string, store upkeep.Store, id string, want ...int64) {
+func sameDamage(t *testing.T, what string, store maintenance.Store, id string, want ...int64) {
 	t.Helper()
 	var have []int64
 	for _, r := range records(t, store, id, 99) {

@@ -9,7 +9,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/fulltext/index"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 func testProjects(t *testing.T, opener Opener) {
@@ -99,7 +99,7 @@ func testTexts(t *testing.T, opener Opener) {
 			"a project":        store.CreateProject(ctx, auth.Project{ID: bad, CreatedAt: day}),
 			"a key's name":     store.CreateKey(ctx, auth.Key{ID: fmt.Sprint(i), Name: bad, CreatedAt: day}),
 			"an indexed title": store.Index(ctx, index.Batch{ConversationID: "a", Title: &bad}),
-			"a record":         store.PutRecords(ctx, "b", []upkeep.Record{{Conversation: &upkeep.ConversationRecord{Conversation: title}}}),
+			"a record":         store.PutRecords(ctx, "b", []maintenance.Record{{Conversation: &maintenance.ConversationRecord{Conversation: title}}}),
 		} {
 			if !errors.Is(err, continuo.ErrInvalid) {
 				t.Errorf("%s with %q: %v, want ErrInvalid", what, bad, err)

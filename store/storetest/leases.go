@@ -7,20 +7,20 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // testNamedLeases has two processes take leases. No time passes: a lease lasts until it is released or taken
 // over.
 func testNamedLeases(t *testing.T, opener Opener) {
 	one, two := open(t, opener), open(t, opener)
-	take := func(store upkeep.Store, name, owner string, over int64, want continuo.Lease) {
+	take := func(store maintenance.Store, name, owner string, over int64, want continuo.Lease) {
 		t.Helper()
 		held, err := store.TakeLease(t.Context(), name, owner, over)
 		noError(t, err)
 		same(t, fmt.Sprintf("the lease %q for %s", name, owner), held, want)
 	}
-	end := func(store upkeep.Store, name, owner string) {
+	end := func(store maintenance.Store, name, owner string) {
 		t.Helper()
 		noError(t, store.EndLease(t.Context(), name, owner))
 	}
@@ -56,7 +56,7 @@ func testNamedLeases(t *testing.T, opener Opener) {
 
 // testOneHoldsALease has many owners take a free lease at once.
 func testOneHoldsALease(t *testing.T, opener Opener) {
-	stores := []upkeep.Store{open(t, opener), open(t, opener)}
+	stores := []maintenance.Store{open(t, opener), open(t, opener)}
 	for round := range 5 {
 		var got atomic.Int32
 		var asking sync.WaitGroup

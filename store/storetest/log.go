@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // newLog returns a log as a process would open it.
-func newLog(store upkeep.Store) *continuo.Log {
+func newLog(store maintenance.Store) *continuo.Log {
 	return continuo.NewLog(store, continuo.LogOptions{})
 }
 

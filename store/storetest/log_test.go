@@ -10,12 +10,12 @@ import (
 	"testing/synctest"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // gated is a store whose appends wait and then, perhaps, fail: time enough for a log to gather a batch.
 type gated struct {
-	upkeep.Store
+	maintenance.Store
 	gate chan error // one value for each append: nil lets it pass
 }
 
@@ -163,7 +163,7 @@ func TestOutputRefsAreUnique(t *testing.T) {
 
 // racing is a store in which another process always is a little faster, a bounded number of times.
 type racing struct {
-	upkeep.Store
+	maintenance.Store
 	rivals int
 }
 

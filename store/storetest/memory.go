@@ -13,12 +13,12 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/auth"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // NewMemory returns a store that keeps everything in memory: the reference that the suite compares engines
 // with, and a store for other packages' tests. It is safe for concurrent use.
-func NewMemory() upkeep.Store {
+func NewMemory() maintenance.Store {
 	return &memory{memoryData: newMemoryData()}
 }
 
@@ -308,7 +308,7 @@ func (m *memory) Delete(ctx context.Context, id string) error {
 	c.forget()
 	m.release()
 	if !archivedAt.IsZero() && m.find(id) != nil { // otherwise all of its objects are discarded
-		m.discard(continuo.ObjectName(id, upkeep.ArchiveObject(archivedAt)))
+		m.discard(continuo.ObjectName(id, maintenance.ArchiveObject(archivedAt)))
 	}
 	return nil
 }

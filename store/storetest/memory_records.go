@@ -10,7 +10,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 func (m *memory) ConversationIDs(ctx context.Context, after string, limit int) ([]string, error) {
@@ -42,7 +42,7 @@ func above(names []string, after string, limit int) ([]string, error) {
 	return names[:min(limit, len(names))], nil
 }
 
-func (m *memory) Records(ctx context.Context, conversationID string, after upkeep.RecordPosition, limit int) ([]upkeep.Record, error) {
+func (m *memory) Records(ctx context.Context, conversationID string, after maintenance.RecordPosition, limit int) ([]maintenance.Record, error) {
 	if limit < 1 {
 		return nil, fmt.Errorf("read records: %w: limit %d is less than 1", continuo.ErrInvalid, limit)
 	}
@@ -58,15 +58,15 @@ func (m *memory) Records(ctx context.Context, conversationID string, after upkee
 	if err != nil {
 		return nil, err
 	}
-	all = slices.DeleteFunc(all, func(r upkeep.Record) bool { return comparePositions(r.Position(), after) <= 0 })
-	slices.SortFunc(all, func(a, b upkeep.Record) int { return comparePositions(a.Position(), b.Position()) })
+	all = slices.DeleteFunc(all, func(r maintenance.Record) bool { return comparePositions(r.Position(), after) <= 0 })
+	slices.SortFunc(all, func(a, b maintenance.Record) int { return comparePositions(a.Position(), b.Position()) })
 	return firstPage(all[:min(limit, len(all))])
 }
 
 const pageBytes = 4 << 20
 
 // firstPage cuts records at the size limit of a page.
-func firstPage(records []upkeep.Record) ([]upkeep.Record, error) {
+func firstPage(records []maintenance.Record) ([]maintenance.Record, error) {
 	bytes := 0
 	for i, r := range records {
 		data, err := json.Marshal(r)
@@ -80,18 +80,18 @@ func firstPage(records []upkeep.Record) ([]upkeep.Record, error) {
 	return records, nil
 }
 
-func comparePositions(a, b upkeep.RecordPosition) int {
+func comparePositions(a, b maintenance.RecordPosition) int {
 	return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.Key, b.Key))
 }
 
 // records decodes the records that a page after a place may contain, and more.
-func (c *memoryConversation) records(after upkeep.RecordPosition) ([]upkeep.Record, error) {
-	own := upkeep.ConversationRecord{Conversation: c.Conversation, Deleted: c.deleted}
+func (c *memoryConversation) records(after maintenance.RecordPosition) ([]maintenance.Record, error) {
+	own := maintenance.ConversationRecord{Conversation: c.Conversation, Deleted: c.deleted}
 	own.Revision = 0
-	all := []upkeep.Record{{Conversation: &own}}
+	all := []maintenance.Record{{Conversation: &own}}
 	bytes := 0
 	for _, e := range c.entries {
-		if comparePositions(upkeep.RecordPosition{Kind: upkeep.RecordEntry, Seq: e.seq}, after) <= 0 || bytes > pageBytes {
+		if comparePositions(maintenance.RecordPosition{Kind: maintenance.RecordEntry, Seq: e.seq}, after) <= 0 || bytes > pageBytes {
 			continue
 		}
 		bytes += len(e.body)
@@ -99,29 +99,29 @@ func (c *memoryConversation) records(after upkeep.RecordPosition) ([]upkeep.Reco
 		if err := json.Unmarshal(e.body, &entry); err != nil {
 			return nil, err
 		}
-		all = append(all, upkeep.Record{Entry: &entry, Damaged: e.damaged})
+		all = append(all, maintenance.Record{Entry: &entry, Damaged: e.damaged})
 	}
 	for _, receipt := range c.receipts {
-		all = append(all, upkeep.Record{Receipt: &receipt})
+		all = append(all, maintenance.Record{Receipt: &receipt})
 	}
 	for _, t := range c.turns {
-		turn := upkeep.TurnRecord{Turn: t.at(memoryNow()), Signals: slices.Clone(t.signals)}
+		turn := maintenance.TurnRecord{Turn: t.at(memoryNow()), Signals: slices.Clone(t.signals)}
 		for _, together := range t.events {
 			turn.Events = append(turn.Events, cloneEvents(together)...)
 		}
-		all = append(all, upkeep.Record{Turn: &turn})
+		all = append(all, maintenance.Record{Turn: &turn})
 	}
 	for _, prefix := range c.prefixes {
-		all = append(all, upkeep.Record{Prefix: &prefix})
+		all = append(all, maintenance.Record{Prefix: &prefix})
 	}
 	return all, nil
 }
 
-func (m *memory) PutRecords(ctx context.Context, conversationID string, records []upkeep.Record) error {
+func (m *memory) PutRecords(ctx context.Context, conversationID string, records []maintenance.Record) error {
 	return m.putRecords(ctx, conversationID, records, func() error { return nil })
 }
 
-func (m *memory) PutArchived(ctx context.Context, conversationID string, since time.Time, records []upkeep.Record) error {
+func (m *memory) PutArchived(ctx context.Context, conversationID string, since time.Time, records []maintenance.Record) error {
 	return m.putRecords(ctx, conversationID, records, func() error {
 		c, err := m.live(conversationID)
 		if err == nil && !c.ArchivedAt.Equal(since) {
@@ -131,7 +131,7 @@ func (m *memory) PutArchived(ctx context.Context, conversationID string, since t
 	})
 }
 
-func (m *memory) putRecords(ctx context.Context, conversationID string, records []upkeep.Record, may func() error) error {
+func (m *memory) putRecords(ctx context.Context, conversationID string, records []maintenance.Record, may func() error) error {
 	if err := m.begin(ctx); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (m *memory) putRecords(ctx context.Context, conversationID string, records 
 		}
 	}
 	before := m.find(conversationID)
-	i := slices.IndexFunc(records, func(r upkeep.Record) bool { return r.Conversation != nil })
+	i := slices.IndexFunc(records, func(r maintenance.Record) bool { return r.Conversation != nil })
 	if before == nil && i < 0 {
 		return fmt.Errorf("write records of conversation %s: %w", conversationID, continuo.ErrNotFound)
 	}
@@ -190,7 +190,7 @@ func (m *memory) keep(c *memoryConversation) (undo func()) {
 }
 
 // checkMemoryRecord refuses records that are of another conversation, or empty.
-func checkMemoryRecord(conversationID string, r upkeep.Record) error {
+func checkMemoryRecord(conversationID string, r maintenance.Record) error {
 	of := ""
 	switch {
 	case r.Conversation != nil:
@@ -222,7 +222,7 @@ func checkMemoryRecord(conversationID string, r upkeep.Record) error {
 	return nil
 }
 
-func (m *memory) mayPut(record *upkeep.ConversationRecord) error {
+func (m *memory) mayPut(record *maintenance.ConversationRecord) error {
 	for _, c := range m.conversations {
 		if record.Key != "" && c.Key == record.Key && c.ProjectID == record.ProjectID && c.ID != record.ID {
 			return fmt.Errorf("%w: key %q", continuo.ErrExists, record.Key)
@@ -236,7 +236,7 @@ func (m *memory) mayPut(record *upkeep.ConversationRecord) error {
 	return nil
 }
 
-func (m *memory) putConversation(c *memoryConversation, record *upkeep.ConversationRecord) {
+func (m *memory) putConversation(c *memoryConversation, record *maintenance.ConversationRecord) {
 	if c == nil {
 		c = m.add(record.Conversation)
 	}
@@ -246,7 +246,7 @@ func (m *memory) putConversation(c *memoryConversation, record *upkeep.Conversat
 	c.Lineage, c.Metadata = slices.Clone(record.Lineage), slices.Clone(record.Metadata)
 	c.forget()
 	m.undiscard(continuo.ObjectName(c.ID, ""))
-	m.undiscard(continuo.ObjectName(c.ID, upkeep.ArchiveObject(record.ArchivedAt)))
+	m.undiscard(continuo.ObjectName(c.ID, maintenance.ArchiveObject(record.ArchivedAt)))
 }
 
 // undiscard takes the name in a record off the list of discards.
@@ -254,7 +254,7 @@ func (m *memory) undiscard(name string) {
 	m.discards = slices.DeleteFunc(m.discards, func(other string) bool { return other == name })
 }
 
-func (c *memoryConversation) put(m *memory, r upkeep.Record) error {
+func (c *memoryConversation) put(m *memory, r maintenance.Record) error {
 	switch {
 	case r.Prefix != nil:
 		c.putPrefix(*r.Prefix)
@@ -282,7 +282,7 @@ func (c *memoryConversation) put(m *memory, r upkeep.Record) error {
 	return nil
 }
 
-func (c *memoryConversation) putTurn(record *upkeep.TurnRecord) error {
+func (c *memoryConversation) putTurn(record *maintenance.TurnRecord) error {
 	t := &memoryTurn{Turn: record.Turn, signals: slices.Clone(record.Signals)}
 	t.LeaseUntil, t.LeaseExpired, t.LastEvent = time.Time{}, false, 0
 	if n := len(record.Events); n > 0 {
@@ -333,7 +333,7 @@ func (m *memory) Restore(ctx context.Context, conversationID string) error {
 	if have, want := int64(len(c.entries)), c.LastSeq-c.ForkSeq; have != want {
 		return fmt.Errorf("restore conversation %s: %w: %d of its %d entries are there", conversationID, continuo.ErrInvalid, have, want)
 	}
-	m.discard(continuo.ObjectName(conversationID, upkeep.ArchiveObject(c.ArchivedAt)))
+	m.discard(continuo.ObjectName(conversationID, maintenance.ArchiveObject(c.ArchivedAt)))
 	c.ArchivedAt = time.Time{}
 	return c.remakeRuns()
 }

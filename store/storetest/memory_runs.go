@@ -118,7 +118,7 @@ func (m *memory) selectRuns(ctx context.Context, wanted func(continuo.Run) bool,
 	return found[:min(limit, len(found))], nil
 }
 
-// RemakeRuns is part of upkeep.RecordStore.
+// RemakeRuns is part of maintenance.RecordStore.
 func (m *memory) RemakeRuns(ctx context.Context, conversationID string) error {
 	if err := m.begin(ctx); err != nil {
 		return err

@@ -3,12 +3,12 @@ package storetest
 import (
 	"testing"
 
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 func TestMemoryPassesTheSuite(t *testing.T) {
 	Run(t, func(*testing.T) Opener {
 		data := newMemoryData()
-		return func(*testing.T) upkeep.Store { return &memory{memoryData: data} }
+		return func(*testing.T) maintenance.Store { return &memory{memoryData: data} }
 	})
 }

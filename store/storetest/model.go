@@ -16,7 +16,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 	"pgregory.net/rapid"
 )
 
@@ -29,7 +29,7 @@ func testModel(t *testing.T, opener Opener) {
 	run := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		run++
-		m := &model{engine: engine, reference: NewMemory(), project: fmt.Sprint("run", run), archives: map[string][]upkeep.Record{}}
+		m := &model{engine: engine, reference: NewMemory(), project: fmt.Sprint("run", run), archives: map[string][]maintenance.Record{}}
 		rt.Repeat(map[string]func(*rapid.T){
 			"create":  m.create,
 			"append":  m.append,
@@ -80,16 +80,16 @@ func fewerRuns(t *testing.T) {
 }
 
 type model struct {
-	engine, reference upkeep.Store
+	engine, reference maintenance.Store
 	project           string
 	made              []continuo.Conversation // all that were ever made, with their original lineage
 	clock             int
-	archives          map[string][]upkeep.Record // the records archived from each conversation
-	added             int                        // documents, each a second after the one before
+	archives          map[string][]maintenance.Record // the records archived from each conversation
+	added             int                             // documents, each a second after the one before
 }
 
 // both runs an operation on the engine and on the reference.
-func both[T any](rt *rapid.T, m *model, what string, operation func(upkeep.Store) (T, error)) (T, error) {
+func both[T any](rt *rapid.T, m *model, what string, operation func(maintenance.Store) (T, error)) (T, error) {
 	rt.Helper()
 	got, gotErr := operation(m.engine)
 	want, wantErr := operation(m.reference)
@@ -177,7 +177,7 @@ func (m *model) kind(rt *rapid.T) continuo.Kind {
 }
 
 func (m *model) add(rt *rapid.T, c continuo.Conversation, first []continuo.Entry) {
-	_, err := both(rt, m, "create", func(s upkeep.Store) (any, error) { return nil, s.Create(context.Background(), c, first) })
+	_, err := both(rt, m, "create", func(s maintenance.Store) (any, error) { return nil, s.Create(context.Background(), c, first) })
 	if err == nil {
 		m.made = append(m.made, c)
 	}
@@ -227,7 +227,7 @@ func (m *model) append(rt *rapid.T) {
 	m.drawRunEvents(rt, &batch)
 	if key := rapid.SampledFrom([]string{"", "", "r1", "r2"}).Draw(rt, "receipt"); key != "" {
 		batch.Receipts = []continuo.Receipt{{Key: key, Fingerprint: "f", First: batch.After + 1, Last: batch.After + 1}}
-		_, _ = both(rt, m, "receipt", func(s upkeep.Store) (continuo.Receipt, error) { return s.Receipt(context.Background(), c.ID, key) })
+		_, _ = both(rt, m, "receipt", func(s maintenance.Store) (continuo.Receipt, error) { return s.Receipt(context.Background(), c.ID, key) })
 		if _, err := m.reference.Receipt(context.Background(), c.ID, key); err == nil {
 			batch.Receipts = nil // engines may use any error for this refusal
 		}
@@ -240,7 +240,7 @@ func (m *model) append(rt *rapid.T) {
 			batch.Turns = append(batch.Turns, m.turnUpdate(rt, c.ID))
 		}
 	}
-	_, _ = both(rt, m, "append", func(s upkeep.Store) (continuo.Turn, error) { return appendTo(s, batch) })
+	_, _ = both(rt, m, "append", func(s maintenance.Store) (continuo.Turn, error) { return appendTo(s, batch) })
 }
 
 func (m *model) advance(rt *rapid.T) {
@@ -249,7 +249,7 @@ func (m *model) advance(rt *rapid.T) {
 		Key: rapid.SampledFrom([]string{"m1", "r1"}).Draw(rt, "receipt"), Fingerprint: rapid.SampledFrom([]string{"f", "m"}).Draw(rt, "fingerprint"),
 		First: rapid.Int64Range(0, 3).Draw(rt, "first"), Last: rapid.Int64Range(0, 3).Draw(rt, "last"),
 	}
-	_, _ = both(rt, m, "advance a receipt", func(s upkeep.Store) (continuo.Receipt, error) {
+	_, _ = both(rt, m, "advance a receipt", func(s maintenance.Store) (continuo.Receipt, error) {
 		return s.AdvanceReceipt(context.Background(), c.ID, receipt)
 	})
 }
@@ -278,7 +278,7 @@ func (m *model) update(rt *rapid.T) {
 	if rapid.Bool().Draw(rt, "claim?") {
 		change.Claim = m.user(rt)
 	}
-	_, _ = both(rt, m, "update", func(s upkeep.Store) (continuo.Conversation, error) {
+	_, _ = both(rt, m, "update", func(s maintenance.Store) (continuo.Conversation, error) {
 		return s.Update(context.Background(), c.ID, change)
 	})
 }
@@ -290,7 +290,7 @@ func (m *model) user(rt *rapid.T) *string {
 
 func (m *model) delete(rt *rapid.T) {
 	c := m.pick(rt)
-	_, _ = both(rt, m, "delete", func(s upkeep.Store) (any, error) { return nil, s.Delete(context.Background(), c.ID) })
+	_, _ = both(rt, m, "delete", func(s maintenance.Store) (any, error) { return nil, s.Delete(context.Background(), c.ID) })
 }
 
 func (m *model) read(rt *rapid.T) {
@@ -310,11 +310,11 @@ func (m *model) read(rt *rapid.T) {
 	case 1:
 		query.OutputRef = outputRef(rapid.Int64Range(1, 12).Draw(rt, "ref"))
 	}
-	_, _ = both(rt, m, "entries", func(s upkeep.Store) ([]continuo.Entry, error) { return entriesOf(s, now.ID, query) })
+	_, _ = both(rt, m, "entries", func(s maintenance.Store) ([]continuo.Entry, error) { return entriesOf(s, now.ID, query) })
 }
 
 // entriesOf treats nil and empty as equal.
-func entriesOf(s upkeep.Store, id string, query continuo.EntryQuery) ([]continuo.Entry, error) {
+func entriesOf(s maintenance.Store, id string, query continuo.EntryQuery) ([]continuo.Entry, error) {
 	found, err := s.Entries(context.Background(), id, query)
 	return append([]continuo.Entry{}, found...), err
 }
@@ -326,7 +326,7 @@ func (m *model) list(rt *rapid.T) {
 		query.Labels = map[string]string{"a": "2"}
 	}
 	for {
-		page, err := both(rt, m, "list", func(s upkeep.Store) ([]continuo.Conversation, error) {
+		page, err := both(rt, m, "list", func(s maintenance.Store) ([]continuo.Conversation, error) {
 			found, err := s.Conversations(context.Background(), query)
 			return append([]continuo.Conversation{}, found...), err
 		})
@@ -340,12 +340,12 @@ func (m *model) list(rt *rapid.T) {
 
 func (m *model) blob(rt *rapid.T) {
 	hash := m.project + rapid.SampledFrom([]string{"h1", "h2"}).Draw(rt, "hash")
-	_, _ = both(rt, m, "blob", func(s upkeep.Store) (string, error) {
+	_, _ = both(rt, m, "blob", func(s maintenance.Store) (string, error) {
 		data, err := s.Blob(context.Background(), hash)
 		return string(data), err
 	})
 	data := rapid.SliceOf(rapid.Byte()).Draw(rt, "data")
-	_, _ = both(rt, m, "put blob", func(s upkeep.Store) (any, error) { return nil, s.PutBlob(context.Background(), hash, data) })
+	_, _ = both(rt, m, "put blob", func(s maintenance.Store) (any, error) { return nil, s.PutBlob(context.Background(), hash, data) })
 }
 
 // check compares one whole conversation, and those that it begins with.
@@ -354,7 +354,7 @@ func (m *model) check(rt *rapid.T) {
 		return
 	}
 	c := m.made[rapid.IntRange(0, len(m.made)-1).Draw(rt, "checked")]
-	now, err := both(rt, m, "conversation", func(s upkeep.Store) (continuo.Conversation, error) {
+	now, err := both(rt, m, "conversation", func(s maintenance.Store) (continuo.Conversation, error) {
 		return s.Conversation(context.Background(), c.ID)
 	})
 	if err != nil {
@@ -362,7 +362,7 @@ func (m *model) check(rt *rapid.T) {
 	}
 	from := int64(1)
 	for _, segment := range append(slices.Clip(now.Lineage), continuo.Segment{ConversationID: now.ID, Through: now.LastSeq}) {
-		_, _ = both(rt, m, "entries of "+segment.ConversationID, func(s upkeep.Store) ([]continuo.Entry, error) {
+		_, _ = both(rt, m, "entries of "+segment.ConversationID, func(s maintenance.Store) ([]continuo.Entry, error) {
 			return entriesOf(s, segment.ConversationID, continuo.EntryQuery{From: from, To: segment.Through, Limit: 1000})
 		})
 		from = segment.Through + 1

@@ -10,7 +10,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 	"pgregory.net/rapid"
 )
 
@@ -18,7 +18,7 @@ import (
 
 func (m *model) redact(rt *rapid.T) {
 	id := m.pick(rt).ID
-	found, err := m.reference.Records(context.Background(), id, upkeep.RecordPosition{}, 1000)
+	found, err := m.reference.Records(context.Background(), id, maintenance.RecordPosition{}, 1000)
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -35,12 +35,12 @@ func (m *model) redact(rt *rapid.T) {
 			chosen = append(chosen, e)
 		}
 	}
-	_, _ = both(rt, m, "redact", func(s upkeep.Store) (any, error) { return nil, s.Redact(context.Background(), id, chosen) })
+	_, _ = both(rt, m, "redact", func(s maintenance.Store) (any, error) { return nil, s.Redact(context.Background(), id, chosen) })
 }
 
 func (m *model) archive(rt *rapid.T) {
 	id, ctx := m.pick(rt).ID, context.Background()
-	whole, err := m.reference.Records(ctx, id, upkeep.RecordPosition{}, 1000)
+	whole, err := m.reference.Records(ctx, id, maintenance.RecordPosition{}, 1000)
 	if err != nil {
 		rt.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func (m *model) archive(rt *rapid.T) {
 	if seen.ID = id; err != nil || rapid.IntRange(0, 4).Draw(rt, "right seq") == 0 {
 		seen.LastSeq = rapid.Int64Range(0, 12).Draw(rt, "last seq, when wrong")
 	}
-	if _, err := both(rt, m, "archive", func(s upkeep.Store) (any, error) { return nil, s.Archive(ctx, seen, when) }); err == nil {
+	if _, err := both(rt, m, "archive", func(s maintenance.Store) (any, error) { return nil, s.Archive(ctx, seen, when) }); err == nil {
 		m.archives[id] = whole[1:]
 	}
 }
@@ -59,7 +59,7 @@ func (m *model) restore(rt *rapid.T) {
 	id, ctx := m.pick(rt).ID, context.Background()
 	whole := m.archives[id]
 	restore := func() error {
-		_, err := both(rt, m, "restore", func(s upkeep.Store) (any, error) { return nil, s.Restore(ctx, id) })
+		_, err := both(rt, m, "restore", func(s maintenance.Store) (any, error) { return nil, s.Restore(ctx, id) })
 		return err
 	}
 	if restore() == nil || len(whole) == 0 {
@@ -69,8 +69,8 @@ func (m *model) restore(rt *rapid.T) {
 		return
 	}
 	cut := rapid.IntRange(0, len(whole)).Draw(rt, "records that come first")
-	for _, part := range [][]upkeep.Record{whole[:cut], whole[cut:]} {
-		_, _ = both(rt, m, "put records", func(s upkeep.Store) (any, error) { return nil, s.PutRecords(ctx, id, part) })
+	for _, part := range [][]maintenance.Record{whole[:cut], whole[cut:]} {
+		_, _ = both(rt, m, "put records", func(s maintenance.Store) (any, error) { return nil, s.PutRecords(ctx, id, part) })
 		_ = restore()
 	}
 }
@@ -78,8 +78,8 @@ func (m *model) restore(rt *rapid.T) {
 // records compares all records of a conversation.
 func (m *model) records(rt *rapid.T) {
 	id, limit := m.pick(rt).ID, rapid.IntRange(1, 5).Draw(rt, "limit")
-	_, _ = both(rt, m, "records", func(s upkeep.Store) (string, error) {
-		all, after := []upkeep.Record{}, upkeep.RecordPosition{}
+	_, _ = both(rt, m, "records", func(s maintenance.Store) (string, error) {
+		all, after := []maintenance.Record{}, maintenance.RecordPosition{}
 		for {
 			page, err := s.Records(context.Background(), id, after, limit)
 			if err != nil || len(page) == 0 {
@@ -97,7 +97,7 @@ func (m *model) records(rt *rapid.T) {
 }
 
 func (m *model) discards(rt *rapid.T) {
-	found, _ := both(rt, m, "discards", func(s upkeep.Store) ([]string, error) {
+	found, _ := both(rt, m, "discards", func(s maintenance.Store) ([]string, error) {
 		names, err := s.Discards(context.Background(), 1<<20)
 		names = slices.DeleteFunc(append([]string{}, names...), func(name string) bool { return !strings.HasPrefix(name, m.project+"_") })
 		// Names of a completely removed conversation may stay or not.
@@ -110,7 +110,7 @@ func (m *model) discards(rt *rapid.T) {
 	})
 	if len(found) > 0 {
 		done := found[:rapid.IntRange(0, len(found)).Draw(rt, "removed")]
-		_, _ = both(rt, m, "discarded", func(s upkeep.Store) (any, error) { return nil, s.Discarded(context.Background(), done) })
+		_, _ = both(rt, m, "discarded", func(s maintenance.Store) (any, error) { return nil, s.Discarded(context.Background(), done) })
 	}
 }
 
@@ -147,12 +147,12 @@ func (m *model) index(rt *rapid.T) {
 			document(seq)
 		}
 	}
-	_, _ = both(rt, m, "index", func(s upkeep.Store) (any, error) { return nil, s.Index(context.Background(), batch) })
+	_, _ = both(rt, m, "index", func(s maintenance.Store) (any, error) { return nil, s.Index(context.Background(), batch) })
 }
 
 func (m *model) forget(rt *rapid.T) {
 	id := m.pick(rt).ID
-	_, _ = both(rt, m, "forget index", func(s upkeep.Store) (any, error) { return nil, s.ForgetIndex(context.Background(), id) })
+	_, _ = both(rt, m, "forget index", func(s maintenance.Store) (any, error) { return nil, s.ForgetIndex(context.Background(), id) })
 }
 
 func (m *model) searchHits(rt *rapid.T) {
@@ -167,7 +167,7 @@ func (m *model) searchHits(rt *rapid.T) {
 		query.ConversationID = m.pick(rt).ID
 		query.From, query.To = rapid.Int64Range(0, 6).Draw(rt, "from"), rapid.Int64Range(0, 12).Draw(rt, "to")
 	}
-	_, _ = both(rt, m, "places", func(s upkeep.Store) ([]string, error) {
+	_, _ = both(rt, m, "places", func(s maintenance.Store) ([]string, error) {
 		all, query := []string{}, query
 		for {
 			page, err := s.Hits(context.Background(), query)
@@ -180,7 +180,7 @@ func (m *model) searchHits(rt *rapid.T) {
 			}
 		}
 	})
-	_, _ = both(rt, m, "unindexed", func(s upkeep.Store) (map[string]index.Unindexed, error) {
+	_, _ = both(rt, m, "unindexed", func(s maintenance.Store) (map[string]index.Unindexed, error) {
 		found, err := s.Unindexed(context.Background(), index.UnindexedQuery{ProjectID: m.project, Limit: 1000})
 		byID := map[string]index.Unindexed{}
 		for _, u := range found {

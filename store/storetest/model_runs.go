@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 	"pgregory.net/rapid"
 )
 
@@ -40,7 +40,7 @@ func (m *model) runs(rt *rapid.T) {
 		State:      rapid.SampledFrom([]continuo.RunState{"", "", continuo.RunRunning, continuo.RunFinished}).Draw(rt, "state"),
 	}
 	for {
-		page, err := both(rt, m, "runs of a conversation", func(s upkeep.Store) ([]continuo.Run, error) {
+		page, err := both(rt, m, "runs of a conversation", func(s maintenance.Store) ([]continuo.Run, error) {
 			found, err := s.Runs(ctx, query)
 			return append([]continuo.Run{}, found...), err
 		})
@@ -51,17 +51,17 @@ func (m *model) runs(rt *rapid.T) {
 		query.Before = continuo.RunCursor{StartedAt: last.StartedAt, ID: last.ID}
 	}
 	query.ConversationID, query.Limit, query.Before = "", 1000, continuo.RunCursor{}
-	_, _ = both(rt, m, "runs of a project", func(s upkeep.Store) ([]string, error) {
+	_, _ = both(rt, m, "runs of a project", func(s maintenance.Store) ([]string, error) {
 		found, err := s.Runs(ctx, query)
 		return m.sorted(found), err
 	})
 	before := at(rapid.IntRange(0, 20).Draw(rt, "updated before"))
-	_, _ = both(rt, m, "running runs", func(s upkeep.Store) ([]string, error) {
+	_, _ = both(rt, m, "running runs", func(s maintenance.Store) ([]string, error) {
 		found, err := s.RunningRuns(ctx, before, 1<<20)
 		return m.sorted(found), err
 	})
 	id := m.project + "_" + rapid.SampledFrom([]string{"r1", "r2", "r3"}).Draw(rt, "run")
-	_, _ = both(rt, m, "run", func(s upkeep.Store) (string, error) {
+	_, _ = both(rt, m, "run", func(s maintenance.Store) (string, error) {
 		found, err := s.Run(ctx, m.project, id)
 		return found.ID, err // several runs may have the same id here
 	})

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 	"pgregory.net/rapid"
 )
 
@@ -63,7 +63,7 @@ func (m *model) begin(rt *rapid.T, batch *continuo.Batch) {
 }
 
 // appendTo appends a batch and returns the turn that began with it.
-func appendTo(s upkeep.Store, batch continuo.Batch) (continuo.Turn, error) {
+func appendTo(s maintenance.Store, batch continuo.Batch) (continuo.Turn, error) {
 	if batch.Begin == nil {
 		return continuo.Turn{}, s.Append(context.Background(), batch)
 	}
@@ -78,7 +78,7 @@ func appendTo(s upkeep.Store, batch continuo.Batch) (continuo.Turn, error) {
 func (m *model) take(rt *rapid.T) {
 	seen, lasts := m.aTurn(rt, m.pick(rt).ID), lease(rt)
 	seen.Fence -= rapid.SampledFrom([]int64{0, 0, 0, 1}).Draw(rt, "stale")
-	_, _ = both(rt, m, "take turn", func(s upkeep.Store) (continuo.Turn, error) {
+	_, _ = both(rt, m, "take turn", func(s maintenance.Store) (continuo.Turn, error) {
 		taken, err := s.TakeTurn(context.Background(), seen, "two", lasts)
 		return timeless(taken), err
 	})
@@ -86,7 +86,7 @@ func (m *model) take(rt *rapid.T) {
 
 func (m *model) turn(rt *rapid.T) {
 	update := m.turnUpdate(rt, m.pick(rt).ID)
-	_, _ = both(rt, m, "update turn", func(s upkeep.Store) ([]continuo.TurnSignal, error) {
+	_, _ = both(rt, m, "update turn", func(s maintenance.Store) ([]continuo.TurnSignal, error) {
 		signals, err := s.UpdateTurn(context.Background(), update)
 		return append([]continuo.TurnSignal{}, signals...), err
 	})
@@ -114,7 +114,7 @@ func (m *model) turnUpdate(rt *rapid.T, conversationID string) continuo.TurnUpda
 func (m *model) signal(rt *rapid.T) {
 	id, turn := m.pick(rt).ID, turnID(rt)
 	signal := continuo.TurnSignal{Kind: continuo.SignalAllow, ToolCallID: rapid.SampledFrom([]string{"c1", "c2"}).Draw(rt, "call")}
-	_, _ = both(rt, m, "signal", func(s upkeep.Store) (any, error) {
+	_, _ = both(rt, m, "signal", func(s maintenance.Store) (any, error) {
 		return nil, s.SignalTurn(context.Background(), id, turn, signal)
 	})
 }
@@ -122,7 +122,7 @@ func (m *model) signal(rt *rapid.T) {
 // turns compares all turns of a conversation, and the events of one.
 func (m *model) turns(rt *rapid.T) {
 	id, turn, after := m.pick(rt).ID, turnID(rt), rapid.Int64Range(0, 9).Draw(rt, "after")
-	_, _ = both(rt, m, "turns", func(s upkeep.Store) (map[string]continuo.Turn, error) {
+	_, _ = both(rt, m, "turns", func(s maintenance.Store) (map[string]continuo.Turn, error) {
 		turns, err := s.Turns(context.Background(), continuo.TurnQuery{ConversationID: id, Limit: 9})
 		found := map[string]continuo.Turn{} // their order depends on a clock
 		for _, t := range turns {
@@ -130,11 +130,11 @@ func (m *model) turns(rt *rapid.T) {
 		}
 		return found, err
 	})
-	_, _ = both(rt, m, "turn", func(s upkeep.Store) (continuo.Turn, error) {
+	_, _ = both(rt, m, "turn", func(s maintenance.Store) (continuo.Turn, error) {
 		found, err := s.Turn(context.Background(), id, turn)
 		return timeless(found), err
 	})
-	_, _ = both(rt, m, "events", func(s upkeep.Store) ([]continuo.TurnEvent, error) {
+	_, _ = both(rt, m, "events", func(s maintenance.Store) ([]continuo.TurnEvent, error) {
 		events, err := s.TurnEvents(context.Background(), id, turn, after, 1000)
 		return append([]continuo.TurnEvent{}, events...), err
 	})

@@ -8,7 +8,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 func testKeyChange(t *testing.T, opener Opener) {
@@ -82,7 +82,7 @@ func testUsers(t *testing.T, opener Opener) {
 	noError(t, second(store.Update(ctx, "a", continuo.ConversationChange{UserID: &ada, UpdatedAt: at(9)})))
 	noError(t, store.Create(ctx, forkOf("b", continuo.Segment{ConversationID: "a", Through: 1}), nil))
 	noError(t, store.Delete(ctx, "a"))
-	records, err := store.Records(ctx, "a", upkeep.RecordPosition{}, 1)
+	records, err := store.Records(ctx, "a", maintenance.RecordPosition{}, 1)
 	noError(t, err)
 	same(t, "the user of what was deleted", records[0].Conversation.UserID, "")
 }
@@ -100,7 +100,7 @@ var owned = []struct{ user, metadata string }{
 	{"ada", `{"plan":"pro","long":"x"}`},
 }
 
-func fillOwned(t *testing.T, store upkeep.Store) {
+func fillOwned(t *testing.T, store maintenance.Store) {
 	t.Helper()
 	for i, o := range owned {
 		c := conversation(fmt.Sprint(i))
@@ -180,7 +180,7 @@ func testFilteredFinds(t *testing.T, opener Opener) {
 }
 
 // conversationsOfHits reads the conversations of places page by page.
-func conversationsOfHits(t *testing.T, store upkeep.Store, query index.HitQuery) (ids []string) {
+func conversationsOfHits(t *testing.T, store maintenance.Store, query index.HitQuery) (ids []string) {
 	t.Helper()
 	for {
 		page, err := store.Hits(t.Context(), query)

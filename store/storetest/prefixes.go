@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 	"pgregory.net/rapid"
 )
 
@@ -20,7 +20,7 @@ func prefixes(id string, session int64, seqs ...int64) []continuo.Prefix {
 	return made
 }
 
-func findPrefixes(t *testing.T, store upkeep.Store, query continuo.PrefixQuery) []continuo.Prefix {
+func findPrefixes(t *testing.T, store maintenance.Store, query continuo.PrefixQuery) []continuo.Prefix {
 	t.Helper()
 	if query.ProjectID == "" {
 		query.ProjectID = "p"
@@ -51,7 +51,7 @@ func testPrefixes(t *testing.T, opener Opener) {
 		ConversationID: "b", After: 1, Entries: entries("b", 2, 3), Prefixes: append(b[1:], more), Turns: []continuo.TurnUpdate{update},
 	}))
 	noError(t, store.Append(ctx, continuo.Batch{ConversationID: "d", Entries: entries("d", 1, 1), Prefixes: d}))
-	for _, s := range []upkeep.Store{store, open(t, opener)} {
+	for _, s := range []maintenance.Store{store, open(t, opener)} {
 		same(t, "the newest conversation first, and its greatest seq",
 			findPrefixes(t, s, continuo.PrefixQuery{Hashes: []continuo.PrefixHash{prefixHash(1)}}), []continuo.Prefix{more, b[0], a[0]})
 		same(t, "in the order of the hashes", findPrefixes(t, s, continuo.PrefixQuery{
@@ -120,7 +120,7 @@ func (m *model) prefixes(rt *rapid.T) {
 	for range rapid.IntRange(0, 3).Draw(rt, "hashes") {
 		query.Hashes = append(query.Hashes, prefixHash(rapid.ByteRange(1, 4).Draw(rt, "hash")))
 	}
-	_, _ = both(rt, m, "prefixes", func(s upkeep.Store) ([]continuo.Prefix, error) {
+	_, _ = both(rt, m, "prefixes", func(s maintenance.Store) ([]continuo.Prefix, error) {
 		found, err := s.Prefixes(context.Background(), query)
 		return append([]continuo.Prefix{}, found...), err
 	})

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // records reads all records of a conversation in pages.
-func records(t *testing.T, store upkeep.Store, id string, limit int) []upkeep.Record {
+func records(t *testing.T, store maintenance.Store, id string, limit int) []maintenance.Record {
 	t.Helper()
-	var all []upkeep.Record
-	after := upkeep.RecordPosition{}
+	var all []maintenance.Record
+	after := maintenance.RecordPosition{}
 	for {
 		page, err := store.Records(t.Context(), id, after, limit)
 		noError(t, err)
@@ -38,7 +38,7 @@ func records(t *testing.T, store upkeep.Store, id string, limit int) []upkeep.Re
 }
 
 // family fills a store with conversations of all kinds, and returns their ids, ancestors first.
-func family(t *testing.T, store upkeep.Store) []string {
+func family(t *testing.T, store maintenance.Store) []string {
 	t.Helper()
 	ctx := t.Context()
 	busyConversation(t, store, "whole", 5)
@@ -69,7 +69,7 @@ func testRecords(t *testing.T, opener Opener) {
 	again := NewMemory()
 	for _, id := range ids {
 		for _, r := range records(t, from, id, 3) { // one at a time, the conversation's own first
-			noError(t, engine.PutRecords(ctx, id, []upkeep.Record{r}))
+			noError(t, engine.PutRecords(ctx, id, []maintenance.Record{r}))
 		}
 		want := leaseless(records(t, from, id, 100))
 		same(t, "read back from the engine: "+id, leaseless(records(t, engine, id, 100)), want)
@@ -112,7 +112,7 @@ func testRecords(t *testing.T, opener Opener) {
 }
 
 // leaseless removes the leases, which a copy does not have.
-func leaseless(records []upkeep.Record) []upkeep.Record {
+func leaseless(records []maintenance.Record) []maintenance.Record {
 	for _, r := range records {
 		if r.Turn != nil {
 			r.Turn.LeaseUntil, r.Turn.LeaseExpired = time.Time{}, false
@@ -121,7 +121,7 @@ func leaseless(records []upkeep.Record) []upkeep.Record {
 	return records
 }
 
-func conversationIDs(t *testing.T, store upkeep.Store, limit int) (all []string) {
+func conversationIDs(t *testing.T, store maintenance.Store, limit int) (all []string) {
 	t.Helper()
 	after := ""
 	for {
@@ -150,9 +150,9 @@ func testRecordPages(t *testing.T, opener Opener) {
 		kinds += fmt.Sprint(r.Position().Kind)
 	}
 	same(t, "kinds", kinds, "1"+strings.Repeat("2", 7)+"33"+"44")
-	same(t, "records of an unknown conversation", records(t, store, "none", 5), []upkeep.Record(nil))
+	same(t, "records of an unknown conversation", records(t, store, "none", 5), []maintenance.Record(nil))
 	for what, err := range map[string]error{
-		"Records":         second(store.Records(ctx, "a", upkeep.RecordPosition{}, 0)),
+		"Records":         second(store.Records(ctx, "a", maintenance.RecordPosition{}, 0)),
 		"ConversationIDs": second(store.ConversationIDs(ctx, "", 0)),
 		"BlobHashes":      second(store.BlobHashes(ctx, "", 0)),
 	} {
@@ -183,7 +183,7 @@ func testLargeRecords(t *testing.T, opener Opener) {
 		update.Events = []continuo.TurnEvent{{ID: id, Data: fmt.Appendf(nil, `{"x":"%s"}`, bytes.Repeat([]byte("y"), 1<<20))}}
 		updateTurn(t, store, update)
 	}
-	page, err := store.Records(ctx, "a", upkeep.RecordPosition{}, 1000)
+	page, err := store.Records(ctx, "a", maintenance.RecordPosition{}, 1000)
 	noError(t, err)
 	if len(page) < 2 || len(page) > 7 {
 		t.Errorf("a page has %d records of 1 MiB", len(page)-1)
@@ -202,43 +202,43 @@ func testPutRecordsRefused(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	c := busyConversation(t, store, "a", 3)
 	before := records(t, store, "a", 100)
-	own := func(change func(*upkeep.ConversationRecord)) upkeep.Record {
-		record := upkeep.ConversationRecord{Conversation: conversation("b")}
+	own := func(change func(*maintenance.ConversationRecord)) maintenance.Record {
+		record := maintenance.ConversationRecord{Conversation: conversation("b")}
 		change(&record)
-		return upkeep.Record{Conversation: &record}
+		return maintenance.Record{Conversation: &record}
 	}
-	plain := own(func(*upkeep.ConversationRecord) {})
-	turn := func(id, conversationID string, state continuo.TurnState, fence int64) upkeep.Record {
-		record := upkeep.TurnRecord{Turn: continuo.Turn{ID: id, ConversationID: conversationID, State: state, Fence: fence, StartedAt: day}}
+	plain := own(func(*maintenance.ConversationRecord) {})
+	turn := func(id, conversationID string, state continuo.TurnState, fence int64) maintenance.Record {
+		record := maintenance.TurnRecord{Turn: continuo.Turn{ID: id, ConversationID: conversationID, State: state, Fence: fence, StartedAt: day}}
 		if state != continuo.TurnRunning {
 			record.EndedAt = at(1)
 		}
-		return upkeep.Record{Turn: &record}
+		return maintenance.Record{Turn: &record}
 	}
 	backward := turn("t", "b", continuo.TurnFinished, 1)
 	backward.Turn.Events = []continuo.TurnEvent{event(2), event(1)}
 	e := entry("a", 1)
 	for what, test := range map[string]struct {
 		id      string
-		records []upkeep.Record
+		records []maintenance.Record
 		want    error
 	}{
-		"no conversation":          {"b", []upkeep.Record{turn("t", "b", continuo.TurnFinished, 1)}, continuo.ErrNotFound},
+		"no conversation":          {"b", []maintenance.Record{turn("t", "b", continuo.TurnFinished, 1)}, continuo.ErrNotFound},
 		"nothing at all":           {"b", nil, continuo.ErrNotFound},
-		"an entry of another":      {"b", []upkeep.Record{plain, {Entry: &e}}, continuo.ErrInvalid},
-		"a turn of another":        {"b", []upkeep.Record{plain, turn("t", "a", continuo.TurnFinished, 1)}, continuo.ErrInvalid},
-		"another conversation":     {"c", []upkeep.Record{plain}, continuo.ErrInvalid},
-		"a record of nothing":      {"b", []upkeep.Record{plain, {}}, continuo.ErrInvalid},
-		"events out of order":      {"b", []upkeep.Record{plain, backward}, continuo.ErrInvalid},
-		"a turn without a state":   {"b", []upkeep.Record{plain, turn("t", "b", "", 1)}, continuo.ErrInvalid},
-		"two running turns":        {"b", []upkeep.Record{plain, turn("t", "b", continuo.TurnRunning, 1), turn("u", "b", continuo.TurnRunning, 2)}, continuo.ErrExists},
-		"two turns with one fence": {"b", []upkeep.Record{plain, turn("t", "b", continuo.TurnFinished, 1), turn("u", "b", continuo.TurnFinished, 1)}, continuo.ErrExists},
-		"an ancestor that is gone": {"b", []upkeep.Record{own(func(r *upkeep.ConversationRecord) {
+		"an entry of another":      {"b", []maintenance.Record{plain, {Entry: &e}}, continuo.ErrInvalid},
+		"a turn of another":        {"b", []maintenance.Record{plain, turn("t", "a", continuo.TurnFinished, 1)}, continuo.ErrInvalid},
+		"another conversation":     {"c", []maintenance.Record{plain}, continuo.ErrInvalid},
+		"a record of nothing":      {"b", []maintenance.Record{plain, {}}, continuo.ErrInvalid},
+		"events out of order":      {"b", []maintenance.Record{plain, backward}, continuo.ErrInvalid},
+		"a turn without a state":   {"b", []maintenance.Record{plain, turn("t", "b", "", 1)}, continuo.ErrInvalid},
+		"two running turns":        {"b", []maintenance.Record{plain, turn("t", "b", continuo.TurnRunning, 1), turn("u", "b", continuo.TurnRunning, 2)}, continuo.ErrExists},
+		"two turns with one fence": {"b", []maintenance.Record{plain, turn("t", "b", continuo.TurnFinished, 1), turn("u", "b", continuo.TurnFinished, 1)}, continuo.ErrExists},
+		"an ancestor that is gone": {"b", []maintenance.Record{own(func(r *maintenance.ConversationRecord) {
 			r.Lineage = []continuo.Segment{{ConversationID: "none", Through: 1}}
 		})}, continuo.ErrNotFound},
-		"a key of another owner":    {"b", []upkeep.Record{own(func(r *upkeep.ConversationRecord) { r.Key = c.Key })}, continuo.ErrExists},
-		"a turn that runs already":  {"a", []upkeep.Record{turn("t8", "a", continuo.TurnRunning, 8), turn("t9", "a", continuo.TurnRunning, 9)}, continuo.ErrExists},
-		"a conversation of nowhere": {"none", []upkeep.Record{{Receipt: &continuo.Receipt{Key: "k"}}}, continuo.ErrNotFound},
+		"a key of another owner":    {"b", []maintenance.Record{own(func(r *maintenance.ConversationRecord) { r.Key = c.Key })}, continuo.ErrExists},
+		"a turn that runs already":  {"a", []maintenance.Record{turn("t8", "a", continuo.TurnRunning, 8), turn("t9", "a", continuo.TurnRunning, 9)}, continuo.ErrExists},
+		"a conversation of nowhere": {"none", []maintenance.Record{{Receipt: &continuo.Receipt{Key: "k"}}}, continuo.ErrNotFound},
 	} {
 		if err := store.PutRecords(ctx, test.id, test.records); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want: %v", what, err, test.want)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // redacted returns the replacement of an entry that a person redacted.
@@ -36,7 +36,7 @@ func testRedact(t *testing.T, opener Opener) {
 	all[0] = hidden
 	noError(t, store.Redact(ctx, "a", []continuo.Entry{all[0], all[2], all[3]}))
 	c.UpdatedAt, c.Revision = all[0].Redacted.At, 1
-	for _, s := range []upkeep.Store{store, open(t, opener)} {
+	for _, s := range []maintenance.Store{store, open(t, opener)} {
 		sameEntries(t, "entries", readAll(t, s, "a"), all)
 		got, err := s.Conversation(ctx, "a")
 		noError(t, err)
@@ -168,7 +168,7 @@ func testRedactTurns(t *testing.T, opener Opener) {
 }
 
 // discards lists the names to remove, and confirms their removal.
-func discards(t *testing.T, store upkeep.Store) []string {
+func discards(t *testing.T, store maintenance.Store) []string {
 	t.Helper()
 	var all []string
 	for {
@@ -182,7 +182,7 @@ func discards(t *testing.T, store upkeep.Store) []string {
 	}
 }
 
-func expectDiscards(t *testing.T, what string, store upkeep.Store, want ...string) {
+func expectDiscards(t *testing.T, what string, store maintenance.Store, want ...string) {
 	t.Helper()
 	got := map[string]int{}
 	for _, name := range discards(t, store) {

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // listRuns reads all pages and returns ids.
-func listRuns(t *testing.T, store upkeep.Store, query continuo.RunQuery) (ids []string) {
+func listRuns(t *testing.T, store maintenance.Store, query continuo.RunQuery) (ids []string) {
 	t.Helper()
 	for {
 		page, err := store.Runs(t.Context(), query)
@@ -98,7 +98,7 @@ func testRunningRuns(t *testing.T, opener Opener) {
 }
 
 // testRunsOfCrews lists the runs of crews, and other runs separately.
-func testRunsOfCrews(t *testing.T, store upkeep.Store) {
+func testRunsOfCrews(t *testing.T, store maintenance.Store) {
 	create(t, store, "crewed", 0)
 	made := eventEntries("crewed", 1, runEvent{"w", continuo.RunBegan}, runEvent{"x", continuo.RunBegan}, runEvent{"y", continuo.RunBegan})
 	made[1].WorkflowID, made[2].WorkflowID = continuo.CrewWorkflow("a"), "crewless"
@@ -110,7 +110,7 @@ func testRunsOfCrews(t *testing.T, store upkeep.Store) {
 }
 
 // testRunsByPosition has later runs with an earlier start time, by another machine's clock.
-func testRunsByPosition(t *testing.T, store upkeep.Store) {
+func testRunsByPosition(t *testing.T, store maintenance.Store) {
 	create(t, store, "skewed", 0)
 	made := eventEntries("skewed", 1, runEvent{"late", continuo.RunBegan}, runEvent{"early", continuo.RunBegan}, runEvent{"earliest", continuo.RunBegan})
 	for i := range made {

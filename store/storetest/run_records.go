@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // expectNoRuns expects that a run is no longer found.
-func expectNoRuns(t *testing.T, what string, store upkeep.Store, conversationID, runID string) {
+func expectNoRuns(t *testing.T, what string, store maintenance.Store, conversationID, runID string) {
 	t.Helper()
 	expectRuns(t, what, store, conversationID)
 	expectError(t, what+": the run", second(store.Run(t.Context(), "p", runID)), continuo.ErrNotFound)
@@ -77,7 +77,7 @@ func testArchivedRuns(t *testing.T, opener Opener) {
 	expectRuns(t, "a copy that is not archived", store, "a", want...)
 	own := *all[0].Conversation
 	own.ArchivedAt = at(79)
-	noError(t, store.PutRecords(ctx, "a", []upkeep.Record{{Conversation: &own}}))
+	noError(t, store.PutRecords(ctx, "a", []maintenance.Record{{Conversation: &own}}))
 	expectNoRuns(t, "a copy that is archived", store, "a", "r3")
 }
 
@@ -107,7 +107,7 @@ func testCopiedRuns(t *testing.T, opener Opener) {
 	expectRuns(t, "in another order", store, "a", want...)
 	moved := *whole[0].Conversation
 	moved.ProjectID = "q"
-	noError(t, store.PutRecords(ctx, "a", []upkeep.Record{{Conversation: &moved}}))
+	noError(t, store.PutRecords(ctx, "a", []maintenance.Record{{Conversation: &moved}}))
 	expectError(t, "in the project that it was in", second(store.Run(ctx, "p", "r1")), continuo.ErrNotFound)
 	same(t, "in another project", listRuns(t, store, continuo.RunQuery{ProjectID: "q", Limit: 9}), []string{"r2", "r1"})
 }
@@ -119,9 +119,9 @@ func testReplacedRuns(t *testing.T, opener Opener) {
 	appendRunEvents(t, store, "a", 1, runEvent{"r1", continuo.RunBegan}, runEvent{"r1", continuo.RunEventWaiting}, runEvent{"r1", continuo.RunEventFinished}, runEvent{"r2", continuo.RunBegan})
 	put := func(made ...continuo.Entry) {
 		t.Helper()
-		var put []upkeep.Record
+		var put []maintenance.Record
 		for i := range made {
-			put = append(put, upkeep.Record{Entry: &made[i]})
+			put = append(put, maintenance.Record{Entry: &made[i]})
 		}
 		noError(t, store.PutRecords(ctx, "a", put))
 	}
@@ -148,7 +148,7 @@ func testRedactedRuns(t *testing.T, opener Opener) {
 	same(t, "the event of a redacted entry", readAll(t, store, "a")[1].RunEvent, all[1].RunEvent)
 	// A copy writes only the differences.
 	middle := redacted(all[1])
-	noError(t, store.PutRecords(ctx, "a", []upkeep.Record{{Entry: &middle}}))
+	noError(t, store.PutRecords(ctx, "a", []maintenance.Record{{Entry: &middle}}))
 	expectRuns(t, "a redaction that was copied", store, "a", want)
 }
 

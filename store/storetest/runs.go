@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // runTests is the part of the suite that is about the index of runs.
@@ -47,7 +47,7 @@ func eventEntries(conversationID string, first int64, events ...runEvent) []cont
 }
 
 // appendRunEvents appends an entry for each event.
-func appendRunEvents(t *testing.T, store upkeep.Store, conversationID string, first int64, events ...runEvent) {
+func appendRunEvents(t *testing.T, store maintenance.Store, conversationID string, first int64, events ...runEvent) {
 	t.Helper()
 	noError(t, store.Append(t.Context(), runEventBatch(conversationID, first, events...)))
 }
@@ -70,7 +70,7 @@ func runOf(conversationID, id string, first, newest int64, state continuo.RunSta
 }
 
 // expectRuns expects a conversation to have just these runs, the newest first.
-func expectRuns(t *testing.T, what string, store upkeep.Store, conversationID string, want ...continuo.Run) {
+func expectRuns(t *testing.T, what string, store maintenance.Store, conversationID string, want ...continuo.Run) {
 	t.Helper()
 	found, err := store.Runs(t.Context(), continuo.RunQuery{ProjectID: "p", ConversationID: conversationID, Limit: 99})
 	noError(t, err)
@@ -238,7 +238,7 @@ func testRunsAtOnce(t *testing.T, opener Opener) {
 	}
 }
 
-func runThrough(ctx context.Context, store upkeep.Store, i int) error {
+func runThrough(ctx context.Context, store maintenance.Store, i int) error {
 	id, run := fmt.Sprint("c", i), fmt.Sprint("r", i)
 	for seq, kinds := int64(1), [][]continuo.RunEventKind{{continuo.RunBegan, continuo.RunNodeBegan}, {continuo.RunNodeFinished}, {continuo.RunEventWaiting, continuo.RunEventFinished}}; len(kinds) > 0; kinds = kinds[1:] {
 		var events []runEvent

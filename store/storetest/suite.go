@@ -1,7 +1,7 @@
 // Package storetest is the test suite that every store engine passes, and a reference store in memory that it
 // compares them with. An engine's test is one call of Run; to write a new engine, start there.
 //
-// The suite's requirements beyond the comments of upkeep.Store: entries of an unknown conversation are an
+// The suite's requirements beyond the comments of maintenance.Store: entries of an unknown conversation are an
 // empty list; a Limit below 1 is continuo.ErrInvalid; times come back in UTC with their nanoseconds; a closed
 // store returns continuo.ErrClosed; Create fails with continuo.ErrNotFound when a conversation of the Lineage
 // no longer exists; and a receipt whose key is taken refuses its whole batch. Of turns: Turn finds void ones
@@ -60,12 +60,12 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // Opener opens a store on one database: first on an empty one, later after a Close to check durability, and
 // beside a store that is still open, as another process would.
-type Opener func(t *testing.T) upkeep.Store
+type Opener func(t *testing.T) maintenance.Store
 
 // Run runs the suite. newDatabase makes an empty database and is called once or more for each test; it
 // cleans up with t.Cleanup. The suite closes the stores.
@@ -164,14 +164,14 @@ func indexTests() []test {
 }
 
 // open opens a store and closes it with the test.
-func open(t *testing.T, opener Opener) upkeep.Store {
+func open(t *testing.T, opener Opener) maintenance.Store {
 	t.Helper()
 	store := opener(t)
 	t.Cleanup(func() { closeStore(t, store) })
 	return store
 }
 
-func closeStore(t *testing.T, store upkeep.Store) {
+func closeStore(t *testing.T, store maintenance.Store) {
 	t.Helper()
 	if err := store.Close(); err != nil {
 		t.Errorf("close: %v", err)
@@ -228,7 +228,7 @@ func entries(conversationID string, first, last int64) []continuo.Entry {
 }
 
 // create adds a conversation with entries 1 to last.
-func create(t *testing.T, store upkeep.Store, id string, last int64) continuo.Conversation {
+func create(t *testing.T, store maintenance.Store, id string, last int64) continuo.Conversation {
 	t.Helper()
 	c := conversation(id)
 	c.LastSeq = last
@@ -236,19 +236,19 @@ func create(t *testing.T, store upkeep.Store, id string, last int64) continuo.Co
 	return c
 }
 
-func appendEntries(t *testing.T, store upkeep.Store, id string, first, last int64) {
+func appendEntries(t *testing.T, store maintenance.Store, id string, first, last int64) {
 	t.Helper()
 	noError(t, store.Append(t.Context(), continuo.Batch{ConversationID: id, After: first - 1, Entries: entries(id, first, last)}))
 }
 
-func read(t *testing.T, store upkeep.Store, id string, query continuo.EntryQuery) []continuo.Entry {
+func read(t *testing.T, store maintenance.Store, id string, query continuo.EntryQuery) []continuo.Entry {
 	t.Helper()
 	found, err := store.Entries(t.Context(), id, query)
 	noError(t, err)
 	return found
 }
 
-func readAll(t *testing.T, store upkeep.Store, id string) []continuo.Entry {
+func readAll(t *testing.T, store maintenance.Store, id string) []continuo.Entry {
 	t.Helper()
 	return read(t, store, id, continuo.EntryQuery{From: 1, To: 1 << 40, Limit: 1 << 20})
 }

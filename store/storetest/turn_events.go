@@ -8,17 +8,17 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
-func readEvents(t *testing.T, store upkeep.Store, turn continuo.Turn) []continuo.TurnEvent {
+func readEvents(t *testing.T, store maintenance.Store, turn continuo.Turn) []continuo.TurnEvent {
 	t.Helper()
 	events, err := store.TurnEvents(t.Context(), turn.ConversationID, turn.ID, 0, 99)
 	noError(t, err)
 	return events
 }
 
-func expectEvents(t *testing.T, what string, store upkeep.Store, turn continuo.Turn, ids ...int64) {
+func expectEvents(t *testing.T, what string, store maintenance.Store, turn continuo.Turn, ids ...int64) {
 	t.Helper()
 	var got []int64
 	for _, e := range readEvents(t, store, turn) {

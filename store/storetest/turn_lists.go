@@ -7,11 +7,11 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // listTurns reads all pages.
-func listTurns(t *testing.T, store upkeep.Store, conversationID string, limit int) []continuo.Turn {
+func listTurns(t *testing.T, store maintenance.Store, conversationID string, limit int) []continuo.Turn {
 	t.Helper()
 	var all []continuo.Turn
 	query := continuo.TurnQuery{ConversationID: conversationID, Limit: limit}
@@ -132,7 +132,7 @@ func testTurnsDurable(t *testing.T, opener Opener) {
 	noError(t, store.SignalTurn(ctx, "a", "t2", continuo.TurnSignal{Kind: continuo.SignalInterrupt}))
 	updateTurn(t, store, updateOf(turn, 1, 2))
 	want := listTurns(t, store, "a", 9)
-	check := func(store upkeep.Store) {
+	check := func(store maintenance.Store) {
 		t.Helper()
 		same(t, "turns", listTurns(t, store, "a", 9), want)
 		expectEvents(t, "events", store, turn, 1, 2)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // testZombies has an owner that lost the lease try everything.
@@ -181,7 +181,7 @@ func testMixedUpdates(t *testing.T, opener Opener) {
 }
 
 // mixedUpdate makes an update that must be refused and one that must not be.
-func mixedUpdate(ctx context.Context, store upkeep.Store, turn continuo.Turn, i int, round int64) error {
+func mixedUpdate(ctx context.Context, store maintenance.Store, turn continuo.Turn, i int, round int64) error {
 	zombie := updateOf(turn, round+1)
 	zombie.Fence--
 	batch := continuo.Batch{ConversationID: turn.ConversationID, After: round, Entries: entries(turn.ConversationID, round+1, round+1)}

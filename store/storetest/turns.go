@@ -8,7 +8,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // turnTests is the part of the suite that is about turns. No test waits for a lease to end: a lease of no
@@ -45,7 +45,7 @@ func turnTests() []test {
 const long = time.Hour
 
 // begin begins a turn of an idle conversation.
-func begin(t *testing.T, store upkeep.Store, conversationID, id string) continuo.Turn {
+func begin(t *testing.T, store maintenance.Store, conversationID, id string) continuo.Turn {
 	t.Helper()
 	turn, err := BeginTurn(t.Context(), store, continuo.Turn{ID: id, ConversationID: conversationID, Owner: "one"}, long)
 	noError(t, err)
@@ -71,12 +71,12 @@ func ending(turn continuo.Turn, state continuo.TurnState) continuo.TurnUpdate {
 	return update
 }
 
-func updateTurn(t *testing.T, store upkeep.Store, update continuo.TurnUpdate) {
+func updateTurn(t *testing.T, store maintenance.Store, update continuo.TurnUpdate) {
 	t.Helper()
 	noError(t, second(store.UpdateTurn(t.Context(), update)))
 }
 
-func findTurn(t *testing.T, store upkeep.Store, conversationID, id string) continuo.Turn {
+func findTurn(t *testing.T, store maintenance.Store, conversationID, id string) continuo.Turn {
 	t.Helper()
 	turn, err := store.Turn(t.Context(), conversationID, id)
 	noError(t, err)
@@ -155,7 +155,7 @@ func testBeginRefused(t *testing.T, opener Opener) {
 
 // testOneBegins has two stores' callers begin turns of one conversation, several times.
 func testOneBegins(t *testing.T, opener Opener) {
-	stores := []upkeep.Store{open(t, opener), open(t, opener)}
+	stores := []maintenance.Store{open(t, opener), open(t, opener)}
 	create(t, stores[0], "a", 0)
 	const callers, rounds = 16, 4
 	for round := range rounds {
@@ -220,7 +220,7 @@ func testFences(t *testing.T, opener Opener) {
 }
 
 func testOneTakes(t *testing.T, opener Opener) {
-	stores, ctx := []upkeep.Store{open(t, opener), open(t, opener)}, t.Context()
+	stores, ctx := []maintenance.Store{open(t, opener), open(t, opener)}, t.Context()
 	create(t, stores[0], "a", 0)
 	seen := begin(t, stores[0], "a", "t1")
 	updateTurn(t, stores[0], updateOf(seen, 1, 2))

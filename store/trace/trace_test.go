@@ -21,10 +21,10 @@ import (
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/span"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/store/trace"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // scripted answers what is traced with one error, and panics at everything else.
@@ -233,7 +233,7 @@ func TestChangesAreReportedIfTheStoreReportsThem(t *testing.T) {
 func TestTheSuiteHoldsThroughIt(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Opener {
 		path := filepath.Join(t.TempDir(), "a.db")
-		return func(t *testing.T) upkeep.Store {
+		return func(t *testing.T) maintenance.Store {
 			store, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -248,7 +248,7 @@ type traced struct {
 	continuo.Store
 	continuo.PrefixStore
 	auth.KeyStore
-	upkeep.RecordStore
+	maintenance.RecordStore
 	indexStore
 }
 

@@ -11,10 +11,10 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/tool/search"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 func TestTheSpecificationIsWhole(t *testing.T) {
@@ -376,7 +376,7 @@ func TestATimedOutSearchReportsItsPosition(t *testing.T) {
 }
 
 // unwilling is a store whose index takes nothing.
-type unwilling struct{ upkeep.Store }
+type unwilling struct{ maintenance.Store }
 
 func (unwilling) Index(context.Context, index.Batch) error { return continuo.ErrReadOnly }
 
@@ -418,7 +418,7 @@ func TestOnlyWhatMayMatchIsRead(t *testing.T) {
 
 // counted is a store that counts the entries that are read.
 type counted struct {
-	upkeep.Store
+	maintenance.Store
 	rows int
 }
 

@@ -15,7 +15,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
-	"github.com/continuo-log/continuo/upkeep"
+	"github.com/continuo-log/continuo/maintenance"
 )
 
 // EventPageBytes is about how many bytes of stored events one read returns.
@@ -74,7 +74,7 @@ func Labels(metadata json.RawMessage) []byte {
 }
 
 // EntriesOf returns the entries among records, and whether a conversation's own record is among them.
-func EntriesOf(records []upkeep.Record) (entries []continuo.Entry, own bool) {
+func EntriesOf(records []maintenance.Record) (entries []continuo.Entry, own bool) {
 	for i := range records {
 		own = own || records[i].Conversation != nil
 		if records[i].Entry != nil {

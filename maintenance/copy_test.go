@@ -1,4 +1,4 @@
-package upkeep_test
+package maintenance_test
 
 import (
 	"context"
@@ -15,15 +15,15 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/internal/pgtest"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/postgres"
 	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
-func openDatabase(t *testing.T) upkeep.Store {
+func openDatabase(t *testing.T) maintenance.Store {
 	t.Helper()
 	store, err := postgres.Open(t.Context(), pgtest.Shared(t).Database(t), postgres.Options{Partitions: 4})
 	if err != nil {
@@ -33,7 +33,7 @@ func openDatabase(t *testing.T) upkeep.Store {
 	return store
 }
 
-func openFile(t *testing.T) upkeep.Store {
+func openFile(t *testing.T) maintenance.Store {
 	t.Helper()
 	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "c.db"), sqlite.Options{Synchronous: sqlite.Normal})
 	if err != nil {
@@ -44,7 +44,7 @@ func openFile(t *testing.T) upkeep.Store {
 }
 
 // furnished is a store with everything in it that there can be.
-func furnished(t *testing.T, store upkeep.Store) *fixture {
+func furnished(t *testing.T, store maintenance.Store) *fixture {
 	p := newFixture(t, store)
 	p.must(store.CreateProject(t.Context(), auth.Project{ID: "acme", CreatedAt: time.Unix(1, 5).UTC()}))
 	key := auth.Key{ID: "k1", ProjectID: "acme", Name: "n", Hash: "h", CreatedAt: time.Unix(2, 7).UTC(), ExpiresAt: time.Unix(1e9, 0).UTC()}
@@ -115,9 +115,9 @@ func same(t *testing.T, from, to *fixture) {
 
 // TestACopyHasEverything copies there and back, and again after changes of all kinds.
 func TestACopyHasEverything(t *testing.T) {
-	for name, open := range map[string]func(*testing.T) upkeep.Store{
+	for name, open := range map[string]func(*testing.T) maintenance.Store{
 		"memory to file": openFile,
-		"to memory":      func(*testing.T) upkeep.Store { return storetest.NewMemory() },
+		"to memory":      func(*testing.T) maintenance.Store { return storetest.NewMemory() },
 	} {
 		t.Run(name, func(t *testing.T) { copiesEverything(t, storetest.NewMemory(), open(t)) })
 	}
@@ -126,11 +126,11 @@ func TestACopyHasEverything(t *testing.T) {
 	t.Run("database to file", func(t *testing.T) { copiesEverything(t, openDatabase(t), openFile(t)) })
 }
 
-func copiesEverything(t *testing.T, from, to upkeep.Store) {
+func copiesEverything(t *testing.T, from, to maintenance.Store) {
 	source, target := furnished(t, from), newFixture(t, to)
 	var mu sync.Mutex
-	last := upkeep.Progress{}
-	copier := upkeep.Copier{From: from, To: to, Progress: func(p upkeep.Progress) {
+	last := maintenance.Progress{}
+	copier := maintenance.Copier{From: from, To: to, Progress: func(p maintenance.Progress) {
 		mu.Lock()
 		defer mu.Unlock()
 		last = p
@@ -195,11 +195,11 @@ func (p *fixture) change() {
 
 // stopping is a store that fails after some writes.
 type stopping struct {
-	upkeep.Store
+	maintenance.Store
 	left int
 }
 
-func (s *stopping) PutRecords(ctx context.Context, id string, records []upkeep.Record) error {
+func (s *stopping) PutRecords(ctx context.Context, id string, records []maintenance.Record) error {
 	if s.left--; s.left < 0 {
 		return context.DeadlineExceeded
 	}
@@ -211,11 +211,11 @@ func TestAStoppedCopyContinues(t *testing.T) {
 	source := furnished(t, storetest.NewMemory())
 	for stop := range 6 {
 		target := newFixture(t, storetest.NewMemory())
-		broken := upkeep.Copier{From: source.store, To: &stopping{target.store, stop}, Workers: 1}
+		broken := maintenance.Copier{From: source.store, To: &stopping{target.store, stop}, Workers: 1}
 		if _, err := broken.Copy(t.Context()); err == nil {
 			t.Fatalf("it was not stopped after %d writes", stop)
 		}
-		if _, err := (&upkeep.Copier{From: source.store, To: target.store}).Copy(t.Context()); err != nil {
+		if _, err := (&maintenance.Copier{From: source.store, To: target.store}).Copy(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		same(t, source, target)
@@ -227,7 +227,7 @@ func TestACopyOfAStoreInUse(t *testing.T) {
 	source, target := furnished(t, storetest.NewMemory()), newFixture(t, storetest.NewMemory())
 	conversation := source.addConversation(0)
 	appended := 0
-	copier := upkeep.Copier{From: source.store, To: target.store, Workers: 1, Progress: func(upkeep.Progress) {
+	copier := maintenance.Copier{From: source.store, To: target.store, Workers: 1, Progress: func(maintenance.Progress) {
 		if appended++; appended > 12 {
 			return
 		}
@@ -247,13 +247,13 @@ func TestACopyOfAStoreInUse(t *testing.T) {
 
 // TestACopyOfAForkThatWentOnBringsItsDeletedParentBack copies over a fork that is alone in keeping its parent.
 func TestACopyOfAForkThatWentOnBringsItsDeletedParentBack(t *testing.T) {
-	for name, to := range map[string]upkeep.Store{"memory": storetest.NewMemory(), "file": openFile(t), "database": openDatabase(t)} {
+	for name, to := range map[string]maintenance.Store{"memory": storetest.NewMemory(), "file": openFile(t), "database": openDatabase(t)} {
 		t.Run(name, func(t *testing.T) {
 			source, target := newFixture(t, storetest.NewMemory()), newFixture(t, to)
 			parent := source.addConversation(5)
 			fork := source.fork(parent.ID, 4)
 			source.must(source.log.Delete(t.Context(), parent.ID))
-			copier := upkeep.Copier{From: source.store, To: to}
+			copier := maintenance.Copier{From: source.store, To: to}
 			_, err := copier.Copy(t.Context())
 			source.must(err)
 			_, err = target.log.Append(t.Context(), fork.ID, []continuo.Entry{{Role: continuo.User, Content: continuo.Text("went on")}}, continuo.AppendOptions{})

@@ -1,4 +1,4 @@
-// Package upkeep maintains stores: it copies one into another, checks a store's contents, and archives and restores
+// Package maintenance maintains stores: it copies one into another, checks a store's contents, and archives and restores
 // conversations.
 //
 // All three read the stored data as [Record]s, a page at a time, whatever the engine. An archive is an object
@@ -7,7 +7,7 @@
 //
 // Pitfalls: a copy and a check may run while the store is used; a copy compares changed conversations again, a check
 // reports the state that it read. For a final pass that copies everything, nothing may write to the source.
-package upkeep
+package maintenance
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package upkeep_test
+package maintenance_test
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // addRunEvents has the conversation's log tell of a run: an entry for each event.
@@ -52,8 +52,8 @@ func (p *fixture) restored(id string) {
 
 // TestRunsAreIndexedAsTheCheckFoldsThem: whatever a run tells, in every store.
 func TestRunsAreIndexedAsTheCheckFoldsThem(t *testing.T) {
-	for name, open := range map[string]func(*testing.T) upkeep.Store{
-		"memory": func(*testing.T) upkeep.Store { return storetest.NewMemory() }, "file": openFile, "database": openDatabase,
+	for name, open := range map[string]func(*testing.T) maintenance.Store{
+		"memory": func(*testing.T) maintenance.Store { return storetest.NewMemory() }, "file": openFile, "database": openDatabase,
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newFixture(t, open(t))
@@ -92,7 +92,7 @@ func TestRunsAreIndexedAsTheCheckFoldsThem(t *testing.T) {
 
 // misled is a store whose index of runs is another one than that of the entries.
 type misled struct {
-	upkeep.Store
+	maintenance.Store
 	mislead func([]continuo.Run) []continuo.Run
 }
 
@@ -101,7 +101,7 @@ func (m misled) Runs(ctx context.Context, query continuo.RunQuery) ([]continuo.R
 	return m.mislead(found), err
 }
 
-func repairing(c *upkeep.Checker) { c.Repair = true }
+func repairing(c *maintenance.Checker) { c.Repair = true }
 
 // TestAWrongIndexOfRunsIsFound bends one thing of it at a time, and expects one finding that names it.
 func TestAWrongIndexOfRunsIsFound(t *testing.T) {
@@ -140,8 +140,8 @@ func TestAWrongIndexOfRunsIsFound(t *testing.T) {
 			id := p.running().ID
 			p.store = misled{p.store, c.mislead}
 			for _, repair := range []bool{false, true} {
-				_, found := p.checks(func(c *upkeep.Checker) { c.Repair = repair })
-				if len(found) != 1 || found[0].Kind != upkeep.BadIndex || found[0].ConversationID != id || found[0].Seq != c.seq || !strings.Contains(found[0].What, c.words) {
+				_, found := p.checks(func(c *maintenance.Checker) { c.Repair = repair })
+				if len(found) != 1 || found[0].Kind != maintenance.BadIndex || found[0].ConversationID != id || found[0].Seq != c.seq || !strings.Contains(found[0].What, c.words) {
 					t.Errorf("found %+v, want one of entry %d with %q", found, c.seq, c.words)
 				}
 				if len(found) == 1 && (found[0].Repaired != repair || !strings.Contains(found[0].Fix, "--repair")) {
@@ -157,11 +157,11 @@ func TestLostEntriesAreNotToBeForgottenByTheIndex(t *testing.T) {
 	for name, gone := range map[string]int64{"a gap": 8, "the end": 11} {
 		p := newFixture(t, storetest.NewMemory())
 		p.running()
-		p.store = bent{p.store, func(records []upkeep.Record) []upkeep.Record {
-			return slices.DeleteFunc(records, func(r upkeep.Record) bool { return r.Entry != nil && r.Entry.Seq == gone })
+		p.store = bent{p.store, func(records []maintenance.Record) []maintenance.Record {
+			return slices.DeleteFunc(records, func(r maintenance.Record) bool { return r.Entry != nil && r.Entry.Seq == gone })
 		}}
 		_, found := p.checks()
-		i := slices.IndexFunc(found, func(f upkeep.Finding) bool { return f.Kind == upkeep.BadIndex })
+		i := slices.IndexFunc(found, func(f maintenance.Finding) bool { return f.Kind == maintenance.BadIndex })
 		if i < 0 || !strings.Contains(found[i].Fix, "backup") || strings.Contains(found[i].Fix, "--repair") {
 			t.Errorf("%s: %+v", name, found)
 		}
@@ -170,7 +170,7 @@ func TestLostEntriesAreNotToBeForgottenByTheIndex(t *testing.T) {
 
 // restless is a store in which something happens just before runs are listed.
 type restless struct {
-	upkeep.Store
+	maintenance.Store
 	happens func()
 }
 
@@ -217,7 +217,7 @@ func TestWhatHappensMeanwhileIsNotAFinding(t *testing.T) {
 			p := newFixture(t, storetest.NewMemory())
 			happens, sound := meanwhile(p, p.running().ID), p.store
 			p.store = restless{sound, happens}
-			noObjects := func(c *upkeep.Checker) { c.Objects = nil }
+			noObjects := func(c *maintenance.Checker) { c.Objects = nil }
 			if _, found := p.checks(noObjects); len(found) > 0 {
 				t.Errorf("%+v", found)
 			}

@@ -1,4 +1,4 @@
-package upkeep_test
+package maintenance_test
 
 import (
 	"context"
@@ -9,19 +9,19 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/token"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // checks runs a check and returns the kinds of what it finds.
-func (p *fixture) checks(change ...func(*upkeep.Checker)) (kinds []upkeep.Kind, found []upkeep.Finding) {
+func (p *fixture) checks(change ...func(*maintenance.Checker)) (kinds []maintenance.Kind, found []maintenance.Finding) {
 	p.Helper()
-	checker := &upkeep.Checker{Store: p.store, Objects: p.objects, Counter: token.O200k(), Now: func() time.Time { return time.Now().Add(48 * time.Hour) }}
+	checker := &maintenance.Checker{Store: p.store, Objects: p.objects, Counter: token.O200k(), Now: func() time.Time { return time.Now().Add(48 * time.Hour) }}
 	for _, c := range change {
 		c(checker)
 	}
-	_, err := checker.Check(p.Context(), func(f upkeep.Finding) { found = append(found, f) })
+	_, err := checker.Check(p.Context(), func(f maintenance.Finding) { found = append(found, f) })
 	p.must(err)
 	for _, f := range found {
 		kinds = append(kinds, f.Kind)
@@ -33,7 +33,7 @@ func (p *fixture) checks(change ...func(*upkeep.Checker)) (kinds []upkeep.Kind, 
 }
 
 func TestASoundStoreHasNoFindings(t *testing.T) {
-	for name, store := range map[string]upkeep.Store{"memory": storetest.NewMemory(), "file": openFile(t)} {
+	for name, store := range map[string]maintenance.Store{"memory": storetest.NewMemory(), "file": openFile(t)} {
 		p := furnished(t, store)
 		if _, found := p.checks(); len(found) > 0 {
 			t.Errorf("%s: %+v", name, found)
@@ -43,19 +43,19 @@ func TestASoundStoreHasNoFindings(t *testing.T) {
 
 // bent is a store that shows records other than they are.
 type bent struct {
-	upkeep.Store
-	bend func(records []upkeep.Record) []upkeep.Record
+	maintenance.Store
+	bend func(records []maintenance.Record) []maintenance.Record
 }
 
-func (b bent) Records(ctx context.Context, id string, after upkeep.RecordPosition, limit int) ([]upkeep.Record, error) {
+func (b bent) Records(ctx context.Context, id string, after maintenance.RecordPosition, limit int) ([]maintenance.Record, error) {
 	records, err := b.Store.Records(ctx, id, after, limit)
 	return b.bend(records), err
 }
 
 // TestErrorsOfAStoreAreFound bends one thing at a time.
 func TestErrorsOfAStoreAreFound(t *testing.T) {
-	entry := func(seq int64, change func(*continuo.Entry)) func([]upkeep.Record) []upkeep.Record {
-		return func(records []upkeep.Record) []upkeep.Record {
+	entry := func(seq int64, change func(*continuo.Entry)) func([]maintenance.Record) []maintenance.Record {
+		return func(records []maintenance.Record) []maintenance.Record {
 			for i := range records {
 				if e := records[i].Entry; e != nil && e.Seq == seq {
 					changed := *e
@@ -66,34 +66,34 @@ func TestErrorsOfAStoreAreFound(t *testing.T) {
 			return records
 		}
 	}
-	without := func(gone func(upkeep.Record) bool) func([]upkeep.Record) []upkeep.Record {
-		return func(records []upkeep.Record) []upkeep.Record { return slices.DeleteFunc(records, gone) }
+	without := func(gone func(maintenance.Record) bool) func([]maintenance.Record) []maintenance.Record {
+		return func(records []maintenance.Record) []maintenance.Record { return slices.DeleteFunc(records, gone) }
 	}
 	cases := map[string]struct {
-		bend func([]upkeep.Record) []upkeep.Record
-		want upkeep.Kind
+		bend func([]maintenance.Record) []maintenance.Record
+		want maintenance.Kind
 	}{
-		"a gap":         {without(func(r upkeep.Record) bool { return r.Entry != nil && r.Entry.Seq == 4 }), upkeep.BadSequence},
-		"a lost result": {without(func(r upkeep.Record) bool { return r.Entry != nil && r.Entry.Seq == 3 }), upkeep.BadGroup},
-		"a lost end":    {without(func(r upkeep.Record) bool { return r.Entry != nil && r.Entry.Seq > 4 }), upkeep.BadCount},
-		"a stranger":    {entry(1, func(e *continuo.Entry) { e.ConversationID = "conv_x" }), upkeep.BadSequence},
-		"another call":  {entry(3, func(e *continuo.Entry) { e.ToolCallID = "c9" }), upkeep.BadGroup},
-		"characters":    {entry(1, func(e *continuo.Entry) { e.Chars++ }), upkeep.BadCount},
+		"a gap":         {without(func(r maintenance.Record) bool { return r.Entry != nil && r.Entry.Seq == 4 }), maintenance.BadSequence},
+		"a lost result": {without(func(r maintenance.Record) bool { return r.Entry != nil && r.Entry.Seq == 3 }), maintenance.BadGroup},
+		"a lost end":    {without(func(r maintenance.Record) bool { return r.Entry != nil && r.Entry.Seq > 4 }), maintenance.BadCount},
+		"a stranger":    {entry(1, func(e *continuo.Entry) { e.ConversationID = "conv_x" }), maintenance.BadSequence},
+		"another call":  {entry(3, func(e *continuo.Entry) { e.ToolCallID = "c9" }), maintenance.BadGroup},
+		"characters":    {entry(1, func(e *continuo.Entry) { e.Chars++ }), maintenance.BadCount},
 		"tokens": {entry(1, func(e *continuo.Entry) {
 			e.Tokens, e.Tokenizer = e.Tokens+100, token.O200k().Name()
-		}), upkeep.BadCount},
-		"an envelope": {entry(4, func(e *continuo.Entry) { e.Round = &continuo.Round{Envelope: "none"} }), upkeep.BadReference},
-		"an object":   {entry(3, func(e *continuo.Entry) { o := *e.Output; o.ID = "out_x"; e.Output = &o }), upkeep.BadReference},
-		"its size":    {entry(3, func(e *continuo.Entry) { o := *e.Output; o.Bytes++; e.Output = &o }), upkeep.BadReference},
-		"a receipt": {func(records []upkeep.Record) []upkeep.Record {
+		}), maintenance.BadCount},
+		"an envelope": {entry(4, func(e *continuo.Entry) { e.Round = &continuo.Round{Envelope: "none"} }), maintenance.BadReference},
+		"an object":   {entry(3, func(e *continuo.Entry) { o := *e.Output; o.ID = "out_x"; e.Output = &o }), maintenance.BadReference},
+		"its size":    {entry(3, func(e *continuo.Entry) { o := *e.Output; o.Bytes++; e.Output = &o }), maintenance.BadReference},
+		"a receipt": {func(records []maintenance.Record) []maintenance.Record {
 			for i := range records {
 				if records[i].Receipt != nil {
 					records[i].Receipt = &continuo.Receipt{Key: records[i].Receipt.Key, First: 1, Last: 99}
 				}
 			}
 			return records
-		}, upkeep.BadReference},
-		"two turns": {func(records []upkeep.Record) []upkeep.Record {
+		}, maintenance.BadReference},
+		"two turns": {func(records []maintenance.Record) []maintenance.Record {
 			for i := range records {
 				if records[i].Turn != nil {
 					turn := *records[i].Turn
@@ -102,8 +102,8 @@ func TestErrorsOfAStoreAreFound(t *testing.T) {
 				}
 			}
 			return records
-		}, upkeep.BadTurn},
-		"a lineage": {func(records []upkeep.Record) []upkeep.Record {
+		}, maintenance.BadTurn},
+		"a lineage": {func(records []maintenance.Record) []maintenance.Record {
 			for i := range records {
 				if records[i].Conversation != nil {
 					bent := *records[i].Conversation
@@ -112,7 +112,7 @@ func TestErrorsOfAStoreAreFound(t *testing.T) {
 				}
 			}
 			return records
-		}, upkeep.BadReference},
+		}, maintenance.BadReference},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -137,14 +137,14 @@ func TestObjectsThatNothingNamesAreRepaired(t *testing.T) {
 	for _, name := range []string{continuo.ObjectName(conversation.ID, "out_lost"), continuo.ObjectName("conv_gone", "out_lost")} {
 		p.must(p.objects.PutObject(t.Context(), name, strings.NewReader("x")))
 	}
-	young := func(c *upkeep.Checker) { c.Now = time.Now }
+	young := func(c *maintenance.Checker) { c.Now = time.Now }
 	if _, found := p.checks(young); len(found) > 0 {
 		t.Errorf("objects that were just written are told: %+v", found)
 	}
-	if kinds, found := p.checks(); !slices.Equal(kinds, []upkeep.Kind{upkeep.LooseObject, upkeep.LooseObject}) || found[0].Repaired {
+	if kinds, found := p.checks(); !slices.Equal(kinds, []maintenance.Kind{maintenance.LooseObject, maintenance.LooseObject}) || found[0].Repaired {
 		t.Errorf("found %+v", found)
 	}
-	if kinds, found := p.checks(func(c *upkeep.Checker) { c.Repair = true }); len(kinds) != 2 || !found[0].Repaired || !found[1].Repaired {
+	if kinds, found := p.checks(func(c *maintenance.Checker) { c.Repair = true }); len(kinds) != 2 || !found[0].Repaired || !found[1].Repaired {
 		t.Errorf("repaired %+v", found)
 	}
 	if _, found := p.checks(); len(found) > 0 {
@@ -162,8 +162,8 @@ func TestNothingIsRemovedWhereNamedObjectsAreMissing(t *testing.T) {
 	p.addConversation(1)
 	theirs := other.addConversation(1)
 	p.objects = other.objects
-	kinds, found := p.checks(func(c *upkeep.Checker) { c.Repair = true })
-	if !slices.Equal(kinds, []upkeep.Kind{upkeep.BadReference, upkeep.LooseObject}) || found[1].Repaired {
+	kinds, found := p.checks(func(c *maintenance.Checker) { c.Repair = true })
+	if !slices.Equal(kinds, []maintenance.Kind{maintenance.BadReference, maintenance.LooseObject}) || found[1].Repaired {
 		t.Errorf("found %+v", found)
 	}
 	other.readable(theirs)
@@ -171,12 +171,12 @@ func TestNothingIsRemovedWhereNamedObjectsAreMissing(t *testing.T) {
 
 // broken is a store that cannot decode the records of one conversation.
 type broken struct {
-	upkeep.Store
+	maintenance.Store
 	id string
 }
 
-func (b broken) Records(ctx context.Context, id string, after upkeep.RecordPosition, limit int) ([]upkeep.Record, error) {
-	if id == b.id && after != (upkeep.RecordPosition{}) {
+func (b broken) Records(ctx context.Context, id string, after maintenance.RecordPosition, limit int) ([]maintenance.Record, error) {
+	if id == b.id && after != (maintenance.RecordPosition{}) {
 		return nil, errors.New("entry: invalid character")
 	}
 	return b.Store.Records(ctx, id, after, min(limit, 2))
@@ -187,11 +187,11 @@ func TestARowThatCannotBeReadIsOneFinding(t *testing.T) {
 	damaged := p.addConversation(1)
 	p.addConversation(1)
 	p.store = broken{p.store, damaged.ID}
-	if kinds, found := p.checks(); !slices.Contains(kinds, upkeep.Unreadable) || found[0].ConversationID != damaged.ID {
+	if kinds, found := p.checks(); !slices.Contains(kinds, maintenance.Unreadable) || found[0].ConversationID != damaged.ID {
 		t.Errorf("found %+v", found)
 	}
-	checker := &upkeep.Checker{Store: p.store}
-	if checked, err := checker.Check(t.Context(), func(upkeep.Finding) {}); err != nil || checked.Conversations != 2 {
+	checker := &maintenance.Checker{Store: p.store}
+	if checked, err := checker.Check(t.Context(), func(maintenance.Finding) {}); err != nil || checked.Conversations != 2 {
 		t.Errorf("%+v, %v", checked, err)
 	}
 }
@@ -201,8 +201,8 @@ func TestALostArchiveIsFound(t *testing.T) {
 	conversation := p.addConversation(1)
 	_, err := p.archivist().Archive(t.Context(), conversation.ID)
 	p.must(err)
-	p.must(p.objects.DeleteObject(t.Context(), continuo.ObjectName(conversation.ID, upkeep.ArchiveObject(p.now(conversation.ID).ArchivedAt))))
-	if kinds, found := p.checks(); !slices.Equal(kinds, []upkeep.Kind{upkeep.BadReference}) {
+	p.must(p.objects.DeleteObject(t.Context(), continuo.ObjectName(conversation.ID, maintenance.ArchiveObject(p.now(conversation.ID).ArchivedAt))))
+	if kinds, found := p.checks(); !slices.Equal(kinds, []maintenance.Kind{maintenance.BadReference}) {
 		t.Errorf("found %+v", found)
 	}
 }

@@ -1,4 +1,4 @@
-package upkeep_test
+package maintenance_test
 
 import (
 	"context"
@@ -11,19 +11,19 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // fixture is a store with its objects and its log.
 type fixture struct {
 	*testing.T
-	store   upkeep.Store
+	store   maintenance.Store
 	objects continuo.ObjectStore
 	log     *continuo.Log
 }
 
-func newFixture(t *testing.T, store upkeep.Store) *fixture {
+func newFixture(t *testing.T, store maintenance.Store) *fixture {
 	p := &fixture{T: t, store: store, objects: storetest.NewObjects()}
 	p.log = continuo.NewLog(store, continuo.LogOptions{Objects: p.objects, MaxInlineOutput: 100})
 	return p
@@ -83,10 +83,10 @@ func (p *fixture) turn(conversation continuo.Conversation, id string, ended bool
 }
 
 // kept is all that is kept of a conversation.
-func (p *fixture) kept(id string) []upkeep.Record {
+func (p *fixture) kept(id string) []maintenance.Record {
 	p.Helper()
-	var all []upkeep.Record
-	for after := (upkeep.RecordPosition{}); ; {
+	var all []maintenance.Record
+	for after := (maintenance.RecordPosition{}); ; {
 		page, err := p.store.Records(p.Context(), id, after, 200)
 		p.must(err)
 		if len(page) == 0 {
@@ -97,8 +97,8 @@ func (p *fixture) kept(id string) []upkeep.Record {
 	}
 }
 
-func (p *fixture) archivist() upkeep.Archivist {
-	return upkeep.Archivist{Store: p.store, Objects: p.objects}
+func (p *fixture) archivist() maintenance.Archivist {
+	return maintenance.Archivist{Store: p.store, Objects: p.objects}
 }
 
 func TestAnArchivedConversationIsRestoredUnchanged(t *testing.T) {
@@ -155,7 +155,7 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 	conversation := p.addConversation(50)
 	archived, err := p.archivist().Archive(t.Context(), conversation.ID)
 	p.must(err)
-	name := continuo.ObjectName(conversation.ID, upkeep.ArchiveObject(archived.ArchivedAt))
+	name := continuo.ObjectName(conversation.ID, maintenance.ArchiveObject(archived.ArchivedAt))
 	object, err := p.objects.ReadObject(t.Context(), name, 0, -1)
 	p.must(err)
 	whole, err := io.ReadAll(object)
@@ -188,7 +188,7 @@ func TestADamagedArchiveChangesNothing(t *testing.T) {
 // meddler is a store and an object store in which something happens before a page of records is read, or
 // after one or an object was put.
 type meddler struct {
-	upkeep.Store
+	maintenance.Store
 	continuo.ObjectStore
 	beforeRead, afterPut, afterObject func()
 }
@@ -200,12 +200,12 @@ func once(f *func()) {
 	}
 }
 
-func (m *meddler) Records(ctx context.Context, id string, after upkeep.RecordPosition, limit int) ([]upkeep.Record, error) {
+func (m *meddler) Records(ctx context.Context, id string, after maintenance.RecordPosition, limit int) ([]maintenance.Record, error) {
 	once(&m.beforeRead)
 	return m.Store.Records(ctx, id, after, limit)
 }
 
-func (m *meddler) PutArchived(ctx context.Context, id string, since time.Time, records []upkeep.Record) error {
+func (m *meddler) PutArchived(ctx context.Context, id string, since time.Time, records []maintenance.Record) error {
 	err := m.Store.PutArchived(ctx, id, since, records)
 	once(&m.afterPut)
 	return err
@@ -246,7 +246,7 @@ func TestTwoArchivingsAtOnceKeepOneWholeArchive(t *testing.T) {
 			conversation := p.addConversation(20)
 			m := &meddler{Store: p.store, ObjectStore: p.objects}
 			test.meddle(p, m, conversation.ID)
-			if _, err := (upkeep.Archivist{Store: m, Objects: m}).Archive(t.Context(), conversation.ID); !errors.Is(err, test.want) {
+			if _, err := (maintenance.Archivist{Store: m, Objects: m}).Archive(t.Context(), conversation.ID); !errors.Is(err, test.want) {
 				t.Errorf("%v, want %v", err, test.want)
 			}
 			_, err := p.archivist().Restore(t.Context(), conversation.ID)
@@ -274,7 +274,7 @@ func TestASlowRestoreWritesOverNothing(t *testing.T) {
 		_, err = p.log.Redact(t.Context(), conversation, 1, 0, "a wish")
 		p.must(err)
 	}}
-	if found, err := (upkeep.Archivist{Store: m, Objects: p.objects}).Restore(t.Context(), conversation.ID); err != nil || !found.ArchivedAt.IsZero() {
+	if found, err := (maintenance.Archivist{Store: m, Objects: p.objects}).Restore(t.Context(), conversation.ID); err != nil || !found.ArchivedAt.IsZero() {
 		t.Errorf("%+v, %v", found, err)
 	}
 	for entry, err := range p.log.Read(t.Context(), conversation, continuo.Range{}) {

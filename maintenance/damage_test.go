@@ -1,4 +1,4 @@
-package upkeep_test
+package maintenance_test
 
 import (
 	"database/sql"
@@ -9,9 +9,9 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/pgtest"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/postgres"
 	"github.com/continuo-log/continuo/store/sqlite"
-	"github.com/continuo-log/continuo/upkeep"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
@@ -75,13 +75,13 @@ func TestADamagedPageIsAFinding(t *testing.T) {
 	for _, table := range []string{"conversations", "entries", "turns", "receipts", "blobs"} {
 		t.Run(table, func(t *testing.T) {
 			p := damaged(t, table)
-			var found []upkeep.Finding
-			checker := &upkeep.Checker{Store: p.store}
-			checked, err := checker.Check(t.Context(), func(f upkeep.Finding) { found = append(found, f) })
+			var found []maintenance.Finding
+			checker := &maintenance.Checker{Store: p.store}
+			checked, err := checker.Check(t.Context(), func(f maintenance.Finding) { found = append(found, f) })
 			if err != nil {
 				t.Fatalf("the check ended: %v", err)
 			}
-			if len(found) == 0 || found[0].Kind != upkeep.Damaged || !strings.Contains(found[0].Fix, "backup") {
+			if len(found) == 0 || found[0].Kind != maintenance.Damaged || !strings.Contains(found[0].Fix, "backup") {
 				t.Errorf("findings %+v", found)
 			}
 			if checked.Conversations != 60 {
@@ -100,12 +100,12 @@ func TestAFlippedLetterIsAFinding(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.db")
 	for name, engine := range map[string]struct {
 		driver, source, table string
-		open                  func() (upkeep.Store, error)
+		open                  func() (maintenance.Store, error)
 	}{
-		"sqlite": {"sqlite", path, "entries", func() (upkeep.Store, error) {
+		"sqlite": {"sqlite", path, "entries", func() (maintenance.Store, error) {
 			return sqlite.Open(t.Context(), path, sqlite.Options{Synchronous: sqlite.Normal})
 		}},
-		"postgres": {"pgx", url, "continuo.entries", func() (upkeep.Store, error) {
+		"postgres": {"pgx", url, "continuo.entries", func() (maintenance.Store, error) {
 			return postgres.Open(t.Context(), url, postgres.Options{Partitions: 4})
 		}},
 	} {
@@ -123,7 +123,7 @@ func TestAFlippedLetterIsAFinding(t *testing.T) {
 			}
 			defer p.store.Close()
 			_, found := p.checks()
-			if len(found) != 1 || found[0].Kind != upkeep.Damaged || found[0].ConversationID != conversation.ID || found[0].Seq != 1 {
+			if len(found) != 1 || found[0].Kind != maintenance.Damaged || found[0].ConversationID != conversation.ID || found[0].Seq != 1 {
 				t.Errorf("findings %+v", found)
 			}
 		})

@@ -1,4 +1,4 @@
-package upkeep_test
+package maintenance_test
 
 import (
 	"context"
@@ -10,15 +10,15 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/auth"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/store/storetest"
-	"github.com/continuo-log/continuo/upkeep"
 )
 
 // TestLossesAreReportedBeforeACopy: what only the destination has is told, and nothing else is.
 func TestLossesAreReportedBeforeACopy(t *testing.T) {
 	source, target := furnished(t, storetest.NewMemory()), newFixture(t, storetest.NewMemory())
-	copier := upkeep.Copier{From: source.store, To: target.store}
-	losses := func(want upkeep.Losses) {
+	copier := maintenance.Copier{From: source.store, To: target.store}
+	losses := func(want maintenance.Losses) {
 		t.Helper()
 		found, err := copier.Losses(t.Context())
 		if want.Example == "" {
@@ -28,14 +28,14 @@ func TestLossesAreReportedBeforeACopy(t *testing.T) {
 			t.Errorf("%+v, %v; want %+v", found, err, want)
 		}
 	}
-	losses(upkeep.Losses{})
-	if _, err := (&upkeep.Copier{From: source.store, To: &stopping{target.store, 3}, Workers: 1}).Copy(t.Context()); err == nil {
+	losses(maintenance.Losses{})
+	if _, err := (&maintenance.Copier{From: source.store, To: &stopping{target.store, 3}, Workers: 1}).Copy(t.Context()); err == nil {
 		t.Fatal("the copy was not stopped")
 	}
-	losses(upkeep.Losses{}) // a copy that goes on
+	losses(maintenance.Losses{}) // a copy that goes on
 	_, err := copier.Copy(t.Context())
 	source.must(err)
-	losses(upkeep.Losses{})
+	losses(maintenance.Losses{})
 
 	source.change() // it deletes one or two
 	before, err := copier.Losses(t.Context())
@@ -45,7 +45,7 @@ func TestLossesAreReportedBeforeACopy(t *testing.T) {
 	_, err = copier.Copy(t.Context())
 	source.must(err)
 	own := target.addConversation(1)
-	losses(upkeep.Losses{Unknown: 1, Example: own.ID})
+	losses(maintenance.Losses{Unknown: 1, Example: own.ID})
 	source.must(target.store.Delete(t.Context(), own.ID))
 	title := "renamed at the destination"
 	shared := source.addConversation(1)
@@ -53,14 +53,14 @@ func TestLossesAreReportedBeforeACopy(t *testing.T) {
 	source.must(err)
 	_, err = target.log.Update(t.Context(), shared.ID, continuo.ConversationChange{Title: &title})
 	source.must(err)
-	losses(upkeep.Losses{Newer: 1, Example: shared.ID})
+	losses(maintenance.Losses{Newer: 1, Example: shared.ID})
 }
 
 // TestWhatIsRetiredSinceTheLastCopyIsRetiredInTheCopy: a parent that was deleted or archived after it was copied,
 // while its forks stay, and no object that is still needed is discarded.
 func TestWhatIsRetiredSinceTheLastCopyIsRetiredInTheCopy(t *testing.T) {
-	for name, open := range map[string]func(*testing.T) upkeep.Store{
-		"memory": func(*testing.T) upkeep.Store { return storetest.NewMemory() }, "file": openFile, "database": openDatabase,
+	for name, open := range map[string]func(*testing.T) maintenance.Store{
+		"memory": func(*testing.T) maintenance.Store { return storetest.NewMemory() }, "file": openFile, "database": openDatabase,
 	} {
 		t.Run(name, func(t *testing.T) {
 			source, target := newFixture(t, storetest.NewMemory()), newFixture(t, open(t))
@@ -70,7 +70,7 @@ func TestWhatIsRetiredSinceTheLastCopyIsRetiredInTheCopy(t *testing.T) {
 				source.fork(parent.ID, 1) // before the large output
 				source.fork(parent.ID, 5)
 			}
-			copier := upkeep.Copier{From: source.store, To: target.store}
+			copier := maintenance.Copier{From: source.store, To: target.store}
 			_, err := copier.Copy(t.Context())
 			source.must(err)
 
@@ -112,7 +112,7 @@ func TestVerifyComparesKeysAndBlobs(t *testing.T) {
 		},
 	} {
 		source, target := furnished(t, storetest.NewMemory()), newFixture(t, storetest.NewMemory())
-		copier := upkeep.Copier{From: source.store, To: target.store}
+		copier := maintenance.Copier{From: source.store, To: target.store}
 		_, err := copier.Copy(t.Context())
 		source.must(err)
 		if _, err := copier.Verify(t.Context()); err != nil {
@@ -148,23 +148,23 @@ func TestObjectsAreCopiedWhileTheyGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	copied, err := upkeep.CopyObjects(t.Context(), fleeting{from, "c/2"}, to, nil)
+	copied, err := maintenance.CopyObjects(t.Context(), fleeting{from, "c/2"}, to, nil)
 	if err != nil || copied != 2 {
 		t.Errorf("%d copied, %v", copied, err)
 	}
-	if again, err := upkeep.CopyObjects(t.Context(), from, to, nil); err != nil || again != 0 {
+	if again, err := maintenance.CopyObjects(t.Context(), from, to, nil); err != nil || again != 0 {
 		t.Errorf("again: %d copied, %v", again, err)
 	}
 	if err := from.PutObject(t.Context(), "c/1", strings.NewReader("OBJECT c/1")); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := upkeep.CopyObjects(t.Context(), from, to, nil); err != nil || again != 1 {
+	if again, err := maintenance.CopyObjects(t.Context(), from, to, nil); err != nil || again != 1 {
 		t.Errorf("one was made anew: %d copied, %v", again, err)
 	}
 }
 
 // silent is a store that archives and cannot say so.
-type silent struct{ upkeep.Store }
+type silent struct{ maintenance.Store }
 
 func (s silent) Archive(ctx context.Context, seen continuo.Conversation, at time.Time) error {
 	return errors.Join(s.Store.Archive(ctx, seen, at), errSilence)
