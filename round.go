@@ -108,6 +108,9 @@ type Envelope struct {
 	Roles Roles `json:"roles,omitempty"`
 	// NoEncryptedReasoning says that the request does not ask for encrypted reasoning, because the model has none.
 	NoEncryptedReasoning bool `json:"no_encrypted_reasoning,omitempty"`
+	// ReasoningEffort is how much the model is to reason: none, minimal, low, medium, high or xhigh; empty for the
+	// model's own.
+	ReasoningEffort string `json:"reasoning_effort,omitempty"`
 	// View is the complete definition of the request's view.
 	View json.RawMessage `json:"view,omitempty"`
 	// Forwarded is the whole body of a request that was sent as a client made it; nil for one that was built from the log.

@@ -70,10 +70,34 @@ func geminiConfig(env continuo.Envelope) *gemini.GenerationConfig {
 	if format := responsesFormat(env.ResponseFormat); format != nil {
 		config.ResponseMimeType, config.ResponseJSONSchema = "application/json", format.Schema
 	}
-	if config.Temperature == nil && config.MaxOutputTokens == 0 && config.ResponseMimeType == "" {
+	config.ThinkingConfig = thinkingConfig(env)
+	if config.Temperature == nil && config.MaxOutputTokens == 0 && config.ResponseMimeType == "" && config.ThinkingConfig == nil {
 		return nil
 	}
 	return &config
+}
+
+// thinkingBudgets are the budgets in tokens that the API's documentation gives for the efforts of OpenAI.
+var thinkingBudgets = map[string]int{"none": 0, "minimal": 512, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 24576}
+
+// thinkingConfig says how much a model thinks, nil for its own: a level from the third generation on, a budget before.
+func thinkingConfig(env continuo.Envelope) *gemini.ThinkingConfig {
+	budget, known := thinkingBudgets[env.ReasoningEffort]
+	if !known {
+		return nil
+	}
+	config := &gemini.ThinkingConfig{IncludeThoughts: env.ReasoningEffort != "none"}
+	if !signsCalls.MatchString(env.Model) {
+		config.ThinkingBudget = &budget
+		return config
+	}
+	switch config.ThinkingLevel = env.ReasoningEffort; env.ReasoningEffort {
+	case "none":
+		config.ThinkingLevel = "minimal"
+	case "xhigh":
+		config.ThinkingLevel = "high"
+	}
+	return config
 }
 
 // geminiWriter collects contents.

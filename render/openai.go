@@ -80,7 +80,8 @@ func openAIHead(env continuo.Envelope, o Options) ([]byte, error) {
 		return nil, fmt.Errorf("render for OpenAI chat: %w", err)
 	}
 	request := openaichat.Request{
-		Model: env.Model, Stream: env.Stream, Temperature: env.Temperature, ResponseFormat: env.ResponseFormat, Messages: []json.RawMessage{},
+		Model: env.Model, Stream: env.Stream, Temperature: env.Temperature, ReasoningEffort: env.ReasoningEffort,
+		ResponseFormat: env.ResponseFormat, Messages: []json.RawMessage{},
 	}
 	if env.Stream {
 		request.StreamOptions = &openaichat.StreamOptions{IncludeUsage: true}

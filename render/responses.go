@@ -52,6 +52,9 @@ func ResponsesRequest(env continuo.Envelope, messages []window.Message, o Option
 		Model: env.Model, Stream: env.Stream, Store: &store, MaxOutputTokens: env.MaxOutputTokens, Temperature: env.Temperature,
 		Instructions: joinTexts(env.System), Input: input,
 	}
+	if env.ReasoningEffort != "" {
+		request.Reasoning = &responses.Reasoning{Effort: env.ReasoningEffort, Summary: "auto"}
+	}
 	if !env.NoEncryptedReasoning {
 		request.Include = []string{responses.IncludeEncryptedReasoning}
 	}

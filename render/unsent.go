@@ -7,6 +7,8 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/wire/gemini"
+	"github.com/continuo-log/continuo/internal/wire/responses"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -79,14 +81,21 @@ func ownTypes(vendor json.RawMessage) []string {
 		return nil
 	}
 	var types []string
-	for _, block := range cleanBlocks(object.Get("content")) {
-		switch kind := blockType(block); kind {
-		case "text", "tool_use", "tool_result", "image", "document", "search_result":
-		default:
-			if !slices.Contains(types, kind) {
-				types = append(types, kind)
-			}
+	add := func(kind string, repeated ...string) {
+		if kind != "" && !slices.Contains(repeated, kind) && !slices.Contains(types, kind) {
+			types = append(types, kind)
 		}
+	}
+	for _, block := range cleanBlocks(object.Get("content")) {
+		add(blockType(block), "text", "tool_use", "tool_result", "image", "document", "search_result")
+	}
+	for _, item := range cleanBlocks(object.Get(responses.VendorItems)) {
+		add(blockType(item), responses.TypeMessage, responses.TypeFunctionCall, responses.TypeFunctionCallOutput, responses.TypeCustomCall, responses.TypeCustomCallOutput)
+	}
+	var parts []json.RawMessage
+	_ = json.Unmarshal(object.Get(gemini.VendorParts), &parts) // a list or nothing
+	for _, raw := range parts {
+		add(gemini.Kind(raw), "text", "functionCall", "functionResponse", "inlineData")
 	}
 	return types
 }

@@ -210,6 +210,6 @@ func (c *toolLoop) askFallback(failed continuo.Entry, last bool) continuo.Entry 
 func (r *Runner) envelope(upstream Upstream, dialect model.Dialect) continuo.Envelope {
 	return continuo.Envelope{
 		Model: upstream.Model.Info().Name, System: r.System, MaxOutputTokens: upstream.MaxOutputTokens, Temperature: upstream.Temperature, Stream: true,
-		Roles: dialect.Roles, NoEncryptedReasoning: dialect.NoEncryptedReasoning,
+		Roles: dialect.Roles, NoEncryptedReasoning: dialect.NoEncryptedReasoning, ReasoningEffort: upstream.ReasoningEffort,
 	}
 }

@@ -49,9 +49,10 @@ type Runner struct {
 	Since  int64
 	System []string // the system messages, in order
 	Limits Limits
-	// MaxOutputTokens and Temperature are sent to the model; with zero and nil the model's defaults apply.
+	// MaxOutputTokens, Temperature and ReasoningEffort are sent to the model; with zero values the model's defaults apply.
 	MaxOutputTokens int
 	Temperature     *float64
+	ReasoningEffort string // see continuo.Envelope
 	// Speaker tracks the dialect of Model. Default: the standard protocol.
 	Speaker *model.Speaker
 	// Answer is the JSON Schema of the answer, sent where the model's dialect supports it. Default none.
@@ -77,12 +78,15 @@ type Upstream struct {
 	Model           model.Model
 	MaxOutputTokens int      // 0 means the model's default
 	Temperature     *float64 // nil means the model's default
+	ReasoningEffort string   // see continuo.Envelope
 	Speaker         *model.Speaker
 }
 
 // own is the runner's model as an upstream.
 func (r *Runner) own() Upstream {
-	return Upstream{Model: r.Model, MaxOutputTokens: r.MaxOutputTokens, Temperature: r.Temperature, Speaker: r.Speaker}
+	return Upstream{
+		Model: r.Model, MaxOutputTokens: r.MaxOutputTokens, Temperature: r.Temperature, ReasoningEffort: r.ReasoningEffort, Speaker: r.Speaker,
+	}
 }
 
 // Limits bound a turn.

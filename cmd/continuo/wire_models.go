@@ -52,11 +52,19 @@ func (w modelWiring) upstreams(settings *config.Config) (map[string]engine.Upstr
 		}
 		models[name] = engine.Upstream{
 			Model:           w.telemetry.model(w.guarded(upstream, m)),
-			MaxOutputTokens: m.MaxOutputTokens, Temperature: m.Temperature, Fallback: m.Fallback, Speaker: speaker(m),
+			MaxOutputTokens: m.MaxOutputTokens, Temperature: m.Temperature, ReasoningEffort: reasoningEffort(m), Fallback: m.Fallback, Speaker: speaker(m),
 		}
 	}
 	w.addConnectors(settings, models)
 	return models, nil
+}
+
+// reasoningEffort is the effort that requests name, "" for none.
+func reasoningEffort(m config.ModelConfig) string {
+	if m.ReasoningEffort == config.ReasoningAuto {
+		return ""
+	}
+	return m.ReasoningEffort
 }
 
 // speaker begins with the dialect that the settings name.

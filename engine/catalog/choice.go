@@ -143,7 +143,8 @@ func within(limits, budget window.Limits) window.Limits {
 func (cat *Catalog) Runner(c ResolvedTurn) *turn.Runner {
 	runner := &turn.Runner{
 		Log: cat.log, Model: c.Upstream.Model, Tools: c.tools, Policy: c.Policy, AllTools: c.Step, View: c.View, System: c.System, Limits: cat.Options.Limits,
-		MaxOutputTokens: c.Upstream.MaxOutputTokens, Temperature: c.Upstream.Temperature, Speaker: c.Upstream.Speaker,
+		MaxOutputTokens: c.Upstream.MaxOutputTokens, Temperature: c.Upstream.Temperature,
+		ReasoningEffort: c.Upstream.ReasoningEffort, Speaker: c.Upstream.Speaker,
 	}
 	switch {
 	case c.Role != nil:
@@ -152,7 +153,10 @@ func (cat *Catalog) Runner(c ResolvedTurn) *turn.Runner {
 		runner.View = task.View{View: c.View, Handoff: cat.Options.Handoff.View().Handoff}
 	}
 	if fallback, ok := cat.Options.Models[c.Upstream.Fallback]; ok && c.Upstream.Fallback != "" {
-		runner.Fallback = &turn.Upstream{Model: fallback.Model, MaxOutputTokens: fallback.MaxOutputTokens, Temperature: fallback.Temperature, Speaker: fallback.Speaker}
+		runner.Fallback = &turn.Upstream{
+			Model: fallback.Model, MaxOutputTokens: fallback.MaxOutputTokens, Temperature: fallback.Temperature,
+			ReasoningEffort: fallback.ReasoningEffort, Speaker: fallback.Speaker,
+		}
 	}
 	return runner
 }

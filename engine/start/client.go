@@ -90,7 +90,7 @@ func (ts *Turns) clientRunner(ctx context.Context, request ClientRequest, conver
 		}
 	}
 	runner.View, runner.System, runner.ClientTools, runner.Answer = view, request.System, request.Tools, request.Answer
-	runner.Speaker, runner.Temperature = upstream.Speaker, upstream.Temperature
+	runner.Speaker, runner.Temperature, runner.ReasoningEffort = upstream.Speaker, upstream.Temperature, upstream.ReasoningEffort
 	runner.MaxOutputTokens = cmp.Or(request.MaxOutputTokens, upstream.MaxOutputTokens)
 	if request.Temperature != nil {
 		runner.Temperature = request.Temperature

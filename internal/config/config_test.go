@@ -371,20 +371,20 @@ models:
 	one := 1.0
 	want := map[string]ModelConfig{
 		"gpt": {
-			Name: "gpt", Protocol: "openai-chat", ToolCalls: "native", StructuredOutputs: "auto", InlineThinking: "auto", Strict: "auto", BaseURL: "https://api.openai.com/v1", Model: "gpt", APIKeyEnv: "OPENAI_API_KEY", APIKeySet: true,
+			Name: "gpt", Protocol: "openai-chat", ToolCalls: "native", StructuredOutputs: "auto", InlineThinking: "auto", Strict: "auto", ReasoningEffort: "auto", BaseURL: "https://api.openai.com/v1", Model: "gpt", APIKeyEnv: "OPENAI_API_KEY", APIKeySet: true,
 			Provider: "openai", Headers: map[string]string{},
 		},
 		"claude": {
-			Name: "claude", Protocol: "anthropic-messages", ToolCalls: "native", StructuredOutputs: "auto", InlineThinking: "auto", Strict: "auto", BaseURL: "https://api.anthropic.com", Model: "claude-sonnet-4-5", APIKeyEnv: "ANTHROPIC_API_KEY",
+			Name: "claude", Protocol: "anthropic-messages", ToolCalls: "native", StructuredOutputs: "auto", InlineThinking: "auto", Strict: "auto", ReasoningEffort: "auto", BaseURL: "https://api.anthropic.com", Model: "claude-sonnet-4-5", APIKeyEnv: "ANTHROPIC_API_KEY",
 			Provider: "anthropic", ContextWindow: 200000, MaxOutputTokens: 4096, Temperature: &one, Headers: map[string]string{},
 		},
 		"local": {
-			Name: "local", Protocol: "openai-chat", ToolCalls: "transcript", StructuredOutputs: "auto", InlineThinking: "auto", Strict: "auto", BaseURL: "http://127.0.0.1:11434/v1", Model: "qwen3:8b", Provider: "127.0.0.1:11434",
+			Name: "local", Protocol: "openai-chat", ToolCalls: "transcript", StructuredOutputs: "auto", InlineThinking: "auto", Strict: "auto", ReasoningEffort: "auto", BaseURL: "http://127.0.0.1:11434/v1", Model: "qwen3:8b", Provider: "127.0.0.1:11434",
 			Headers:  map[string]string{"Http-Referer": "https://example.org", "X-Title": "Continuo"},
 			Fallback: "gpt",
 		},
 		"gate": {
-			Name: "gate", Protocol: "openai-chat", ToolCalls: "native", StructuredOutputs: "auto", InlineThinking: "auto", Strict: "auto", BaseURL: "https://gate.example.org/v1", Model: "gate", APIKeyEnv: "GATE_KEY",
+			Name: "gate", Protocol: "openai-chat", ToolCalls: "native", StructuredOutputs: "auto", InlineThinking: "auto", Strict: "auto", ReasoningEffort: "auto", BaseURL: "https://gate.example.org/v1", Model: "gate", APIKeyEnv: "GATE_KEY",
 			Provider: "openai", MaxOutputTokens: 900, Headers: map[string]string{},
 		},
 	}
@@ -434,13 +434,14 @@ func TestHints(t *testing.T) {
 		{"", "X=1", ""},
 		{"", "OPENAI_API_KEY=sk-canary", "OPENAI_API_KEY is set, but no model uses it"},
 		{"", "ANTHROPIC_API_KEY=sk-canary", "protocol anthropic-messages"},
+		{"", "GEMINI_API_KEY=sk-canary", "protocol gemini"},
 		{"models: {gpt: {}}", "X=1", "set model to the name of one"},
 		{"model: gpt\nmodels: {gpt: {}}", "X=1", "OPENAI_API_KEY, which is not set"},
 		{"model: gpt\nmodels: {gpt: {}}", "OPENAI_API_KEY=sk-canary", ""},
 		{"model: gpt\nmodels: {gpt: {api_key_env: ''}}", "X=1", ""},
 	} {
 		hints := strings.Join(mustLoad(t, c.text, Options{Env: []string{c.env}}).Hints(), "\n")
-		if (c.want == "") != (hints == "") || !strings.Contains(hints, c.want) || strings.Contains(hints, "canary") {
+		if strings.Count(hints, "\n") > 0 || (c.want == "") != (hints == "") || !strings.Contains(hints, c.want) || strings.Contains(hints, "canary") {
 			t.Errorf("%q with %s: hints %q, want %q", c.text, c.env, hints, c.want)
 		}
 	}

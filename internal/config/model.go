@@ -31,6 +31,9 @@ const (
 	InlineThinkingOff  = "off"
 )
 
+// ReasoningAuto is the value of the setting reasoning_effort that sends none.
+const ReasoningAuto = "auto"
+
 // The values of the setting strict.
 const (
 	StrictAuto     = "auto"
@@ -60,6 +63,7 @@ type ModelConfig struct {
 	// a number.
 	MaxOutputTokens   int               `key:"max_output_tokens" unset:"0; 4096 for anthropic-messages" example:"0" help:"How many tokens the model may answer with. 0 leaves it to the provider; anthropic-messages demands a number and takes 4096 for 0."`
 	Temperature       *float64          `key:"temperature" max:"2" unset:"the provider's own" example:"1" help:"The sampling temperature: how random the answer is; at most 1 for anthropic-messages."`
+	ReasoningEffort   string            `key:"reasoning_effort" enum:"auto,none,minimal,low,medium,high,xhigh" default:"auto" help:"How much a reasoning model reasons: more takes longer and costs more. auto leaves it to the model; any other value also asks openai-responses and gemini for the readable text of the reasoning. Models without reasoning refuse it. Not for anthropic-messages."`
 	Fallback          string            `key:"fallback" allowed:"another name under models" empty:"for none" help:"The model that is asked when this one has failed before it showed anything, after its retries. The fallback's own fallback is not asked."`
 	FirstTokenTimeout time.Duration     `key:"first_token_timeout" unset:"turn.first_token_timeout" example:"15m" help:"How long the model may take until the first text, reasoning or tool call of its answer. Raise it for one that thinks in silence."`
 	Headers           map[string]string `key:"headers" kind:"plain_headers" unset:"none" help:"HTTP headers that each request to the upstream carries besides its own. Headers for keys are refused: name the key's variable in api_key_env."`
@@ -134,6 +138,8 @@ func (m *ModelConfig) conflict(p Protocol) (key string, err error) {
 	switch {
 	case m.Temperature != nil && *m.Temperature > p.MaxTemperature:
 		return "temperature", fmt.Errorf("given %v; allowed: a number from 0 to %v for %s", *m.Temperature, p.MaxTemperature, m.Protocol)
+	case !p.Reasoning && m.ReasoningEffort != ReasoningAuto:
+		return "reasoning_effort", fmt.Errorf("given %s; allowed: auto for %s", m.ReasoningEffort, m.Protocol)
 	case !p.Strict && m.Strict != StrictAuto:
 		return "strict", fmt.Errorf("given %s; allowed: auto for %s, whose requests keep to that form anyway", m.Strict, m.Protocol)
 	case m.StructuredOutputs != StructuredAuto && m.StructuredOutputs != StructuredOff && (!p.StructuredOutputs || m.ToolCalls == ToolCallsTranscript):
@@ -161,8 +167,10 @@ func hints(c *Config, env map[string]string) []string {
 		return nil
 	}
 	if len(c.Models) == 0 {
+		mentioned := map[string]bool{}
 		for _, p := range Protocols() {
-			if env[p.APIKeyEnv] != "" {
+			if env[p.APIKeyEnv] != "" && !mentioned[p.APIKeyEnv] {
+				mentioned[p.APIKeyEnv] = true
 				found = append(found, fmt.Sprintf("%s is set, but no model uses it, so the built-in demo answers: add a model with protocol %s under models in continuo.yaml, and set model to its name",
 					p.APIKeyEnv, p.Name))
 			}

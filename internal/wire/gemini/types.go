@@ -192,6 +192,29 @@ func ParsePart(raw json.RawMessage) (Part, error) {
 	return part, nil
 }
 
+// Kind names what a part is: thought, text, or its member that is no metadata of a part, such as functionCall.
+func Kind(raw json.RawMessage) string {
+	object, err := rawjson.ParseObject(raw)
+	if err != nil {
+		return ""
+	}
+	if string(object.Get("thought")) == "true" {
+		return "thought"
+	}
+	for _, field := range object.Without("thought", "thoughtSignature", "thought_signature", "videoMetadata", "partMetadata") {
+		switch field.Key {
+		case "function_call":
+			return "functionCall"
+		case "function_response":
+			return "functionResponse"
+		case "inline_data":
+			return "inlineData"
+		}
+		return field.Key
+	}
+	return ""
+}
+
 // compact removes white space between tokens, as storing the part does.
 func compact(value json.RawMessage) json.RawMessage {
 	if value == nil {

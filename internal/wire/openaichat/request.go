@@ -18,7 +18,9 @@ type Request struct {
 	MaxCompletionTokens int      `json:"max_completion_tokens,omitempty"`
 	MaxTokens           int      `json:"max_tokens,omitempty"`
 	Temperature         *float64 `json:"temperature,omitempty"`
-	Tools               []Tool   `json:"tools,omitempty"`
+	// ReasoningEffort is none, minimal, low, medium, high or xhigh.
+	ReasoningEffort string `json:"reasoning_effort,omitempty"`
+	Tools           []Tool `json:"tools,omitempty"`
 	// ResponseFormat is the form of the answer.
 	ResponseFormat json.RawMessage `json:"response_format,omitempty"`
 	// Messages are InputMessage objects, kept raw so that unknown members are kept too.
