@@ -10,21 +10,21 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/continuo-log/continuo/engine/catalog"
-	"github.com/continuo-log/continuo/engine/contexts"
-	"github.com/continuo-log/continuo/engine/conversations"
-	"github.com/continuo-log/continuo/engine/crews"
-	"github.com/continuo-log/continuo/engine/metrics"
-	"github.com/continuo-log/continuo/engine/runs"
-	"github.com/continuo-log/continuo/engine/start"
-	"github.com/continuo-log/continuo/engine/summary"
-	"github.com/continuo-log/continuo/engine/tasks"
-
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/durable"
+	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/contexts"
+	"github.com/continuo-log/continuo/engine/conversations"
+	"github.com/continuo-log/continuo/engine/crews"
+	"github.com/continuo-log/continuo/engine/internal/lifecycle"
+	"github.com/continuo-log/continuo/engine/metrics"
+	"github.com/continuo-log/continuo/engine/runs"
+	"github.com/continuo-log/continuo/engine/start"
+	"github.com/continuo-log/continuo/engine/summary"
+	"github.com/continuo-log/continuo/engine/tasks"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/secret"
 	"github.com/continuo-log/continuo/maintenance"
@@ -51,7 +51,7 @@ type Engine struct {
 
 	log    *continuo.Log
 	logger *slog.Logger
-	life   *start.Lifecycle
+	life   *lifecycle.Lifecycle
 	keeper *turn.Keeper
 	driver *durable.Driver // of workflows and crews
 }
@@ -146,7 +146,7 @@ func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, e
 	if _, err := catalog.Upstream(options.Summarizer); err != nil {
 		return nil, fmt.Errorf("engine: the summarizer: %w", err)
 	}
-	e := &Engine{log: log, Catalog: catalog, logger: options.Logger, life: start.NewLifecycle(options.MaxTurns)}
+	e := &Engine{log: log, Catalog: catalog, logger: options.Logger, life: lifecycle.New(options.MaxTurns)}
 	e.Summaries = summary.New(log, catalog, m, summary.Options{Summarizer: options.Summarizer, Logger: options.Logger, LogText: options.LogText})
 	takeUp := func(ctx context.Context, seen continuo.Turn) (turn.Recovery, error) { return e.Tasks.TakeUp(ctx, seen) }
 	e.Turns, e.keeper = start.New(log, catalog, e.life, m, start.Options{
@@ -168,7 +168,7 @@ func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, e
 	e.Contexts.SetReaders(contexts.Readers{Role: e.Crews.ChooseRoleAt, Step: e.Runs.ChooseStepAt})
 	e.Tasks = tasks.New(log, catalog, e.Turns, e.life, e.keeper, m, tasks.Options{
 		Handoff: options.Handoff, MaxAgents: options.MaxAgents, AgentTimeout: options.AgentTimeout, TakeUp: options.TakeUp,
-		Logger: options.Logger, LogText: options.LogText, Tracer: options.Tracer,
+		Logger: options.Logger, LogText: options.LogText,
 	})
 	e.Conversations = conversations.New(log, conversations.Options{
 		Index: options.Index, Archivist: options.Archivist, Logger: options.Logger, LogText: options.LogText,

@@ -7,6 +7,7 @@ import (
 	"github.com/continuo-log/continuo/engine/contexts"
 	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/engine/crews"
+	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/engine/metrics"
 	"github.com/continuo-log/continuo/engine/runs"
 	"github.com/continuo-log/continuo/engine/start"
@@ -125,9 +126,9 @@ const (
 
 // Of package start.
 var (
-	ErrClosing      = start.ErrClosing
+	ErrClosing      = lifecycle.ErrClosing
 	ErrNotResumable = start.ErrNotResumable
-	ErrTooManyTurns = start.ErrTooManyTurns
+	ErrTooManyTurns = lifecycle.ErrTooManyTurns
 )
 
 // Of package tasks.

@@ -9,16 +9,16 @@ import (
 	"math"
 	"time"
 
-	"github.com/continuo-log/continuo/engine/catalog"
-	"github.com/continuo-log/continuo/engine/contexts"
-	"github.com/continuo-log/continuo/engine/internal/brief"
-	"github.com/continuo-log/continuo/engine/metrics"
-	"github.com/continuo-log/continuo/engine/start"
-	"github.com/continuo-log/continuo/engine/summary"
-
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/durable"
+	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/contexts"
+	"github.com/continuo-log/continuo/engine/internal/brief"
+	"github.com/continuo-log/continuo/engine/internal/lifecycle"
+	"github.com/continuo-log/continuo/engine/metrics"
+	"github.com/continuo-log/continuo/engine/start"
+	"github.com/continuo-log/continuo/engine/summary"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
@@ -29,7 +29,7 @@ type Crews struct {
 	summaries *summary.Summaries
 	turns     *start.Turns
 	contexts  *contexts.Contexts
-	life      *start.Lifecycle
+	life      *lifecycle.Lifecycle
 	driver    *durable.Driver
 	metrics   *metrics.Metrics
 	options   Options
@@ -48,7 +48,7 @@ type Options struct {
 }
 
 func New(
-	log *continuo.Log, catalog *catalog.Catalog, summaries *summary.Summaries, turns *start.Turns, contexts *contexts.Contexts, life *start.Lifecycle,
+	log *continuo.Log, catalog *catalog.Catalog, summaries *summary.Summaries, turns *start.Turns, contexts *contexts.Contexts, life *lifecycle.Lifecycle,
 	driver *durable.Driver, metrics *metrics.Metrics, options Options,
 ) *Crews {
 	options.Defaults = options.Defaults.orDefaults()
@@ -153,7 +153,7 @@ func (cs *Crews) Send(ctx context.Context, request Message) (*Status, error) {
 		return nil, err
 	}
 	if cs.life.IsClosed() {
-		return nil, start.ErrClosing // before the message is appended
+		return nil, lifecycle.ErrClosing // before the message is appended
 	}
 	conversation, err := cs.turns.Open(ctx, start.ChatRequest{Scope: request.Scope, UserID: request.UserID, SessionID: request.session(), Message: request.Message})
 	if err != nil {
@@ -166,7 +166,7 @@ func (cs *Crews) Send(ctx context.Context, request Message) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := cs.driver.Resume(ctx, run, request.Detached); err != nil && !errors.Is(err, start.ErrClosing) {
+	if err := cs.driver.Resume(ctx, run, request.Detached); err != nil && !errors.Is(err, lifecycle.ErrClosing) {
 		return nil, err // the message is in the log: another process resumes the cycle
 	}
 	return cs.status(ctx, conversation, found, run)
@@ -320,7 +320,7 @@ func (cs *Crews) Resume(ctx context.Context, session Session, detached bool) (*S
 	if err != nil {
 		return nil, err
 	}
-	if err := cs.driver.Resume(ctx, c.Run, detached); err != nil && !errors.Is(err, start.ErrClosing) {
+	if err := cs.driver.Resume(ctx, c.Run, detached); err != nil && !errors.Is(err, lifecycle.ErrClosing) {
 		return nil, err
 	}
 	return cs.status(ctx, conversation, c.State.Crew, c.Run)

@@ -9,11 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/continuo-log/continuo/crew"
+	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/engine/internal/logtext"
 	"github.com/continuo-log/continuo/engine/metrics"
-	"github.com/continuo-log/continuo/engine/start"
-
-	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/internal/backoff"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/turn"
@@ -108,7 +107,7 @@ func (s *sessionPool) speaker(key speakerKey) (*roleSpeaker, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, start.ErrClosing
+		return nil, lifecycle.ErrClosing
 	}
 	if s.known == nil {
 		s.known = map[speakerKey]*roleSpeaker{}

@@ -8,11 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/continuo-log/continuo/engine/internal/brief"
-	"github.com/continuo-log/continuo/engine/start"
-
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/durable"
+	"github.com/continuo-log/continuo/engine/internal/brief"
+	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/workflow"
 )
@@ -42,7 +41,7 @@ func (p pendingDecision) String() string {
 // pending, ErrInvalid that several are; the first decision counts.
 func (rs *Runs) Decide(ctx context.Context, run continuo.Run, decision Decision, detached bool) (*Status, error) {
 	if rs.life.IsClosed() {
-		return nil, start.ErrClosing // before the decision is recorded
+		return nil, lifecycle.ErrClosing // before the decision is recorded
 	}
 	status, err := rs.status(ctx, run)
 	if err != nil {

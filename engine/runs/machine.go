@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/continuo-log/continuo/engine/catalog"
-	"github.com/continuo-log/continuo/engine/internal/logtext"
-	"github.com/continuo-log/continuo/engine/start"
-
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/durable"
+	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/internal/lifecycle"
+	"github.com/continuo-log/continuo/engine/internal/logtext"
+	"github.com/continuo-log/continuo/engine/start"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/workflow"
 )
@@ -36,7 +36,7 @@ func (rs *Runs) resume(ctx context.Context, run continuo.Run, detached bool) (*S
 // resumeRecorded is resume after a change was recorded: a shutdown of this process is no error then, since another
 // process resumes the run.
 func (rs *Runs) resumeRecorded(ctx context.Context, run continuo.Run, detached bool) (*Status, error) {
-	if err := rs.driver.Resume(ctx, run, detached); err != nil && !errors.Is(err, start.ErrClosing) {
+	if err := rs.driver.Resume(ctx, run, detached); err != nil && !errors.Is(err, lifecycle.ErrClosing) {
 		return nil, err
 	}
 	return rs.status(ctx, run)

@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/continuo-log/continuo/engine/internal/brief"
-	"github.com/continuo-log/continuo/engine/start"
-
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/durable"
+	"github.com/continuo-log/continuo/engine/internal/brief"
+	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/workflow"
 )
@@ -49,7 +48,7 @@ type Repair struct {
 // that the run is in another state, workflow.ErrNotRepairable that the step is.
 func (rs *Runs) Repair(ctx context.Context, run continuo.Run, repair Repair, detached bool) (*Status, error) {
 	if rs.life.IsClosed() {
-		return nil, start.ErrClosing
+		return nil, lifecycle.ErrClosing
 	}
 	once := repair.once(run)
 	corrected, err := repair.read(run)

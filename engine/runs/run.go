@@ -11,14 +11,14 @@ import (
 	"strings"
 	"time"
 
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/durable"
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/engine/internal/brief"
+	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/engine/metrics"
 	"github.com/continuo-log/continuo/engine/start"
-
-	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/durable"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/workflow"
@@ -29,7 +29,7 @@ type Runs struct {
 	log     *continuo.Log
 	catalog *catalog.Catalog
 	turns   *start.Turns
-	life    *start.Lifecycle
+	life    *lifecycle.Lifecycle
 	keeper  *turn.Keeper
 	driver  *durable.Driver
 	metrics *metrics.Metrics
@@ -46,7 +46,7 @@ type Options struct {
 }
 
 func New(
-	log *continuo.Log, catalog *catalog.Catalog, turns *start.Turns, life *start.Lifecycle, keeper *turn.Keeper, driver *durable.Driver, metrics *metrics.Metrics, options Options,
+	log *continuo.Log, catalog *catalog.Catalog, turns *start.Turns, life *lifecycle.Lifecycle, keeper *turn.Keeper, driver *durable.Driver, metrics *metrics.Metrics, options Options,
 ) *Runs {
 	return &Runs{log: log, catalog: catalog, turns: turns, life: life, keeper: keeper, driver: driver, metrics: metrics, options: options}
 }
@@ -127,7 +127,7 @@ func (rs *Runs) Start(ctx context.Context, request Request) (*Status, error) {
 		return nil, err
 	}
 	if rs.life.IsClosed() {
-		return nil, start.ErrClosing // before a conversation is created for it
+		return nil, lifecycle.ErrClosing // before a conversation is created for it
 	}
 	first, err := found.Begin("", request.Message, inputs)
 	if err != nil {

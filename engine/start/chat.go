@@ -11,15 +11,16 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"go.opentelemetry.io/otel/trace"
+
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/engine/internal/brief"
+	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/engine/metrics"
-
-	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/turn"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // Turns begins, resumes and follows the turns of conversations.
@@ -29,7 +30,7 @@ type Turns struct {
 	metrics *metrics.Metrics
 	options Options
 	keeper  *turn.Keeper
-	life    *Lifecycle
+	life    *lifecycle.Lifecycle
 	lanes   lanes
 	active  activeTurns
 }
@@ -50,7 +51,7 @@ type Options struct {
 }
 
 // New makes Turns, and the keeper of their turns.
-func New(log *continuo.Log, catalog *catalog.Catalog, life *Lifecycle, metrics *metrics.Metrics, options Options) (*Turns, *turn.Keeper) {
+func New(log *continuo.Log, catalog *catalog.Catalog, life *lifecycle.Lifecycle, metrics *metrics.Metrics, options Options) (*Turns, *turn.Keeper) {
 	ts := &Turns{log: log, catalog: catalog, metrics: metrics, options: options, life: life}
 	keeping := options.Keeper
 	keeping.Log, keeping.Observe, keeping.Meter, keeping.TakeUp = log, ts.observe, meter{metrics, options.Tracer}, options.TakeUp
@@ -184,10 +185,10 @@ func (ts *Turns) check(ctx context.Context, request ChatRequest) (OnBusy, error)
 		return "", fmt.Errorf("%w: the message is not valid UTF-8", continuo.ErrInvalid)
 	}
 	if ts.life.IsClosed() {
-		return "", ErrClosing // before a conversation is created for it
+		return "", lifecycle.ErrClosing // before a conversation is created for it
 	}
 	if request.Key == "" { // one with a key may have begun its turn already
-		if err := ts.life.quota.room(ctx, request.Scope.ProjectID); err != nil {
+		if err := ts.life.Room(ctx, request.Scope.ProjectID); err != nil {
 			return "", err
 		}
 	}
@@ -281,9 +282,9 @@ func CheckMessage(message continuo.Content) error {
 	return nil
 }
 
-// TurnContext returns the context of a turn: the caller's, or for a detached turn one that only the engine's shutdown
+// turnContext returns the context of a turn: the caller's, or for a detached turn one that only the engine's shutdown
 // cancels.
-func (ts *Turns) TurnContext(ctx context.Context, detached bool) (context.Context, context.CancelCauseFunc) {
+func (ts *Turns) turnContext(ctx context.Context, detached bool) (context.Context, context.CancelCauseFunc) {
 	if detached {
 		ctx = context.WithoutCancel(ctx)
 	}

@@ -8,6 +8,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/conversations"
+	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
 )
@@ -44,7 +45,7 @@ func (ts *Turns) Request(ctx context.Context, request ClientRequest) (*Chat, err
 		return nil, err
 	}
 	if ts.life.IsClosed() {
-		return nil, ErrClosing // before a conversation is created for it
+		return nil, lifecycle.ErrClosing // before a conversation is created for it
 	}
 	conversation := request.Conversation
 	if conversation.ID == "" {
@@ -60,7 +61,7 @@ func (ts *Turns) Request(ctx context.Context, request ClientRequest) (*Chat, err
 		return nil, err
 	}
 	return ts.Start(ctx, Request{
-		Project: conversation.ProjectID, conversation: conversation, Policy: Wait, Detached: request.Detached,
+		Project: conversation.ProjectID, Conversation: conversation, Policy: Wait, Detached: request.Detached,
 		Turn: wanted,
 		Prepare: func(_ context.Context, now continuo.Conversation) (*turn.Runner, turn.Input, error) {
 			if now.LastSeq != conversation.LastSeq {

@@ -6,13 +6,12 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/continuo-log/continuo/engine/internal/logtext"
-	"github.com/continuo-log/continuo/engine/metrics"
-
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine/internal/logtext"
+	"github.com/continuo-log/continuo/engine/metrics"
 	"github.com/continuo-log/continuo/internal/span"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
@@ -34,8 +33,8 @@ func (m meter) Stage(ctx context.Context, stage turn.Stage, took time.Duration) 
 	}
 }
 
-// WithSession adds the conversation's key to the log events and traces of a context.
-func WithSession(ctx context.Context, conversation continuo.Conversation) context.Context {
+// withSession adds the conversation's key to the log events and traces of a context.
+func withSession(ctx context.Context, conversation continuo.Conversation) context.Context {
 	if conversation.Key == "" {
 		return ctx
 	}

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/internal/brief"
-
-	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/turn"
 )
@@ -30,7 +29,7 @@ type requestedTurn struct {
 // start is a turn of the request that is to begin.
 func (r *requestedTurn) start(requested continuo.Turn, prepare Prepare) Request {
 	return Request{
-		Project: r.conversation.ProjectID, Turn: requested, conversation: r.conversation, Policy: r.policy, Detached: r.detached, Prepare: prepare,
+		Project: r.conversation.ProjectID, Turn: requested, Conversation: r.conversation, Policy: r.policy, Detached: r.detached, Prepare: prepare,
 	}
 }
 
@@ -39,7 +38,7 @@ func (r *requestedTurn) start(requested continuo.Turn, prepare Prepare) Request 
 // of concurrent requests one does so, and all get its answer.
 func (ts *Turns) once(ctx context.Context, r requestedTurn) (*Chat, error) {
 	if !r.same {
-		return ts.Start(WithSession(ctx, r.conversation), r.start(r.wanted, r.begin))
+		return ts.Start(ctx, r.start(r.wanted, r.begin))
 	}
 	begun, tries, err := ts.newestTry(ctx, r.conversation.ID, r.wanted.ID)
 	if errors.Is(err, continuo.ErrNotFound) {
@@ -71,7 +70,7 @@ func (ts *Turns) once(ctx context.Context, r requestedTurn) (*Chat, error) {
 
 // startOnce runs a turn, or follows the turn with its id that the same request has begun meanwhile.
 func (ts *Turns) startOnce(ctx context.Context, r requestedTurn, requested continuo.Turn, begin Prepare) (*Chat, error) {
-	chat, err := ts.Start(WithSession(ctx, r.conversation), r.start(requested, begin))
+	chat, err := ts.Start(ctx, r.start(requested, begin))
 	if !errors.Is(err, continuo.ErrExists) {
 		return chat, err
 	}

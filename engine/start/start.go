@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/continuo-log/continuo/engine/metrics"
-
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/durable"
+	"github.com/continuo-log/continuo/engine/internal/lifecycle"
+	"github.com/continuo-log/continuo/engine/metrics"
 	"github.com/continuo-log/continuo/internal/span"
 	"github.com/continuo-log/continuo/turn"
 )
@@ -23,13 +23,13 @@ type Prepare func(ctx context.Context, conversation continuo.Conversation) (*tur
 type Request struct {
 	Project string
 	Turn    continuo.Turn
-	// conversation is the turn's, as the caller has just read it. Default: it is read.
-	conversation continuo.Conversation
+	// Conversation is the turn's, as the caller has just read it. Default: it is read.
+	Conversation continuo.Conversation
 	Policy       OnBusy
 	Detached     bool
 	Prepare      Prepare
-	// leaseFirst says that prepare is called once, under the conversation's lease: it has effects. Otherwise the lease is
-	// taken in the commit of the input, and prepare is called before.
+	// LeaseFirst says that Prepare is called once, under the conversation's lease: it has effects. Otherwise the lease is
+	// taken in the commit of the input, and Prepare is called before.
 	LeaseFirst bool
 }
 
@@ -50,13 +50,13 @@ func (e errNotPrepared) Unwrap() error { return e.error }
 // that a caller that returns early does not stop it.
 func (ts *Turns) Start(ctx context.Context, start Request) (*Chat, error) {
 	requested := start.Turn
-	if err := ts.life.quota.room(ctx, start.Project); err != nil {
+	if err := ts.life.Room(ctx, start.Project); err != nil {
 		return nil, err
 	}
 	if err := ts.life.Admit(start.Project); err != nil {
 		return nil, err
 	}
-	turnCtx, cancel := ts.TurnContext(ctx, start.Detached)
+	turnCtx, cancel := ts.turnContext(withSession(ctx, start.Conversation), start.Detached)
 	turnCtx, traced := span.StartTurn(turnCtx, ts.options.Tracer, requested.ConversationID, requested.ID)
 	ts.active.add(requested)
 	end := func() {
@@ -90,7 +90,7 @@ func (ts *Turns) Start(ctx context.Context, start Request) (*Chat, error) {
 		chat.Conversation.ActiveAgent = cmp.Or(begun.input.AgentID, chat.Conversation.ActiveAgent)
 	}
 	span.SetMode(traced, string(begun.input.Mode))
-	go ts.Run(begun.runner, begun.journal, begun.input, done)
+	go ts.run(begun.runner, begun.journal, begun.input, done)
 	if start.Detached {
 		chat.Events = ts.counted(begun.journal.Follow(ctx, 0))
 	} else {
@@ -107,7 +107,7 @@ func (ts *Turns) whyStopped(ctx context.Context, err error) error {
 	case !stopped:
 		return err
 	case ts.life.Closing.Err() != nil:
-		return ErrClosing
+		return lifecycle.ErrClosing
 	}
 	return fmt.Errorf("%w: it replaced this one, which was waiting", continuo.ErrBusy)
 }
@@ -125,7 +125,7 @@ func (ts *Turns) admitTurn(ctx context.Context, start Request, cancel context.Ca
 		return nil, nil, err
 	}
 	if waited {
-		start.conversation = continuo.Conversation{}
+		start.Conversation = continuo.Conversation{}
 	}
 	begun, err := ts.beginTurn(ctx, start, entered)
 	if err != nil {
@@ -166,7 +166,7 @@ func (ts *Turns) beginTurn(ctx context.Context, start Request, entered time.Time
 		case errors.As(err, &errNotPrepared{}):
 			return nil, err
 		case errors.As(err, &conflict): // the log has grown since the conversation was read
-			start.conversation = continuo.Conversation{}
+			start.Conversation = continuo.Conversation{}
 			continue
 		case !errors.As(err, &busy):
 			return nil, err
@@ -179,7 +179,7 @@ func (ts *Turns) beginTurn(ctx context.Context, start Request, entered time.Time
 				return nil, err
 			}
 		}
-		start.conversation = continuo.Conversation{}
+		start.Conversation = continuo.Conversation{}
 		if listener.Wait(patience, changed, durable.TurnPoll) {
 			continue
 		}
@@ -207,7 +207,7 @@ func (ts *Turns) tryBegin(ctx context.Context, start Request) (*begunTurn, error
 	if err != nil {
 		return nil, err
 	}
-	start.conversation = continuo.Conversation{}        // what was read before the lease may be out of date
+	start.Conversation = continuo.Conversation{}        // what was read before the lease may be out of date
 	begun, err := ts.prepared(journal.Context(), start) // a signal ends it
 	if err != nil {
 		return nil, errNotPrepared{errors.Join(err, ts.keeper.Abandon(journal))}
@@ -218,7 +218,7 @@ func (ts *Turns) tryBegin(ctx context.Context, start Request) (*begunTurn, error
 
 // prepared prepares a turn, after it has read its conversation where the caller has not.
 func (ts *Turns) prepared(ctx context.Context, start Request) (*begunTurn, error) {
-	begun := &begunTurn{conversation: start.conversation}
+	begun := &begunTurn{conversation: start.Conversation}
 	var err error
 	if begun.conversation.ID == "" {
 		if begun.conversation, err = ts.log.Conversation(ctx, start.Turn.ConversationID); err != nil {

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"iter"
 
-	"github.com/continuo-log/continuo/engine/catalog"
-
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/durable"
+	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/turn"
 )
 
@@ -17,7 +17,7 @@ type Step struct {
 	Chosen     catalog.ResolvedTurn
 	Prepare    Prepare
 	LeaseFirst bool // see Request
-	// observe receives the turn's events and may replace their errors; nil for neither.
+	// Observe receives the turn's events and may replace their errors; nil for neither.
 	Observe func(turn.Event, error) error
 }
 
@@ -36,5 +36,5 @@ func (ts *Turns) RunStep(ctx context.Context, driver *durable.Driver, run contin
 
 // IsTransient reports whether a retry a little later may succeed after an error.
 func IsTransient(err error) bool {
-	return errors.Is(err, continuo.ErrUnavailable) || errors.Is(err, continuo.ErrBusy) || errors.Is(err, ErrTooManyTurns)
+	return errors.Is(err, continuo.ErrUnavailable) || errors.Is(err, continuo.ErrBusy) || errors.Is(err, lifecycle.ErrTooManyTurns)
 }

@@ -9,17 +9,16 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/continuo-log/continuo/engine/catalog"
-
 	"go.opentelemetry.io/otel/trace"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/internal/span"
 	"github.com/continuo-log/continuo/turn"
 )
 
-// Run runs a turn to its end and calls done.
-func (ts *Turns) Run(runner *turn.Runner, journal *turn.Journal, input turn.Input, done func()) {
+// run runs a turn to its end and calls done.
+func (ts *Turns) run(runner *turn.Runner, journal *turn.Journal, input turn.Input, done func()) {
 	defer done()
 	begin, begun := time.Now(), journal.Turn()
 	logger := turnLogger(ts.options.Logger, begun)

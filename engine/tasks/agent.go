@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/internal/brief"
+	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/engine/start"
 	"github.com/continuo-log/continuo/engine/summary"
-
-	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/task"
@@ -53,7 +53,7 @@ func (tk *Tasks) Deploy(ctx context.Context, request DeployRequest) (*DeployedAg
 		return nil, err
 	}
 	if tk.life.IsClosed() {
-		return nil, start.ErrClosing
+		return nil, lifecycle.ErrClosing
 	}
 	link := agentLink{TaskID: status.ID, AgentType: cmp.Or(request.Type, chosen.Model)}
 	if request.Key != "" {
@@ -154,10 +154,10 @@ func (tk *Tasks) startWork(ctx context.Context, request DeployRequest, c catalog
 		input := turn.Input{Message: continuo.Text(message), Mode: c.Mode, AgentID: c.Agent, Leave: true}
 		return tk.worker(c, status.ID, id), input, tk.recordDeployment(ctx, status, deployment)
 	}
-	reading, stop := context.WithCancel(start.WithSession(ctx, conversation)) // until the work ends, or this process shuts down
+	reading, stop := context.WithCancel(ctx) // until the work ends, or this process shuts down
 	context.AfterFunc(tk.life.Closing, stop)
 	chat, err := tk.turns.Start(reading, start.Request{
-		Project: conversation.ProjectID, Turn: requested, Policy: start.Reject, Detached: true, Prepare: begin, LeaseFirst: true,
+		Project: conversation.ProjectID, Turn: requested, Conversation: conversation, Policy: start.Reject, Detached: true, Prepare: begin, LeaseFirst: true,
 	})
 	if errors.Is(err, continuo.ErrExists) || errors.Is(err, continuo.ErrBusy) { // a concurrent request with the same key was first
 		return id, nil

@@ -7,11 +7,9 @@ import (
 	"fmt"
 	"strings"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/start"
-
-	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/internal/span"
 	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/turn"
 )
@@ -107,30 +105,20 @@ func (tk *Tasks) takeUpAgent(ctx context.Context, conversation continuo.Conversa
 	if tk.agents.Enter(project) != nil {
 		return turn.RecoveryLeave, nil
 	}
-	if tk.life.Admit(project) != nil {
-		tk.agents.Leave(project)
+	works := tk.metrics.AgentWorks()
+	taken, err := tk.turns.TakeOver(ctx, start.Takeover{
+		Conversation: conversation, Turn: seen, MaxStarts: maxStarts,
+		Prepare: func(started bool) (*turn.Runner, turn.Input) {
+			tk.options.Logger.WarnContext(ctx, "agent_resumed", "agent_id", deployment.agentID, "task_id", deployment.taskID)
+			input := turn.Input{Message: continuo.Text(message), Resume: started, Mode: c.Mode, AgentID: c.Agent, Leave: true}
+			return tk.worker(c, deployment.taskID, deployment.agentID), input
+		},
+		Ended: func() { works(); tk.agents.Leave(project) },
+	})
+	if !taken {
 		return turn.RecoveryLeave, nil
 	}
-	turnCtx, cancel := tk.turns.TurnContext(ctx, true)
-	turnCtx, traced := span.StartTurn(start.WithSession(turnCtx, conversation), tk.options.Tracer, seen.ConversationID, seen.ID)
-	works := tk.metrics.AgentWorks()
-	done := func() {
-		works()
-		traced.End()
-		cancel(nil)
-		tk.life.Dismiss(project)
-		tk.agents.Leave(project)
-	}
-	taken, err := tk.keeper.TakeUp(turnCtx, seen, maxStarts)
-	if taken == nil {
-		done()
-		return turn.RecoveryTaken, err
-	}
-	tk.options.Logger.WarnContext(ctx, "agent_resumed", "agent_id", deployment.agentID, "task_id", deployment.taskID)
-	input := turn.Input{Message: continuo.Text(message), Resume: taken.Started, Mode: c.Mode, AgentID: c.Agent, Leave: true}
-	runs := tk.metrics.TurnRuns()
-	go tk.turns.Run(tk.worker(c, deployment.taskID, deployment.agentID), taken.Journal, input, func() { runs(); done() })
-	return turn.RecoveryTaken, nil
+	return turn.RecoveryTaken, err
 }
 
 // worker makes the runner of an agent's work.

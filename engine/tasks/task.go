@@ -11,17 +11,16 @@ import (
 	"strings"
 	"time"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/engine/internal/brief"
+	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/engine/metrics"
 	"github.com/continuo-log/continuo/engine/start"
-
-	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/turn"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // Tasks keeps tasks, and deploys agents that work on them.
@@ -29,11 +28,11 @@ type Tasks struct {
 	log     *continuo.Log
 	catalog *catalog.Catalog
 	turns   *start.Turns
-	life    *start.Lifecycle
+	life    *lifecycle.Lifecycle
 	keeper  *turn.Keeper
 	metrics *metrics.Metrics
 	options Options
-	agents  start.Quota // of deployed agents
+	agents  lifecycle.Quota // of deployed agents
 }
 
 // Options configures Tasks.
@@ -44,13 +43,12 @@ type Options struct {
 	TakeUp       bool // resume the work of agents whose process is gone
 	Logger       *slog.Logger
 	LogText      bool
-	Tracer       trace.Tracer
 }
 
 func New(
-	log *continuo.Log, catalog *catalog.Catalog, turns *start.Turns, life *start.Lifecycle, keeper *turn.Keeper, metrics *metrics.Metrics, options Options,
+	log *continuo.Log, catalog *catalog.Catalog, turns *start.Turns, life *lifecycle.Lifecycle, keeper *turn.Keeper, metrics *metrics.Metrics, options Options,
 ) *Tasks {
-	return &Tasks{log: log, catalog: catalog, turns: turns, life: life, keeper: keeper, metrics: metrics, options: options, agents: start.Quota{Most: options.MaxAgents}}
+	return &Tasks{log: log, catalog: catalog, turns: turns, life: life, keeper: keeper, metrics: metrics, options: options, agents: lifecycle.Quota{Most: options.MaxAgents}}
 }
 
 // Request is a request to create a task: work for an agent, with the conversation history that explains it.

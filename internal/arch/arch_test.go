@@ -73,6 +73,7 @@ var layers = map[string]int{
 	"engine/internal/brief":       0,
 	"engine/internal/metricstest": 0,
 	"engine/internal/logtext":     4,
+	"engine/internal/lifecycle":   6,
 }
 
 // standardOnly are packages that import nothing from outside the standard library and this module.

@@ -1,4 +1,5 @@
-package start
+// Package lifecycle knows whether work may begin or continue in this process, and bounds the work of each project.
+package lifecycle
 
 import (
 	"context"
@@ -23,8 +24,8 @@ type Lifecycle struct {
 	End               context.CancelCauseFunc
 }
 
-// NewLifecycle bounds the turns of a project; 0 is no bound.
-func NewLifecycle(maxTurns int) *Lifecycle {
+// New returns a lifecycle that bounds the turns of a project; 0 is no bound.
+func New(maxTurns int) *Lifecycle {
 	l := &Lifecycle{quota: Quota{Most: maxTurns}}
 	l.Draining, l.stop = context.WithCancel(context.Background())
 	l.Closing, l.End = context.WithCancelCause(context.Background())
@@ -41,6 +42,11 @@ func (l *Lifecycle) Drain() {
 
 // Wait waits until no turn runs or waits.
 func (l *Lifecycle) Wait() { l.turns.Wait() }
+
+// Room returns nil when a project may begin a turn, else an error after a short wait.
+func (l *Lifecycle) Room(ctx context.Context, project string) error {
+	return l.quota.room(ctx, project)
+}
 
 // IsClosed reports whether no more turns may begin.
 func (l *Lifecycle) IsClosed() bool {
