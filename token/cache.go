@@ -6,6 +6,10 @@ import "sync"
 // cache line.
 const cachedPiece = 62
 
+// uncachedPiece is the length in bytes up to which merging a piece takes no longer than looking for its count: it would
+// displace longer ones.
+const uncachedPiece = 4
+
 const (
 	cacheShards  = 64  // a power of two
 	cacheEntries = 256 // of each shard, a power of two

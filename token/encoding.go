@@ -108,17 +108,30 @@ func (e *Encoding) scanner(text string) scanner {
 // countPiece returns the number of tokens of the piece text[i:end]. Most pieces are one token; of the others,
 // short ones repeat often enough that caching their count is worthwhile.
 func (e *Encoding) countPiece(text string, i, end int, m *merger) int {
-	rank, hash := e.vocab.find(text, i, end)
-	if rank != noRank {
-		return 1
+	switch end - i {
+	case 1:
+		return 1 // every byte is a token
+	case 2:
+		return e.vocab.countPair(text[i], text[i+1])
 	}
-	if end-i > cachedPiece {
+	rank, hash := e.vocab.find(text, i, end)
+	switch {
+	case rank != noRank:
+		return 1
+	case end-i <= uncachedPiece:
+		return e.vocab.countShort(text, i, end)
+	case end-i > cachedPiece:
 		return m.count(e.vocab, text, i, end)
 	}
 	if n, ok := e.cache.get(hash, text[i:end]); ok {
 		return n
 	}
-	n := m.count(e.vocab, text, i, end)
+	n := 0
+	if end-i <= shortToken {
+		n = e.vocab.countShort(text, i, end)
+	} else {
+		n = m.count(e.vocab, text, i, end)
+	}
 	e.cache.put(hash, text[i:end], n)
 	return n
 }

@@ -190,3 +190,21 @@ func TestCountAllocatesNothing(t *testing.T) {
 		}
 	})
 }
+
+func TestASCIILettersAreCounted(t *testing.T) {
+	for b := range 256 {
+		for n := range 20 {
+			for _, fold := range []byte{0, 0x20} {
+				letters := strings.Repeat("azm", 7)[:n]
+				text := letters + string([]byte{byte(b)}) + "zzzzzzzz"
+				want, folded := n, byte(b)|fold
+				if 'a' <= folded && folded <= 'z' {
+					want = len(text)
+				}
+				if got := asciiLetters(text, fold); got != want {
+					t.Fatalf("%q begins with %d letters, not %d", text, want, got)
+				}
+			}
+		}
+	}
+}

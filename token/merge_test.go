@@ -46,11 +46,29 @@ func TestMergersFollowTheDefinition(t *testing.T) {
 			from := random.IntN(len(source) - 401)
 			piece := source[from : from+1+random.IntN(400)]
 			checkMergers(t, enc.vocab, piece)
+			for n := 1; n <= min(len(piece), shortToken); n++ {
+				checkShort(t, enc, source, from, from+n)
+			}
 		}
 		for n := shortPiece - 2; n <= shortPiece+2; n++ {
 			checkMergers(t, enc.vocab, sample("chinese.txt")[:n])
 		}
 	})
+}
+
+// checkShort checks the count of a piece of a few bytes, within a text and at its end.
+func checkShort(t *testing.T, enc *Encoding, text string, i, end int) {
+	t.Helper()
+	want := len(plainMerge(enc.vocab, text[i:end]))
+	for _, text := range []string{text, text[:end]} {
+		var m merger
+		if got := enc.countPiece(text, i, end, &m); got != want {
+			t.Errorf("%q has %d tokens, the definition says %d", text[i:end], got, want)
+		}
+		if end-i > 2 && want > 1 && enc.vocab.countShort(text, i, end) != want {
+			t.Errorf("%q has %d tokens, the definition says %d", text[i:end], enc.vocab.countShort(text, i, end), want)
+		}
+	}
 }
 
 func checkMergers(t *testing.T, v *vocab, piece string) {

@@ -9,6 +9,9 @@ package token
 //	 ?[^\s\p{L}\p{N}]+[\r\n]*
 //	\s*[\r\n]+|\s+(?!\S)|\s+
 func (s *scanner) nextCL100k(i int) int {
+	if end := s.plainWordCL100k(i); end > 0 {
+		return end
+	}
 	if end := s.contraction(i); end > i {
 		return end
 	}

@@ -9,6 +9,9 @@ package token
 //	 ?[^\s\p{L}\p{N}]+[\r\n/]*
 //	\s*[\r\n]+|\s+(?!\S)|\s+
 func (s *scanner) nextO200k(i int) int {
+	if end := s.plainWordO200k(i); end > 0 {
+		return end
+	}
 	c, n := s.at(i)
 	switch {
 	case c&letter != 0:

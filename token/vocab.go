@@ -17,36 +17,43 @@ const noRank = math.MaxUint32
 // token. It is immutable once built.
 //
 // Lookups of strings that are no tokens are most of the merge, so they are cheap: pairs of bytes have a table
-// of their own, strings below 8 bytes are their own hash key and mostly ruled out by a bit set that stays in
-// the processor's cache, and of longer ones a tag is compared before the bytes are.
+// of their own, strings below 16 bytes are their own key and mostly ruled out by a bit set that stays in the
+// processor's cache, and of longer ones a tag is compared before the bytes are. A lookup of a token takes about as
+// long as its reads of memory: keys are apart from ranks, which a count does not need.
 type vocab struct {
 	text    string   // all tokens, in order of rank
 	starts  []uint32 // token r is text[starts[r]:starts[r+1]]
 	longest int      // bytes of the longest token
 
-	pairs []uint32 // by first byte << 8 | second byte: rank or noRank
-	short []shortSlot
-	maybe []uint64 // bit set by the upper bits of the hash of short tokens
-	long  []uint64 // tag << 32 | rank + 1; zero is free
+	pairs      []uint32    // by first byte << 8 | second byte: rank or noRank
+	short      []uint64    // [shortKey] of tokens below 8 bytes; zero is free
+	shortRanks []uint32    // by slot of short
+	middle     []middleKey // of tokens from 8 to 15 bytes
+	midRanks   []uint32    // by slot of middle
+	maybe      []uint64    // bit set by the upper bits of the hash of short and middle tokens
+	long       []uint64    // tag << 32 | rank + 1; zero is free
 
-	shortShift int    // hash >> shortShift is a slot of short
-	longMask   uint64 // hash & longMask is a slot of long
+	shortShift, midShift int    // hash >> shift is a slot
+	longMask             uint64 // hash & longMask is a slot of long
 }
 
-// shortSlot holds a token below 8 bytes under its [shortKey]; a key of zero is free.
-type shortSlot struct {
-	key  uint64
-	rank uint32
-}
+// middleKey holds 8 to 15 bytes, and their number in the last byte of tail; a tail of zero is free.
+type middleKey struct{ head, tail uint64 }
 
-// shortToken is the length in bytes up to which a token fits its key.
-const shortToken = 7
+// The lengths in bytes up to which a token fits a short key and a middle one.
+const (
+	shortToken  = 7
+	middleToken = 15
+)
 
-// maybeShift leaves 21 bits of a hash: 256 kB, of which the tokens set a fifteenth at most.
+// maybeShift leaves 21 bits of a hash: 256 kB, of which the tokens set a tenth at most.
 const maybeShift = 43
 
 // hashFactor spreads keys over slots: 2^64 divided by the golden ratio.
 const hashFactor = 0x9e3779b97f4a7c15
+
+// mixFactor is a constant of wyhash.
+const mixFactor = 0xa0761d6478bd642f
 
 // mustUnpack builds the vocabulary from its embedded form. It panics if the form is broken, which only a broken
 // build can cause.
@@ -92,20 +99,24 @@ func newVocab(lengths []byte, text string) *vocab {
 		text: text, starts: make([]uint32, len(lengths)+1),
 		pairs: make([]uint32, 1<<16), maybe: make([]uint64, 1<<(64-maybeShift)/64),
 	}
-	shorts := 0
+	shorts, middles := 0, 0
 	for r, l := range lengths {
 		v.starts[r+1] = v.starts[r] + uint32(l)
 		v.longest = max(v.longest, int(l))
-		if l <= shortToken {
+		switch {
+		case l <= shortToken:
 			shorts++
+		case l <= middleToken:
+			middles++
 		}
 	}
 	for i := range v.pairs {
 		v.pairs[i] = noRank
 	}
-	shortBits := bits.Len(uint(shorts)*2 - 1) // at most half full
-	v.short, v.shortShift = make([]shortSlot, 1<<shortBits), 64-shortBits
-	longBits := bits.Len(uint(len(lengths)-shorts)*2 - 1)
+	slots := func(tokens int) int { return bits.Len(uint(max(tokens, 1))*2 - 1) } // at most half full
+	shortBits, midBits, longBits := slots(shorts), slots(middles), slots(len(lengths)-shorts-middles)
+	v.short, v.shortRanks, v.shortShift = make([]uint64, 1<<shortBits), make([]uint32, 1<<shortBits), 64-shortBits
+	v.middle, v.midRanks, v.midShift = make([]middleKey, 1<<midBits), make([]uint32, 1<<midBits), 64-midBits
 	v.long, v.longMask = make([]uint64, 1<<longBits), 1<<longBits-1
 	for r := range lengths {
 		v.insert(uint32(r))
@@ -115,7 +126,7 @@ func newVocab(lengths []byte, text string) *vocab {
 
 func (v *vocab) insert(rank uint32) {
 	i, end := int(v.starts[rank]), int(v.starts[rank+1])
-	if end-i > shortToken {
+	if end-i > middleToken {
 		hash := longHash(v.text, i, end)
 		at := hash & v.longMask
 		for v.long[at] != 0 {
@@ -124,18 +135,39 @@ func (v *vocab) insert(rank uint32) {
 		v.long[at] = hash>>32<<32 | uint64(rank+1)
 		return
 	}
+	if end-i > shortToken {
+		key, hash := middleKeyOf(v.text, i, end)
+		v.set(hash)
+		at := int(hash >> v.midShift)
+		for v.middle[at].tail != 0 {
+			at = (at + 1) & (len(v.middle) - 1)
+		}
+		v.middle[at], v.midRanks[at] = key, rank
+		return
+	}
 	if end-i == 2 {
 		v.pairs[int(v.text[i])<<8|int(v.text[i+1])] = rank
 	}
 	key := shortKey(v.text, i, end)
 	hash := key * hashFactor
-	bit := hash >> maybeShift
-	v.maybe[bit/64] |= 1 << (bit % 64)
+	v.set(hash)
 	at := int(hash >> v.shortShift)
-	for v.short[at].key != 0 {
+	for v.short[at] != 0 {
 		at = (at + 1) & (len(v.short) - 1)
 	}
-	v.short[at] = shortSlot{key, rank}
+	v.short[at], v.shortRanks[at] = key, rank
+}
+
+// set sets the bit of a hash.
+func (v *vocab) set(hash uint64) {
+	bit := hash >> maybeShift
+	v.maybe[bit/64] |= 1 << (bit % 64)
+}
+
+// isSet reports whether the bit of a hash is set: whether a token may have it.
+func (v *vocab) isSet(hash uint64) bool {
+	bit := hash >> maybeShift
+	return v.maybe[bit/64]>>(bit%64)&1 != 0
 }
 
 // size returns the number of tokens.
@@ -156,20 +188,10 @@ func (v *vocab) find(text string, i, end int) (rank uint32, hash uint64) {
 	if end-i <= shortToken {
 		key := shortKey(text, i, end)
 		hash = key * hashFactor
-		if bit := hash >> maybeShift; v.maybe[bit/64]>>(bit%64)&1 == 0 {
-			return noRank, hash
-		}
-		at := int(hash >> v.shortShift)
-		for {
-			slot := &v.short[at]
-			if slot.key == key {
-				return slot.rank, hash
-			}
-			if slot.key == 0 {
-				return noRank, hash
-			}
-			at = (at + 1) & (len(v.short) - 1)
-		}
+		return v.findShort(key, hash), hash
+	}
+	if end-i <= middleToken {
+		return v.findMiddle(text, i, end)
 	}
 	if end-i > v.longest {
 		return noRank, 0
@@ -183,6 +205,37 @@ func (v *vocab) find(text string, i, end int) (rank uint32, hash uint64) {
 		}
 	}
 	return noRank, hash
+}
+
+// findShort returns the rank of the token with a [shortKey] and its hash, or noRank.
+func (v *vocab) findShort(key, hash uint64) uint32 {
+	if !v.isSet(hash) {
+		return noRank
+	}
+	at := int(hash >> v.shortShift)
+	for v.short[at] != key {
+		if v.short[at] == 0 {
+			return noRank
+		}
+		at = (at + 1) & (len(v.short) - 1)
+	}
+	return v.shortRanks[at]
+}
+
+// findMiddle is find for 8 to 15 bytes.
+func (v *vocab) findMiddle(text string, i, end int) (rank uint32, hash uint64) {
+	key, hash := middleKeyOf(text, i, end)
+	if !v.isSet(hash) {
+		return noRank, hash
+	}
+	for at := int(hash >> v.midShift); ; at = (at + 1) & (len(v.middle) - 1) {
+		switch slot := &v.middle[at]; {
+		case *slot == key:
+			return v.midRanks[at], hash
+		case slot.tail == 0:
+			return noRank, hash
+		}
+	}
 }
 
 // pair returns the rank of the two bytes, or noRank.
@@ -201,6 +254,14 @@ func shortKey(text string, i, end int) uint64 {
 	return key
 }
 
+// middleKeyOf returns the key of the 8 to 15 bytes of text[i:end], and its hash.
+func middleKeyOf(text string, i, end int) (key middleKey, hash uint64) {
+	n := uint(end - i)
+	key = middleKey{load64(text, i), load64(text, end-8)>>(8*(16-n)) | uint64(n)<<56}
+	hi, lo := bits.Mul64(key.head^hashFactor, key.tail^mixFactor)
+	return key, hi ^ lo
+}
+
 // longHash hashes the 8 or more bytes of text[i:end].
 func longHash(text string, i, end int) uint64 {
 	hash := uint64(end - i)
@@ -211,7 +272,7 @@ func longHash(text string, i, end int) uint64 {
 }
 
 func mix(x uint64) uint64 {
-	hi, lo := bits.Mul64(x^hashFactor, 0xa0761d6478bd642f) // the second is a constant of wyhash
+	hi, lo := bits.Mul64(x^hashFactor, mixFactor)
 	return hi ^ lo
 }
 
