@@ -70,7 +70,8 @@ func own() []string {
 	stacks = stacks[:runtime.Stack(stacks, true)]
 	var left []string
 	for _, stack := range strings.Split(string(stacks), "\n\n") {
-		if !strings.Contains(stack, "_test.go") && !strings.Contains(stack, "mcp.(*streamableServer") && (strings.Contains(stack, "mcptool.") || strings.Contains(stack, "go-sdk")) {
+		frames, _, _ := strings.Cut(stack, "\ncreated by ") // a goroutine whose function has returned is about to end
+		if !strings.Contains(stack, "_test.go") && !strings.Contains(stack, "mcp.(*streamableServer") && (strings.Contains(frames, "mcptool.") || strings.Contains(stack, "go-sdk")) {
 			left = append(left, stack)
 		}
 	}
