@@ -1,9 +1,11 @@
 package request
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/messages"
@@ -31,6 +33,8 @@ type Request struct {
 	Fields rawjson.Object
 	// Problems are the rules of the log that the messages break, in order.
 	Problems []*Problem
+
+	input json.RawMessage // the list of messages, where it may be something else
 }
 
 // Message is where a message is in the body, body[Start:End], and which entries it became: Entries[First:First+Count].
@@ -142,36 +146,28 @@ func (r *Request) add(span rawjson.Span, read []*messages.Message) {
 // check adds the problems between entries: results without a call, calls without a result.
 func (r *Request) check() {
 	var group continuo.Group
-	var found []*Problem
-	known := 0
-	for i, message := range r.Messages {
-		for ; known < len(r.Problems) && r.Problems[known].Message == i; known++ {
-			found = append(found, r.Problems[known])
+	for i := range r.Entries {
+		err := group.Accept(&r.Entries[i])
+		if err == nil {
+			continue
 		}
-		for at := message.First; at < message.First+message.Count; at++ {
-			entry := &r.Entries[at]
-			err := group.Accept(entry)
-			if err == nil {
-				continue
-			}
-			if !r.has(at, err.Rule) {
-				found = append(found, &Problem{i, at, err.Rule, err.Message})
-			}
-			if err.Rule == continuo.RuleUnanswered {
-				group = continuo.Group{}
-				_ = group.Accept(entry) // the next problem, if it is one, is reported for the entries after it
-			}
+		if !r.has(i, err.Rule) {
+			r.Problems = append(r.Problems, &Problem{r.messageOf(i), i, err.Rule, err.Message})
+		}
+		if err.Rule == continuo.RuleUnanswered {
+			group = continuo.Group{}
+			_ = group.Accept(&r.Entries[i]) // the next problem, if it is one, is reported for the entries after it
 		}
 	}
-	r.Problems = found
+	slices.SortStableFunc(r.Problems, func(a, b *Problem) int { return cmp.Compare(a.Entry, b.Entry) })
 }
 
 // has reports whether a problem of an entry is known already.
 func (r *Request) has(entry int, rule continuo.Rule) bool {
-	for _, p := range r.Problems {
-		if p.Entry == entry && p.Rule == rule {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Problems, func(p *Problem) bool { return p.Entry == entry && p.Rule == rule })
+}
+
+// messageOf returns the position of the first message of an entry.
+func (r *Request) messageOf(entry int) int {
+	return slices.IndexFunc(r.Messages, func(m Message) bool { return m.First <= entry && entry < m.First+m.Count })
 }

@@ -25,6 +25,7 @@ var layers = map[string]int{
 	"prompt":               2,
 	"interchange":          3,
 	"gateway/request":      3,
+	"gateway/match":        4,
 	"maintenance":          3,
 	"fulltext":             2,
 	"fulltext/*":           2,
