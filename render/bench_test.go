@@ -45,6 +45,28 @@ func BenchmarkAnthropicRequest(b *testing.B) {
 	}
 }
 
+func BenchmarkResponsesRequest(b *testing.B) {
+	messages := benchMessages()
+	for b.Loop() {
+		body, err := ResponsesRequest(continuo.Envelope{Model: "m"}, messages, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(int64(len(body)))
+	}
+}
+
+func BenchmarkGeminiRequest(b *testing.B) {
+	messages := benchMessages()
+	for b.Loop() {
+		body, err := GeminiRequest(continuo.Envelope{Model: "m"}, messages, Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(int64(len(body)))
+	}
+}
+
 func BenchmarkTranscript(b *testing.B) {
 	plan := &window.Plan{Messages: benchMessages()}
 	for b.Loop() {

@@ -46,7 +46,7 @@ func GeminiRequest(env continuo.Envelope, messages []window.Message, o Options) 
 	if err := checkTools(env.Tools); err != nil {
 		return nil, fmt.Errorf("render for Gemini: %w", err)
 	}
-	request := gemini.Request{GenerationConfig: geminiConfig(env), Contents: w.out}
+	request := gemini.Request{GenerationConfig: geminiConfig(env)}
 	if text := joinTexts(slices.Concat(env.System, w.system)); text != "" {
 		request.SystemInstruction = &gemini.Content{Parts: []json.RawMessage{geminiText(text)}}
 	}
@@ -61,7 +61,15 @@ func GeminiRequest(env continuo.Envelope, messages []window.Message, o Options) 
 	if functions != nil {
 		request.Tools = []json.RawMessage{rawjson.MustMarshal(gemini.Tool{FunctionDeclarations: functions})}
 	}
-	return rawjson.Marshal(request)
+	head, err := rawjson.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	contents := make([]json.RawMessage, len(w.out))
+	for i, content := range w.out {
+		contents[i] = withList([]byte(`{"role":"`+content.Role+`"}`), "parts", content.Parts)
+	}
+	return withList(head, "contents", contents), nil
 }
 
 // geminiConfig is the configuration of an answer, nil for the API's own.
@@ -127,7 +135,7 @@ func (w *geminiWriter) group(g *group) {
 		return
 	case continuo.User:
 		w.begun = true
-		parts := w.parts(g.head, gemini.Answered{}, nil)
+		parts := w.parts(w.entry(g.head, nil), gemini.Answered{})
 		if len(parts) == 0 {
 			parts = []json.RawMessage{geminiText(emptyMessage)}
 		}
@@ -135,13 +143,12 @@ func (w *geminiWriter) group(g *group) {
 		return
 	}
 	w.begun = true
-	w.add("model", w.parts(g.head, gemini.Answered{}, nil))
-	calls := gemini.Calls(geminiEntry(g.head), w.options)
+	head := w.entry(g.head, nil)
+	w.add("model", w.parts(head, gemini.Answered{}))
+	calls := gemini.Calls(head, w.options)
 	var results, media []json.RawMessage
 	for _, m := range g.callOrder() {
-		answered := calls[m.ToolCallID]
-		answered.Name = ToolName(answered.Name)
-		results = append(results, w.parts(m, answered, &media)...)
+		results = append(results, w.parts(w.entry(m, &media), calls[m.ToolCallID])...)
 	}
 	w.add("user", results)
 	var inline []json.RawMessage
@@ -182,20 +189,15 @@ func (w *geminiWriter) add(role string, parts []json.RawMessage) {
 	w.out = append(w.out, gemini.Content{Role: role, Parts: parts})
 }
 
-// geminiEntry is a message as an entry with names of tools that the API accepts.
-func geminiEntry(m *window.Message) *continuo.Entry {
+// entry is a message as an entry: with the provider's own parts, if it has them, or else with names of tools and parts of
+// the content that the API accepts. Images and files of a result are added to media.
+func (w *geminiWriter) entry(m *window.Message, media *[]json.RawMessage) *continuo.Entry {
 	entry := shownEntry(m)
 	if m.Entry != nil {
 		entry.PartType = m.Entry.PartType
 	}
-	return entry
-}
-
-// parts writes the parts of a message. Images and files of a result are added to media.
-func (w *geminiWriter) parts(m *window.Message, answered gemini.Answered, media *[]json.RawMessage) []json.RawMessage {
-	entry := geminiEntry(m)
-	if own, ok := gemini.Own(entry, w.options); ok {
-		return withoutEmpty(own)
+	if _, own := gemini.Own(entry, w.options); own {
+		return entry
 	}
 	entry.ToolCalls = slices.Clone(entry.ToolCalls)
 	for i := range entry.ToolCalls {
@@ -213,7 +215,12 @@ func (w *geminiWriter) parts(m *window.Message, answered gemini.Answered, media 
 	if entry.Role != continuo.Tool && entry.Content.IsBlank() {
 		entry.Content = continuo.Text("")
 	}
-	return gemini.Parts(entry, answered, w.options)
+	return entry
+}
+
+// parts writes the parts of an entry.
+func (w *geminiWriter) parts(entry *continuo.Entry, answered gemini.Answered) []json.RawMessage {
+	return withoutEmpty(gemini.Parts(entry, answered, w.options))
 }
 
 // withoutEmpty leaves out parts with neither text nor anything else, which the API refuses.
@@ -271,11 +278,7 @@ func partOf(raw json.RawMessage) continuo.Part {
 	return content.Parts()[0]
 }
 
-func geminiText(text string) json.RawMessage {
-	return rawjson.MustMarshal(struct {
-		Text string `json:"text"`
-	}{text})
-}
+func geminiText(text string) json.RawMessage { return gemini.TextPart(text, false) }
 
 // UnsentGemini names the parts of messages that [Gemini] cannot represent.
 func UnsentGemini(messages []window.Message, o Options) []continuo.MissingPart {

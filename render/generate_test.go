@@ -3,6 +3,8 @@ package render
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -74,7 +76,7 @@ func genCall() *rapid.Generator[continuo.ToolCall] {
 }
 
 // vendors are the providers of the generated entries.
-var vendors = []string{"", "openai", "anthropic", "deepseek"}
+var vendors = []string{"", "openai", "anthropic", "deepseek", "google"}
 
 func genEntry() *rapid.Generator[continuo.Entry] {
 	return rapid.Custom(func(t *rapid.T) continuo.Entry {
@@ -103,7 +105,11 @@ func genEntry() *rapid.Generator[continuo.Entry] {
 		}
 		switch rapid.SampledFrom(vendors).Draw(t, "vendor") {
 		case "openai":
-			entry.Vendor = map[string]json.RawMessage{"openai": json.RawMessage(`{"refusal": null, "annotations":[]}`)}
+			entry.Vendor = map[string]json.RawMessage{"openai": rapid.OneOf(
+				rapid.Just(json.RawMessage(`{"refusal": null, "annotations":[]}`)), genItems(entry),
+			).Draw(t, "data")}
+		case "google":
+			entry.Vendor = map[string]json.RawMessage{"google": genParts(entry).Draw(t, "parts")}
 		case "deepseek":
 			entry.Vendor = map[string]json.RawMessage{"deepseek": json.RawMessage(`{"reasoning_content":"\ud800 hm","role":"x","content":[],"tool_calls":[]}`)}
 		case "anthropic":
@@ -254,4 +260,56 @@ func TestGeneratedLogsAreVaried(t *testing.T) {
 	if groups < 20 || parallel < 10 || own < 3 {
 		t.Errorf("50 logs have %d groups, %d of them parallel, %d with a vendor's blocks", groups, parallel, own)
 	}
+}
+
+// genItems draws what the client of the Responses API stores of an answer; the items may not be those of the entry.
+func genItems(entry continuo.Entry) *rapid.Generator[json.RawMessage] {
+	return rapid.Custom(func(t *rapid.T) json.RawMessage {
+		others := rapid.SampledFrom([]string{
+			"", "", `{"type":"reasoning","summary":[],"encrypted_content":"gAAA"}`, `{"type": "reasoning", "summary": [{"type":"summary_text","text":"\ud83d"}]}`,
+			`{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]}`, `{"type":"web_search_call","status":"completed"}`, `{"type":"compaction","encrypted_content":"gB"}`,
+		})
+		items := []string{others.Draw(t, "first")}
+		if text := entry.Content.String(); text != "" && rapid.IntRange(0, 3).Draw(t, "message") > 0 {
+			items = append(items, fmt.Sprintf(`{"type":"message","role":"assistant", "content":[{"type":"output_text","text":%s}]}`, rawjson.MustMarshal(text)))
+		}
+		for _, call := range entry.ToolCalls {
+			kind, arguments := "function_call", "arguments"
+			if call.Type == "custom" {
+				kind, arguments = "custom_tool_call", "input"
+			}
+			status := rapid.SampledFrom([]string{"completed", "incomplete"}).Draw(t, "status")
+			items = append(items, others.Draw(t, "other"), fmt.Sprintf(`{"type":%q,"status":%q,"call_id":%s,"name":%s,%q:%s}`,
+				kind, status, rawjson.MustMarshal(call.ID), rawjson.MustMarshal(ToolName(call.Name)), arguments, rawjson.MustMarshal(call.Arguments)))
+		}
+		items = append(items, others.Draw(t, "last"))
+		return json.RawMessage(`{"items":[` + listOf(items) + `]}`)
+	})
+}
+
+// genParts draws what the client of the Gemini API stores of an answer; the parts may not be those of the entry.
+func genParts(entry continuo.Entry) *rapid.Generator[json.RawMessage] {
+	return rapid.Custom(func(t *rapid.T) json.RawMessage {
+		others := rapid.SampledFrom([]string{
+			"", "", `{"text":"hm","thought":true}`, `{"text": "", "thoughtSignature": "c2ln"}`, `{"executableCode":{"code":"1"}}`, `{"text":""}`, `{"text":"\ud83d","thought":true}`,
+		})
+		parts := []string{others.Draw(t, "first")}
+		if text := entry.Content.String(); text != "" && rapid.IntRange(0, 3).Draw(t, "text") > 0 {
+			parts = append(parts, fmt.Sprintf(`{"text": %s}`, rawjson.MustMarshal(text)))
+		}
+		for _, call := range entry.ToolCalls {
+			args := call.Arguments
+			if !isObject(json.RawMessage(args)) {
+				args = `{}`
+			}
+			parts = append(parts, others.Draw(t, "other"), fmt.Sprintf(`{"functionCall":{"id":%s,"name":%s,"args":%s},"thoughtSignature":"c2ln"}`,
+				rawjson.MustMarshal(call.ID), rawjson.MustMarshal(ToolName(call.Name)), args))
+		}
+		return json.RawMessage(`{"parts":[` + listOf(parts) + `]}`)
+	})
+}
+
+// listOf joins the elements of a list that are not empty.
+func listOf(elements []string) string {
+	return strings.Join(slices.DeleteFunc(elements, func(element string) bool { return element == "" }), ",")
 }

@@ -50,7 +50,7 @@ func ResponsesRequest(env continuo.Envelope, messages []window.Message, o Option
 	store := false
 	request := responses.Request{
 		Model: env.Model, Stream: env.Stream, Store: &store, MaxOutputTokens: env.MaxOutputTokens, Temperature: env.Temperature,
-		Instructions: joinTexts(env.System), Input: input,
+		Instructions: joinTexts(env.System),
 	}
 	if env.ReasoningEffort != "" {
 		request.Reasoning = &responses.Reasoning{Effort: env.ReasoningEffort, Summary: "auto"}
@@ -71,7 +71,31 @@ func ResponsesRequest(env continuo.Envelope, messages []window.Message, o Option
 			Type: "function", Name: ToolName(tool.Name), Description: tool.Description, Parameters: parameters, Strict: &strict,
 		}))
 	}
-	return rawjson.Marshal(request)
+	head, err := rawjson.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	return withList(head, "input", input), nil
+}
+
+// withList adds a member to an object: a list of values that are written already.
+func withList(object []byte, name string, values []json.RawMessage) []byte {
+	room := len(object) + len(name) + 8
+	for _, value := range values {
+		room += len(value) + 1
+	}
+	body := append(make([]byte, 0, room), object[:len(object)-1]...)
+	if len(body) > 1 {
+		body = append(body, ',')
+	}
+	body = append(append(append(body, '"'), name...), `":[`...)
+	for i, value := range values {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, value...)
+	}
+	return append(body, "]}"...)
 }
 
 // responsesFormat translates the format of an answer from the form of chat completions.

@@ -27,10 +27,11 @@ func Output(entry *continuo.Entry, o Options) (parts []json.RawMessage) {
 
 // TextPart returns a text, or a piece of one, or of a thought.
 func TextPart(text string, thought bool) json.RawMessage {
-	return rawjson.MustMarshal(struct {
-		Text    string `json:"text"`
-		Thought bool   `json:"thought,omitempty"`
-	}{text, thought})
+	part := textOf(text)
+	if thought {
+		part = append(part[:len(part)-1], `,"thought":true}`...)
+	}
+	return part
 }
 
 // CallPart returns a call with its id. Calls are streamed whole.

@@ -94,8 +94,12 @@ func ownParts(entry *continuo.Entry, provider string) []Part {
 	if err != nil {
 		return nil
 	}
+	compact, err := rawjson.AppendCompact(nil, vendor.Get(VendorParts)) // as a store returns it
+	if err != nil {
+		return nil
+	}
 	var raws []json.RawMessage
-	if json.Unmarshal(vendor.Get(VendorParts), &raws) != nil || len(raws) == 0 {
+	if json.Unmarshal(compact, &raws) != nil || len(raws) == 0 {
 		return nil
 	}
 	parts, err := parse(raws)
@@ -146,9 +150,10 @@ func repeats(parts []Part, entry *continuo.Entry) bool {
 	return bytes.Equal(rawjson.MustMarshal(read.Content), rawjson.MustMarshal(entry.Content))
 }
 
-// textPart is a text as it is written.
-type textPart struct {
-	Text string `json:"text"`
+// textOf writes a text.
+func textOf(text string) json.RawMessage {
+	part := append(make([]byte, 0, len(text)+len(text)/16+12), `{"text":`...)
+	return append(rawjson.AppendString(part, text), '}')
 }
 
 // callPart is a call as it is written.
@@ -160,7 +165,7 @@ type callPart struct {
 // assistantParts writes an assistant entry whose own parts, if any, are not those that are shown.
 func assistantParts(entry *continuo.Entry, own []Part, o Options) (parts []json.RawMessage) {
 	if text := entry.Content.String(); text != "" {
-		parts = append(parts, rawjson.MustMarshal(textPart{Text: text}))
+		parts = append(parts, textOf(text))
 	}
 	signatures := callSignatures(own)
 	signed := len(signatures) == len(entry.ToolCalls)
@@ -203,12 +208,17 @@ func responsePart(entry *continuo.Entry, answers Answered) json.RawMessage {
 	if entry.ToolFailed() {
 		key = "error"
 	}
-	return rawjson.MustMarshal(struct {
-		FunctionResponse FunctionResponse `json:"functionResponse"`
-	}{FunctionResponse{
-		ID: answers.ID, Name: answers.Name,
-		Response: rawjson.MustMarshal(map[string]string{key: entry.Content.String()}),
-	}})
+	text := entry.Content.String()
+	part := rawjson.Encoder{To: make([]byte, 0, len(text)+len(text)/16+len(answers.Name)+96)}
+	part.Open()
+	part.Name("functionResponse")
+	part.Open()
+	part.Text("id", answers.ID)
+	part.String("name", answers.Name)
+	part.Name("response")
+	part.Open()
+	part.String(key, text)
+	return append(part.To, "}}}"...)
 }
 
 // inputParts writes the content of a user.
@@ -217,7 +227,7 @@ func inputParts(content continuo.Content) (parts []json.RawMessage) {
 		if content.String() == "" {
 			return nil
 		}
-		return []json.RawMessage{rawjson.MustMarshal(textPart{Text: content.String()})}
+		return []json.RawMessage{textOf(content.String())}
 	}
 	for _, part := range content.Parts() {
 		if raw, ok := InputPart(part); ok && raw != nil {
@@ -235,7 +245,7 @@ func InputPart(part continuo.Part) (raw json.RawMessage, ok bool) {
 		if part.Text == "" {
 			return nil, true
 		}
-		return rawjson.MustMarshal(textPart{Text: part.Text}), true
+		return textOf(part.Text), true
 	case "image_url":
 		var image struct {
 			ImageURL struct {
@@ -263,7 +273,7 @@ func InputPart(part continuo.Part) (raw json.RawMessage, ok bool) {
 		}
 	case typeOfPart:
 		object, err := rawjson.ParseObject(part.Raw)
-		return object.Get("part"), err == nil && object.Get("part") != nil
+		return compact(object.Get("part")), err == nil && object.Get("part") != nil
 	}
 	return nil, false
 }

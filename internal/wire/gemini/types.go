@@ -36,7 +36,8 @@ type Request struct {
 	ToolConfig        json.RawMessage   `json:"toolConfig,omitempty"`
 	Tools             []json.RawMessage `json:"tools,omitempty"` // Tool objects, or tools of the provider
 	SystemInstruction *Content          `json:"systemInstruction,omitempty"`
-	Contents          []Content         `json:"contents"`
+	// Contents is the last member; the renderer adds it to the others.
+	Contents []Content `json:"contents,omitempty"`
 }
 
 // GenerationConfig configures the answer.

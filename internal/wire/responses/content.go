@@ -48,11 +48,11 @@ type textPart struct {
 	Text string `json:"text"`
 }
 
-// inputContent writes the content of a user or system message, or of a function's output. A part that the API cannot
+// appendInput appends the content of a user or system message, or of a function's output. A part that the API cannot
 // have is left out; the caller replaces it before.
-func inputContent(content continuo.Content) json.RawMessage {
+func appendInput(to []byte, content continuo.Content) []byte {
 	if !content.IsParts() {
-		return rawjson.MustMarshal(content.String())
+		return rawjson.AppendString(to, content.String())
 	}
 	parts := []json.RawMessage{}
 	for _, part := range content.Parts() {
@@ -60,7 +60,7 @@ func inputContent(content continuo.Content) json.RawMessage {
 			parts = append(parts, raw)
 		}
 	}
-	return rawjson.MustMarshal(parts)
+	return append(to, rawjson.MustMarshal(parts)...)
 }
 
 // outputContent writes the content of an assistant message, nil when there is nothing to write.
@@ -69,7 +69,7 @@ func outputContent(content continuo.Content) json.RawMessage {
 		if content.String() == "" {
 			return nil
 		}
-		return rawjson.MustMarshal(content.String())
+		return rawjson.AppendString(nil, content.String())
 	}
 	var parts []json.RawMessage
 	for _, part := range content.Parts() {

@@ -156,13 +156,6 @@ type call struct {
 	Input     *string `json:"input,omitempty"`
 }
 
-// output is the result of a call as it is written.
-type output struct {
-	Type   string          `json:"type"`
-	CallID string          `json:"call_id"`
-	Output json.RawMessage `json:"output"`
-}
-
 // Parts returns the texts of a message's parts by their index, refusals among them.
 func (i Item) Parts() []string {
 	if text, ok := rawjson.String(i.Content); ok {

@@ -40,13 +40,35 @@ func Items(entry *continuo.Entry, answers continuo.ToolCall, o Options) []json.R
 	case continuo.Assistant:
 		return append(keptReasoning(ownItems(entry, o.Provider)), assistantItems(entry, o)...)
 	case continuo.Tool:
-		result := output{Type: TypeFunctionCallOutput, CallID: o.callID(entry.ToolCallID), Output: inputContent(entry.Content)}
+		kind := TypeFunctionCallOutput
 		if answers.Type == "custom" {
-			result.Type = TypeCustomCallOutput
+			kind = TypeCustomCallOutput
 		}
-		return []json.RawMessage{rawjson.MustMarshal(result)}
+		item := begin(kind, roomFor(entry.Content))
+		item.String("call_id", o.callID(entry.ToolCallID))
+		item.Name("output")
+		item.To = appendInput(item.To, entry.Content)
+		return []json.RawMessage{append(item.To, '}')}
 	}
-	return []json.RawMessage{rawjson.MustMarshal(message{Type: TypeMessage, Role: string(entry.Role), Content: inputContent(entry.Content)})}
+	item := begin(TypeMessage, roomFor(entry.Content))
+	item.String("role", string(entry.Role))
+	item.Name("content")
+	item.To = appendInput(item.To, entry.Content)
+	return []json.RawMessage{append(item.To, '}')}
+}
+
+// begin begins an item, with room for a content.
+func begin(kind string, room int) *rawjson.Encoder {
+	item := &rawjson.Encoder{To: make([]byte, 0, room+96)}
+	item.Open()
+	item.String("type", kind)
+	return item
+}
+
+// roomFor estimates how many bytes a content takes.
+func roomFor(content continuo.Content) int {
+	room := len(content.String())
+	return room + room/16 // for escapes
 }
 
 // Own returns the items that an entry keeps for the provider; not ok when it keeps none, or when its content or calls
@@ -65,15 +87,22 @@ func Own(entry *continuo.Entry, o Options) (items []json.RawMessage, ok bool) {
 // assistantItems writes an assistant entry without vendor data.
 func assistantItems(entry *continuo.Entry, o Options) (items []json.RawMessage) {
 	if content := outputContent(entry.Content); content != nil {
-		items = append(items, rawjson.MustMarshal(message{Type: TypeMessage, Role: "assistant", Content: content}))
+		item := begin(TypeMessage, len(content))
+		item.String("role", "assistant")
+		item.Name("content")
+		items = append(items, append(append(item.To, content...), '}'))
 	}
 	for i := range entry.ToolCalls {
 		made := &entry.ToolCalls[i]
-		item := call{Type: TypeFunctionCall, CallID: o.callID(made.ID), Name: made.Name, Arguments: &made.Arguments}
+		kind, arguments := TypeFunctionCall, "arguments"
 		if made.Type == "custom" {
-			item.Type, item.Arguments, item.Input = TypeCustomCall, nil, &made.Arguments
+			kind, arguments = TypeCustomCall, "input"
 		}
-		items = append(items, rawjson.MustMarshal(item))
+		item := begin(kind, len(made.ID)+len(made.Name)+len(made.Arguments))
+		item.String("call_id", o.callID(made.ID))
+		item.String("name", made.Name)
+		item.String(arguments, made.Arguments)
+		items = append(items, append(item.To, '}'))
 	}
 	return items
 }
@@ -87,8 +116,12 @@ func ownItems(entry *continuo.Entry, provider string) []Item {
 	if err != nil {
 		return nil
 	}
+	compact, err := rawjson.AppendCompact(nil, vendor.Get(VendorItems)) // as a store returns it
+	if err != nil {
+		return nil
+	}
 	var raws []json.RawMessage
-	if json.Unmarshal(vendor.Get(VendorItems), &raws) != nil {
+	if json.Unmarshal(compact, &raws) != nil {
 		return nil
 	}
 	items := make([]Item, 0, len(raws))

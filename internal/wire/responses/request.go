@@ -53,7 +53,8 @@ type Request struct {
 	// Tools are Tool objects, or tools of other types, kept raw.
 	Tools        []json.RawMessage `json:"tools,omitempty"`
 	Instructions string            `json:"instructions,omitempty"`
-	Input        Input             `json:"input,omitempty"`
+	// Input is the last member; the renderer adds it to the others.
+	Input Input `json:"input,omitempty"`
 }
 
 // Input is the items of a request, kept raw. A string reads as one user message.
