@@ -202,18 +202,20 @@ func Kind(raw json.RawMessage) string {
 	if string(object.Get("thought")) == "true" {
 		return "thought"
 	}
-	for _, field := range object.Without("thought", "thoughtSignature", "thought_signature", "videoMetadata", "partMetadata") {
-		switch field.Key {
-		case "function_call":
-			return "functionCall"
-		case "function_response":
-			return "functionResponse"
-		case "inline_data":
-			return "inlineData"
-		}
-		return field.Key
+	own := object.Without("thought", "thoughtSignature", "thought_signature", "videoMetadata", "partMetadata")
+	if len(own) == 0 {
+		return ""
 	}
-	return ""
+	switch key := own[0].Key; key {
+	case "function_call":
+		return "functionCall"
+	case "function_response":
+		return "functionResponse"
+	case "inline_data":
+		return "inlineData"
+	default:
+		return key
+	}
 }
 
 // compact removes white space between tokens, as storing the part does.
