@@ -20,7 +20,9 @@ type client struct {
 	// session returns the client's name for its session, "" when it has none; parent that of the session which a
 	// sub-agent belongs to, "" when it names none.
 	session, parent func(*call) string
-	sides           []side
+	// sharesSession says that calls beside a session name it as theirs; otherwise some have a session of their own.
+	sharesSession bool
+	sides         []side
 }
 
 // side is how a call beside a conversation shows: all conditions that are set hold. The texts are beginnings, or a few
@@ -50,7 +52,7 @@ var clients = []client{
 	},
 	{
 		name: "claude-code", agent: "claude-cli/", header: "X-Claude-Code-Session-Id",
-		session: claudeSession, parent: claudeParent,
+		session: claudeSession, parent: claudeParent, sharesSession: true,
 		sides: []side{
 			{name: "subagent", header: "X-Claude-Code-Agent-Id"},
 			{name: "title", noTools: true, schema: true},
@@ -60,7 +62,7 @@ var clients = []client{
 	},
 	{
 		name: "opencode", agent: "opencode/",
-		session: header("X-Session-Id", "X-Session-Affinity"), parent: header("X-Parent-Session-Id"),
+		session: header("X-Session-Id", "X-Session-Affinity"), parent: header("X-Parent-Session-Id"), sharesSession: true,
 		sides: []side{
 			{name: "subagent", header: "X-Parent-Session-Id"},
 			{name: "title", noTools: true, system: "You are a title generator"},

@@ -70,6 +70,9 @@ func (s *search) inSession(ctx context.Context) (*Match, error) {
 	if err != nil {
 		return nil, err
 	}
+	if first != nil && first.LastSeq == 0 { // a side call came first
+		return s.of(BySession, &candidate{conversation: *first}), nil
+	}
 	if first != nil { // the client replaced the whole history
 		return &Match{
 			By: BySession, Conversation: *first, Fork: true, Rewritten: true, Parent: first.ID, request: s.query.Request,
@@ -140,8 +143,11 @@ func (s *search) beside(ctx context.Context) (*Match, error) {
 		return m, err
 	}
 	m := s.made()
-	if parent != nil {
+	switch {
+	case parent != nil:
 		m.By, m.Parent = by, parent.ID
+	case of != "" && of != s.session || of != "" && s.call.client.sharesSession:
+		m.By, m.ParentKey = by, sessionKey(of)
 	}
 	return m, nil
 }

@@ -71,6 +71,10 @@ type Match struct {
 	// Parent is the id of the conversation that a new one belongs to: of a side call, or of a session whose client
 	// replaced the whole history. "" for none.
 	Parent string
+	// ParentKey is the key of a session that is not known yet: a side call came before the session's first request. The
+	// caller creates an empty conversation with that key, which the session's first request then continues, and it is the
+	// Parent. "" for none.
+	ParentKey string
 	// Key is the key of a new conversation or a fork that begins a session; "" for none.
 	Key string
 	// Retry says that the request repeats the newest one of the conversation; RetryOf is that one's turn, "" where its

@@ -157,6 +157,11 @@ func TestTheSessionDecides(t *testing.T) {
 	if aside.found.Parent != two.conversation || agent.found.Parent != two.conversation || aside.found.Kind() != continuo.KindSide {
 		t.Errorf("calls beside the session: %+v, %+v", aside.found, agent.found)
 	}
+	early := session("4")
+	early.Request = &request.Request{System: []string{"You are a title generator."}}
+	before := g.ask(early, history("u hi"), "a Greeting") // comes before the session's first request
+	expect(t, before, "session  0 title", "")
+	expect(t, g.ask(session("4"), history("u hi"), "a Hello!"), "session extend 0", before.found.Parent)
 	suggestion := session("2")
 	s := g.ask(suggestion, history("u hi", "a Hello!", "u x", "a X", "u [SUGGESTION MODE: what next]"))
 	expect(t, s, "session extend 4", two.conversation) // opencode has no such calls: its person wrote that

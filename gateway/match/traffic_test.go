@@ -179,6 +179,13 @@ func (g *gateway) receive(q match.Query) *turn {
 		g.t.Fatal(err)
 	}
 	conversation := found.Conversation
+	if found.ParentKey != "" {
+		parent, err := g.log.Create(ctx, continuo.Conversation{Key: found.ParentKey, ProjectID: q.Scope.ProjectID})
+		if err != nil {
+			g.t.Fatal(err)
+		}
+		found.Parent = parent.ID
+	}
 	switch {
 	case found.Fork && found.At > 0:
 		conversation, err = g.log.Fork(ctx, found.Conversation.ID, found.At, continuo.Conversation{Kind: found.Kind(), Key: found.Key})
@@ -357,7 +364,8 @@ func (p *replay) check() {
 	t := p.t
 	t.Helper()
 	counts := map[string]int{}
-	session := map[string]string{} // of a conversation
+	session := map[string]string{}   // of a conversation
+	besides := map[string][]string{} // the side calls of a session
 	for _, line := range p.lines {
 		u := p.done[line.Seq]
 		if u == nil {
@@ -382,6 +390,10 @@ func (p *replay) check() {
 			t.Errorf("%s: the side call is %q", where, m.Side)
 		}
 		if c.Kind == continuo.KindSide {
+			besides[line.Session] = append(besides[line.Session], u.conversation)
+			if c.ParentID == "" && !isUnlinked(line) {
+				t.Errorf("%s: it belongs to no session", where)
+			}
 			continue
 		}
 		if known := session[u.conversation]; known != "" && known != line.Session && !(line.Agent == "qwen" && line.Scenario == "fork") {
@@ -414,9 +426,23 @@ func (p *replay) check() {
 		if len(roots) > 1 {
 			t.Errorf("%s has %d unconnected conversations", name, len(roots))
 		}
+		for _, id := range besides[name] {
+			if c, err := p.log.Conversation(t.Context(), id); err != nil || c.ParentID != "" && !roots[p.root(id)] {
+				t.Errorf("the side call %s is not linked to %s: %v", id, name, err)
+			}
+		}
 	}
 	t.Logf("main %d, side %d, compaction %d, retry %d, forks %d, conversations %d", counts["main"], counts["side"], counts["compaction"], counts["retry"],
 		counts["fork"], len(session))
+}
+
+// isUnlinked says that nothing in a side call says to which session it belongs.
+func isUnlinked(line *recorded) bool {
+	switch line.Agent + " " + line.Side {
+	case "codex title", "gemini subagent", "qwen subagent", "qwen classifier":
+		return true
+	}
+	return line.Kind == "compaction" && line.Agent == "gemini" // the second of two calls has a history of its own
 }
 
 // retriesByContinuing says that a client asks the model to continue a cut answer, where others send the request again.
