@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/maintenance"
+	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/store/storetest"
 	"pgregory.net/rapid"
 )
@@ -29,19 +31,42 @@ type cachedLogs struct {
 }
 
 // TestTheCacheIsInvisible runs random operations on logs that share a store, and expects that each reads what a log
-// without a cache reads.
+// without a cache reads. In SQLite, each has the file open for itself, as processes have.
 func TestTheCacheIsInvisible(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		store := storetest.NewMemory()
-		c := &cachedLogs{store: store, plain: continuo.NewLog(store, continuo.LogOptions{CacheBytes: -1}), seen: map[string][]continuo.Conversation{}, archives: map[string][]maintenance.Record{}, backups: map[string][]maintenance.Record{}}
-		for _, limit := range []int64{0, 200_000, 64 << 10} {
-			c.logs = append(c.logs, continuo.NewLog(store, continuo.LogOptions{CacheBytes: limit}))
-		}
-		rt.Repeat(map[string]func(*rapid.T){
-			"create": c.create, "append": c.append, "fork": c.fork, "redact": c.redact, "delete": c.delete,
-			"archive": c.archive, "restore": c.restore, "back up": c.backUp, "put back": c.putBack,
-			"snapshot": c.snapshot, "": c.check,
+	limits := []int64{0, 200_000, 64 << 10}
+	t.Run("memory", func(t *testing.T) {
+		rapid.Check(t, func(rt *rapid.T) {
+			store := storetest.NewMemory()
+			checkCaches(rt, store, []maintenance.Store{store, store, store}, limits)
 		})
+	})
+	t.Run("sqlite", func(t *testing.T) {
+		path, stores := filepath.Join(t.TempDir(), "continuo.db"), make([]maintenance.Store, len(limits)+1)
+		for i := range stores {
+			store, err := sqlite.Open(t.Context(), path, sqlite.Options{Synchronous: sqlite.Normal})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer store.Close()
+			stores[i] = store
+		}
+		rapid.Check(t, func(rt *rapid.T) { checkCaches(rt, stores[0], stores[1:], limits) })
+	})
+}
+
+// checkCaches makes a log for each limit of a cache, over stores that have the same conversations.
+func checkCaches(rt *rapid.T, store maintenance.Store, stores []maintenance.Store, limits []int64) {
+	c := &cachedLogs{
+		store: store, plain: continuo.NewLog(store, continuo.LogOptions{CacheBytes: -1}),
+		seen: map[string][]continuo.Conversation{}, archives: map[string][]maintenance.Record{}, backups: map[string][]maintenance.Record{},
+	}
+	for i, limit := range limits {
+		c.logs = append(c.logs, continuo.NewLog(stores[i], continuo.LogOptions{CacheBytes: limit}))
+	}
+	rt.Repeat(map[string]func(*rapid.T){
+		"create": c.create, "append": c.append, "fork": c.fork, "redact": c.redact, "delete": c.delete,
+		"archive": c.archive, "restore": c.restore, "back up": c.backUp, "put back": c.putBack,
+		"snapshot": c.snapshot, "": c.check,
 	})
 }
 
