@@ -359,6 +359,23 @@ func TestEntriesInUseAreNotFetchedAgain(t *testing.T) {
 	fetched("the newest after a redaction", continuo.Range{Backward: true, Expect: 76}, 80, 80)
 }
 
+func TestPagesAreReported(t *testing.T) {
+	reported := []bool{}
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{PageRead: func(fromMemory bool) { reported = append(reported, fromMemory) }})
+	conversation, err := log.Import(t.Context(), continuo.Conversation{}, []continuo.Entry{{Role: continuo.User, Content: continuo.Text("Hello")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := take(log, conversation, continuo.Range{}, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []bool{false, true}; !slices.Equal(reported, want) {
+		t.Errorf("from memory: %v, want %v", reported, want)
+	}
+}
+
 func TestTheCacheIsBounded(t *testing.T) {
 	store := &fetching{Store: storetest.NewMemory()}
 	log := continuo.NewLog(store, continuo.LogOptions{CacheBytes: 1 << 20})

@@ -54,6 +54,9 @@ type LogOptions struct {
 	// store again; -1 for none. Default 64 MiB. It is never more than a sixteenth of the process's memory limit
 	// (GOMEMLIMIT).
 	CacheBytes int64
+	// PageRead is called after each page of entries that was read, from memory or from the store. It must be safe for
+	// concurrent use, and fast. Default: nothing is called.
+	PageRead func(fromMemory bool)
 	// Poll is how often Tail polls for entries of other processes when the store does not report changes. Default 500
 	// ms.
 	Poll time.Duration
@@ -82,6 +85,9 @@ func NewLog(store Store, options LogOptions) *Log {
 	}
 	if options.Poll == 0 {
 		options.Poll = 500 * time.Millisecond
+	}
+	if options.PageRead == nil {
+		options.PageRead = func(bool) {}
 	}
 	if options.Now == nil {
 		options.Now = time.Now

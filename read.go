@@ -150,6 +150,7 @@ func (r *pageReader) page(ctx context.Context, next, end int64, backward bool, l
 	first, last := query.seqs()
 	view := r.confirmed(ctx, segment.id, first, last)
 	if page = view.page(first, last, backward); page != nil {
+		r.log.options.PageRead(true)
 		taken, err = memoryOf(ctx).takeEntries(page)
 		return page, taken, err
 	}
@@ -163,6 +164,7 @@ func (r *pageReader) page(ctx context.Context, next, end int64, backward bool, l
 	if err != nil {
 		return nil, taken, err
 	}
+	r.log.options.PageRead(false)
 	if backward {
 		slices.Reverse(page)
 	}

@@ -141,7 +141,7 @@ func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) 
 	w.log = continuo.NewLog(w.telemetry.store(w.store, w.system), continuo.LogOptions{
 		Counter: lazyCounter{}, Objects: w.objects,
 		MaxInlineOutput: settings.Objects.InlineOutputBytes, MaxInlinePart: settings.Objects.InlinePartBytes,
-		CacheBytes: cacheBytes(settings.Store.CacheMiB),
+		CacheBytes: cacheBytes(settings.Store.CacheMiB), PageRead: metrics.PageRead,
 	})
 	own, err := builtIn(settings, w.log, w.store)
 	if err != nil {

@@ -36,6 +36,7 @@ type Metrics struct {
 	summaries          *prometheus.CounterVec
 	entriesShown       *prometheus.CounterVec
 	rowsRead           prometheus.Counter
+	pages              *prometheus.CounterVec
 	retries            *prometheus.CounterVec
 	fallbacks          *prometheus.CounterVec
 	breaker            *prometheus.GaugeVec
@@ -91,6 +92,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		summaries:          r.counters("continuo_summaries_total", "Summaries of conversations, by what made them: a model, or the built-in summarizer.", "maker"),
 		entriesShown:       r.counters("continuo_plan_entries_total", "Entries of plans, by verdict.", "verdict"),
 		rowsRead:           r.counter("continuo_plan_rows_read_total", "Rows that plans read from the log."),
+		pages:              r.counters("continuo_entry_pages_total", "Pages of entries that were read, by source: memory (store.cache_mib) or store.", "source"),
 		retries:            r.counters("continuo_retries_total", "Failed model requests that were retried, by provider and reason.", "provider", "reason"),
 		fallbacks:          r.counters("continuo_fallbacks_total", "Rounds that used the fallback model, by the provider that failed and the reason.", "provider", "reason"),
 		breaker:            r.gauges("continuo_breaker_state", "State of the circuit breaker of an upstream: 0 closed, 1 half open (one trial request), 2 open (no requests).", "upstream"),
@@ -155,6 +157,15 @@ func (m *Metrics) AgentWorks() (done func()) { return enter(m.agents) }
 
 // LeaseLost counts a turn of this process that has lost its lease.
 func (m *Metrics) LeaseLost() { m.leasesLost.Inc() }
+
+// PageRead counts a page of entries that was read from memory or from the store.
+func (m *Metrics) PageRead(fromMemory bool) {
+	source := "store"
+	if fromMemory {
+		source = "memory"
+	}
+	m.pages.WithLabelValues(source).Inc()
+}
 
 // EventsFlushed counts events that were written to the store.
 func (m *Metrics) EventsFlushed(count int) { m.flushed.Add(float64(count)) }
