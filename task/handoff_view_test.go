@@ -19,7 +19,7 @@ import (
 // build builds a plan of a view.
 func (l *entries) build(t *testing.T, view task.View) *window.Plan {
 	t.Helper()
-	in := window.Input{At: int64(len(l.list)), Counter: chars{}}
+	in := window.Input{At: int64(len(l.List)), Counter: chars{}}
 	plan, err := view.Build(l, in)
 	if err != nil {
 		t.Fatal(err)
@@ -40,22 +40,22 @@ func reasons(plan *window.Plan) []string {
 
 func TestAHandoffCutsMessagesAndListsCallsInOneLine(t *testing.T) {
 	l := &entries{}
-	l.add(continuo.Entry{Role: continuo.System, Content: continuo.Text("You are kind.")})
-	l.user(strings.Repeat("ä", 8000))
-	l.user(strings.Repeat("ä", 8001))
-	l.assistant(strings.Repeat("ö", 150))
-	l.assistant(strings.Repeat("ö", 151))
-	l.call("found\nmuch", "nothing")
-	l.add(continuo.Entry{Role: continuo.System, Hidden: true, Content: continuo.Text("hidden from all")})
-	l.add(continuo.Entry{Role: continuo.Assistant, Author: &continuo.Author{RoleName: "critic"}, Content: continuo.Text(continuo.Placeholder)})
-	l.user(" \n")
-	l.add(continuo.Entry{Role: continuo.System, PartType: continuo.PartResume, Content: continuo.Text("Go on.")})
-	l.add(continuo.Entry{
+	l.Add(continuo.Entry{Role: continuo.System, Content: continuo.Text("You are kind.")})
+	l.User(strings.Repeat("ä", 8000))
+	l.User(strings.Repeat("ä", 8001))
+	l.Assistant(strings.Repeat("ö", 150))
+	l.Assistant(strings.Repeat("ö", 151))
+	l.Call("found\nmuch", "nothing")
+	l.Add(continuo.Entry{Role: continuo.System, Hidden: true, Content: continuo.Text("hidden from all")})
+	l.Add(continuo.Entry{Role: continuo.Assistant, Author: &continuo.Author{RoleName: "critic"}, Content: continuo.Text(continuo.Placeholder)})
+	l.User(" \n")
+	l.Add(continuo.Entry{Role: continuo.System, PartType: continuo.PartResume, Content: continuo.Text("Go on.")})
+	l.Add(continuo.Entry{
 		Role: continuo.Assistant, Content: continuo.Text("Done."), Reasoning: &continuo.Reasoning{Text: "hm"},
 		Vendor: map[string]json.RawMessage{"anthropic": json.RawMessage(`{"content":[{"type":"thinking","thinking":"hm","signature":"s"}]}`)},
 	})
-	l.add(continuo.Entry{Role: continuo.User, Content: continuo.Parts(continuo.TextPart("Look:"), continuo.Part{Type: "image_url", Raw: []byte(`{"type":"image_url","image_url":{"url":"x"}}`)})})
-	l.user("Now you.")
+	l.Add(continuo.Entry{Role: continuo.User, Content: continuo.Parts(continuo.TextPart("Look:"), continuo.Part{Type: "image_url", Raw: []byte(`{"type":"image_url","image_url":{"url":"x"}}`)})})
+	l.User("Now you.")
 	plan := l.build(t, task.Limits{}.View())
 
 	want := []string{
@@ -86,8 +86,8 @@ func TestAHandoffKeepsTheNewestInOrder(t *testing.T) {
 	if got := shownTexts(plan); len(got) != 50 || got[0] != "question 4950" || got[49] != "answer 4999" {
 		t.Errorf("%d messages: %q", len(got), got)
 	}
-	if plan.Items[0].Through != 4950 || plan.Items[0].Reason != "over_messages" || plan.Window.Start != 4951 || l.rows > 51 {
-		t.Errorf("items begin with %+v, the window with %d; %d rows were read", plan.Items[0], plan.Window.Start, l.rows)
+	if plan.Items[0].Through != 4950 || plan.Items[0].Reason != "over_messages" || plan.Window.Start != 4951 || l.Rows > 51 {
+		t.Errorf("items begin with %+v, the window with %d; %d rows were read", plan.Items[0], plan.Window.Start, l.Rows)
 	}
 	if plan.Totals.Kept != 50 || plan.Totals.Dropped != 4950 || plan.Totals.Messages != 50 {
 		t.Errorf("totals: %+v", plan.Totals)
@@ -97,14 +97,14 @@ func TestAHandoffKeepsTheNewestInOrder(t *testing.T) {
 // What the user asked for last is shown, however much has been done since.
 func TestAHandoffAlwaysHasTheNewestUserMessage(t *testing.T) {
 	l := chat(30)
-	l.user("do much")
+	l.User("do much")
 	for range 90 {
-		l.call("done")
+		l.Call("done")
 	}
 	plan := l.build(t, task.Limits{}.View())
 	got := shownTexts(plan)
-	if len(got) != 50 || got[0] != "do much" || !slices.Equal(plan.Window.Pins, []int64{31}) || l.rows > 103 {
-		t.Errorf("%d messages, the first %q, pins %v; %d rows were read", len(got), got[0], plan.Window.Pins, l.rows)
+	if len(got) != 50 || got[0] != "do much" || !slices.Equal(plan.Window.Pins, []int64{31}) || l.Rows > 103 {
+		t.Errorf("%d messages, the first %q, pins %v; %d rows were read", len(got), got[0], plan.Window.Pins, l.Rows)
 	}
 }
 
@@ -112,11 +112,11 @@ func TestAHandoffAlwaysHasTheNewestUserMessage(t *testing.T) {
 func TestAHandoffSkipsABlankMessage(t *testing.T) {
 	for answers := range 6 {
 		l := &entries{}
-		l.user("The real request.")
-		l.assistant("Yes.")
-		l.user(" \n")
+		l.User("The real request.")
+		l.Assistant("Yes.")
+		l.User(" \n")
 		for range answers {
-			l.assistant("More.")
+			l.Assistant("More.")
 		}
 		plan := l.build(t, task.Limits{MaxMessages: 3}.View())
 		if first := plan.Messages[0].Content.String(); first != "The real request." {
@@ -178,28 +178,28 @@ func TestAHandoffIsReadBack(t *testing.T) {
 // addAny appends what a log may hold: messages, calls, failures, and what is never shown.
 func (l *entries) addAny(random *rand.Rand) {
 	text := func(most int) continuo.Content {
-		return continuo.Text(fmt.Sprintf("m%d. ", len(l.list)) + strings.Repeat("wörd\n", random.IntN(most/5+1)))
+		return continuo.Text(fmt.Sprintf("m%d. ", len(l.List)) + strings.Repeat("wörd\n", random.IntN(most/5+1)))
 	}
 	failure := &continuo.TurnError{Reason: continuo.ReasonNetwork}
 	switch random.IntN(10) {
 	case 0, 1:
-		l.add(continuo.Entry{Role: continuo.User, Content: text(200)})
+		l.Add(continuo.Entry{Role: continuo.User, Content: text(200)})
 	case 2:
-		l.add(continuo.Entry{Role: continuo.Assistant, Content: text(150), Author: &continuo.Author{RoleName: "guest", DisplayName: "The guest"}})
+		l.Add(continuo.Entry{Role: continuo.Assistant, Content: text(150), Author: &continuo.Author{RoleName: "guest", DisplayName: "The guest"}})
 	case 3:
-		l.add(continuo.Entry{Role: continuo.Assistant, Content: text(4000)})
+		l.Add(continuo.Entry{Role: continuo.Assistant, Content: text(4000)})
 	case 4:
-		l.call(strings.Repeat("out\n", random.IntN(400)), "")
+		l.Call(strings.Repeat("out\n", random.IntN(400)), "")
 	case 5:
-		l.add(continuo.Entry{Role: continuo.Assistant, Content: text(50), Error: failure})
+		l.Add(continuo.Entry{Role: continuo.Assistant, Content: text(50), Error: failure})
 	case 6:
-		l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(continuo.Placeholder)})
+		l.Add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(continuo.Placeholder)})
 	case 7:
-		l.add(continuo.Entry{Role: continuo.System, Content: continuo.Text("a rule")})
+		l.Add(continuo.Entry{Role: continuo.System, Content: continuo.Text("a rule")})
 	case 8:
-		l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), Error: failure})
+		l.Add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), Error: failure})
 	case 9:
-		l.add(continuo.Entry{Role: continuo.System, Hidden: true, Content: text(50)})
+		l.Add(continuo.Entry{Role: continuo.System, Hidden: true, Content: text(50)})
 	}
 }
 
@@ -210,10 +210,10 @@ func TestAHandoffHasTheContextOfATask(t *testing.T) {
 		for range 20 + 20*seed {
 			c.addAny(random)
 		}
-		c.user("and now?")
+		c.User("and now?")
 		view := task.Limits{}.View()
 		plan, again := c.build(t, view), c.build(t, view)
-		draft := task.Draft{Messages: task.FromEntries(c.list)}
+		draft := task.Draft{Messages: task.FromEntries(c.List)}
 		made, _, err := draft.Shape(context.Background(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -246,7 +246,7 @@ func TestAHandoffHasTheContextOfATask(t *testing.T) {
 
 func TestAHandoffIsOfTheNewestWithoutAtAndOfNothingThatIsNotThere(t *testing.T) {
 	l := &entries{}
-	l.user("one")
+	l.User("one")
 	view := task.Limits{}.View()
 	plan, err := view.Build(l, window.Input{})
 	if err != nil || plan.At != 1 || plan.Totals.Tokens == 0 {

@@ -18,11 +18,11 @@ func (l *entries) fails(text string, plan *window.Plan) {
 	if plan != nil {
 		failed.Round = &continuo.Round{View: plan.View, ViewHash: plan.ViewHash, At: plan.At, Window: plan.Window}
 	}
-	l.add(failed)
+	l.Add(failed)
 }
 
 func (l *entries) cue() {
-	l.add(continuo.Entry{Role: continuo.System, PartType: continuo.PartResume, Content: continuo.Text("Go on.")})
+	l.Add(continuo.Entry{Role: continuo.System, PartType: continuo.PartResume, Content: continuo.Text("Go on.")})
 }
 
 func TestAnAttemptWithoutAWordLeavesTheView(t *testing.T) {
@@ -33,23 +33,23 @@ func TestAnAttemptWithoutAWordLeavesTheView(t *testing.T) {
 		reasons string
 	}{
 		"the message is repeated": {
-			func(l *entries) { l.fails("", nil); l.user("hello"); l.fails("", nil); l.user("hello") },
+			func(l *entries) { l.fails("", nil); l.User("hello"); l.fails("", nil); l.User("hello") },
 			"hello", "failed_attempt:1-4 latest_user:5",
 		},
 		"another message follows": {
-			func(l *entries) { l.fails("", nil); l.user("are you there?") },
+			func(l *entries) { l.fails("", nil); l.User("are you there?") },
 			"hello|are you there?", "in_window:1 failed_attempt:2 latest_user:3",
 		},
 		"it is resumed": {
-			func(l *entries) { l.fails("", nil); l.cue(); l.assistant("Hi.") },
+			func(l *entries) { l.fails("", nil); l.cue(); l.Assistant("Hi.") },
 			"hello|Go on.|Hi.", "latest_user:1 failed_attempt:2 in_window:3-4",
 		},
 		"resuming fails too": {
-			func(l *entries) { l.fails("", nil); l.cue(); l.fails("", nil); l.user("hello") },
+			func(l *entries) { l.fails("", nil); l.cue(); l.fails("", nil); l.User("hello") },
 			"hello", "failed_attempt:1-4 latest_user:5",
 		},
 		"it said something": {
-			func(l *entries) { l.fails("He", nil); l.user("hello") },
+			func(l *entries) { l.fails("He", nil); l.User("hello") },
 			"hello|He\n\nLLM_ERROR reason=upstream retryable=true\nThe model's provider failed.|hello", "in_window:1-2 latest_user:3",
 		},
 		"nothing follows": {
@@ -57,7 +57,7 @@ func TestAnAttemptWithoutAWordLeavesTheView(t *testing.T) {
 			"hello", "latest_user:1 failed_attempt:2",
 		},
 		"it is asked again": {
-			func(l *entries) { l.fails("", nil); l.fails("", nil); l.assistant("Hi.") },
+			func(l *entries) { l.fails("", nil); l.fails("", nil); l.Assistant("Hi.") },
 			"hello|Hi.", "latest_user:1 failed_attempt:2-3 in_window:4",
 		},
 		"going on with an answer fails": {
@@ -65,12 +65,12 @@ func TestAnAttemptWithoutAWordLeavesTheView(t *testing.T) {
 			"hello|He\n\nLLM_ERROR reason=upstream retryable=true\nThe model's provider failed.|Go on.", "latest_user:1 in_window:2-3 failed_attempt:4",
 		},
 		"going on with an answer fails, then works": {
-			func(l *entries) { l.fails("He", nil); l.cue(); l.fails("", nil); l.assistant("llo.") },
+			func(l *entries) { l.fails("He", nil); l.cue(); l.fails("", nil); l.Assistant("llo.") },
 			"hello|He\n\nLLM_ERROR reason=upstream retryable=true\nThe model's provider failed.|Go on.|llo.", "latest_user:1 in_window:2-3 failed_attempt:4 in_window:5",
 		},
 	} {
 		l := &entries{}
-		l.user("hello")
+		l.User("hello")
 		c.happens(l)
 		plan := l.build(t, view)
 		if got := strings.Join(texts(plan), "|"); got != c.want {
@@ -117,16 +117,16 @@ func TestFailedAttemptsKeepThePrefix(t *testing.T) {
 		l := &entries{}
 		var before []string
 		for i := range 120 {
-			l.user("question")
+			l.User("question")
 			for attempt := range i % 4 {
 				plan := l.build(t, view)
 				before = extends(t, before, plan)
 				l.fails("", plan)
 				switch attempt % 2 {
 				case 0:
-					l.user("question")
+					l.User("question")
 				default:
-					l.user("another question")
+					l.User("another question")
 				}
 			}
 			plan := l.build(t, view)
@@ -148,13 +148,13 @@ func extends(t *testing.T, before []string, plan *window.Plan) []string {
 
 func TestARepeatedOpenerIsShownOnce(t *testing.T) {
 	l := &entries{}
-	l.user("hello")
+	l.User("hello")
 	l.fails("", nil)
-	l.user("hello")
-	l.assistant("Hi.")
+	l.User("hello")
+	l.Assistant("Hi.")
 	view := preset(t, window.Continuity, window.Limits{Messages: 6})
 	for range 20 {
-		l.user("and?")
+		l.User("and?")
 		plan := l.build(t, view)
 		shown := texts(plan)
 		if shown[0] != "hello" || slices.Contains(shown[1:], "hello") || plan.Messages[0].Seq != 3 {

@@ -15,13 +15,13 @@ func agentLog(b *testing.B, messages int, view *window.View) *entries {
 	b.Helper()
 	l := &entries{}
 	line := "A line of text that says something about the task at hand.\n"
-	for i := 0; len(l.list) < messages; i++ {
-		l.user(strings.Repeat(line, 3+i%5))
+	for i := 0; len(l.List) < messages; i++ {
+		l.User(strings.Repeat(line, 3+i%5))
 		for range i%3 + 1 {
-			l.call(strings.Repeat(line, 20+i%9), strings.Repeat(line, 12))
+			l.Call(strings.Repeat(line, 20+i%9), strings.Repeat(line, 12))
 		}
-		if view == nil || len(l.list) < messages-400 {
-			l.assistant(strings.Repeat(line, 10))
+		if view == nil || len(l.List) < messages-400 {
+			l.Assistant(strings.Repeat(line, 10))
 			continue
 		}
 		plan, err := view.Build(l, window.Input{Counter: chars{}})
@@ -30,7 +30,7 @@ func agentLog(b *testing.B, messages int, view *window.View) *entries {
 		}
 		l.answer(strings.Repeat(line, 10), plan)
 	}
-	l.user("And now?")
+	l.User("And now?")
 	return l
 }
 
@@ -52,14 +52,14 @@ func BenchmarkBuild(b *testing.B) {
 		view.Limits = limits.Limits
 		first, next := agentLog(b, 1000, nil), agentLog(b, 1000, &view)
 		move := agentLog(b, 1000, nil)
-		move.list[len(move.list)-2].Round = &continuo.Round{ViewHash: view.Hash(), Window: continuo.Window{Epoch: 3, Start: int64(len(move.list) - 200)}}
+		move.List[len(move.List)-2].Round = &continuo.Round{ViewHash: view.Hash(), Window: continuo.Window{Epoch: 3, Start: int64(len(move.List) - 200)}}
 		for _, c := range []struct {
 			name string
 			log  *entries
 		}{{"first", first}, {"next", next}, {"move", move}} {
 			b.Run(fmt.Sprintf("%s/%s", limits.name, c.name), func(b *testing.B) {
 				b.ReportAllocs()
-				in := window.Input{At: int64(len(c.log.list)), Counter: chars{}}
+				in := window.Input{At: int64(len(c.log.List)), Counter: chars{}}
 				for b.Loop() {
 					plan, err := view.Build(c.log, in)
 					if err != nil {

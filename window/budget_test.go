@@ -26,14 +26,14 @@ func TestWhatAPersonJustSaidIsWholeInEveryViewAndBudget(t *testing.T) {
 		limits := window.Limits{Messages: random.IntN(12), Chars: random.IntN(3) * 900, Tokens: random.IntN(3) * 300}
 		for _, name := range views {
 			view := preset(t, name, limits)
-			plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}})
+			plan, err := view.Build(l, window.Input{At: int64(len(l.List)), Counter: chars{}})
 			if err != nil {
 				t.Fatalf("%s within %+v: %v", name, limits, err)
 			}
 			required := requiredOf(l, plan)
 			for seq := range required {
 				if !slices.ContainsFunc(plan.Messages, func(m window.Message) bool {
-					return m.Seq == seq && m.Content.String() == l.list[seq-1].Content.String()
+					return m.Seq == seq && m.Content.String() == l.List[seq-1].Content.String()
 				}) {
 					t.Fatalf("%s within %+v: entry %d is not whole: %q", name, limits, seq, texts(plan))
 				}
@@ -47,15 +47,15 @@ func TestWhatAPersonJustSaidIsWholeInEveryViewAndBudget(t *testing.T) {
 func talk(random *rand.Rand) *entries {
 	l := &entries{}
 	for range 1 + random.IntN(12) {
-		l.user(words(1 + random.IntN(100)))
+		l.User(words(1 + random.IntN(100)))
 		for range random.IntN(3) {
-			l.call(words(1+random.IntN(60)), words(1+random.IntN(60)))
+			l.Call(words(1+random.IntN(60)), words(1+random.IntN(60)))
 		}
-		l.assistant(words(1 + random.IntN(40)))
+		l.Assistant(words(1 + random.IntN(40)))
 	}
-	l.user(words(1 + random.IntN(400)))
+	l.User(words(1 + random.IntN(400)))
 	for range random.IntN(3) {
-		l.call(words(1+random.IntN(300)), words(1+random.IntN(300)))
+		l.Call(words(1+random.IntN(300)), words(1+random.IntN(300)))
 	}
 	return l
 }
@@ -66,8 +66,8 @@ func requiredOf(l *entries, plan *window.Plan) map[int64]bool {
 	required := map[int64]bool{}
 	user, _ := l.LatestUser(plan.At)
 	from := plan.At + 1
-	if last := l.list[plan.At-1]; last.Role == continuo.Tool {
-		for from = plan.At; l.list[from-1].Role == continuo.Tool; from-- {
+	if last := l.List[plan.At-1]; last.Role == continuo.Tool {
+		for from = plan.At; l.List[from-1].Role == continuo.Tool; from-- {
 			continue
 		}
 		if plan.View == window.Replay {
@@ -106,7 +106,7 @@ func TestTheModelsWindowBoundsEverything(t *testing.T) {
 	for range 400 {
 		l := talk(random)
 		for _, name := range views {
-			in := window.Input{At: int64(len(l.list)), Counter: chars{}, ModelWindow: 300 + random.IntN(2000), Prompt: continuo.Size{Tokens: 100}, Output: random.IntN(100)}
+			in := window.Input{At: int64(len(l.List)), Counter: chars{}, ModelWindow: 300 + random.IntN(2000), Prompt: continuo.Size{Tokens: 100}, Output: random.IntN(100)}
 			plan, err := preset(t, name, window.Limits{Messages: 5, Tokens: 100}).Build(l, in)
 			if overflow := new(continuo.OverflowError); errors.As(err, &overflow) {
 				if sum := overflow.Prompt.Tokens + overflow.Answer + overflow.Messages().Tokens; sum <= in.ModelWindow {
@@ -133,7 +133,7 @@ func TestASmallModelWindowIsEnoughForAHello(t *testing.T) {
 				t.Fatal(err)
 			}
 			l := &entries{}
-			l.user("hello")
+			l.User("hello")
 			in := window.Input{At: 1, Counter: chars{}, ModelWindow: size, Prompt: continuo.Size{Tokens: 450}}
 			if plan, err := view.Build(l, in); err != nil || len(plan.Messages) != 1 {
 				t.Errorf("%s in a window of %d: %v", name, size, err)
@@ -146,10 +146,10 @@ func TestASmallModelWindowIsEnoughForAHello(t *testing.T) {
 func TestContinuityFollowsTheModelsWindow(t *testing.T) {
 	l := &entries{}
 	for range 20 {
-		l.user(words(1000))
-		l.assistant("noted")
+		l.User(words(1000))
+		l.Assistant("noted")
 	}
-	l.user("and now?")
+	l.User("and now?")
 	settings := window.DefaultSettings()
 	for _, c := range []struct {
 		follows bool
@@ -158,7 +158,7 @@ func TestContinuityFollowsTheModelsWindow(t *testing.T) {
 	}{{true, 0, 6000}, {true, 128_000, 123_500}, {true, 8192, 6144}, {false, 128_000, 6000}, {false, 8192, 6000}} {
 		settings.ChatFollowsWindow = c.follows
 		view, _ := settings.View(window.Continuity)
-		plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}, ModelWindow: c.window})
+		plan, err := view.Build(l, window.Input{At: int64(len(l.List)), Counter: chars{}, ModelWindow: c.window})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestContinuityFollowsTheModelsWindow(t *testing.T) {
 
 func TestTheFirstMessageStaysAsLongAsItFits(t *testing.T) {
 	l := &entries{}
-	l.user(words(5000))
+	l.User(words(5000))
 	view := preset(t, window.Continuity, window.Limits{Messages: 50, Tokens: 6000})
 	for i := range 60 {
 		plan := l.build(t, view)
@@ -178,9 +178,9 @@ func TestTheFirstMessageStaysAsLongAsItFits(t *testing.T) {
 			t.Fatalf("round %d begins with %q", i, plan.Messages[0].Content.String())
 		}
 		l.answer(words(20), plan)
-		l.user(words(20))
+		l.User(words(20))
 	}
-	l.user(words(2000))
+	l.User(words(2000))
 	if plan := l.build(t, view); plan.Messages[0].Content.String() != window.Marker {
 		t.Errorf("both do not fit: the plan begins with %d", plan.Messages[0].Seq)
 	}
@@ -203,7 +203,7 @@ func TestAGapIsMarkedWhereTheMarkerFits(t *testing.T) {
 
 func TestTheFirstWindowFillsToTheLimit(t *testing.T) {
 	l := chat(914)
-	l.user("and now?")
+	l.User("and now?")
 	for _, name := range []string{window.Codex, window.Continuity} {
 		view := preset(t, name, window.Limits{Messages: 80})
 		first := l.build(t, view)
@@ -211,7 +211,7 @@ func TestTheFirstWindowFillsToTheLimit(t *testing.T) {
 			t.Errorf("%s: the first request shows %d messages", name, first.Totals.Messages)
 		}
 		l.answer("fine", first)
-		l.user("go on")
+		l.User("go on")
 		if second := l.build(t, view); !second.Moved || second.Totals.Messages > 50 {
 			t.Errorf("%s: the next one moved %t and shows %d messages", name, second.Moved, second.Totals.Messages)
 		}
@@ -223,17 +223,17 @@ func TestAShortenedFormIsNeverLarger(t *testing.T) {
 	random := rand.New(rand.NewPCG(13, 6))
 	for range 300 {
 		l := &entries{}
-		l.user("read")
+		l.User("read")
 		for range 12 {
-			l.call(words(random.IntN(80)), words(random.IntN(1500)), strings.Repeat("x", random.IntN(300)))
+			l.Call(words(random.IntN(80)), words(random.IntN(1500)), strings.Repeat("x", random.IntN(300)))
 			for i := range 3 { // a name is part of a message in either form, and no part of its content
-				l.list[len(l.list)-1-i].Name = strings.Repeat("n", random.IntN(2)*random.IntN(80))
+				l.List[len(l.List)-1-i].Name = strings.Repeat("n", random.IntN(2)*random.IntN(80))
 			}
 		}
 		view := preset(t, window.Codex, window.Limits{Tokens: 400 + random.IntN(9000)})
 		view.ToolOutputChars, view.PreviewChars = 1+random.IntN(4000), 1+random.IntN(2000)
 		view.OmitToolResults = random.IntN(4) == 0
-		plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}})
+		plan, err := view.Build(l, window.Input{At: int64(len(l.List)), Counter: chars{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,8 +248,8 @@ func TestAShortenedFormIsNeverLarger(t *testing.T) {
 
 func TestTheLeadInCounts(t *testing.T) {
 	l := &entries{}
-	l.assistant("Hi")
-	l.user("ok")
+	l.Assistant("Hi")
+	l.User("ok")
 	view := preset(t, window.Replay, window.Limits{Messages: 2})
 	in := window.Input{At: 2, Counter: chars{}, LeadIn: "(goes on)"}
 	plan, err := view.Build(l, in)
@@ -261,7 +261,7 @@ func TestTheLeadInCounts(t *testing.T) {
 	if err != nil || strings.Join(texts(plan), "|") != "(goes on)|Hi|ok" || plan.Totals.Messages != 3 {
 		t.Fatalf("3 messages: %q, %v", texts(plan), err)
 	}
-	l.assistant("fine") // nothing needs to stand in front of the user's message
+	l.Assistant("fine") // nothing needs to stand in front of the user's message
 	view.Limits.Messages = 2
 	in.At = 3
 	if plan, err = view.Build(l, in); err != nil || strings.Join(texts(plan), "|") != "ok|fine" {
@@ -269,15 +269,15 @@ func TestTheLeadInCounts(t *testing.T) {
 	}
 	for n := range 30 {
 		l := &entries{}
-		l.assistant("Hi")
+		l.Assistant("Hi")
 		for i := range n {
-			l.user(fmt.Sprint("question ", i))
-			l.call("out")
-			l.assistant("answer")
+			l.User(fmt.Sprint("question ", i))
+			l.Call("out")
+			l.Assistant("answer")
 		}
 		for _, name := range views {
 			view := preset(t, name, window.Limits{Messages: 2 + n%7})
-			plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}, LeadIn: "(goes on)"})
+			plan, err := view.Build(l, window.Input{At: int64(len(l.List)), Counter: chars{}, LeadIn: "(goes on)"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -291,9 +291,9 @@ func TestTheLeadInCounts(t *testing.T) {
 func TestAFoldedRangeHasItsSize(t *testing.T) {
 	l := &entries{}
 	for range 3 {
-		l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("for people"), Hidden: true})
+		l.Add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("for people"), Hidden: true})
 	}
-	l.user("hello")
+	l.User("hello")
 	item := l.build(t, preset(t, window.Codex, window.Limits{})).Items[0]
 	if item.Through != 3 || item.Before == nil || *item.Before != (continuo.Size{Messages: 3, Chars: 30, Tokens: 9}) {
 		t.Errorf("items begin with %+v", item)
@@ -303,14 +303,14 @@ func TestAFoldedRangeHasItsSize(t *testing.T) {
 func TestWhatFitsCanBeBuilt(t *testing.T) {
 	v := defaultView(t, window.Continuity)
 	l := &entries{}
-	l.user("hi")
-	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("hello"), Round: &continuo.Round{Provider: "p", Model: "m", EstimatedTokens: 100, Usage: &continuo.Usage{InputTokens: 200}}})
+	l.User("hi")
+	l.Add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("hello"), Round: &continuo.Round{Provider: "p", Model: "m", EstimatedTokens: 100, Usage: &continuo.Usage{InputTokens: 200}}})
 	text := strings.Repeat("abcd", 4000) // 4 000 of 6 000 tokens
 	in := window.Input{Counter: chars{}, Provider: "p", Model: "m", Estimated: true}
 	if err := v.CheckFits(in, continuo.Text(text)); err != nil {
 		t.Fatal(err)
 	}
-	l.user(text)
+	l.User(text)
 	in.At = 3
 	if _, err := v.Build(l, in); err != nil {
 		t.Errorf("CheckFits let it through, Build refuses: %v", err)

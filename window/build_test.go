@@ -3,7 +3,6 @@ package window_test
 import (
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 	"testing"
@@ -11,86 +10,18 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/window"
+	"github.com/continuo-log/continuo/window/windowtest"
 )
 
-// chars counts a token for four characters; good enough where figures do not matter.
-type chars struct{}
-
-func (chars) Name() string          { return "test" }
-func (chars) Count(text string) int { return (utf8.RuneCountInString(text) + 3) / 4 }
+// chars counts four characters as a token.
+type chars = windowtest.Chars
 
 // entries is a log in memory that counts how many rows were read of it.
-type entries struct {
-	list []continuo.Entry
-	rows int
-}
-
-func (l *entries) Backward(seq int64) iter.Seq2[*continuo.Entry, error] {
-	return func(yield func(*continuo.Entry, error) bool) {
-		for seq = min(seq, int64(len(l.list))); seq >= 1; seq-- {
-			l.rows++
-			if !yield(&l.list[seq-1], nil) {
-				return
-			}
-		}
-	}
-}
-
-func (l *entries) Forward(seq int64) iter.Seq2[*continuo.Entry, error] {
-	return func(yield func(*continuo.Entry, error) bool) {
-		for ; seq <= int64(len(l.list)); seq++ {
-			l.rows++
-			if !yield(&l.list[seq-1], nil) {
-				return
-			}
-		}
-	}
-}
-
-func (l *entries) LatestUser(seq int64) (*continuo.Entry, error) {
-	l.rows++
-	for ; seq >= 1; seq-- {
-		if e := &l.list[seq-1]; e.Role == continuo.User && !e.Hidden {
-			return e, nil
-		}
-	}
-	return nil, continuo.ErrNotFound
-}
-
-// add appends an entry the way the log would.
-func (l *entries) add(e continuo.Entry) *continuo.Entry {
-	e.Seq = int64(len(l.list)) + 1
-	size := continuo.Measure(e.Content, e.ToolCalls, chars{})
-	e.Chars, e.Tokens, e.Tokenizer = size.Chars, size.Tokens, "test"
-	if e.Role == continuo.Tool {
-		e.OutputRef = "@state/logs/tool-results/" + e.ToolCallID + ".json"
-	}
-	l.list = append(l.list, e)
-	return &l.list[len(l.list)-1]
-}
-
-func (l *entries) user(text string) {
-	l.add(continuo.Entry{Role: continuo.User, Content: continuo.Text(text)})
-}
-
-func (l *entries) assistant(text string) {
-	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(text)})
-}
-
-func (l *entries) call(outputs ...string) {
-	var calls []continuo.ToolCall
-	for i := range outputs {
-		calls = append(calls, continuo.FunctionCall(fmt.Sprintf("call_%d_%d", len(l.list), i), "search", `{"q":"x"}`))
-	}
-	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: calls})
-	for i, output := range outputs {
-		l.add(continuo.Entry{Role: continuo.Tool, ToolCallID: calls[i].ID, Content: continuo.Text(output)})
-	}
-}
+type entries struct{ windowtest.Log }
 
 func (l *entries) build(t *testing.T, view window.View) *window.Plan {
 	t.Helper()
-	plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}})
+	plan, err := view.Build(l, window.Input{At: int64(len(l.List)), Counter: chars{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +31,7 @@ func (l *entries) build(t *testing.T, view window.View) *window.Plan {
 
 // answer appends what a turn would: an assistant entry that records the plan's window.
 func (l *entries) answer(text string, plan *window.Plan) {
-	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(text), Round: &continuo.Round{
+	l.Add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(text), Round: &continuo.Round{
 		View: plan.View, ViewHash: plan.ViewHash, At: plan.At, Window: plan.Window,
 	}})
 }
@@ -165,9 +96,9 @@ func chat(n int) *entries {
 	l := &entries{}
 	for i := range n {
 		if i%2 == 0 {
-			l.user(fmt.Sprintf("question %d", i))
+			l.User(fmt.Sprintf("question %d", i))
 		} else {
-			l.assistant(fmt.Sprintf("answer %d", i))
+			l.Assistant(fmt.Sprintf("answer %d", i))
 		}
 	}
 	return l
@@ -201,9 +132,9 @@ func TestContinuityKeepsTheFirstTheNewestAndAMarker(t *testing.T) {
 func TestGroupsAreNotSplit(t *testing.T) {
 	l := &entries{}
 	for i := range 40 {
-		l.user(fmt.Sprintf("do %d", i))
-		l.call("one", "two", "three")
-		l.assistant("done")
+		l.User(fmt.Sprintf("do %d", i))
+		l.Call("one", "two", "three")
+		l.Assistant("done")
 	}
 	for limit := 5; limit < 60; limit++ {
 		l.build(t, preset(t, window.Codex, window.Limits{Messages: limit})) // check() looks for split groups
@@ -212,9 +143,9 @@ func TestGroupsAreNotSplit(t *testing.T) {
 
 func TestTheNewestUserMessageStaysInALongCycle(t *testing.T) {
 	l := chat(20)
-	l.user("the task")
+	l.User("the task")
 	for range 50 {
-		l.call("output")
+		l.Call("output")
 	}
 	plan := l.build(t, preset(t, window.Codex, window.Limits{Messages: 10}))
 	if !slices.Contains(texts(plan), "the task") {
@@ -228,7 +159,7 @@ func TestTheNewestUserMessageStaysInALongCycle(t *testing.T) {
 // Only the model's window makes a build fail.
 func TestOverflowNamesTheSizes(t *testing.T) {
 	l := chat(4)
-	l.user(strings.Repeat("long ", 1000))
+	l.User(strings.Repeat("long ", 1000))
 	in := window.Input{At: 5, Counter: chars{}, Model: "small", ModelWindow: 1000, Prompt: continuo.Size{Tokens: 300}}
 	view := preset(t, window.Codex, window.Limits{})
 	_, err := view.Build(l, in)
@@ -268,7 +199,7 @@ func TestOverflowNamesTheSettingThatHelps(t *testing.T) {
 			settings.ChatReserve = c.reserve
 			in := window.Input{At: 1, Counter: chars{}, ModelWindow: 1000, Prompt: continuo.Size{Tokens: 300}, Output: c.output}
 			l := &entries{}
-			l.user(strings.Repeat("long", c.message-4)) // and 4 for the message
+			l.User(strings.Repeat("long", c.message-4)) // and 4 for the message
 			build := func() error {
 				view, err := settings.View(window.Codex)
 				if err != nil {
@@ -296,9 +227,9 @@ func TestOverflowNamesTheSettingThatHelps(t *testing.T) {
 
 func TestOutputsAreCutDownBeforeOldMessagesGo(t *testing.T) {
 	l := &entries{}
-	l.user("begin")
+	l.User("begin")
 	for range 10 {
-		l.call(strings.Repeat("a line of output\n", 200)) // 3 400 characters
+		l.Call(strings.Repeat("a line of output\n", 200)) // 3 400 characters
 	}
 	plan := l.build(t, preset(t, window.Codex, window.Limits{Chars: 20_000}))
 	verdicts := map[window.Verdict]int{}
@@ -320,8 +251,8 @@ func TestOutputsAreCutDownBeforeOldMessagesGo(t *testing.T) {
 
 func TestALargeOutputIsPreviewedWithItsPath(t *testing.T) {
 	l := &entries{}
-	l.user("read it")
-	l.call(strings.Repeat("0123456789\n", 2000))
+	l.User("read it")
+	l.Call(strings.Repeat("0123456789\n", 2000))
 	plan := l.build(t, preset(t, window.Codex, window.Limits{}))
 	shown := plan.Messages[2].Content.String()
 	if !strings.HasPrefix(shown, "TOOL_RESULT_PREVIEW (22000 characters") || !strings.HasSuffix(shown, "Full output: @state/logs/tool-results/call_1_0.json") {
@@ -331,8 +262,8 @@ func TestALargeOutputIsPreviewedWithItsPath(t *testing.T) {
 		t.Errorf("the preview has %d characters", n)
 	}
 	l = &entries{}
-	l.user("read it")
-	l.call(strings.Repeat("x", 8000))
+	l.User("read it")
+	l.Call(strings.Repeat("x", 8000))
 	if plan := l.build(t, preset(t, window.Codex, window.Limits{})); plan.Items[2].Verdict != window.Kept {
 		t.Errorf("8 000 characters are within the limit: %+v", plan.Items[2])
 	}
@@ -345,9 +276,9 @@ func TestBetweenMovesRequestsOnlyGrow(t *testing.T) {
 		var before []string
 		moves := 0
 		for i := range 200 {
-			l.user(fmt.Sprintf("question %d", i))
+			l.User(fmt.Sprintf("question %d", i))
 			if i%3 == 0 {
-				l.call(strings.Repeat(fmt.Sprintf("output %d\n", i), i%50*5))
+				l.Call(strings.Repeat(fmt.Sprintf("output %d\n", i), i%50*5))
 			}
 			plan := l.build(t, view)
 			now := texts(plan)
@@ -367,11 +298,11 @@ func TestBetweenMovesRequestsOnlyGrow(t *testing.T) {
 
 func TestHiddenAndEmptyEntriesAreExcludedWithAReason(t *testing.T) {
 	l := &entries{}
-	l.user("hello")
-	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("for people"), Hidden: true})
-	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("")})
-	l.add(continuo.Entry{Role: continuo.Tool, ToolCallID: "gone", Content: continuo.Text("late"), Hidden: true, Repairs: []string{"orphan_tool"}})
-	l.user("again")
+	l.User("hello")
+	l.Add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("for people"), Hidden: true})
+	l.Add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("")})
+	l.Add(continuo.Entry{Role: continuo.Tool, ToolCallID: "gone", Content: continuo.Text("late"), Hidden: true, Repairs: []string{"orphan_tool"}})
+	l.User("again")
 	plan := l.build(t, preset(t, window.Codex, window.Limits{}))
 	var reasons []string
 	for _, item := range plan.Items {
@@ -385,11 +316,11 @@ func TestHiddenAndEmptyEntriesAreExcludedWithAReason(t *testing.T) {
 // Only events of a user interface are left out: nothing that somebody said, and no part of a tool group.
 func TestCollapsedSystemEntriesAreShownWhereTheViewSaysSo(t *testing.T) {
 	l := &entries{}
-	l.add(continuo.Entry{Role: continuo.User, Content: continuo.Text("hello"), IsCollapsed: true})
-	l.add(continuo.Entry{Role: continuo.System, Content: continuo.Text("Two files were opened."), IsCollapsed: true})
-	l.add(continuo.Entry{Role: continuo.Assistant, ToolCalls: []continuo.ToolCall{continuo.FunctionCall("a", "look", "{}")}, IsCollapsed: true})
-	l.add(continuo.Entry{Role: continuo.Tool, ToolCallID: "a", Content: continuo.Text("a tree"), IsCollapsed: true})
-	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("I see a tree."), IsCollapsed: true})
+	l.Add(continuo.Entry{Role: continuo.User, Content: continuo.Text("hello"), IsCollapsed: true})
+	l.Add(continuo.Entry{Role: continuo.System, Content: continuo.Text("Two files were opened."), IsCollapsed: true})
+	l.Add(continuo.Entry{Role: continuo.Assistant, ToolCalls: []continuo.ToolCall{continuo.FunctionCall("a", "look", "{}")}, IsCollapsed: true})
+	l.Add(continuo.Entry{Role: continuo.Tool, ToolCallID: "a", Content: continuo.Text("a tree"), IsCollapsed: true})
+	l.Add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("I see a tree."), IsCollapsed: true})
 	view := preset(t, window.Codex, window.Limits{})
 	for shown, want := range map[bool]string{false: "collapsed", true: "in_window"} {
 		view.ShowCollapsed = shown
@@ -404,9 +335,9 @@ func TestCollapsedSystemEntriesAreShownWhereTheViewSaysSo(t *testing.T) {
 
 func TestAnOpenCallIsAnsweredByThePlan(t *testing.T) {
 	l := &entries{}
-	l.user("go")
-	l.call("one", "two")
-	l.list = l.list[:3] // the second result has not come
+	l.User("go")
+	l.Call("one", "two")
+	l.List = l.List[:3] // the second result has not come
 	plan := l.build(t, preset(t, window.Codex, window.Limits{}))
 	if last := plan.Messages[3]; last.Role != continuo.Tool || last.ToolCallID != "call_1_1" || last.Entry != nil {
 		t.Errorf("last message: %+v", last)
@@ -415,9 +346,9 @@ func TestAnOpenCallIsAnsweredByThePlan(t *testing.T) {
 
 func TestAFailedAnswerIsShownWithItsError(t *testing.T) {
 	l := &entries{}
-	l.user("write")
-	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("Once upon"), Error: &continuo.TurnError{Code: continuo.LLMError, Reason: continuo.ReasonTimeout, Retryable: true}})
-	l.user("continue")
+	l.User("write")
+	l.Add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("Once upon"), Error: &continuo.TurnError{Code: continuo.LLMError, Reason: continuo.ReasonTimeout, Retryable: true}})
+	l.User("continue")
 	plan := l.build(t, preset(t, window.Codex, window.Limits{}))
 	if shown := texts(plan)[1]; shown != "Once upon\n\nLLM_ERROR reason=timeout retryable=true\nThe answer took too long." {
 		t.Errorf("shown: %q", shown)
@@ -426,9 +357,9 @@ func TestAFailedAnswerIsShownWithItsError(t *testing.T) {
 
 func TestReplayShowsTheOpenCycleWhole(t *testing.T) {
 	l := chat(40)
-	l.user("now")
+	l.User("now")
 	for range 30 {
-		l.call(strings.Repeat("x", 9000))
+		l.Call(strings.Repeat("x", 9000))
 	}
 	view, _ := window.DefaultSettings().View(window.Replay)
 	plan := l.build(t, view)
@@ -448,8 +379,8 @@ func TestTheCostFollowsTheWindow(t *testing.T) {
 		for _, n := range []int{1000, 20_000} {
 			l := chat(n)
 			plan := l.build(t, view)
-			if l.rows > len(plan.Messages)+60 {
-				t.Errorf("%s over %d messages: read %d rows to show %d", name, n, l.rows, len(plan.Messages))
+			if l.Rows > len(plan.Messages)+60 {
+				t.Errorf("%s over %d messages: read %d rows to show %d", name, n, l.Rows, len(plan.Messages))
 			}
 		}
 	}
@@ -505,15 +436,15 @@ func TestAnOutputBesideTheLogIsPreviewedWithItsTrueSize(t *testing.T) {
 		"one line":                   {window.Codex, window.Limits{Chars: 400}, window.Truncated, 50, 200},
 	} {
 		l := &entries{}
-		l.user("read it")
-		l.call("x")
+		l.User("read it")
+		l.Call("x")
 		if c.verdict == window.Truncated { // of the open group nothing is cut
-			l.assistant("done")
-			l.user("and now?")
+			l.Assistant("done")
+			l.User("and now?")
 		}
-		result := large(l.list[2].ToolCallID)
-		result.Seq = l.list[2].Seq
-		l.list[2] = result
+		result := large(l.List[2].ToolCallID)
+		result.Seq = l.List[2].Seq
+		l.List[2] = result
 		plan := l.build(t, preset(t, c.view, c.limits))
 		if plan.Items[2].Verdict != c.verdict {
 			t.Errorf("%s: %+v", name, plan.Items[2])

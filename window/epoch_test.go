@@ -20,12 +20,12 @@ func defaultView(t *testing.T, name string) window.View {
 // a hidden event first, then a plain conversation: plan items may not overlap
 func TestAHiddenFirstEntryIsNoOpener(t *testing.T) {
 	l := &entries{}
-	l.add(continuo.Entry{Role: continuo.System, Content: continuo.Text("session began"), Hidden: true})
+	l.Add(continuo.Entry{Role: continuo.System, Content: continuo.Text("session began"), Hidden: true})
 	for i := range 40 {
-		l.user(fmt.Sprintf("u%d", i))
-		l.assistant(fmt.Sprintf("a%d", i))
+		l.User(fmt.Sprintf("u%d", i))
+		l.Assistant(fmt.Sprintf("a%d", i))
 	}
-	l.user("last")
+	l.User("last")
 	p := l.build(t, defaultView(t, window.Continuity)) // check() adds the items up
 	if p.Messages[0].Content.String() != "u0" {
 		t.Errorf("begins with %q, not with the opener", p.Messages[0].Content.String())
@@ -37,9 +37,9 @@ func TestALongCycleMovesRarely(t *testing.T) {
 	for _, hidden := range []bool{false, true} {
 		l := &entries{}
 		if hidden {
-			l.add(continuo.Entry{Role: continuo.System, Content: continuo.Text("session began"), Hidden: true})
+			l.Add(continuo.Entry{Role: continuo.System, Content: continuo.Text("session began"), Hidden: true})
 		}
-		l.user("do it")
+		l.User("do it")
 		v := defaultView(t, window.Continuity)
 		moves := 0
 		for range 60 {
@@ -47,8 +47,8 @@ func TestALongCycleMovesRarely(t *testing.T) {
 			if p.Moved {
 				moves++
 			}
-			l.call("out")
-			l.list[len(l.list)-2].Round = &continuo.Round{View: p.View, ViewHash: p.ViewHash, At: p.At, Window: p.Window}
+			l.Call("out")
+			l.List[len(l.List)-2].Round = &continuo.Round{View: p.View, ViewHash: p.ViewHash, At: p.At, Window: p.Window}
 		}
 		t.Logf("hidden %v: %d moves", hidden, moves)
 		if hidden && moves > 10 {
@@ -69,9 +69,9 @@ func TestAWindowThatAClientMadeUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := defaultView(t, window.Continuity)
 			l := &entries{}
-			l.user("hi")
-			l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("hello"), Round: &continuo.Round{ViewHash: v.Hash(), Window: given}})
-			l.user("question")
+			l.User("hi")
+			l.Add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("hello"), Round: &continuo.Round{ViewHash: v.Hash(), Window: given}})
+			l.User("question")
 			p, err := v.Build(l, window.Input{At: 3, Counter: chars{}})
 			if err != nil {
 				t.Fatal(err)
@@ -90,13 +90,13 @@ func TestAWindowThatAClientMadeUp(t *testing.T) {
 // a gap of hidden entries only is no gap
 func TestHiddenEntriesAreNoGap(t *testing.T) {
 	l := &entries{}
-	l.add(continuo.Entry{Role: continuo.System, Content: continuo.Text("session began"), Hidden: true})
-	l.user("first")
+	l.Add(continuo.Entry{Role: continuo.System, Content: continuo.Text("session began"), Hidden: true})
+	l.User("first")
 	for i := range 40 {
-		l.assistant(fmt.Sprintf("a%d", i))
-		l.user(fmt.Sprintf("u%d", i))
+		l.Assistant(fmt.Sprintf("a%d", i))
+		l.User(fmt.Sprintf("u%d", i))
 	}
-	p, _ := defaultView(t, window.Continuity).Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}})
+	p, _ := defaultView(t, window.Continuity).Build(l, window.Input{At: int64(len(l.List)), Counter: chars{}})
 	if p.Messages[0].Seq == 0 && p.Messages[1].Seq == 2 {
 		t.Errorf("a marker stands before the first message: %q, %q", p.Messages[0].Content.String(), p.Messages[1].Content.String())
 	}
@@ -109,11 +109,11 @@ func TestAnOpenerThatIsAGroup(t *testing.T) {
 	for range 20 {
 		outs = append(outs, strings.Repeat("o", 300))
 	}
-	l.call(outs...)
+	l.Call(outs...)
 	v := defaultView(t, window.Continuity)
 	moves := 0
 	for i := range 200 {
-		l.user(fmt.Sprintf("u%d", i))
+		l.User(fmt.Sprintf("u%d", i))
 		p := l.build(t, v)
 		if p.Moved {
 			moves++
@@ -130,10 +130,10 @@ func TestTheFirstCycleMovesRarely(t *testing.T) {
 	for _, first := range []bool{true, false} {
 		l := &entries{}
 		if !first {
-			l.user("hello")
-			l.assistant("hi")
+			l.User("hello")
+			l.Assistant("hi")
 		}
-		l.user("do it")
+		l.User("do it")
 		v := defaultView(t, window.Continuity)
 		moves := 0
 		var starts []int64
@@ -143,8 +143,8 @@ func TestTheFirstCycleMovesRarely(t *testing.T) {
 				moves++
 			}
 			starts = append(starts, p.Window.Start)
-			l.call("out")
-			l.list[len(l.list)-2].Round = &continuo.Round{View: p.View, ViewHash: p.ViewHash, At: p.At, Window: p.Window}
+			l.Call("out")
+			l.List[len(l.List)-2].Round = &continuo.Round{View: p.View, ViewHash: p.ViewHash, At: p.At, Window: p.Window}
 		}
 		t.Logf("newest user is the first entry %v: %d moves in 100 rounds: %v", first, moves, starts)
 		if moves > 15 {

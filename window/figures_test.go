@@ -2,10 +2,12 @@ package window_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/window"
+	"github.com/continuo-log/continuo/window/windowtest"
 )
 
 // What a plan says of itself is what a count of its source, its log and its messages gives.
@@ -18,17 +20,17 @@ func TestThePlansFiguresAreTrue(t *testing.T) {
 		for _, name := range views {
 			view := preset(t, name, limits)
 			view.PreviewChars, view.ToolOutputChars = 40, 200
-			in := window.Input{At: int64(len(l.list)), Counter: chars{}, Prompt: continuo.Size{Messages: 1, Chars: 40, Tokens: 10}}
-			l.rows = 0
+			in := window.Input{At: int64(len(l.List)), Counter: chars{}, Prompt: continuo.Size{Messages: 1, Chars: 40, Tokens: 10}}
+			l.Rows = 0
 			first, err := view.Build(l, in)
 			if err != nil {
 				t.Fatal(err)
 			}
 			checkFigures(t, l, first, in, limits)
-			next := &entries{list: append([]continuo.Entry(nil), l.list...)}
+			next := &entries{windowtest.Log{List: slices.Clone(l.List)}}
 			next.answer("Well then.", first)
-			next.user(words(random.IntN(60)))
-			in.At = int64(len(next.list))
+			next.User(words(random.IntN(60)))
+			in.At = int64(len(next.List))
 			second, err := view.Build(next, in)
 			if err != nil {
 				t.Fatal(err)
@@ -52,8 +54,8 @@ func TestThePlansFiguresAreTrue(t *testing.T) {
 func checkFigures(t *testing.T, l *entries, plan *window.Plan, in window.Input, limits window.Limits) {
 	t.Helper()
 	totals := plan.Totals
-	if totals.RowsRead != int64(l.rows) {
-		t.Errorf("%s: %d rows were read, the plan says %d", plan.View, l.rows, totals.RowsRead)
+	if totals.RowsRead != int64(l.Rows) {
+		t.Errorf("%s: %d rows were read, the plan says %d", plan.View, l.Rows, totals.RowsRead)
 	}
 	if totals.PromptSize != in.Prompt || plan.At != in.At || totals.Entries != in.At || plan.Limits != continuo.Size(limits) {
 		t.Errorf("%s: the plan says %+v of %+v", plan.View, plan, in)
@@ -93,7 +95,7 @@ func checkItem(t *testing.T, l *entries, plan *window.Plan, item window.PlanItem
 	t.Helper()
 	var before continuo.Size
 	for seq := item.Seq; seq <= max(item.Seq, item.Through); seq++ {
-		entry := &l.list[seq-1]
+		entry := &l.List[seq-1]
 		before = before.Add(continuo.Size{Messages: 1, Chars: entry.Chars, Tokens: entry.Tokens})
 		size, isShown := sizes[seq]
 		if isShown != (item.After != nil) || isShown && *item.After != size {

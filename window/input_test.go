@@ -11,9 +11,9 @@ import (
 
 func threeMessages() *entries {
 	l := &entries{}
-	l.user("one")
-	l.assistant("two")
-	l.user("three")
+	l.User("one")
+	l.Assistant("two")
+	l.User("three")
 	return l
 }
 

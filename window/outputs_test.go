@@ -12,12 +12,12 @@ import (
 // researchLog asks for outputs of about 250 tokens each.
 func researchLog(rounds int) *entries {
 	l := &entries{}
-	l.user("Find out")
+	l.User("Find out")
 	for range rounds {
-		l.call(strings.Repeat("found it ", 110))
+		l.Call(strings.Repeat("found it ", 110))
 	}
-	l.assistant("Nothing yet")
-	l.user("Go on")
+	l.Assistant("Nothing yet")
+	l.User("Go on")
 	return l
 }
 
@@ -52,10 +52,10 @@ func TestWholeOutputsStayWholeUntilTheNextMove(t *testing.T) {
 			moves++
 		}
 		l.answer("noted", plan)
-		l.user("Go on")
-		l.call(strings.Repeat("found more ", 60))
-		l.assistant("Found")
-		l.user("And?")
+		l.User("Go on")
+		l.Call(strings.Repeat("found more ", 60))
+		l.Assistant("Found")
+		l.User("And?")
 	}
 	if moves < 3 || moves > 25 {
 		t.Errorf("the window moved %d times in 40 requests", moves)
@@ -70,7 +70,7 @@ func TestWholeOutputsInAnyLog(t *testing.T) {
 		l := talk(random)
 		view := preset(t, window.Codex, window.Limits{Messages: random.IntN(12), Tokens: random.IntN(3) * 300})
 		view.Outputs, view.Opener = window.WholeOutputs, window.OpenerNone
-		plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}})
+		plan, err := view.Build(l, window.Input{At: int64(len(l.List)), Counter: chars{}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,15 +38,15 @@ func wantItem(t *testing.T, plan *window.Plan, seq int64, verdict window.Verdict
 func TestOutputsNameTheLimitThatCutThem(t *testing.T) {
 	l := &entries{}
 	for range 6 {
-		l.user("question")
-		l.assistant("answer")
+		l.User("question")
+		l.Assistant("answer")
 	}
-	l.user("look")
-	l.call(strings.Repeat("x", 3000))
-	l.call(strings.Repeat("y", 9000))
-	l.call(strings.Repeat("z", 3000))
-	l.assistant("done")
-	l.user("next")
+	l.User("look")
+	l.Call(strings.Repeat("x", 3000))
+	l.Call(strings.Repeat("y", 9000))
+	l.Call(strings.Repeat("z", 3000))
+	l.Assistant("done")
+	l.User("next")
 	view := preset(t, window.Codex, window.Limits{Messages: 10, Chars: 5000})
 	plan := l.build(t, view)
 	wantItem(t, plan, 1, window.Dropped, "over_messages")
@@ -57,20 +57,20 @@ func TestOutputsNameTheLimitThatCutThem(t *testing.T) {
 // A move that keeps the start and only cuts outputs does not change why older entries were dropped.
 func TestDroppedEntriesKeepTheirReason(t *testing.T) {
 	l := &entries{}
-	l.user("question")
-	l.call(slices.Repeat([]string{"result"}, 20)...)
-	l.assistant("answer")
-	l.user("look")
+	l.User("question")
+	l.Call(slices.Repeat([]string{"result"}, 20)...)
+	l.Assistant("answer")
+	l.User("look")
 	view := preset(t, window.Codex, window.Limits{Messages: 20, Chars: 5000})
 	view.LowWater = 0.6
 	dropped := l.build(t, view)
 	wantItem(t, dropped, 1, window.Dropped, "over_messages")
 	record := func(output string, plan *window.Plan) {
-		l.call(output)
-		l.list[len(l.list)-2].Round = &continuo.Round{View: plan.View, ViewHash: plan.ViewHash, At: plan.At, Window: plan.Window}
+		l.Call(output)
+		l.List[len(l.List)-2].Round = &continuo.Round{View: plan.View, ViewHash: plan.ViewHash, At: plan.At, Window: plan.Window}
 	}
 	record(strings.Repeat("x", 2400), dropped)
-	output := int64(len(l.list))
+	output := int64(len(l.List))
 	whole := l.build(t, view)
 	wantItem(t, whole, output, window.Kept, "open_group")
 	record(strings.Repeat("y", 2600), whole)

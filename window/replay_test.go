@@ -12,13 +12,13 @@ import (
 func TestReplayBoundsTheMessagesOfHistory(t *testing.T) {
 	for n := 1; n < 20; n++ {
 		l := &entries{}
-		l.user("first")
-		l.assistant("x")
-		l.user("do it")
+		l.User("first")
+		l.Assistant("x")
+		l.User("do it")
 		for range n {
-			l.call("out")
+			l.Call("out")
 		}
-		l.assistant("done")
+		l.Assistant("done")
 		p := l.build(t, defaultView(t, window.Replay))
 		if p.Totals.Messages > 15 {
 			t.Errorf("%d groups: %d messages of history, the bound is 15: %+v", n, p.Totals.Messages, p.Window)
@@ -28,11 +28,11 @@ func TestReplayBoundsTheMessagesOfHistory(t *testing.T) {
 
 func TestReplayResultsOfAFinishedCycle(t *testing.T) {
 	l := &entries{}
-	l.user("do it")
+	l.User("do it")
 	for range 10 {
-		l.call(strings.Repeat("result ", 50))
+		l.Call(strings.Repeat("result ", 50))
 	}
-	l.assistant("done")
+	l.Assistant("done")
 	p := l.build(t, defaultView(t, window.Replay))
 	for _, m := range p.Messages {
 		if m.Role == continuo.Tool && strings.Contains(m.Content.String(), "left out") {

@@ -38,8 +38,8 @@ func verdictsOf(plan *window.Plan) map[int64]window.Verdict {
 
 func TestASummaryStandsInThePlaceOfTheMarker(t *testing.T) {
 	l := chat(100)
-	l.add(summary(1, 80, "tea was chosen"))
-	l.user("go on")
+	l.Add(summary(1, 80, "tea was chosen"))
+	l.User("go on")
 	view := summarizing(t, window.Codex, window.Limits{Messages: 40})
 	plan := l.build(t, view)
 	shown := texts(plan)
@@ -76,8 +76,8 @@ func TestWhatNoSummaryCoversIsMarkedBesideIt(t *testing.T) {
 	}{{"before", 20, 99, 0}, {"behind", 1, 40, 1}} {
 		t.Run(test.name, func(t *testing.T) {
 			l := chat(100)
-			l.add(summary(test.from, test.through, "tea was chosen"))
-			l.user("go on")
+			l.Add(summary(test.from, test.through, "tea was chosen"))
+			l.User("go on")
 			plan := l.build(t, summarizing(t, window.Codex, window.Limits{Messages: 20}))
 			shown := texts(plan)
 			if shown[test.before] != window.Marker || shown[1-test.before] != window.SummaryHeading+"tea was chosen" {
@@ -98,19 +98,19 @@ func TestWhatNoSummaryCoversIsMarkedBesideIt(t *testing.T) {
 // TestASummaryStandsBetweenThePinsOfALongCycle has an opener, a summary and the newest user message before the window.
 func TestASummaryStandsBetweenThePinsOfALongCycle(t *testing.T) {
 	l := &entries{}
-	l.add(continuo.Entry{Role: continuo.System, Content: continuo.Text("the house rules")})
+	l.Add(continuo.Entry{Role: continuo.System, Content: continuo.Text("the house rules")})
 	for i := range 60 {
-		l.user(fmt.Sprintf("question %d", i))
-		l.assistant(fmt.Sprintf("answer %d", i))
+		l.User(fmt.Sprintf("question %d", i))
+		l.Assistant(fmt.Sprintf("answer %d", i))
 	}
-	l.add(summary(1, 121, "tea was chosen"))
-	l.user("the task")
+	l.Add(summary(1, 121, "tea was chosen"))
+	l.User("the task")
 	view := summarizing(t, window.Codex, window.Limits{Messages: 20})
 	for range 30 {
-		at := len(l.list)
+		at := len(l.List)
 		plan := l.build(t, view)
-		l.call("output")
-		l.list[at].Round = &continuo.Round{View: plan.View, ViewHash: plan.ViewHash, At: plan.At, Window: plan.Window}
+		l.Call("output")
+		l.List[at].Round = &continuo.Round{View: plan.View, ViewHash: plan.ViewHash, At: plan.At, Window: plan.Window}
 	}
 	plan := l.build(t, view)
 	shown := texts(plan)
@@ -126,11 +126,11 @@ func TestASummaryStandsBetweenThePinsOfALongCycle(t *testing.T) {
 func TestBetweenMovesASummaryStaysAndANewerOneWaits(t *testing.T) {
 	l := chat(60)
 	view := summarizing(t, window.Codex, window.Limits{Messages: 30})
-	l.add(summary(1, 45, "the first"))
+	l.Add(summary(1, 45, "the first"))
 	var before []string
 	epochs, moves := map[int64]int64{}, 0
 	for i := range 60 {
-		l.user(fmt.Sprintf("more %d", i))
+		l.User(fmt.Sprintf("more %d", i))
 		plan := l.build(t, view)
 		shown := texts(plan)
 		switch {
@@ -146,7 +146,7 @@ func TestBetweenMovesASummaryStaysAndANewerOneWaits(t *testing.T) {
 		before = shown
 		l.answer("fine", plan)
 		if i%7 == 3 {
-			l.add(summary(1, plan.Window.Start-1, fmt.Sprintf("through %d", plan.Window.Start-1)))
+			l.Add(summary(1, plan.Window.Start-1, fmt.Sprintf("through %d", plan.Window.Start-1)))
 		}
 	}
 	used := map[int64]bool{}
@@ -169,9 +169,9 @@ func TestOldRequestsAreBuiltAgain(t *testing.T) {
 	var all []sent
 	for i := range 40 {
 		if i%6 == 0 {
-			l.add(summary(1, int64(len(l.list))-10, fmt.Sprintf("summary %d", i)))
+			l.Add(summary(1, int64(len(l.List))-10, fmt.Sprintf("summary %d", i)))
 		}
-		l.user(fmt.Sprintf("more %d", i))
+		l.User(fmt.Sprintf("more %d", i))
 		plan := l.build(t, view)
 		all = append(all, sent{plan.At, texts(plan)})
 		l.answer("fine", plan)
@@ -203,8 +203,8 @@ func TestWhatIsNoSummaryIsNotShownAsOne(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := chat(100)
-			l.add(e)
-			l.user("go on")
+			l.Add(e)
+			l.User("go on")
 			plan := l.build(t, summarizing(t, window.Codex, window.Limits{Messages: 20}))
 			if plan.Window.Summary != 0 || plan.Totals.Summarized != 0 || strings.Contains(strings.Join(texts(plan), "\n"), "made up") {
 				t.Errorf("window %+v, shown %q", plan.Window, texts(plan)[:3])
@@ -215,15 +215,15 @@ func TestWhatIsNoSummaryIsNotShownAsOne(t *testing.T) {
 
 func TestARedactedSummaryGivesItsPlaceToTheMarker(t *testing.T) {
 	l := chat(100)
-	l.add(summary(1, 90, "the secret"))
-	l.user("go on")
+	l.Add(summary(1, 90, "the secret"))
+	l.User("go on")
 	view := summarizing(t, window.Codex, window.Limits{Messages: 20})
 	l.answer("fine", l.build(t, view)) // the first window is full
-	l.user("and on")
+	l.User("and on")
 	plan := l.build(t, view)
 	l.answer("fine", plan)
-	l.list[100].Redacted, l.list[100].Content = &continuo.Redaction{}, continuo.Text(continuo.RedactedText)
-	l.user("once more")
+	l.List[100].Redacted, l.List[100].Content = &continuo.Redaction{}, continuo.Text(continuo.RedactedText)
+	l.User("once more")
 	after := l.build(t, view)
 	if after.Moved || after.Window.Start != plan.Window.Start {
 		t.Errorf("the window moved: %+v", after.Window)
@@ -235,10 +235,10 @@ func TestARedactedSummaryGivesItsPlaceToTheMarker(t *testing.T) {
 
 func TestWithoutTheStrategySummariesAreAnyHiddenEntries(t *testing.T) {
 	with, without := chat(100), chat(100)
-	with.add(summary(1, 90, "tea was chosen"))
-	without.add(continuo.Entry{Role: continuo.System, Hidden: true, Content: continuo.Text("tea was chosen")})
-	with.user("go on")
-	without.user("go on")
+	with.Add(summary(1, 90, "tea was chosen"))
+	without.Add(continuo.Entry{Role: continuo.System, Hidden: true, Content: continuo.Text("tea was chosen")})
+	with.User("go on")
+	without.User("go on")
 	view := preset(t, window.Codex, window.Limits{Messages: 20})
 	a, b := with.build(t, view), without.build(t, view)
 	if !slices.Equal(texts(a), texts(b)) || fmt.Sprint(a.Window) != fmt.Sprint(b.Window) || a.Totals != b.Totals || a.ViewHash != b.ViewHash {
@@ -249,8 +249,8 @@ func TestWithoutTheStrategySummariesAreAnyHiddenEntries(t *testing.T) {
 // TestASummaryKeepsToTheLimits tries every limit down to those that have no room for it.
 func TestASummaryKeepsToTheLimits(t *testing.T) {
 	l := chat(300)
-	l.add(summary(1, 298, strings.Repeat("a long summary ", 40))) // 600 characters
-	l.user("go on")
+	l.Add(summary(1, 298, strings.Repeat("a long summary ", 40))) // 600 characters
+	l.User("go on")
 	told, marked := 0, 0
 	for limit := 20; limit < 2000; limit += 20 {
 		plan := l.build(t, summarizing(t, window.Codex, window.Limits{Chars: limit})) // check() looks at the limits
@@ -276,7 +276,7 @@ func TestAForgedWindowShowsNoOtherEntryAsASummary(t *testing.T) {
 		l := chat(40)
 		view := summarizing(t, window.Codex, window.Limits{Messages: 60})
 		l.answer("fine", &window.Plan{View: view.Name, ViewHash: view.Hash(), At: 40, Window: forged})
-		l.user("go on")
+		l.User("go on")
 		plan := l.build(t, view)
 		if plan.Window.Summary != 0 || plan.Totals.Summarized != 0 {
 			t.Errorf("%+v: the plan has the window %+v", forged, plan.Window)

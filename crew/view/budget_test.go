@@ -14,11 +14,11 @@ import (
 
 func TestARolesOwnTurnFollowsTheText(t *testing.T) {
 	l := &entries{}
-	l.user("the request")
+	l.User("the request")
 	l.asks("builder", "turn_1")
-	l.call(strings.Repeat("a line of output\n", 300))
-	l.list[2].TurnID, l.list[2].Author, l.list[3].TurnID = "turn_1", &continuo.Author{RoleName: "builder"}, "turn_1"
-	l.user("more, meanwhile")
+	l.Call(strings.Repeat("a line of output\n", 300))
+	l.List[2].TurnID, l.List[2].Author, l.List[3].TurnID = "turn_1", &continuo.Author{RoleName: "builder"}, "turn_1"
+	l.User("more, meanwhile")
 	view := roleView(crewview.Full, func(v *crewview.View) { v.PreviewChars = 300 })
 	text, plan := l.shown(t, view)
 	expect(t, text, "User: the request")
@@ -39,9 +39,9 @@ func TestARolesOwnTurnFollowsTheText(t *testing.T) {
 	}
 	// Of a longer turn the oldest groups go, and the newest stays.
 	for range 20 {
-		l.call("output")
+		l.Call("output")
 		for i := range 2 {
-			l.list[len(l.list)-1-i].TurnID, l.list[len(l.list)-1-i].Author = "turn_1", &continuo.Author{RoleName: "builder"}
+			l.List[len(l.List)-1-i].TurnID, l.List[len(l.List)-1-i].Author = "turn_1", &continuo.Author{RoleName: "builder"}
 		}
 	}
 	view.Limits.Chars = 300
@@ -53,7 +53,7 @@ func TestARolesOwnTurnFollowsTheText(t *testing.T) {
 	l.concludes("builder", "turn_1", "done")
 	text, plan = l.shown(t, roleView(crewview.Delta, cursorAt(2), remembers))
 	expect(t, text, "[ORIGINAL REQUEST]\nUser: the request\n[END REQUEST]\n\nUser: more, meanwhile")
-	if plan.Role.Through != int64(len(l.list)) || plan.Cycle != 0 {
+	if plan.Role.Through != int64(len(l.List)) || plan.Cycle != 0 {
 		t.Errorf("%+v", plan.Role)
 	}
 }
@@ -61,11 +61,11 @@ func TestARolesOwnTurnFollowsTheText(t *testing.T) {
 func TestATurnsOwnCallsMoveTheWindowRarely(t *testing.T) {
 	l := &entries{}
 	for i := range 40 {
-		l.user(fmt.Sprintf("message %d: %s", i, strings.Repeat("x", 50)))
+		l.User(fmt.Sprintf("message %d: %s", i, strings.Repeat("x", 50)))
 	}
 	view := roleView(crewview.Full, func(v *crewview.View) { v.Limits.Tokens, v.LowWater, v.PreviewChars = 800, 0.6, 200 })
 	build := func() *window.Plan {
-		plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}, Estimated: true, Provider: "p", Model: "m"})
+		plan, err := view.Build(l, window.Input{At: int64(len(l.List)), Counter: chars{}, Estimated: true, Provider: "p", Model: "m"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,12 +77,12 @@ func TestATurnsOwnCallsMoveTheWindowRarely(t *testing.T) {
 	first := build()
 	last, moves := first, 0
 	for range 12 {
-		l.call(strings.Repeat("output\n", 100))
-		l.list[len(l.list)-2].TurnID, l.list[len(l.list)-1].TurnID = "turn_1", "turn_1"
+		l.Call(strings.Repeat("output\n", 100))
+		l.List[len(l.List)-2].TurnID, l.List[len(l.List)-1].TurnID = "turn_1", "turn_1"
 		// The provider counts more than was estimated: the turn makes up for it.
 		round := roundOf(last)
 		round.Provider, round.Model, round.Usage, round.EstimatedTokens = "p", "m", &continuo.Usage{InputTokens: 600}, 500
-		l.list[len(l.list)-2].Round = round
+		l.List[len(l.List)-2].Round = round
 		plan := build()
 		if plan.Role.Through != first.Role.Through || plan.Role.Waiting != 0 {
 			t.Fatalf("the cursor's place changed: %+v to %+v", first.Role, plan.Role)
@@ -107,10 +107,10 @@ func TestATurnsOwnCallsMoveTheWindowRarely(t *testing.T) {
 func TestARoleThatFallsBehindCatchesUpByASummary(t *testing.T) {
 	for _, kind := range []crewview.Kind{crewview.Delta, crewview.Full, crewview.Window, crewview.Summary, crewview.Memory} {
 		l := &entries{}
-		l.user("the request")
+		l.User("the request")
 		for i := range 300 { // between two turns
 			if i == 150 {
-				l.user("in the middle of it")
+				l.User("in the middle of it")
 			}
 			l.answer("other", fmt.Sprintf("flood %d, %s.", i, strings.Repeat("x", i%90)))
 		}
@@ -152,7 +152,7 @@ func TestARoleThatFallsBehindCatchesUpByASummary(t *testing.T) {
 func TestAWindowReportsHowManyItShows(t *testing.T) {
 	for most, least := range map[int]int{5: 5, 20: 12} {
 		l := &entries{}
-		l.user("the request")
+		l.User("the request")
 		view := roleView(crewview.Window, newest(most), func(v *crewview.View) { v.LowWater, v.Role.Messages = 0.6, true })
 		reached := false
 		for round := range 30 {
@@ -184,7 +184,7 @@ func TestAWindowReportsHowManyItShows(t *testing.T) {
 
 func TestOneMessageThatDoesNotFitIsShownAsHeadAndTail(t *testing.T) {
 	l := &entries{}
-	l.user("the request")
+	l.User("the request")
 	l.answer("other", "begin "+strings.Repeat("middle ", 2000)+"end")
 	l.answer("other", "behind it")
 	text, plan := l.shown(t, roleView(crewview.Delta, cursorAt(1), remembers, charsAtMost(1000)))
@@ -199,8 +199,8 @@ func TestOneMessageThatDoesNotFitIsShownAsHeadAndTail(t *testing.T) {
 
 func TestTheOriginalRequestIsCutToAQuarter(t *testing.T) {
 	l := &entries{}
-	l.user("first words " + strings.Repeat("of many ", 1000) + "last words")
-	l.user("short")
+	l.User("first words " + strings.Repeat("of many ", 1000) + "last words")
+	l.User("short")
 	text, plan := l.shown(t, roleView(crewview.Delta, cursorAt(1), remembers, charsAtMost(2000)))
 	if !strings.HasPrefix(text, "[ORIGINAL REQUEST]\nUser: first words") || !strings.Contains(text, "last words\n[END REQUEST]\n\nUser: short") || len(text) > 550 {
 		t.Errorf("shown: %s", text)
@@ -210,20 +210,20 @@ func TestTheOriginalRequestIsCutToAQuarter(t *testing.T) {
 
 func TestTheNewestUserMessageIsNeverCut(t *testing.T) {
 	l := &entries{}
-	l.user("the request")
+	l.User("the request")
 	l.answer("other", strings.Repeat("long ", 400))
-	l.user("whole " + strings.Repeat("word ", 100))
+	l.User("whole " + strings.Repeat("word ", 100))
 	text, _ := l.shown(t, roleView(crewview.Full, charsAtMost(900)))
-	if !strings.HasSuffix(text, "User: "+l.list[2].Content.String()) {
+	if !strings.HasSuffix(text, "User: "+l.List[2].Content.String()) {
 		t.Errorf("shown: %s", text)
 	}
 	// What is before it is cut, and is left to a summary where that is not enough.
 	text, plan := l.shown(t, roleView(crewview.Delta, cursorAt(1), remembers, charsAtMost(1200)))
-	if !strings.HasSuffix(text, "User: "+l.list[2].Content.String()) || plan.Role.Waiting != 0 || plan.Role.Through != 3 || strings.Contains(text, "[MORE]") {
+	if !strings.HasSuffix(text, "User: "+l.List[2].Content.String()) || plan.Role.Waiting != 0 || plan.Role.Through != 3 || strings.Contains(text, "[MORE]") {
 		t.Errorf("%+v: %s", plan.Role, text)
 	}
 	text, plan = l.shown(t, roleView(crewview.Delta, cursorAt(1), remembers, charsAtMost(900)))
-	if !strings.HasSuffix(text, "User: "+l.list[2].Content.String()) || plan.Role.Waiting != 1 || plan.Role.Through != 1 {
+	if !strings.HasSuffix(text, "User: "+l.List[2].Content.String()) || plan.Role.Waiting != 1 || plan.Role.Through != 1 {
 		t.Errorf("%+v: %s", plan.Role, text)
 	}
 	var overflow *continuo.OverflowError
@@ -234,9 +234,9 @@ func TestTheNewestUserMessageIsNeverCut(t *testing.T) {
 
 func TestAnOpenGroupOfOthersWaits(t *testing.T) {
 	l := &entries{}
-	l.user("the request")
-	l.call("one", "two")
-	l.list = l.list[:3]
+	l.User("the request")
+	l.Call("one", "two")
+	l.List = l.List[:3]
 	_, plan := l.shown(t, roleView(crewview.Delta))
 	expectVerdicts(t, plan, "1 kept new", "2-3 dropped next_turn")
 	if plan.Role.Through != 1 || plan.Role.Waiting != 1 {
@@ -249,14 +249,14 @@ func TestADeltaReadsFewRows(t *testing.T) {
 	for i := range 50_000 {
 		l.answer("other", fmt.Sprint("message ", i))
 		if i == 3 {
-			l.user("the request")
+			l.User("the request")
 		}
 	}
 	for kind, most := range map[crewview.Kind]int{crewview.Delta: 20, crewview.Window: 2200, crewview.Full: 2400} {
-		l.rows = 0
-		text, plan := l.shown(t, roleView(kind, cursorAt(int64(len(l.list)-3)), newest(20), charsAtMost(4000)))
-		if l.rows > most || plan.Totals.RowsRead > int64(l.rows) || !strings.Contains(text, "the request") {
-			t.Errorf("%s: %d rows were read (%d told) for\n%s", kind, l.rows, plan.Totals.RowsRead, text)
+		l.Rows = 0
+		text, plan := l.shown(t, roleView(kind, cursorAt(int64(len(l.List)-3)), newest(20), charsAtMost(4000)))
+		if l.Rows > most || plan.Totals.RowsRead > int64(l.Rows) || !strings.Contains(text, "the request") {
+			t.Errorf("%s: %d rows were read (%d told) for\n%s", kind, l.Rows, plan.Totals.RowsRead, text)
 		}
 	}
 }

@@ -102,11 +102,11 @@ func (c *crewOf) replay(chat groupChat, kind crewview.Kind) (rows int64) {
 		if c.original == "" && message.Role == "user" {
 			c.original = mark
 		}
-		c.add(continuo.Entry{
+		c.Add(continuo.Entry{
 			Role: continuo.Role(message.Role), Name: message.Name, Content: continuo.Text(strings.ToValidUTF8(mark+" "+message.Content, "")),
 		})
 		if i%200 == 150 {
-			c.summary(1, int64(len(c.list))-40, "", "the summary of it")
+			c.summary(1, int64(len(c.List))-40, "", "the summary of it")
 		}
 		for at, m := range c.roles {
 			if i%[]int{7, 13, 120}[at] != 0 {
@@ -114,7 +114,7 @@ func (c *crewOf) replay(chat groupChat, kind crewview.Kind) (rows int64) {
 			}
 			if kind == crewview.Memory && m.Role.Cursor > 30 && i%5 == 0 {
 				c.summary(1, m.Role.Cursor-10, m.Role.Name, fmt.Sprint("notes at ", i))
-				m.Role.Notes = int64(len(c.list))
+				m.Role.Notes = int64(len(c.List))
 			}
 			rows += c.turn(m, i%3 > 0).Totals.RowsRead
 		}

@@ -10,9 +10,9 @@ import (
 // A role whose agent remembers is shown what is new behind its cursor, and the request that all began with.
 func ExampleView() {
 	log := &entries{}
-	log.user("Build a shop.")
+	log.User("Build a shop.")
 	log.answer("designer", "It is green.")
-	log.user("And a page for coffee.")
+	log.User("And a page for coffee.")
 	view := crewview.View{
 		View: window.View{Name: "role:builder", LowWater: 0.6},
 		Role: crewview.Role{Name: "builder", Kind: crewview.Delta, Cursor: 2},

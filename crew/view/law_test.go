@@ -56,28 +56,28 @@ func (c *crewOf) happens() {
 		if c.original == "" {
 			c.original, _, _ = strings.Cut(mark, " ")
 		}
-		c.user(mark)
+		c.User(mark)
 	case 3, 4:
 		c.answer("guest", c.text("guest", 150))
 	case 5:
-		c.assistant(c.text("", 4000))
+		c.Assistant(c.text("", 4000))
 	case 6:
 		mark := c.mark("")
 		calls := []continuo.ToolCall{continuo.FunctionCall("c1", mark+"search", `{"q":1}`), continuo.FunctionCall("c2", "read", `{}`)}
-		c.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: calls})
+		c.Add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: calls})
 		for _, call := range calls {
-			c.add(continuo.Entry{Role: continuo.Tool, ToolCallID: call.ID, Content: continuo.Text(strings.Repeat("out\n", c.random.IntN(400)))})
+			c.Add(continuo.Entry{Role: continuo.Tool, ToolCallID: call.ID, Content: continuo.Text(strings.Repeat("out\n", c.random.IntN(400)))})
 		}
 	case 7:
-		c.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(c.text("", 50)), Error: &continuo.TurnError{Reason: continuo.ReasonNetwork}})
+		c.Add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(c.text("", 50)), Error: &continuo.TurnError{Reason: continuo.ReasonNetwork}})
 	case 8:
 		c.answer("guest", continuo.Placeholder)
 	case 9:
-		c.add(continuo.Entry{Role: continuo.System, Content: continuo.Text("a rule")})
+		c.Add(continuo.Entry{Role: continuo.System, Content: continuo.Text("a rule")})
 	case 10:
-		c.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), Error: &continuo.TurnError{Reason: continuo.ReasonNetwork}})
+		c.Add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), Error: &continuo.TurnError{Reason: continuo.ReasonNetwork}})
 	case 11:
-		if n := int64(len(c.list)); n > 4 {
+		if n := int64(len(c.List)); n > 4 {
 			c.summary(1, n-1-c.random.Int64N(3), "", "the summary")
 		}
 	}
@@ -92,13 +92,13 @@ func (c *crewOf) turn(m *member, quiet bool) *window.Plan {
 	first := c.look(m)
 	plan := first
 	for range c.random.IntN(3) {
-		c.call(strings.Repeat("output\n", c.random.IntN(80)))
-		for i := len(c.list) - 2; i < len(c.list); i++ {
-			c.list[i].TurnID, c.list[i].Author = turnID, &continuo.Author{RoleName: m.Role.Name}
+		c.Call(strings.Repeat("output\n", c.random.IntN(80)))
+		for i := len(c.List) - 2; i < len(c.List); i++ {
+			c.List[i].TurnID, c.List[i].Author = turnID, &continuo.Author{RoleName: m.Role.Name}
 		}
-		c.list[len(c.list)-2].Round = roundOf(plan)
+		c.List[len(c.List)-2].Round = roundOf(plan)
 		c.mark(m.Role.Name) // the others are told of the call
-		c.list[len(c.list)-2].ToolCalls[0].Name = c.order[len(c.order)-1] + "search"
+		c.List[len(c.List)-2].ToolCalls[0].Name = c.order[len(c.order)-1] + "search"
 		if c.random.IntN(4) == 0 { // somebody speaks meanwhile
 			c.answer("guest", c.text("guest", 50))
 		}
@@ -111,7 +111,7 @@ func (c *crewOf) turn(m *member, quiet bool) *window.Plan {
 		plan = again // what the answer will stand on
 	}
 	if !quiet && c.random.IntN(6) == 0 {
-		c.add(continuo.Entry{
+		c.Add(continuo.Entry{
 			Role: continuo.System, Hidden: true, NodeID: m.Role.Name, TurnID: turnID, WorkflowID: continuo.CrewWorkflow("team"),
 			Content: continuo.Text("failed"), RunEvent: &continuo.RunEvent{Kind: continuo.CrewRoleFailed},
 		})
@@ -153,7 +153,7 @@ func (c *crewOf) catchUpOn(m *member) {
 // look builds a role's plan and holds it to the laws that need no history.
 func (c *crewOf) look(m *member) *window.Plan {
 	c.t.Helper()
-	in := window.Input{At: int64(len(c.list)), Counter: chars{}}
+	in := window.Input{At: int64(len(c.List)), Counter: chars{}}
 	plan, err := m.View.Build(c.entries, in)
 	if err != nil {
 		c.t.Fatalf("turn %d of %s: %v", c.turns, m.Name, err)
@@ -166,7 +166,7 @@ func (c *crewOf) look(m *member) *window.Plan {
 	if len(plan.Messages) > 0 && c.original != "" && !strings.Contains(text, c.original) {
 		c.t.Fatalf("turn %d of %s: the original request is out of sight:\n%s", c.turns, m.Name, text)
 	}
-	if m.Role.Kind == crewview.Memory && m.Role.Notes > 0 && !strings.Contains(text, c.list[m.Role.Notes-1].Content.String()) {
+	if m.Role.Kind == crewview.Memory && m.Role.Notes > 0 && !strings.Contains(text, c.List[m.Role.Notes-1].Content.String()) {
 		c.t.Fatalf("turn %d of %s: its notes are out of sight:\n%s", c.turns, m.Name, text)
 	}
 	if mark := c.newestRequest(plan.At); mark != "" && !strings.Contains(text, mark) {
@@ -188,15 +188,15 @@ var requestBlock = regexp.MustCompile(`(?ms)^\[(ORIGINAL|CURRENT) REQUEST\]\nUse
 // nowhere else.
 func (c *crewOf) checkRepeated(m *member, text string) {
 	c.t.Helper()
-	requests := map[string]string{"ORIGINAL": c.original, "CURRENT": c.newestRequest(int64(len(c.list)))}
+	requests := map[string]string{"ORIGINAL": c.original, "CURRENT": c.newestRequest(int64(len(c.List)))}
 	for _, block := range requestBlock.FindAllStringSubmatch(text, -1) {
 		if request := requests[block[1]]; !strings.HasPrefix(block[2], request) || strings.Count(text, request) > 1 {
 			c.t.Errorf("turn %d of %s: the %s REQUEST is not %s, or stands in the text twice:\n%s", c.turns, m.Name, block[1], request, text)
 		}
 	}
 	messages := requestBlock.ReplaceAllString(text, "")
-	for i := range min(m.Role.Cursor, int64(len(c.list))) {
-		mark := markOf(&c.list[i])
+	for i := range min(m.Role.Cursor, int64(len(c.List))) {
+		mark := markOf(&c.List[i])
 		if who, isMessage := c.foreign[mark]; isMessage && who != m.Role.Name && strings.Contains(messages, mark) {
 			c.t.Errorf("turn %d of %s: entry %d was seen and is shown again as a message:\n%s", c.turns, m.Name, i+1, text)
 		}
@@ -206,8 +206,8 @@ func (c *crewOf) checkRepeated(m *member, text string) {
 // newestRequest is the mark of the user's newest message before the open turn, "" for none.
 func (c *crewOf) newestRequest(at int64) string {
 	for i := at - 1; i >= 0; i-- {
-		if c.list[i].Role == continuo.User {
-			return markOf(&c.list[i])
+		if c.List[i].Role == continuo.User {
+			return markOf(&c.List[i])
 		}
 	}
 	return ""
@@ -220,7 +220,7 @@ func (c *crewOf) answered(m *member, plan *window.Plan) {
 	news := 0
 	for _, item := range plan.Items {
 		for seq := item.Seq; seq <= max(item.Seq, item.Through); seq++ {
-			e := &c.list[seq-1]
+			e := &c.List[seq-1]
 			mark := markOf(e)
 			_, isMessage := c.foreign[mark]
 			switch {
@@ -333,7 +333,7 @@ func showEverything(t *testing.T, seed uint64, counts bool) {
 		}
 		if m.Role.Kind == crewview.Memory && m.Role.Cursor > 1 && random.IntN(4) == 0 {
 			c.summary(1, m.Role.Cursor, m.Role.Name, "my notes", "a decision")
-			m.Role.Notes = int64(len(c.list))
+			m.Role.Notes = int64(len(c.List))
 		}
 		before := m.Role.Cursor
 		c.turn(m, false)

@@ -16,7 +16,7 @@ import (
 func crewHistory(tb testing.TB, view crewview.View, rounds, answerChars int) (share float64, size int) {
 	tb.Helper()
 	l := &entries{}
-	l.user("Write the program that we spoke of, and keep to the plan.")
+	l.User("Write the program that we spoke of, and keep to the plan.")
 	roles := make([]crewview.View, 4)
 	for i := range roles {
 		roles[i] = view
@@ -24,7 +24,7 @@ func crewHistory(tb testing.TB, view crewview.View, rounds, answerChars int) (sh
 		roles[i].Name = "role:" + roles[i].Role.Name
 	}
 	build := func(view crewview.View) *window.Plan {
-		plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}})
+		plan, err := view.Build(l, window.Input{At: int64(len(l.List)), Counter: chars{}})
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -37,12 +37,12 @@ func remembers(v *crewview.View) { v.Role.Remembers = true }
 
 // answer appends what a role says.
 func (l *entries) answer(role, text string) *continuo.Entry {
-	return l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(text), Author: &continuo.Author{RoleName: role, DisplayName: "The " + role}})
+	return l.Add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(text), Author: &continuo.Author{RoleName: role, DisplayName: "The " + role}})
 }
 
 // asks appends the cue that begins a turn of a role.
 func (l *entries) asks(role, turnID string) *continuo.Entry {
-	return l.add(continuo.Entry{
+	return l.Add(continuo.Entry{
 		Role: continuo.System, Hidden: true, Content: continuo.Text("your turn"), NodeID: role, TurnID: turnID,
 		WorkflowID: continuo.CrewWorkflow("team"), RunEvent: &continuo.RunEvent{Kind: continuo.RunNodeBegan},
 	})
@@ -60,7 +60,7 @@ func (l *entries) summary(from, through int64, role, text string, decisions ...s
 	if role != "" {
 		part = continuo.PartNotes
 	}
-	return l.add(continuo.Entry{
+	return l.Add(continuo.Entry{
 		Role: continuo.System, Hidden: true, PartType: part, Content: continuo.Text(text),
 		Summary: &continuo.Summary{From: from, Through: through, Role: role, Decisions: decisions, By: "test"},
 	})
@@ -69,7 +69,7 @@ func (l *entries) summary(from, through int64, role, text string, decisions ...s
 // shown builds a plan for a role and returns its text.
 func (l *entries) shown(t *testing.T, view crewview.View) (string, *window.Plan) {
 	t.Helper()
-	plan, err := view.Build(l, window.Input{At: int64(len(l.list)), Counter: chars{}})
+	plan, err := view.Build(l, window.Input{At: int64(len(l.List)), Counter: chars{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func expectVerdicts(t *testing.T, plan *window.Plan, want ...string) {
 func TestTheDocumentsExamples(t *testing.T) {
 	t.Run("first role", func(t *testing.T) {
 		l := &entries{}
-		l.user("Build a Flask app")
+		l.User("Build a Flask app")
 		text, plan := l.shown(t, roleView(crewview.Delta))
 		expect(t, text, "User: Build a Flask app")
 		if plan.Role.News != 1 {
@@ -186,7 +186,7 @@ func TestTheDocumentsExamples(t *testing.T) {
 	})
 	t.Run("second role", func(t *testing.T) {
 		l := &entries{}
-		l.add(continuo.Entry{
+		l.Add(continuo.Entry{
 			Role: continuo.Assistant, Author: &continuo.Author{RoleName: "backend", DisplayName: "Backend Dev"},
 			Content: continuo.Text("I'll structure the app with blueprints..."),
 		})
@@ -206,7 +206,7 @@ func TestTheDocumentsExamples(t *testing.T) {
 	})
 	t.Run("reminder", func(t *testing.T) {
 		l := &entries{}
-		l.user("Can you refactor this?")
+		l.User("Can you refactor this?")
 		text, _ := l.shown(t, roleView(crewview.Delta, func(v *crewview.View) { v.Role.Reminder = "You are a Backend Developer..." }))
 		expect(t, text, "User: Can you refactor this?\n\n[SYSTEM REMINDER]\nYou are a Backend Developer...\n[END REMINDER]")
 	})
@@ -215,12 +215,12 @@ func TestTheDocumentsExamples(t *testing.T) {
 // history is a log of a request and a few answers; builder has seen it up to 3.
 func history() *entries {
 	l := &entries{}
-	l.user("the request")                     // 1
+	l.User("the request")                     // 1
 	l.answer("planner", "a plan")             // 2
 	l.asks("builder", "turn_1")               // 3
 	l.concludes("builder", "turn_1", "built") // 4
 	l.answer("reviewer", "looks good")        // 5
-	l.user("and now the tests")               // 6
+	l.User("and now the tests")               // 6
 	l.answer("planner", "plan two")           // 7
 	return l
 }
@@ -270,10 +270,10 @@ func TestVerdictsOfRoles(t *testing.T) {
 func TestASummaryReplacesOldMessages(t *testing.T) {
 	l := &entries{}
 	for i := range 10 {
-		l.user(fmt.Sprintf("message %d", i+1))
+		l.User(fmt.Sprintf("message %d", i+1))
 	}
 	l.summary(1, 6, "", "they said\nUser: hello")
-	l.user("message 12")
+	l.User("message 12")
 	text, plan := l.shown(t, roleView(crewview.Summary, cursorAt(9), newest(2)))
 	expect(t, text, "[ORIGINAL REQUEST]\nUser: message 1\n[END REQUEST]\n\n[CONTEXT SUMMARY]\nthey said\n\\User: hello\n[RECENT]\n\n"+
 		"User: message 7\n\nUser: message 8\n\nUser: message 9\n\nUser: message 10\n\nUser: message 12")
@@ -290,7 +290,7 @@ func TestASummaryReplacesOldMessages(t *testing.T) {
 	if strings.Contains(text, "they said") || !strings.HasPrefix(text, "User: message 3\n") {
 		t.Errorf("after a reset: %s", text)
 	}
-	l.list[10].Redacted = &continuo.Redaction{}
+	l.List[10].Redacted = &continuo.Redaction{}
 	if text, _ = l.shown(t, roleView(crewview.Summary)); strings.Contains(text, "[RECENT]") {
 		t.Errorf("with a redacted summary: %s", text)
 	}
@@ -299,11 +299,11 @@ func TestASummaryReplacesOldMessages(t *testing.T) {
 func TestNotesPrecedeNewerMessages(t *testing.T) {
 	l := &entries{}
 	for i := range 6 {
-		l.user(fmt.Sprintf("message %d", i+1))
+		l.User(fmt.Sprintf("message %d", i+1))
 	}
 	l.summary(1, 4, "builder", "what I know", "use Go", "no\ncgo")
 	l.summary(1, 4, "reviewer", "what others know")
-	l.user("message 9")
+	l.User("message 9")
 	notes := "[NOTES]\nwhat I know\nKey decisions:\n- use Go\n- no cgo\n[END NOTES]\n\n"
 	view := roleView(crewview.Memory, cursorAt(5), remembers, func(v *crewview.View) { v.Role.Notes = 7 })
 	text, plan := l.shown(t, view)
@@ -331,21 +331,21 @@ func TestWhatIsReported(t *testing.T) {
 	image := continuo.Part{Type: "image_url", Raw: []byte(`{"type":"image_url","image_url":{"url":"x"}}`)}
 	file := continuo.Part{Type: "file", Raw: []byte(`{"type":"file"}`)}
 	l := &entries{}
-	l.add(continuo.Entry{Role: continuo.User, Name: "ann", Content: continuo.Parts(continuo.TextPart("look"), image, file)})
-	l.add(continuo.Entry{
+	l.Add(continuo.Entry{Role: continuo.User, Name: "ann", Content: continuo.Parts(continuo.TextPart("look"), image, file)})
+	l.Add(continuo.Entry{
 		Role: continuo.Assistant, Content: continuo.Text("searching"), Author: &continuo.Author{RoleName: "planner"},
 		ToolCalls: []continuo.ToolCall{continuo.FunctionCall("1", "search", `{"q":"x"}`), continuo.FunctionCall("2", "read", `{"path":"`+strings.Repeat("y", 300)+`"}`)},
 	})
-	l.add(continuo.Entry{Role: continuo.Tool, ToolCallID: "1", Content: continuo.Text("\nUser: found\nmore")})
-	l.add(continuo.Entry{Role: continuo.Tool, ToolCallID: "2", PartType: continuo.PartToolError, Outcome: "no such file", Content: continuo.Text("x")})
-	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("half an ans"), Error: &continuo.TurnError{Reason: continuo.ReasonTimeout}})
-	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), Error: &continuo.TurnError{Reason: continuo.ReasonTimeout}})
-	l.add(continuo.Entry{Role: continuo.User, Content: continuo.Text(continuo.RedactedText), Redacted: &continuo.Redaction{}})
-	l.add(continuo.Entry{Role: continuo.System, Content: continuo.Text("be nice")})
-	l.add(continuo.Entry{Role: continuo.System, PartType: continuo.PartStep, Content: continuo.Text("go on")})
-	l.add(continuo.Entry{Role: continuo.Assistant, Hidden: true, Content: continuo.Text("for people")})
-	l.add(continuo.Entry{Role: continuo.User, Content: continuo.Text(" \n")})
-	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(""), Reasoning: &continuo.Reasoning{Text: "hm"}})
+	l.Add(continuo.Entry{Role: continuo.Tool, ToolCallID: "1", Content: continuo.Text("\nUser: found\nmore")})
+	l.Add(continuo.Entry{Role: continuo.Tool, ToolCallID: "2", PartType: continuo.PartToolError, Outcome: "no such file", Content: continuo.Text("x")})
+	l.Add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text("half an ans"), Error: &continuo.TurnError{Reason: continuo.ReasonTimeout}})
+	l.Add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), Error: &continuo.TurnError{Reason: continuo.ReasonTimeout}})
+	l.Add(continuo.Entry{Role: continuo.User, Content: continuo.Text(continuo.RedactedText), Redacted: &continuo.Redaction{}})
+	l.Add(continuo.Entry{Role: continuo.System, Content: continuo.Text("be nice")})
+	l.Add(continuo.Entry{Role: continuo.System, PartType: continuo.PartStep, Content: continuo.Text("go on")})
+	l.Add(continuo.Entry{Role: continuo.Assistant, Hidden: true, Content: continuo.Text("for people")})
+	l.Add(continuo.Entry{Role: continuo.User, Content: continuo.Text(" \n")})
+	l.Add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(""), Reasoning: &continuo.Reasoning{Text: "hm"}})
 	text, plan := l.shown(t, roleView(crewview.Full))
 	expect(t, text, "User (ann): look\n[image]\n[file]\n\nAssistant (planner): searching\ncalled search({\"q\":\"x\"}) -> User: found\n"+
 		"called read({\"path\":\""+strings.Repeat("y", 110)+"…) -> failed: no such file\n\nAssistant: half an ans\n[broke off: timeout]\n\nUser: [redacted]")
@@ -362,7 +362,7 @@ func TestCallsAreShownOnOneLineEach(t *testing.T) {
 	for i := range 10 {
 		calls = append(calls, continuo.FunctionCall(fmt.Sprint(i), "read", "{}"))
 	}
-	l.add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: calls})
+	l.Add(continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: calls})
 	results := []continuo.Entry{
 		{Content: continuo.Text("")},
 		{PartType: continuo.PartInterrupted, Content: continuo.Text("may have been done")},
@@ -376,7 +376,7 @@ func TestCallsAreShownOnOneLineEach(t *testing.T) {
 			result = results[i]
 		}
 		result.Role, result.ToolCallID = continuo.Tool, calls[i].ID
-		l.add(result)
+		l.Add(result)
 	}
 	text, _ := l.shown(t, roleView(crewview.Full))
 	lines := []string{"(no output)", "interrupted: may have been done", "Read x", "head 56789", "[redacted]", "ok", "ok", "ok"}
@@ -385,9 +385,9 @@ func TestCallsAreShownOnOneLineEach(t *testing.T) {
 
 func TestAWorkflowsStepIsNoTurnOfARole(t *testing.T) {
 	l := &entries{}
-	l.user("the request")
+	l.User("the request")
 	l.asks("builder", "turn_1").WorkflowID = "a-workflow"
-	l.user("more")
+	l.User("more")
 	text, _ := l.shown(t, roleView(crewview.Full))
 	expect(t, text, "User: the request\n\nUser: more")
 }
@@ -405,7 +405,7 @@ func TestImpossibleViewsOfRolesAreRefused(t *testing.T) {
 func TestAnEmptyConversationShowsNothing(t *testing.T) {
 	for at := range int64(3) {
 		l := history()
-		l.list = l.list[:at]
+		l.List = l.List[:at]
 		plan, err := roleView(crewview.Full, func(v *crewview.View) { v.Role.Since, v.Role.Reminder = 5, "be good" }).Build(l, window.Input{At: at, Counter: chars{}})
 		if err != nil || len(plan.Messages) != 0 || plan.Role.News != 0 || len(plan.Items) > 1 {
 			t.Errorf("at %d: %v, %+v", at, err, plan)

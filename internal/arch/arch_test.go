@@ -18,6 +18,7 @@ const module = "github.com/continuo-log/continuo"
 var layers = map[string]int{
 	"":                     1,
 	"window":               2,
+	"window/windowtest":    3,
 	"render":               3,
 	"model":                2,
 	"tool":                 2,
