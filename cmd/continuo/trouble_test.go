@@ -18,6 +18,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/internal/metricstest"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/turn"
 )
@@ -120,30 +121,6 @@ func askOnce(t *testing.T, w *services) (result turnResult) {
 	return result
 }
 
-// samples writes the series of a name as "label label value", sorted.
-func samples(t *testing.T, registry *prometheus.Registry, name string) []string {
-	t.Helper()
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var found []string
-	for _, family := range families {
-		if family.GetName() != name {
-			continue
-		}
-		for _, metric := range family.GetMetric() {
-			var words []string
-			for _, label := range metric.GetLabel() {
-				words = append(words, label.GetValue())
-			}
-			found = append(found, fmt.Sprintf("%s %v", strings.Join(words, " "), metric.GetCounter().GetValue()+metric.GetGauge().GetValue()))
-		}
-	}
-	slices.Sort(found)
-	return found
-}
-
 func TestTroubleBeforeTheFirstTextIsNotSeen(t *testing.T) {
 	upstream := &troubled{plan: []string{"busy", "broken", "silent", "fine"}}
 	ask, registry := wireTrouble(t, upstream, http.NotFoundHandler(), "", "retries: 3")
@@ -152,7 +129,7 @@ func TestTroubleBeforeTheFirstTextIsNotSeen(t *testing.T) {
 		t.Errorf("after %d requests: %+v", upstream.made, result)
 	}
 	want := []string{"first network 1", "first rate_limit 1", "first upstream 1"}
-	if got := samples(t, registry, "continuo_retries_total"); !slices.Equal(got, want) {
+	if got := metricstest.Values(t, registry, "continuo_retries_total"); !slices.Equal(got, want) {
 		t.Errorf("retries %q, want %q", got, want)
 	}
 }
@@ -194,10 +171,10 @@ func TestTheFallbackTakesOverFromAnOpenBreaker(t *testing.T) {
 	if upstream.made != 4 {
 		t.Errorf("%d requests to an upstream that fails, want two turns of two", upstream.made)
 	}
-	if got := samples(t, registry, "continuo_breaker_state"); !slices.Equal(got, []string{"main 2", "spare 0"}) {
+	if got := metricstest.Values(t, registry, "continuo_breaker_state"); !slices.Equal(got, []string{"main 2"}) {
 		t.Errorf("breakers %q", got)
 	}
-	if got := samples(t, registry, "continuo_fallbacks_total"); !slices.Equal(got, []string{"first upstream 4"}) {
+	if got := metricstest.Values(t, registry, "continuo_fallbacks_total"); !slices.Equal(got, []string{"first upstream 4"}) {
 		t.Errorf("fallbacks %q", got)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/metrics"
 
-	"github.com/continuo-log/continuo/engine/internal/metricstest"
+	"github.com/continuo-log/continuo/internal/metricstest"
 
 	"github.com/prometheus/client_golang/prometheus"
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/continuo-log/continuo/engine/internal/metricstest"
+	"github.com/continuo-log/continuo/internal/metricstest"
 
 	"github.com/prometheus/client_golang/prometheus"
 

@@ -20,7 +20,7 @@ import (
 	"github.com/continuo-log/continuo/engine/start"
 	"github.com/continuo-log/continuo/engine/summary"
 
-	"github.com/continuo-log/continuo/engine/internal/metricstest"
+	"github.com/continuo-log/continuo/internal/metricstest"
 
 	"github.com/prometheus/client_golang/prometheus"
 

@@ -72,10 +72,9 @@ var layers = map[string]int{
 	"internal/wire/responses": 2,
 	"internal/wire/gemini":    2,
 	// What the packages of engine share.
-	"engine/internal/brief":       0,
-	"engine/internal/metricstest": 0,
-	"engine/internal/logtext":     4,
-	"engine/internal/lifecycle":   6,
+	"engine/internal/brief":     0,
+	"engine/internal/logtext":   4,
+	"engine/internal/lifecycle": 6,
 }
 
 // standardOnly are packages that import nothing from outside the standard library and this module.
