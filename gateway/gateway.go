@@ -41,8 +41,8 @@ func New(engine *engine.Engine, log *continuo.Log, options Options) *Gateway {
 	return &Gateway{engine: engine, log: log, forwards: turn.NewForwards(log), options: options}
 }
 
-// Paths are the patterns of http.ServeMux below which a gateway answers.
-var Paths = []string{"/v1/"}
+// Patterns are the patterns of http.ServeMux below which a gateway answers.
+var Patterns = []string{"GET /v1/", "POST /v1/", "DELETE /v1/"}
 
 // Handler returns the handler for a caller's scope. The bodies of requests must be bounded by the caller.
 func (g *Gateway) Handler(scope continuo.Scope) http.Handler {

@@ -39,7 +39,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 			s.recovered(answer, r, cause)
 		}
 		s.logRequest(r, pattern, caller, answer, time.Since(begin))
-		endTrace(traced, r.Method, pattern, answer.status)
+		endTrace(traced, pattern, answer.status)
 		if cause == http.ErrAbortHandler || cause != nil && half {
 			panic(http.ErrAbortHandler) // the client must not take a truncated answer for a complete one
 		}

@@ -66,9 +66,9 @@ type Options struct {
 	// is nothing at /mcp.
 	MCP func(scope continuo.Scope) http.Handler
 	// Gateway returns the handler of the model APIs that clients speak, for an authenticated caller's scope, and
-	// GatewayPaths are the patterns below which it answers. Default: there is none.
-	Gateway      func(scope continuo.Scope) http.Handler
-	GatewayPaths []string
+	// GatewayPatterns are the patterns below which it answers. Default: there is none.
+	Gateway         func(scope continuo.Scope) http.Handler
+	GatewayPatterns []string
 }
 
 func (o Options) orDefaults() Options {
@@ -137,8 +137,8 @@ func New(engine *engine.Engine, options Options) http.Handler {
 			}
 		})
 	}
-	for _, path := range options.GatewayPaths {
-		s.mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { options.Gateway(scopeOf(r)).ServeHTTP(w, r) })
+	for _, pattern := range options.GatewayPatterns {
+		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { options.Gateway(scopeOf(r)).ServeHTTP(w, r) })
 	}
 	s.limited = LimitBodies(http.HandlerFunc(s.serve), options.BodyTimeout)
 	return s

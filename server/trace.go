@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"strings"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/propagation"
@@ -17,12 +18,12 @@ func (s *server) trace(r *http.Request) (*http.Request, trace.Span) {
 	return r.WithContext(ctx), traced
 }
 
-// endTrace ends the span of a request, named by its route. pattern begins with the method, except for requests without
-// a route.
-func endTrace(traced trace.Span, method, pattern string, status int) {
-	if pattern != "none" {
+// endTrace ends the span of a request, named by its route. The pattern of a route is a method and a path; of a request
+// without a route it is "none".
+func endTrace(traced trace.Span, pattern string, status int) {
+	if _, path, ok := strings.Cut(pattern, " "); ok {
 		traced.SetName(pattern)
-		traced.SetAttributes(attribute.String(span.HTTPRoute, pattern[len(method)+1:]))
+		traced.SetAttributes(attribute.String(span.HTTPRoute, path))
 	}
 	traced.SetAttributes(attribute.Int(span.HTTPStatus, status))
 	if status >= http.StatusInternalServerError {

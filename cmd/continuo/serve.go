@@ -81,7 +81,7 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	})()
 	models := gateway.New(w.engine, w.log, gateway.Options{Logger: logger})
 	handler := server.New(w.engine, server.Options{
-		Gateway: models.Handler, GatewayPaths: gateway.Paths,
+		Gateway: models.Handler, GatewayPatterns: gateway.Patterns,
 		Project: settings.Project, Keys: auth.NewChecker(w.store, auth.Options{}), KeyPolicy: policy, RequestsPerSecond: settings.Server.MaxRequestRate, MaxBodyBytes: settings.Server.MaxBodyBytes,
 		BodyTimeout: settings.Server.BodyTimeout, MemoryBudget: memoryBudget(settings.Server),
 		Logger: logger, Tracer: w.telemetry.ids, Registry: registry, Version: readVersion().Version,
