@@ -189,7 +189,7 @@ func namesTool(e *Entry) bool {
 
 // knownParts are the PartTypes that this program writes. Any other is a client's text.
 var knownParts = []string{
-	PartResume, PartStep, PartToolError, PartInterrupted, PartUndecided, PartSummary, PartNotes, "tool_result", "run_event", "task_event", "crew_event",
+	PartResume, PartStep, PartToolError, PartInterrupted, PartUndecided, PartSummary, PartNotes, PartDeletion, "tool_result", "run_event", "task_event", "crew_event",
 }
 
 // redactedAuthor keeps the RoleName, which the windows of a crew's roles need, and no other names. A person's message

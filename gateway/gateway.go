@@ -49,6 +49,9 @@ func (g *Gateway) Handler(scope continuo.Scope) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, scope, chatCompletions{}) })
 	mux.HandleFunc("POST /v1/messages", func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, scope, messages{}) })
+	stateful := &responsesAPI{g, scope}
+	stateful.routes(mux)
+	stateful.conversationRoutes(mux)
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, r *http.Request) { g.listModels(w, r) })
 	mux.HandleFunc("GET /v1/models/{id}", func(w http.ResponseWriter, r *http.Request) { g.showModel(w, r) })
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
@@ -86,15 +89,20 @@ func endpointOf(r *http.Request) endpoint {
 // serve answers a request for an answer of a model.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, scope continuo.Scope, e endpoint) {
 	if err := g.answer(w, r, scope, e); err != nil {
-		p := api.ProblemOf(err)
-		if rule := new(continuo.RuleError); errors.As(err, &rule) {
-			p.Status = http.StatusBadRequest
-		}
-		if p.Cause != nil {
-			g.options.Logger.ErrorContext(r.Context(), "gateway_failed", "path", r.URL.Path, "error", p.Cause.Error())
-		}
-		e.writeError(w, p)
+		g.writeFailure(w, r, e, err)
 	}
+}
+
+// writeFailure writes the error of a request in the form of an endpoint.
+func (g *Gateway) writeFailure(w http.ResponseWriter, r *http.Request, e endpoint, err error) {
+	p := api.ProblemOf(err)
+	if rule := new(continuo.RuleError); errors.As(err, &rule) {
+		p.Status = http.StatusBadRequest
+	}
+	if p.Cause != nil {
+		g.options.Logger.ErrorContext(r.Context(), "gateway_failed", "path", r.URL.Path, "error", p.Cause.Error())
+	}
+	e.writeError(w, p)
 }
 
 // answer answers a request, or returns an error without having written anything.

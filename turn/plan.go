@@ -16,3 +16,18 @@ func (r *Runner) Plan(ctx context.Context, conversation continuo.Conversation, s
 	}
 	return r.toolOffer(ctx).plan(conversation, source, at, r.View, r.envelope(r.own(), r.Speaker.Dialect()), r.Model.Info())
 }
+
+// Size estimates the size of a request to the runner's model for a conversation: the system messages, the tools, and what
+// the view shows. Of a conversation without an id it is that of the system messages and the tools.
+func (r *Runner) Size(ctx context.Context, conversation continuo.Conversation) (continuo.Size, error) {
+	if conversation.ID == "" || conversation.LastSeq == 0 {
+		fewest := r.toolOffer(ctx).tools(conversation, false)
+		in, err := windowInput(0, with(r.envelope(r.own(), r.Speaker.Dialect()), fewest, r.ClientTools), r.Model.Info())
+		return in.Prompt, err
+	}
+	plan, _, err := r.Plan(ctx, conversation, Source{Context: ctx, Log: r.Log, Conversation: conversation}, conversation.LastSeq)
+	if err != nil {
+		return continuo.Size{}, err
+	}
+	return plan.Totals.PromptSize.Add(continuo.Size{Messages: plan.Totals.Messages, Chars: plan.Totals.Chars, Tokens: plan.Totals.Tokens}), nil
+}

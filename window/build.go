@@ -39,6 +39,7 @@ type build struct {
 
 	rowsRead   int64
 	excluded   []Exclusion
+	deleted    []int64       // seqs of entries that a scanned one deletes
 	units      []*Unit       // the scanned units, oldest first
 	reachedTop bool          // the scan saw the whole log
 	needed     continuo.Size // the part of the scanned units that the request must hold
@@ -113,7 +114,7 @@ func (b *build) scan() error {
 			break
 		}
 	}
-	b.excluded = assemble.Finish()
+	b.excluded, b.deleted = assemble.Finish(), assemble.deleted
 	slices.Reverse(b.units)
 	return nil
 }
@@ -163,7 +164,7 @@ func (b *build) findFixed() error {
 		if err != nil && !errors.Is(err, continuo.ErrNotFound) {
 			return err
 		}
-		if err == nil {
+		if err == nil && !slices.Contains(b.deleted, entry.Seq) {
 			b.rowsRead++
 			b.newestUser = &Unit{Entries: []*continuo.Entry{entry}}
 		}
@@ -231,7 +232,7 @@ func (b *build) unitFrom(seq int64) (*Unit, error) {
 			return nil, nil
 		}
 	}
-	assemble := Assembler{view: b.view, attempts: true}
+	assemble := Assembler{view: b.view, attempts: true, deleted: b.deleted}
 	var first *Unit
 	for _, entry := range slices.Backward(entries) {
 		if u := assemble.Add(entry); u != nil {

@@ -57,6 +57,8 @@ const (
 const (
 	// ReasonUIOnly: excluded. The entry is hidden: it is for people and programs, such as an event or a summary.
 	ReasonUIOnly = "ui_only"
+	// ReasonDeleted: excluded. A client deleted an item of the entry, or of another one of its group.
+	ReasonDeleted = "deleted"
 	// ReasonEmpty: excluded. The entry has no content.
 	ReasonEmpty = "empty"
 	// ReasonThinking: excluded. An answer that has reasoning only.

@@ -155,6 +155,7 @@ type Assembler struct {
 	view     View
 	results  []*continuo.Entry // tool entries before their assistant entry is read, newest first
 	excluded []Exclusion
+	deleted  []int64 // seqs of entries of which a newer one says that they are deleted
 	// attempts leaves out failed attempts after which the conversation continued.
 	attempts bool
 	attempt  attempt
@@ -168,6 +169,9 @@ func NewAssembler(view View) *Assembler { return &Assembler{view: view} }
 
 // Add reads the next older entry and returns the unit that it completes, if any.
 func (a *Assembler) Add(entry *continuo.Entry) *Unit {
+	if seq, _, ok := entry.Deletion(); ok {
+		a.deleted = append(a.deleted, seq)
+	}
 	reason := exclude(&a.view, entry)
 	if reason == "" && a.attempts && a.attempt.leavesOut(entry) {
 		reason = ReasonAttempt
@@ -200,7 +204,18 @@ func (a *Assembler) Add(entry *continuo.Entry) *Unit {
 	}
 	a.results = a.results[:0]
 	a.attempt = attempt{newer: entry}
+	if len(a.deleted) > 0 && slices.ContainsFunc(u.Entries, a.isDeleted) {
+		for _, left := range slices.Backward(u.Entries) {
+			a.excluded = append(a.excluded, Exclusion{left, ReasonDeleted})
+		}
+		return nil
+	}
 	return u
+}
+
+// isDeleted reports whether a newer entry deletes an entry.
+func (a *Assembler) isDeleted(entry *continuo.Entry) bool {
+	return slices.Contains(a.deleted, entry.Seq)
 }
 
 // unit returns a new unit with room for entries. Units and their entries are allocated many at once.

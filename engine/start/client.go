@@ -9,6 +9,7 @@ import (
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/engine/internal/lifecycle"
+	"github.com/continuo-log/continuo/token"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
 )
@@ -107,4 +108,24 @@ func titleOf(entries []continuo.Entry) string {
 		}
 	}
 	return ""
+}
+
+// CountTokens estimates the tokens of the request that a client's request would make, without making it.
+func (ts *Turns) CountTokens(ctx context.Context, request ClientRequest) (int, error) {
+	upstream, err := ts.catalog.Upstream(request.Model)
+	if err != nil {
+		return 0, err
+	}
+	runner, err := ts.clientRunner(ctx, request, request.Conversation, upstream)
+	if err != nil {
+		return 0, err
+	}
+	counter, _ := token.ForModel(upstream.Model.Info().Name)
+	var size continuo.Size
+	for i := range request.Entries {
+		entry := &request.Entries[i]
+		size = size.Add(continuo.Measure(entry.Content, entry.ToolCalls, counter))
+	}
+	planned, err := runner.Size(ctx, request.Conversation)
+	return size.Tokens + planned.Tokens, err
 }

@@ -1,0 +1,173 @@
+package gateway
+
+import (
+	"encoding/json"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/wire/responses"
+)
+
+// The indexes of the items of an assistant entry: its reasoning, its message, and its calls.
+const (
+	reasoningIndex = iota
+	messageIndex
+	firstCallIndex
+)
+
+// item is an item of a conversation, as clients see it.
+type item struct {
+	id  string
+	raw json.RawMessage
+}
+
+// itemsOf returns the items of an entry. Call is the call that a tool entry answers; it is not read for other entries.
+func itemsOf(entry *continuo.Entry, call continuo.ToolCall, provider string) []item {
+	if entry.Hidden {
+		return nil
+	}
+	switch entry.Role {
+	case continuo.Assistant:
+		return answerItems(entry, provider)
+	case continuo.Tool:
+		kind := responses.TypeFunctionCallOutput
+		if call.Type == "custom" {
+			kind = responses.TypeCustomCallOutput
+		}
+		return []item{newItem(refOf(entry, 0), kind, []rawjson.Field{
+			text("status", responses.StatusCompleted), text("call_id", entry.ToolCallID), {Key: "output", Value: outputContent(entry.Content)},
+		})}
+	}
+	return []item{newItem(refOf(entry, 0), responses.TypeMessage, []rawjson.Field{
+		text("status", responses.StatusCompleted), text("role", string(entry.Role)), {Key: "content", Value: messageContent(entry.Content)},
+	})}
+}
+
+// answerItems returns the items of an assistant entry: its reasoning, its message and its calls.
+func answerItems(entry *continuo.Entry, provider string) []item {
+	var items []item
+	status := responses.StatusCompleted
+	if entry.Error != nil || entry.Round != nil && finishReason(entry) == "length" {
+		status = responses.StatusIncomplete
+	}
+	encrypted := encryptedReasoning(entry, provider)
+	if entry.Reasoning != nil || encrypted != nil {
+		reasoning := ""
+		if entry.Reasoning != nil {
+			reasoning = entry.Reasoning.Text
+		}
+		items = append(items, reasoningItem(refOf(entry, reasoningIndex), reasoning, encrypted, responses.StatusCompleted))
+	}
+	if !entry.Content.IsEmpty() || len(entry.ToolCalls) == 0 && len(items) == 0 {
+		items = append(items, messageItem(refOf(entry, messageIndex), entry.Content.String(), status))
+	}
+	for i, call := range entry.ToolCalls {
+		items = append(items, callItem(refOf(entry, firstCallIndex+i), call, responses.StatusCompleted))
+	}
+	return items
+}
+
+// encryptedReasoning is the encrypted content of an entry's reasoning that its provider sent; nil for none.
+func encryptedReasoning(entry *continuo.Entry, provider string) json.RawMessage {
+	own, ok := responses.Own(entry, responses.Options{Provider: provider})
+	if !ok {
+		return nil
+	}
+	for _, raw := range own {
+		if parsed, err := responses.ParseItem(raw); err == nil && parsed.Type == responses.TypeReasoning && parsed.EncryptedContent != nil {
+			return rawjson.MustMarshal(*parsed.EncryptedContent)
+		}
+	}
+	return nil
+}
+
+func text(key, value string) rawjson.Field {
+	return rawjson.Field{Key: key, Value: rawjson.MustMarshal(value)}
+}
+
+// newItem makes an item of a type.
+func newItem(ref itemRef, kind string, members []rawjson.Field) item {
+	id := ref.id(kind)
+	object := rawjson.Object{text("type", kind), text("id", id)}
+	return item{id, rawjson.MustMarshal(append(object, members...))}
+}
+
+// messageItem is a message of the model. With a status in_progress it has no content yet.
+func messageItem(ref itemRef, content, status string) item {
+	parts := []json.RawMessage{}
+	if status != responses.StatusInProgress {
+		parts = append(parts, textPart(content))
+	}
+	return newItem(ref, responses.TypeMessage, []rawjson.Field{
+		text("status", status), text("role", "assistant"), {Key: "content", Value: rawjson.MustMarshal(parts)},
+	})
+}
+
+// textPart is the text of a message of the model.
+func textPart(content string) json.RawMessage {
+	none := json.RawMessage("[]")
+	return rawjson.MustMarshal(rawjson.Object{text("type", "output_text"), text("text", content), {Key: "annotations", Value: none}, {Key: "logprobs", Value: none}})
+}
+
+func reasoningPart(content string) json.RawMessage {
+	return rawjson.MustMarshal(rawjson.Object{text("type", "reasoning_text"), text("text", content)})
+}
+
+func reasoningItem(ref itemRef, content string, encrypted json.RawMessage, status string) item {
+	parts := []json.RawMessage{}
+	if content != "" {
+		parts = append(parts, reasoningPart(content))
+	}
+	members := []rawjson.Field{text("status", status), {Key: "summary", Value: json.RawMessage("[]")}, {Key: "content", Value: rawjson.MustMarshal(parts)}}
+	if encrypted != nil {
+		members = append(members, rawjson.Field{Key: "encrypted_content", Value: encrypted})
+	}
+	return newItem(ref, responses.TypeReasoning, members)
+}
+
+func callItem(ref itemRef, call continuo.ToolCall, status string) item {
+	kind, arguments := responses.TypeFunctionCall, "arguments"
+	if call.Type == "custom" {
+		kind, arguments = responses.TypeCustomCall, "input"
+	}
+	return newItem(ref, kind, []rawjson.Field{text("status", status), text("call_id", call.ID), text("name", call.Name), text(arguments, call.Arguments)})
+}
+
+// messageContent is the content of a message that a client sent: always a list of parts.
+func messageContent(content continuo.Content) json.RawMessage {
+	return rawjson.MustMarshal(inputParts(content))
+}
+
+// outputContent is the result of a call: a text, or a list of parts.
+func outputContent(content continuo.Content) json.RawMessage {
+	if !content.IsParts() {
+		return rawjson.MustMarshal(content.String())
+	}
+	return rawjson.MustMarshal(inputParts(content))
+}
+
+func inputParts(content continuo.Content) []json.RawMessage {
+	parts := []json.RawMessage{}
+	if !content.IsParts() {
+		return append(parts, rawjson.MustMarshal(rawjson.Object{text("type", "input_text"), text("text", content.String())}))
+	}
+	for _, part := range content.Parts() {
+		if raw, ok := responses.Part(part); ok {
+			parts = append(parts, raw)
+		}
+	}
+	return parts
+}
+
+// withoutEncrypted returns items without the encrypted content of reasoning.
+func withoutEncrypted(items []item) []item {
+	var shown []item
+	for _, one := range items {
+		object, err := rawjson.ParseObject(one.raw)
+		if err == nil && object.Get("encrypted_content") != nil {
+			one.raw = rawjson.MustMarshal(object.Without("encrypted_content"))
+		}
+		shown = append(shown, one)
+	}
+	return shown
+}
