@@ -203,9 +203,13 @@ func (a *responsesAPI) createItems(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	items, err := a.itemsBetween(r.Context(), conversation, stored[0].Seq, stored[len(stored)-1].Seq)
-	if err != nil {
-		return err
+	var items []item
+	calls := map[string]continuo.ToolCall{}
+	for i := range stored {
+		for _, call := range stored[i].ToolCalls {
+			calls[call.ID] = call
+		}
+		items = append(items, itemsOf(&stored[i], calls[stored[i].ToolCallID], "")...)
 	}
 	writeJSON(w, http.StatusOK, pageOf(items, len(items)))
 	return nil

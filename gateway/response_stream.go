@@ -3,6 +3,8 @@ package gateway
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,10 +22,11 @@ type responseStream struct {
 	provider     string
 	encrypted    bool // the client asked for encrypted reasoning
 
-	number  int   // of the next event
-	through int64 // seq of the turn's newest entry
-	open    *openItem
-	items   []item // completed
+	number  int               // of the next event
+	through int64             // seq of the turn's newest entry
+	open    *openItem         // to which the newest delta was added
+	calls   map[int]*openItem // the open calls by their index; they end with the answer, as their pieces may alternate
+	items   []item            // begun; open ones are replaced when they end
 	shown   map[string]bool
 }
 
@@ -37,7 +40,7 @@ type openItem struct {
 }
 
 func newResponseStream(response *wireResponse, conversation, provider string, first int64, encrypted bool) *responseStream {
-	return &responseStream{response: response, conversation: conversation, provider: provider, through: first - 1, encrypted: encrypted, shown: map[string]bool{}}
+	return &responseStream{response: response, conversation: conversation, provider: provider, through: first - 1, encrypted: encrypted, shown: map[string]bool{}, calls: map[int]*openItem{}}
 }
 
 // event returns what an event of the turn adds to the stream.
@@ -75,12 +78,23 @@ func (s *responseStream) event(event *turn.Event) string {
 
 func (s *responseStream) callDelta(event *turn.Event) string {
 	delta := event.Delta
+	if open := s.calls[delta.Index]; open != nil {
+		s.open = open
+		if delta.Arguments == "" {
+			return ""
+		}
+		if open.kind == responses.TypeCustomCall {
+			return s.delta(responses.EventInputDelta, delta.Arguments)
+		}
+		return s.delta(responses.EventArgumentsDelta, delta.Arguments)
+	}
 	call := &continuo.ToolCall{ID: delta.ID, Type: delta.Type, Name: delta.Name}
 	kind, add := responses.TypeFunctionCall, responses.EventArgumentsDelta
-	if delta.Type == "custom" || s.open != nil && s.open.kind == responses.TypeCustomCall && s.open.ref.index == firstCallIndex+delta.Index {
+	if delta.Type == "custom" {
 		kind, add = responses.TypeCustomCall, responses.EventInputDelta
 	}
 	wire := s.add(kind, firstCallIndex+delta.Index, call)
+	s.calls[delta.Index] = s.open
 	if delta.Arguments != "" {
 		wire += s.delta(add, delta.Arguments)
 	}
@@ -93,11 +107,13 @@ func (s *responseStream) add(kind string, index int, call *continuo.ToolCall) st
 	if s.open != nil && s.open.ref == ref {
 		return ""
 	}
-	wire := s.close()
+	wire := s.closeText()
 	s.open = &openItem{ref: ref, kind: kind, index: len(s.items)}
 	if call != nil {
 		s.open.call = *call
 	}
+	s.items = append(s.items, s.open.item(responses.StatusInProgress))
+	s.shown[s.openID()] = true
 	wire += s.send(responses.Event{Type: responses.EventItemAdded, OutputIndex: &s.open.index, Item: s.open.item(responses.StatusInProgress).raw})
 	if kind == responses.TypeMessage || kind == responses.TypeReasoning {
 		wire += s.part(responses.EventPartAdded)
@@ -150,11 +166,27 @@ func (s *responseStream) delta(kind, text string) string {
 	return s.send(event)
 }
 
-// close ends the open item.
-func (s *responseStream) close() string {
-	if s.open == nil {
+// closeText ends the open item, unless it is a call.
+func (s *responseStream) closeText() string {
+	if s.open == nil || s.open.ref.index >= firstCallIndex {
 		return ""
 	}
+	return s.closeOpen()
+}
+
+// close ends all open items.
+func (s *responseStream) close() string {
+	wire := s.closeText()
+	for _, index := range slices.Sorted(maps.Keys(s.calls)) {
+		s.open = s.calls[index]
+		wire += s.closeOpen()
+	}
+	clear(s.calls)
+	return wire
+}
+
+// closeOpen ends the open item.
+func (s *responseStream) closeOpen() string {
 	zero := 0
 	done := responses.Event{ItemID: s.openID(), OutputIndex: &s.open.index}
 	wire := ""
@@ -174,7 +206,7 @@ func (s *responseStream) close() string {
 	}
 	closed := s.open.item(responses.StatusCompleted)
 	wire += s.send(responses.Event{Type: responses.EventItemDone, OutputIndex: &s.open.index, Item: closed.raw})
-	s.items, s.shown[closed.id] = append(s.items, closed), true
+	s.items[s.open.index] = closed
 	s.open = nil
 	return wire
 }

@@ -289,6 +289,9 @@ func drain(chat *engine.Chat) {
 func (a *responsesAPI) write(w http.ResponseWriter, events func(func(turn.Event, error) bool), stream *responseStream, streamed bool, from int) error {
 	begun := false
 	for event, err := range events {
+		if err == nil && event.Kind == turn.Failed && !streamed {
+			err = api.ModelFailed(event.Entry.Error) // as at OpenAI, where it is not streamed
+		}
 		if err != nil && !begun {
 			return err
 		}
@@ -313,14 +316,8 @@ func (a *responsesAPI) write(w http.ResponseWriter, events func(func(turn.Event,
 		}
 	}
 	if !streamed {
-		return a.writeWhole(w, stream.response)
+		writeJSON(w, http.StatusOK, stream.response)
 	}
-	return nil
-}
-
-// writeWhole writes a response that is not streamed. One that failed is an error, as at OpenAI.
-func (a *responsesAPI) writeWhole(w http.ResponseWriter, response *wireResponse) error {
-	writeJSON(w, http.StatusOK, response)
 	return nil
 }
 
