@@ -186,6 +186,9 @@ func withModel(body []byte, name string) []byte {
 
 // unknownModel is the problem of a request for a model that the settings do not have.
 func unknownModel(name string, known []string) error {
+	if name == "" {
+		return api.Refuse("model", "model is missing: there are %s", strings.Join(known, ", "))
+	}
 	return &api.Problem{
 		Status: http.StatusNotFound, Type: api.InvalidRequest, Code: "model_not_found", Param: "model",
 		Message: fmt.Sprintf("the model %q does not exist; there are: %s", api.Bounded(name), strings.Join(known, ", ")),

@@ -32,6 +32,7 @@ func (a *responsesAPI) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/responses/{id}/cancel", a.handler(a.cancel))
 	mux.HandleFunc("GET /v1/responses/{id}/input_items", a.handler(a.inputItems))
 	mux.HandleFunc("POST /v1/responses/input_tokens", a.handler(a.inputTokens))
+	mux.HandleFunc("POST /v1/responses/compact", a.handler(a.compact))
 }
 
 // handler writes the error of a call in OpenAI's form.
@@ -49,6 +50,7 @@ type responseRequest struct {
 	echo     *responseEcho
 	items    []json.RawMessage // the input, with references replaced by what they name
 	previous *responseRef      // nil for none
+	from     *compacted        // what the input continues; nil for none
 	named    string            // the id of the conversation; "" for none
 	upstream engine.Upstream
 }
@@ -75,7 +77,8 @@ func (a *responsesAPI) read(r *http.Request, lenient bool) (*responseRequest, er
 	if read.upstream, err = a.engine.Catalog.Upstream(read.Model); (err != nil || read.Model == "") && !lenient {
 		return nil, unknownModel(read.Model, a.engine.Catalog.Models())
 	}
-	read.items, err = a.resolve(r.Context(), read.Input)
+	read.from, read.items = splitCompacted(read.Input)
+	read.items, err = a.resolve(r.Context(), read.items)
 	return read, err
 }
 
@@ -209,6 +212,9 @@ func (a *responsesAPI) place(ctx context.Context, q *responseRequest) (conversat
 	case q.previous != nil:
 		conversation, err = a.continued(ctx, q)
 		return conversation, view, err
+	case q.from != nil:
+		conversation, err = a.expand(ctx, q.from)
+		return conversation, view, err
 	}
 	conversation = continuo.Conversation{ProjectID: a.scope.ProjectID, UserID: a.scope.UserID, ActiveMode: continuo.ModeChat}
 	return conversation, "", nil
@@ -224,11 +230,19 @@ func (a *responsesAPI) continued(ctx context.Context, q *responseRequest) (conti
 	if err != nil {
 		return continuo.Conversation{}, err
 	}
-	if found.last == found.conversation.LastSeq || found.turn.State == continuo.TurnRunning {
+	if found.turn.State == continuo.TurnRunning {
 		return found.conversation, nil
 	}
-	return a.log.Fork(ctx, found.conversation.ID, found.last, continuo.Conversation{
-		ProjectID: found.conversation.ProjectID, UserID: found.conversation.UserID, Title: found.conversation.Title, ActiveMode: found.conversation.ActiveMode,
+	return a.continuedAt(ctx, found.conversation, found.last)
+}
+
+// continuedAt returns a conversation that ends at a seq: the conversation itself, or a fork of it.
+func (a *responsesAPI) continuedAt(ctx context.Context, conversation continuo.Conversation, seq int64) (continuo.Conversation, error) {
+	if conversation.LastSeq == seq {
+		return conversation, nil
+	}
+	return a.log.Fork(ctx, conversation.ID, seq, continuo.Conversation{
+		ProjectID: conversation.ProjectID, UserID: conversation.UserID, Title: conversation.Title, ActiveMode: conversation.ActiveMode,
 	})
 }
 
