@@ -34,14 +34,19 @@ type received struct {
 }
 
 func newUpstream(t *testing.T, answers ...http.HandlerFunc) *upstream {
-	u := &upstream{answers: make(chan http.HandlerFunc, len(answers)), requests: make(chan received, len(answers))}
+	u := &upstream{answers: make(chan http.HandlerFunc, len(answers)), requests: make(chan received, len(answers)+8)}
 	for _, answer := range answers {
 		u.answers <- answer
 	}
 	u.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		u.requests <- received{r.URL.RequestURI(), r.Header, string(body)}
-		(<-u.answers)(w, r)
+		select {
+		case answer := <-u.answers:
+			answer(w, r)
+		default:
+			w.WriteHeader(http.StatusTeapot) // a request that the test does not expect
+		}
 	}))
 	t.Cleanup(u.Close)
 	return u

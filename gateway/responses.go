@@ -315,11 +315,11 @@ func (a *responsesAPI) write(w http.ResponseWriter, events func(func(turn.Event,
 		}
 		before := stream.number
 		wire := stream.event(&event)
-		if !streamed || wire == "" || stream.number <= from {
-			continue
-		}
 		if before < from {
-			wire = skipEvents(wire, from-before)
+			wire = skipEvents(wire, min(from, stream.number)-before)
+		}
+		if !streamed || wire == "" {
+			continue
 		}
 		if !begun {
 			begun = true

@@ -4,20 +4,15 @@ import (
 	"slices"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/render"
 )
 
-// isClientCall reports whether the client of the turn runs a call.
+// isClientCall reports whether the client of the turn runs a call: every call that is not of one of the turn's tools.
 func (c *toolLoop) isClientCall(call continuo.ToolCall) bool {
-	if c.Forward != nil {
-		return true
+	if c.Forward != nil || c.ClientTools == nil {
+		return c.Forward != nil
 	}
-	if _, ok := c.find(call.Name); ok {
-		return false
-	}
-	return slices.ContainsFunc(c.ClientTools, func(spec continuo.ToolSpec) bool {
-		return spec.Name == call.Name || render.ToolName(spec.Name) == call.Name
-	})
+	_, ours := c.find(call.Name)
+	return !ours
 }
 
 // callsClient reports whether an answer has a call that the client runs.

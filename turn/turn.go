@@ -60,7 +60,8 @@ type Runner struct {
 	// Fallback gets the request when Model fails before any visible output. Default none.
 	Fallback *Upstream
 	// ClientTools are the tools that the turn's client runs: an answer that calls one of them ends the turn with those
-	// calls open, and the client's next request has their results. Tools of the same name are not offered. Default none.
+	// calls open, and the client's next request has their results. Tools of the same name are not offered. Where it is not nil,
+	// calls of unknown tools are the client's too. Default none.
 	ClientTools []continuo.ToolSpec
 	// Forward sends a client's request as it came instead of one that is built from the log; all calls of its answer are
 	// the client's. Default none.

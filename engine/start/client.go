@@ -91,7 +91,7 @@ func (ts *Turns) clientRunner(ctx context.Context, request ClientRequest, conver
 			return nil, err
 		}
 	}
-	runner.View, runner.System, runner.ClientTools, runner.Answer = view, request.System, request.Tools, request.Answer
+	runner.View, runner.System, runner.ClientTools, runner.Answer = view, request.System, append([]continuo.ToolSpec{}, request.Tools...), request.Answer
 	runner.Speaker, runner.Temperature, runner.ReasoningEffort = upstream.Speaker, upstream.Temperature, upstream.ReasoningEffort
 	runner.MaxOutputTokens = cmp.Or(request.MaxOutputTokens, upstream.MaxOutputTokens)
 	if request.Temperature != nil {
