@@ -85,7 +85,7 @@ func (a *responsesAPI) compact(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	entries, err := responses.Entries(q.items, responses.Options{Provider: q.upstream.Model.Info().Provider})
+	entries, _, err := responses.Entries(q.items, responses.Options{Provider: q.upstream.Model.Info().Provider})
 	if err != nil {
 		return api.Refuse("input", "%s", err)
 	}

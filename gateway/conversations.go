@@ -135,7 +135,7 @@ func (a *responsesAPI) entriesOf(ctx context.Context, items []json.RawMessage) (
 	if err != nil {
 		return nil, err
 	}
-	entries, err := responses.Entries(resolved, responses.Options{Provider: echoItems})
+	entries, _, err := responses.Entries(resolved, responses.Options{Provider: echoItems})
 	if err != nil {
 		return nil, api.Refuse("items", "%s", err)
 	}

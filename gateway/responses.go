@@ -253,7 +253,7 @@ func (a *responsesAPI) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	provider := q.upstream.Model.Info().Provider
-	entries, err := responses.Entries(q.items, responses.Options{Provider: provider})
+	entries, _, err := responses.Entries(q.items, responses.Options{Provider: provider})
 	if err != nil {
 		return api.Refuse("input", "%s", err)
 	}
@@ -533,7 +533,7 @@ func (a *responsesAPI) inputTokens(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	entries, err := responses.Entries(q.items, responses.Options{})
+	entries, _, err := responses.Entries(q.items, responses.Options{})
 	if err != nil {
 		return api.Refuse("input", "%s", err)
 	}
