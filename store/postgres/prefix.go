@@ -11,13 +11,14 @@ import (
 )
 
 const (
-	// The row that is there may be replaced by one of the same batch, which DO UPDATE would refuse.
+	// Of two prefixes of a batch with one key the later one counts: DO UPDATE would refuse both.
 	insertPrefixes = `,
 prefixed AS (
   INSERT INTO continuo.prefixes (hash, conversation_id, seq, ids, system, session)
   SELECT DISTINCT ON (p.hash, p.seq) p.hash, $1, p.seq, p.ids, p.system, p.session
   FROM head, unnest($%d::bytea[], $%d::bigint[], $%d::bigint[], $%d::bigint[], $%d::bigint[]) WITH ORDINALITY AS p (hash, seq, ids, system, session, place)
-  ORDER BY p.hash, p.seq, p.place DESC)`
+  ORDER BY p.hash, p.seq, p.place DESC
+  ON CONFLICT (hash, conversation_id, seq) DO UPDATE SET ids = excluded.ids, system = excluded.system, session = excluded.session)`
 
 	putPrefix = `
 INSERT INTO continuo.prefixes (hash, conversation_id, seq, ids, system, session) VALUES ($1, $2, $3, $4, $5, $6)

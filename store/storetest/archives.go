@@ -26,6 +26,7 @@ func busyConversation(t *testing.T, store maintenance.Store, id string, last int
 	noError(t, store.Append(ctx, continuo.Batch{
 		ConversationID: id, Entries: made, Turns: []continuo.TurnUpdate{end},
 		Receipts: []continuo.Receipt{{Key: "r1", Fingerprint: "f", First: 1, Last: last}, {Key: "r0", Fingerprint: "g", First: 1, Last: 1}},
+		Prefixes: prefixes(id, 7, 1, last),
 	}))
 	updateTurn(t, store, ending(begin(t, store, id, "t0"), continuo.TurnVoid))
 	found, err := store.Conversation(ctx, id)

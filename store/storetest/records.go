@@ -149,7 +149,7 @@ func testRecordPages(t *testing.T, opener Opener) {
 	for _, r := range whole {
 		kinds += fmt.Sprint(r.Position().Kind)
 	}
-	same(t, "kinds", kinds, "1"+strings.Repeat("2", 7)+"33"+"44")
+	same(t, "kinds", kinds, "1"+strings.Repeat("2", 7)+"33"+"44"+"55")
 	same(t, "records of an unknown conversation", records(t, store, "none", 5), []maintenance.Record(nil))
 	for what, err := range map[string]error{
 		"Records":         second(store.Records(ctx, "a", maintenance.RecordPosition{}, 0)),
