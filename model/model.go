@@ -43,6 +43,15 @@ func (i Info) Transcript() (wire string, ok bool) {
 	return strings.CutSuffix(i.Protocol, TranscriptSuffix)
 }
 
+// TakesPrompt reports whether requests are one text without roles or tools, for an external program.
+func (i Info) TakesPrompt() bool { return i.Protocol == ProtocolPrompt }
+
+// TakesMessages reports whether requests are lists of messages: neither one text nor a transcript.
+func (i Info) TakesMessages() bool {
+	_, transcript := i.Transcript()
+	return !transcript && !i.TakesPrompt()
+}
+
 // Model streams answers. It must be safe for concurrent use.
 type Model interface {
 	Info() Info

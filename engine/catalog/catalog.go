@@ -97,7 +97,7 @@ func (cat *Catalog) Upstream(name string) (Upstream, error) {
 // IsProgram reports whether a program replaces the models of a provider.
 func (cat *Catalog) IsProgram(provider string) bool {
 	for _, upstream := range cat.Options.Models {
-		if info := upstream.Model.Info(); info.Provider == provider && info.Protocol == model.ProtocolPrompt {
+		if info := upstream.Model.Info(); info.Provider == provider && info.TakesPrompt() {
 			return true
 		}
 	}

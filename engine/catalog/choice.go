@@ -8,7 +8,6 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	crewview "github.com/continuo-log/continuo/crew/view"
-	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/tool"
@@ -58,7 +57,7 @@ func (cat *Catalog) Resolve(c TurnSpec) (ResolvedTurn, error) {
 	if found.System, err = cat.Options.Prompts.System(c.Mode, agent.Persona); err != nil {
 		return ResolvedTurn{}, err
 	}
-	if found.Upstream.Model.Info().Protocol == model.ProtocolPrompt {
+	if found.Upstream.Model.Info().TakesPrompt() {
 		found.System, found.tools = connectorSystem(c, agent.Persona), nil
 	}
 	if agent.Tools != nil {
@@ -80,7 +79,7 @@ func (cat *Catalog) ResolveRole(modelName, viewName string, tools tool.Policy) (
 		TurnSpec: TurnSpec{Mode: continuo.ModeAgent, Model: cmp.Or(modelName, cat.Options.Default), ViewName: viewName},
 		Upstream: upstream, Policy: cat.Options.Policy.Merge(tools), tools: cat.Options.Tools,
 	}
-	if upstream.Model.Info().Protocol == model.ProtocolPrompt { // its agent has tools of its own
+	if upstream.Model.Info().TakesPrompt() { // its agent has tools of its own
 		found.tools = nil
 	}
 	return found, nil
@@ -89,13 +88,8 @@ func (cat *Catalog) ResolveRole(modelName, viewName string, tools tool.Policy) (
 // TakesMessages reports whether a role is shown a list of messages, which its model and its fallback must support.
 // All other roles are shown one text.
 func (cat *Catalog) TakesMessages(c ResolvedTurn) bool {
-	takes := func(m model.Model) bool {
-		info := m.Info()
-		_, transcript := info.Transcript()
-		return !transcript && info.Protocol != model.ProtocolPrompt
-	}
 	fallback, ok := cat.Options.Models[c.Upstream.Fallback]
-	return takes(c.Upstream.Model) && (c.Upstream.Fallback == "" || !ok || takes(fallback.Model))
+	return c.Upstream.Model.Info().TakesMessages() && (c.Upstream.Fallback == "" || !ok || fallback.Model.Info().TakesMessages())
 }
 
 // ViewNames lists the names of the views that a context can be built with, without those of roles.

@@ -139,16 +139,13 @@ type formatted struct {
 // Info is part of [model.Model].
 func (f formatted) Info() model.Info { return f.info }
 
+// protocolOf is the protocol of a format that is one.
+var protocolOf = map[Format]string{FormatAnthropic: model.ProtocolAnthropic, FormatOpenAI: model.ProtocolOpenAIChat}
+
 // inFormat is a model's info in a format: what the rendering adds to the messages counts.
 func inFormat(info model.Info, format Format) model.Info {
-	if _, transcript := info.Transcript(); transcript || info.Protocol == model.ProtocolPrompt {
-		return info
-	}
-	switch format {
-	case FormatAnthropic:
-		info.Protocol = model.ProtocolAnthropic
-	case FormatOpenAI:
-		info.Protocol = model.ProtocolOpenAIChat
+	if protocol, ok := protocolOf[format]; ok && info.TakesMessages() {
+		info.Protocol = protocol
 	}
 	return info
 }

@@ -35,7 +35,7 @@ func Failure(logText, byProgram bool, failure *continuo.TurnError) string {
 // Error is the error of a model for a log event, without the output of a program, as [Failure].
 func Error(logText bool, info model.Info, err error) error {
 	failure := model.AsError(err)
-	if logText || info.Protocol != model.ProtocolPrompt || IsStopped(failure.Reason) {
+	if logText || !info.TakesPrompt() || IsStopped(failure.Reason) {
 		return err
 	}
 	return fmt.Errorf("%s failed: %s", info.Name, failure.Reason)
