@@ -14,6 +14,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/gateway/match"
 	"github.com/continuo-log/continuo/gateway/request"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/turn"
@@ -30,15 +31,16 @@ type Gateway struct {
 	engine   *engine.Engine
 	log      *continuo.Log
 	forwards *turn.Forwards
+	matcher  *match.Matcher
 	options  Options
 }
 
-// New makes a gateway; log is the engine's.
-func New(engine *engine.Engine, log *continuo.Log, options Options) *Gateway {
+// New makes a gateway; log is the engine's, and prefixes the log's store.
+func New(engine *engine.Engine, log *continuo.Log, prefixes continuo.PrefixStore, options Options) *Gateway {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Gateway{engine: engine, log: log, forwards: turn.NewForwards(log), options: options}
+	return &Gateway{engine: engine, log: log, forwards: turn.NewForwards(log), matcher: match.New(match.Options{Log: log, Prefixes: prefixes}), options: options}
 }
 
 // Patterns are the patterns of http.ServeMux below which a gateway answers.
@@ -115,30 +117,48 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, scope continuo.
 	if err != nil {
 		return err
 	}
-	found, err := g.match(r, scope, asked)
-	if err != nil {
-		return err
+	for range maxMatches {
+		found, err := g.match(r, scope, asked)
+		if err != nil {
+			return err
+		}
+		y := &relay{endpoint: e, out: w, matched: found, streamed: asked.Stream}
+		chat, err := g.begin(r, y, asked, body)
+		if moved := new(continuo.ConflictError); errors.As(err, &moved) {
+			continue // the conversation has grown since it was matched
+		}
+		if err != nil {
+			return err
+		}
+		return y.run(chat)
 	}
-	relay := &relay{endpoint: e, out: w, matched: found}
+	return fmt.Errorf("begin a turn: %w", continuo.ErrBusy)
+}
+
+// maxMatches bounds how often a request is matched again because its conversation has grown meanwhile.
+const maxMatches = 8
+
+// begin begins the turn of a request, or finds the one that it repeats.
+func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []byte) (*engine.Chat, error) {
+	found, info := y.matched, asked.upstream.Model.Info()
+	if repeated, err := g.repeated(r.Context(), found); repeated != nil || err != nil {
+		return repeated, err
+	}
 	wanted := engine.ClientRequest{
-		Conversation: found.conversation, Entries: found.added, Mode: continuo.ModeChat, Model: asked.Model,
+		Conversation: found.conversation, Entries: found.Entries(), Prefixes: found.prefixes(), Mode: continuo.ModeChat, Model: asked.Model,
 		System: asked.System, Tools: asked.Tools, MaxOutputTokens: asked.MaxOutputTokens, Temperature: asked.Temperature,
 		View: found.view,
 	}
-	if info := asked.upstream.Model.Info(); info.Protocol == e.protocol() && found.view == "" {
+	if info.Protocol == y.endpoint.protocol() && found.view == "" {
 		wanted.Forward = func(ctx context.Context, conversation continuo.Conversation) (*turn.Forward, error) {
 			sent := withModel(body, info.Name)
 			envelope, err := g.forwards.Envelope(ctx, conversation.ID, info.Name, sent)
-			return &turn.Forward{Body: sent, Messages: len(asked.Messages), Envelope: envelope, Request: relay.forwarding(r)}, err
+			return &turn.Forward{Body: sent, Messages: len(asked.Messages), Envelope: envelope, Request: y.forwarding(r)}, err
 		}
 	} else {
-		relay.encoder = e.encoder(asked)
+		y.encoder = y.endpoint.encoder(asked)
 	}
-	chat, err := g.engine.Turns.Request(r.Context(), wanted)
-	if err != nil {
-		return err
-	}
-	return relay.run(chat)
+	return g.engine.Turns.Request(r.Context(), wanted)
 }
 
 // askedRequest is a request and the model that it asks.
@@ -193,41 +213,6 @@ func unknownModel(name string, known []string) error {
 		Status: http.StatusNotFound, Type: api.InvalidRequest, Code: "model_not_found", Param: "model",
 		Message: fmt.Sprintf("the model %q does not exist; there are: %s", api.Bounded(name), strings.Join(known, ", ")),
 	}
-}
-
-// matched is the conversation of a request.
-type matched struct {
-	conversation continuo.Conversation // without an id where it is to be created
-	added        []continuo.Entry      // the entries of the request that it does not have
-	by           string                // how it was found: header or new
-	view         string                // what the model is shown; "": what the client sent
-}
-
-// conversationHeader names the conversation of a request: an id, or a key that begins one.
-const conversationHeader = "X-Conversation-ID"
-
-// match finds the conversation that a request belongs to.
-func (g *Gateway) match(r *http.Request, scope continuo.Scope, asked *askedRequest) (*matched, error) {
-	found := &matched{added: asked.Entries, by: "new"}
-	found.conversation = continuo.Conversation{ProjectID: scope.ProjectID, UserID: scope.UserID, ActiveMode: continuo.ModeChat}
-	named := r.Header.Get(conversationHeader)
-	if named == "" {
-		return found, nil
-	}
-	found.by = "header"
-	conversation, err := g.log.Find(r.Context(), scope, named)
-	switch {
-	case errors.Is(err, continuo.ErrNotFound):
-		found.conversation.Key = named
-		return found, nil
-	case err != nil:
-		return nil, err
-	}
-	found.conversation = conversation
-	if conversation.LastSeq > 0 {
-		found.view = usualView(asked)
-	}
-	return found, nil
 }
 
 // usualView is the view of a conversation whose history the server keeps.

@@ -69,7 +69,8 @@ type testGateway struct {
 }
 
 func newGateway(t *testing.T, u *upstream) *testGateway {
-	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})
+	store := storetest.NewMemory()
+	log := continuo.NewLog(store, continuo.LogOptions{})
 	e, err := engine.New(log, engine.Options{
 		Models: map[string]engine.Upstream{
 			"gpt":    {Model: openai.New(openai.Options{BaseURL: u.URL + "/v1", APIKey: "the-servers-key", Name: "gpt-4o-2024"})},
@@ -80,7 +81,7 @@ func newGateway(t *testing.T, u *upstream) *testGateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &testGateway{log: log, Server: httptest.NewServer(gateway.New(e, log, gateway.Options{}).Handler(continuo.Scope{ProjectID: continuo.DefaultProject}))}
+	g := &testGateway{log: log, Server: httptest.NewServer(gateway.New(e, log, store, gateway.Options{}).Handler(continuo.Scope{ProjectID: continuo.DefaultProject}))}
 	t.Cleanup(func() {
 		g.Close()
 		_ = e.Close(context.Background())
@@ -448,5 +449,47 @@ func TestResultsComeWithTheNextRequest(t *testing.T) {
 	}
 	if want := "user:: assistant:: tool:b: tool:a:tool_interrupted assistant::"; strings.Join(roles, " ") != want {
 		t.Errorf("the log has %s, want %s", roles, want)
+	}
+}
+
+// A client that sends its whole history with each request stays in one conversation, which has each message once; an edited
+// message makes a fork; and a request that failed and is sent again does not repeat its messages.
+func TestAGrowingHistoryIsOneConversation(t *testing.T) {
+	answer := func(text string) http.HandlerFunc {
+		return stream(`data: {"choices":[{"index":0,"delta":{"content":"` + text + `"},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n")
+	}
+	refuse := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) }
+	u := newUpstream(t, answer("A"), refuse, answer("B"), answer("C"), answer("D"))
+	g := newGateway(t, u)
+	one := `{"role":"user","content":"one"}`
+	ask := func(messages ...string) *http.Response {
+		response, _ := g.post(t, "/v1/chat/completions", `{"model":"gpt","stream":true,"messages":[`+strings.Join(messages, ",")+`]}`)
+		return response
+	}
+	texts := func(response *http.Response) string {
+		var texts []string
+		for _, entry := range g.entries(t, response) {
+			if text := entry.Content.String(); text != "" {
+				texts = append(texts, text)
+			}
+		}
+		return strings.Join(texts, " ")
+	}
+	first := ask(one)
+	said := `{"role":"assistant","content":"A"}`
+	ask(one, said, `{"role":"user","content":"two"}`)
+	second := ask(one, said, `{"role":"user","content":"two"}`)
+	third := ask(one, said, `{"role":"user","content":"two"}`, `{"role":"assistant","content":"B"}`, `{"role":"user","content":"three"}`)
+	if got := texts(third); got != "one A two B three C" || third.Header.Get("X-Conversation-ID") != first.Header.Get("X-Conversation-ID") || third.Header.Get("X-Continuo-Matched") != "prefix" {
+		t.Errorf("the conversation has %q, matched by %s; it was %s, %s, %s", got, third.Header.Get("X-Continuo-Matched"),
+			first.Header.Get("X-Conversation-ID"), second.Header.Get("X-Conversation-ID"), third.Header.Get("X-Conversation-ID"))
+	}
+	edited := ask(one, said, `{"role":"user","content":"zwei"}`)
+	if got := texts(edited); got != "one A zwei D" || edited.Header.Get("X-Conversation-ID") == first.Header.Get("X-Conversation-ID") {
+		t.Errorf("the fork has %q", got)
+	}
+	conversation, err := g.log.Conversation(t.Context(), edited.Header.Get("X-Conversation-ID"))
+	if err != nil || string(conversation.Metadata) != `{"rewritten":true}` || conversation.ParentID != first.Header.Get("X-Conversation-ID") {
+		t.Errorf("the fork is %+v, %v", conversation, err)
 	}
 }

@@ -15,6 +15,7 @@ type relay struct {
 	endpoint endpoint
 	out      http.ResponseWriter
 	matched  *matched
+	streamed bool    // the client asked for a stream
 	encoder  encoder // nil for a request that is forwarded
 
 	mu      sync.Mutex // guards what the turn's goroutine reports
@@ -39,7 +40,7 @@ func (y *relay) forwarding(r *http.Request) *model.Forwarding {
 func (y *relay) run(chat *engine.Chat) error {
 	y.out.Header().Set(conversationHeader, chat.Conversation.ID)
 	y.out.Header().Set("X-Continuo-Turn", chat.TurnID)
-	y.out.Header().Set("X-Continuo-Matched", y.matched.by)
+	y.out.Header().Set("X-Continuo-Matched", string(y.matched.By))
 	if y.encoder != nil {
 		return y.encode(chat)
 	}
@@ -111,6 +112,12 @@ func (y *relay) begin(status int) {
 	y.mu.Lock()
 	copyResponseHeader(y.out.Header(), y.header)
 	y.mu.Unlock()
+	if y.out.Header().Get("Content-Type") == "" { // the answer is that of an earlier request
+		y.out.Header().Set("Content-Type", "application/json")
+		if y.streamed {
+			y.out.Header().Set("Content-Type", "text/event-stream")
+		}
+	}
 	y.out.WriteHeader(status)
 }
 

@@ -52,6 +52,7 @@ type firstEntries struct {
 	mode     continuo.Mode      // the conversation's new active mode and agent; "" leaves them unchanged
 	agent    string
 	at       int64 // the seq that the first entry must get; 0 for any
+	prefixes func(stored []continuo.Entry) []continuo.Prefix
 }
 
 // started returns the turn's first event.
@@ -90,6 +91,9 @@ func (r *Runner) firstEntries(ctx context.Context, turn *continuo.Turn, in Input
 		return nil, err
 	}
 	o.entries = withTurnFields(o.entries, turn, in)
+	if in.Prefixes != nil {
+		o.prefixes = in.Prefixes(o.entries, false)
+	}
 	return o, nil
 }
 
@@ -219,7 +223,7 @@ func (k *Keeper) commitBegin(ctx context.Context, turn continuo.Turn, open func(
 	}}
 	var entries []continuo.Entry
 	if o != nil {
-		entries, options.ExpectSeq, options.Snapshot = o.entries, o.at, o.snapshot
+		entries, options.ExpectSeq, options.Snapshot, options.Prefixes = o.entries, o.at, o.snapshot, o.prefixes
 	}
 	started := time.Now()
 	stored, err := k.options.Log.Append(ctx, turn.ConversationID, entries, options)

@@ -35,6 +35,9 @@ type Journal struct {
 	conversation continuo.Conversation
 	snapshot     *continuo.Snapshot
 
+	// prefixes makes the prefixes of an answer; nil for none.
+	prefixes func(entries []continuo.Entry) func(stored []continuo.Entry) []continuo.Prefix
+
 	// order is held while an event gets its id and is queued, and during an append with its events.
 	order   sync.Mutex
 	through int64 // seq of the newest entry that the turn has appended; guarded by order
@@ -288,7 +291,11 @@ func (j *Journal) commit(entries []continuo.Entry, update func([]continuo.Entry)
 		return nil, err
 	}
 	begin := time.Now()
-	stored, err := j.keeper.options.Log.Append(ctx, j.turn.ConversationID, entries, continuo.AppendOptions{Turn: update, ExpectSeq: at})
+	options := continuo.AppendOptions{Turn: update, ExpectSeq: at}
+	if j.prefixes != nil && entries[0].Role == continuo.Assistant {
+		options.Prefixes = j.prefixes(entries)
+	}
+	stored, err := j.keeper.options.Log.Append(ctx, j.turn.ConversationID, entries, options)
 	j.measure(StageAppend, time.Since(begin))
 	return stored, err
 }

@@ -137,6 +137,9 @@ type Input struct {
 	// Entries replace the message: what a client's request adds to the log. Results of open calls come first; those that
 	// it leaves open get a result that says so.
 	Entries []continuo.Entry
+	// Prefixes returns what makes the prefixes of entries that are about to be appended, as continuo.AppendOptions has it:
+	// those of the input, or an answer. Default: they get none.
+	Prefixes func(entries []continuo.Entry, answer bool) func(stored []continuo.Entry) []continuo.Prefix
 	// Fits says that the caller has checked the message with [Runner.CheckFits]. Default: it is checked.
 	Fits bool
 	// Resume continues from the newest entry of the log, without a message.
@@ -181,6 +184,11 @@ func (r *Runner) Run(j *Journal, in Input) (err error) {
 	ctx, clock, cancel := withClock(j.Context(), limits.Turn, &timeoutError{limits.OverTime})
 	defer cancel()
 	defer func() { j.keeper.end(j, err) }()
+	if in.Prefixes != nil {
+		j.prefixes = func(entries []continuo.Entry) func([]continuo.Entry) []continuo.Prefix {
+			return in.Prefixes(entries, true)
+		}
+	}
 	c := &toolLoop{Runner: r, journal: j, limits: limits, in: in, conversationID: j.turn.ConversationID, ctx: ctx, clock: clock, usage: j.used, tools: r.offered(ctx), slots: make(chan struct{}, maxSideBySide)}
 	return c.run()
 }

@@ -79,7 +79,7 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 			logger.Error("telegram_ended", "error", err.Error())
 		}
 	})()
-	models := gateway.New(w.engine, w.log, gateway.Options{Logger: logger})
+	models := gateway.New(w.engine, w.log, w.store, gateway.Options{Logger: logger})
 	handler := server.New(w.engine, server.Options{
 		Gateway: models.Handler, GatewayPatterns: gateway.Patterns,
 		Project: settings.Project, Keys: auth.NewChecker(w.store, auth.Options{}), KeyPolicy: policy, RequestsPerSecond: settings.Server.MaxRequestRate, MaxBodyBytes: settings.Server.MaxBodyBytes,

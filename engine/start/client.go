@@ -20,7 +20,9 @@ type ClientRequest struct {
 	Conversation continuo.Conversation
 	// Entries are what the request adds to the log; empty for one whose messages are all there. They are appended only if the log still ends where Conversation says.
 	Entries []continuo.Entry
-	Mode    continuo.Mode
+	// Prefixes makes the prefixes of the entries and of the answer; see turn.Input.
+	Prefixes func(entries []continuo.Entry, answer bool) func(stored []continuo.Entry) []continuo.Prefix
+	Mode     continuo.Mode
 	// Model is the name of a model; "": the default.
 	Model string
 	// View is the name of the view that decides what the model is shown; "": everything. System and Tools are the
@@ -68,7 +70,7 @@ func (ts *Turns) Request(ctx context.Context, request ClientRequest) (*Chat, err
 			if now.LastSeq != conversation.LastSeq {
 				return nil, turn.Input{}, fmt.Errorf("begin a turn: %w", &continuo.ConflictError{Want: conversation.LastSeq + 1, Have: now.LastSeq + 1})
 			}
-			return runner, turn.Input{Entries: request.Entries, Resume: len(request.Entries) == 0, Fits: true, Mode: request.Mode}, nil
+			return runner, turn.Input{Entries: request.Entries, Prefixes: request.Prefixes, Resume: len(request.Entries) == 0, Fits: true, Mode: request.Mode}, nil
 		},
 	})
 }

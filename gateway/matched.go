@@ -1,0 +1,132 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/gateway/match"
+	"github.com/continuo-log/continuo/internal/rawjson"
+)
+
+// conversationHeader names the conversation of a request: an id, or a key that begins one.
+const conversationHeader = "X-Conversation-ID"
+
+// matched is the conversation of a request.
+type matched struct {
+	*match.Match
+	conversation continuo.Conversation // without an id where it is to be created
+	view         string                // what the model is shown; "": what the client sent
+}
+
+// match finds the conversation that a request belongs to, and forks it where the request says so.
+func (g *Gateway) match(r *http.Request, scope continuo.Scope, asked *askedRequest) (*matched, error) {
+	ctx, query := r.Context(), match.Query{Scope: scope, Request: asked.Request, Header: r.Header, IdempotencyKey: r.Header.Get("Idempotency-Key")}
+	named := r.Header.Get(conversationHeader)
+	if named != "" {
+		conversation, err := g.log.Find(ctx, scope, named)
+		switch {
+		case err == nil:
+			query.Named = &conversation
+		case !errors.Is(err, continuo.ErrNotFound):
+			return nil, err
+		}
+	}
+	if named != "" && query.Named == nil {
+		query.Named = &continuo.Conversation{}
+	}
+	decided, err := g.matcher.Match(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	found := &matched{Match: decided, conversation: decided.Conversation}
+	created := continuo.Conversation{
+		ProjectID: scope.ProjectID, UserID: scope.UserID, ActiveMode: continuo.ModeChat, Kind: decided.Kind(), Key: decided.Key, ParentID: decided.Parent,
+		Metadata: metadataOf(decided),
+	}
+	if named != "" && query.Named.ID == "" {
+		created.Key = named
+	}
+	if decided.ParentKey != "" {
+		parent, err := g.parent(ctx, scope, decided.ParentKey)
+		if err != nil {
+			return nil, err
+		}
+		created.ParentID = parent.ID
+	}
+	switch {
+	case decided.Fork && decided.At > 0:
+		created.ParentID = ""
+		created.Title = found.conversation.Title
+		found.conversation, err = g.log.Fork(ctx, found.conversation.ID, decided.At, created)
+	case decided.Fork || found.conversation.ID == "":
+		found.conversation = created
+	case found.conversation.LastSeq > 0 && !found.tracked():
+		found.view = usualView(asked)
+	}
+	return found, err
+}
+
+// parent returns the conversation of a session that is not known yet.
+func (g *Gateway) parent(ctx context.Context, scope continuo.Scope, key string) (continuo.Conversation, error) {
+	created, err := g.log.Create(ctx, continuo.Conversation{ProjectID: scope.ProjectID, UserID: scope.UserID, ActiveMode: continuo.ModeChat, Key: key})
+	if errors.Is(err, continuo.ErrExists) {
+		return g.log.Find(ctx, scope, key)
+	}
+	return created, err
+}
+
+// metadataOf says why a new conversation or a fork was made; nil for the beginning of a conversation.
+func metadataOf(decided *match.Match) []byte {
+	var members rawjson.Object
+	if decided.Side != "" {
+		members.Set("side", rawjson.MustMarshal(decided.Side))
+	}
+	if decided.Rewritten {
+		members.Set("rewritten", []byte("true"))
+	}
+	return members.Raw()
+}
+
+// tracked reports whether the request repeats the conversation, so that its messages are what the client shows.
+func (m *matched) tracked() bool {
+	_, ok := m.Chain()
+	return ok
+}
+
+// prefixes makes the prefixes of what the request adds, and of the answer; nil where the conversation has none.
+func (m *matched) prefixes() func([]continuo.Entry, bool) func([]continuo.Entry) []continuo.Prefix {
+	chain, ok := m.Chain()
+	if !ok {
+		return nil
+	}
+	after := chain
+	return func(entries []continuo.Entry, answer bool) func([]continuo.Entry) []continuo.Prefix {
+		if !answer {
+			next, prefixes := chain.Add(entries)
+			after = next
+			return prefixes
+		}
+		_, prefixes := after.Add(entries)
+		return func(stored []continuo.Entry) []continuo.Prefix {
+			return append(prefixes(stored), m.SummaryPrefixes(&stored[0])...)
+		}
+	}
+}
+
+// repeated returns the turn that a request repeats, where it is running or has finished; nil for none.
+func (g *Gateway) repeated(ctx context.Context, found *matched) (*engine.Chat, error) {
+	if !found.Retry || found.RetryOf == "" {
+		return nil, nil
+	}
+	repeated, err := g.engine.Turns.Get(ctx, found.conversation, found.RetryOf)
+	if errors.Is(err, continuo.ErrNotFound) || err == nil && repeated.State == continuo.TurnFailed {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &engine.Chat{Conversation: found.conversation, TurnID: repeated.ID, Events: g.engine.Turns.Follow(ctx, repeated, 0)}, nil
+}
