@@ -167,12 +167,21 @@ func (r *renderer) list(list *ast.List) {
 		}
 		r.write(mark)
 		r.indent = outer + "   "
-		if isCodeBlock(firstOf(item)) {
+		if first := firstOf(item); isCodeBlock(first) || r.isTable(first) { // a block of code begins a line
 			r.write("\n")
 		}
 		r.blocks(item)
 		r.indent = outer
 	}
+}
+
+// isTable reports whether a block is a paragraph that begins with a table.
+func (r *renderer) isTable(n ast.Node) bool {
+	switch n.(type) {
+	case *ast.Paragraph, *ast.TextBlock:
+		return tableHeader(strings.Split(linesOf(n, r.source), "\n")) == 0
+	}
+	return false
 }
 
 // firstOf returns the first block of an item, or the item itself if it has none.

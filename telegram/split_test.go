@@ -107,6 +107,12 @@ func TestAnyMarkdownIsShown(t *testing.T) {
 	})
 }
 
+// A table in a list is a block of code, which begins a line also in a quote.
+func TestATableInAQuotedList(t *testing.T) {
+	checkSplit(t, "Ann", "> - |a|b|\n|-|-:|\n|c|", 100)
+	checkSplit(t, "Ann", "> - x\n>   - |a|b|\n>     |-|-:|\n>     |c|", 100)
+}
+
 func FuzzSplit(f *testing.F) {
 	f.Add("Ann", "Hello. *World*!", 256)
 	f.Add("", strings.Repeat("a b\n\n", 400), 300)
