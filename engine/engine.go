@@ -61,6 +61,8 @@ type Options struct {
 	// Models are the models that turns can use, by the names that requests give. At least Default must be there.
 	Models  map[string]catalog.Upstream
 	Default string
+	// Serve finds the models of clients' requests that are not in Models; see catalog.Options. Default none.
+	Serve func(name, protocol string) (catalog.Upstream, bool)
 	// Views are the figures of the presets. Default window.DefaultSettings.
 	Views *window.Settings
 	// Prompts makes the system messages. Default: the embedded ones.
@@ -137,7 +139,7 @@ func New(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, error
 // compose makes the features; each has those below it.
 func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, error) {
 	catalog, err := catalog.New(log, catalog.Options{
-		Models: options.Models, Default: options.Default, Views: options.Views, Prompts: options.Prompts, Tools: options.Tools,
+		Models: options.Models, Default: options.Default, Serve: options.Serve, Views: options.Views, Prompts: options.Prompts, Tools: options.Tools,
 		Policy: options.Policy, Agents: options.Agents, Limits: options.Limits, Handoff: options.Handoff,
 	})
 	if err != nil {

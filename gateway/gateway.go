@@ -145,7 +145,7 @@ func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []b
 		return repeated, err
 	}
 	wanted := engine.ClientRequest{
-		Conversation: found.conversation, Entries: found.Entries(), Prefixes: found.prefixes(), Mode: continuo.ModeChat, Model: asked.Model,
+		Conversation: found.conversation, Entries: found.Entries(), Prefixes: found.prefixes(), Mode: continuo.ModeChat, Model: asked.Model, Upstream: &asked.upstream,
 		System: asked.System, Tools: asked.Tools, MaxOutputTokens: asked.MaxOutputTokens, Temperature: asked.Temperature,
 		View: found.view,
 	}
@@ -153,7 +153,7 @@ func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []b
 		wanted.Forward = func(ctx context.Context, conversation continuo.Conversation) (*turn.Forward, error) {
 			sent := withModel(body, info.Name)
 			envelope, err := g.forwards.Envelope(ctx, conversation.ID, info.Name, sent)
-			return &turn.Forward{Body: sent, Messages: len(asked.Messages), Envelope: envelope, Request: y.forwarding(r)}, err
+			return &turn.Forward{Body: sent, Messages: len(asked.Messages), Envelope: envelope, Request: y.forwarding(r, asked.upstream.ForwardCredentials)}, err
 		}
 	} else {
 		y.encoder = y.endpoint.encoder(asked)
@@ -173,7 +173,7 @@ func (g *Gateway) read(e endpoint, body []byte) (*askedRequest, error) {
 	if from, to, ok := rawjson.Find(body, "model"); ok && json.Valid(body) {
 		name, _ = rawjson.String(body[from:to])
 	}
-	upstream, unknown := g.engine.Catalog.Upstream(name)
+	upstream, unknown := g.engine.Catalog.Served(name, e.protocol())
 	options := request.Options{}
 	if unknown == nil {
 		options.Provider = upstream.Model.Info().Provider

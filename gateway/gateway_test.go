@@ -11,8 +11,10 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/gateway"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/model/anthropic"
 	"github.com/continuo-log/continuo/model/openai"
 	"github.com/continuo-log/continuo/store/storetest"
@@ -77,6 +79,15 @@ func newGateway(t *testing.T, u *upstream) *testGateway {
 			"claude": {Model: anthropic.New(anthropic.Options{BaseURL: u.URL, APIKey: "the-servers-key", Name: "claude-4"})},
 		},
 		Default: "gpt",
+		Serve: func(name, protocol string) (engine.Upstream, bool) {
+			if !strings.HasPrefix(name, "served-") {
+				return engine.Upstream{}, false
+			}
+			if protocol == model.ProtocolAnthropic {
+				return engine.Upstream{Model: anthropic.New(anthropic.Options{BaseURL: u.URL, APIKey: "the-servers-key", Name: name}), ForwardCredentials: true}, true
+			}
+			return engine.Upstream{Model: openai.New(openai.Options{BaseURL: u.URL + "/v1", APIKey: "the-servers-key", Name: name}), ForwardCredentials: true}, true
+		},
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -491,5 +502,30 @@ func TestAGrowingHistoryIsOneConversation(t *testing.T) {
 	conversation, err := g.log.Conversation(t.Context(), edited.Header.Get("X-Conversation-ID"))
 	if err != nil || string(conversation.Metadata) != `{"rewritten":true}` || conversation.ParentID != first.Header.Get("X-Conversation-ID") {
 		t.Errorf("the fork is %+v, %v", conversation, err)
+	}
+}
+
+// A model that an upstream serves is asked under the name that the client gave, where the upstream says so with the
+// client's own credentials, but never with a key of this server.
+func TestAServedModelWithTheClientsCredentials(t *testing.T) {
+	for name, test := range map[string]struct {
+		path, answer, header, value, want string
+	}{
+		"a bearer token":     {"/v1/chat/completions", chatStream, "Authorization", "Bearer the-clients-key", "Bearer the-clients-key"},
+		"Anthropic's header": {"/v1/messages", messagesStream, "X-Api-Key", "the-clients-key", "the-clients-key"},
+		"a key of ours":      {"/v1/chat/completions", chatStream, "Authorization", "Bearer " + auth.Prefix + "0123", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t, stream(test.answer))
+			g := newGateway(t, u)
+			_, got := g.post(t, test.path, `{"model":"served-x","max_tokens":5,"stream":true,"messages":[{"role":"user","content":"hi"}]}`, test.header, test.value, "X-Continuo-Key", "ours")
+			if got != test.answer {
+				t.Fatalf("got %s", got)
+			}
+			request := <-u.requests
+			if value := request.header.Get(test.header); value != test.want || !strings.Contains(request.body, `"model":"served-x"`) || request.header.Get("X-Continuo-Key") != "" {
+				t.Errorf("the upstream got %q, %s", value, request.body)
+			}
+		})
 	}
 }

@@ -3,6 +3,8 @@ package gateway
 import (
 	"net/http"
 	"strings"
+
+	"github.com/continuo-log/continuo/auth"
 )
 
 // ownRequestHeaders are the headers of a client's request that are not sent on: those of the connection, the credentials
@@ -38,6 +40,21 @@ func copyResponseHeader(to, from http.Header) {
 	for name, values := range from {
 		if _, ours := to[name]; !ours && !ownResponseHeaders[name] && !strings.HasPrefix(name, "Access-Control-") {
 			to[name] = values
+		}
+	}
+}
+
+// credentialHeaders are the headers in which clients send their credentials.
+var credentialHeaders = []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"}
+
+// addCredentials adds a client's credentials for the upstream to the headers that are sent on; a key of this server is
+// none.
+func addCredentials(to, from http.Header) {
+	for _, name := range credentialHeaders {
+		for _, value := range from.Values(name) {
+			if _, token, ok := strings.Cut(value, " "); !strings.HasPrefix(value, auth.Prefix) && !(ok && strings.HasPrefix(token, auth.Prefix)) {
+				to.Add(name, value)
+			}
 		}
 	}
 }

@@ -27,9 +27,13 @@ type relay struct {
 	last  string // the newest bytes that were written
 }
 
-// forwarding is what a client's request adds to its body.
-func (y *relay) forwarding(r *http.Request) *model.Forwarding {
-	return &model.Forwarding{Header: requestHeader(r.Header), Query: r.URL.RawQuery, Answered: func(status int, header http.Header, refusal []byte) {
+// forwarding is what a client's request adds to its body, with the client's own credentials where withCredentials says so.
+func (y *relay) forwarding(r *http.Request, withCredentials bool) *model.Forwarding {
+	header := requestHeader(r.Header)
+	if withCredentials {
+		addCredentials(header, r.Header)
+	}
+	return &model.Forwarding{Header: header, KeepsKey: withCredentials, Query: r.URL.RawQuery, Answered: func(status int, header http.Header, refusal []byte) {
 		y.mu.Lock()
 		defer y.mu.Unlock()
 		y.status, y.header, y.refusal = status, header, refusal

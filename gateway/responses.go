@@ -15,6 +15,7 @@ import (
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/responses"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/turn"
 )
 
@@ -74,7 +75,7 @@ func (a *responsesAPI) read(r *http.Request, lenient bool) (*responseRequest, er
 	if err := read.link(); err != nil {
 		return nil, err
 	}
-	if read.upstream, err = a.engine.Catalog.Upstream(read.Model); (err != nil || read.Model == "") && !lenient {
+	if read.upstream, err = a.engine.Catalog.Served(read.Model, model.ProtocolResponses); (err != nil || read.Model == "") && !lenient {
 		return nil, unknownModel(read.Model, a.engine.Catalog.Models())
 	}
 	read.from, read.items = splitCompacted(read.Input)
@@ -125,6 +126,14 @@ func (q *responseRequest) link() error {
 	}
 	q.previous = &ref
 	return nil
+}
+
+// served is where the request goes; nil for a request without a model.
+func (q *responseRequest) served() *engine.Upstream {
+	if q.upstream.Model == nil {
+		return nil
+	}
+	return &q.upstream
 }
 
 // noPrevious is the problem of a request that continues an unknown response.
@@ -269,7 +278,7 @@ func (a *responsesAPI) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	wanted := engine.ClientRequest{
-		Conversation: conversation, Entries: withEcho(entries, q.echo), Mode: continuo.ModeChat, Model: q.Model, View: view, Tools: tools,
+		Conversation: conversation, Entries: withEcho(entries, q.echo), Mode: continuo.ModeChat, Model: q.Model, Upstream: &q.upstream, View: view, Tools: tools,
 		MaxOutputTokens: q.MaxOutputTokens, Temperature: q.Temperature, Detached: q.Background, Answer: answerSchema(q.Text),
 	}
 	if q.Instructions != "" {
@@ -458,7 +467,7 @@ func (a *responsesAPI) retrieve(w http.ResponseWriter, r *http.Request) error {
 		from = number + 1
 	}
 	response := found.echo.response(found.ref.String(), seconds(found.turn.StartedAt))
-	upstream, _ := a.engine.Catalog.Upstream(found.turn.Model)
+	upstream, _ := a.engine.Catalog.Served(found.turn.Model, model.ProtocolResponses)
 	provider := ""
 	if upstream.Model != nil {
 		provider = upstream.Model.Info().Provider
@@ -545,7 +554,7 @@ func (a *responsesAPI) inputTokens(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	asked := engine.ClientRequest{Conversation: conversation, Entries: entries, Model: q.Model, View: view, Tools: tools, MaxOutputTokens: q.MaxOutputTokens}
+	asked := engine.ClientRequest{Conversation: conversation, Entries: entries, Model: q.Model, Upstream: q.served(), View: view, Tools: tools, MaxOutputTokens: q.MaxOutputTokens}
 	if q.Instructions != "" {
 		asked.System = []string{q.Instructions}
 	}

@@ -109,6 +109,9 @@ func tokenOf(header http.Header) (string, error) {
 		}
 	}
 	tokens = append(append(tokens, header.Values("X-Api-Key")...), header.Values("Api-Key")...)
+	if own := header.Get("X-Continuo-Key"); own != "" {
+		tokens = []string{own} // the others are for the upstream
+	}
 	ours, other := "", ""
 	for _, token := range tokens {
 		if !strings.HasPrefix(token, auth.Prefix) {

@@ -81,11 +81,11 @@ func (p Policy) Check() error {
 // decideAlone decides without the merged policies.
 func (p Policy) decideAlone(name string) Decision {
 	switch {
-	case matchesAny(p.Deny, name):
+	case MatchesAny(p.Deny, name):
 		return Deny
-	case matchesAny(p.Ask, name):
+	case MatchesAny(p.Ask, name):
 		return Ask
-	case matchesAny(p.Allow, name):
+	case MatchesAny(p.Allow, name):
 		return Allow
 	}
 	return stricter(Allow, p.Otherwise)
@@ -108,7 +108,8 @@ func (d Decision) care() int {
 	return len(byCare) - 1
 }
 
-func matchesAny(patterns []string, name string) bool {
+// MatchesAny reports whether one of the patterns matches a name; in a pattern, * stands for any characters.
+func MatchesAny(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, name) })
 }
 

@@ -176,6 +176,7 @@ func (a *app) serveBanner(ctx context.Context, w *services, policy server.KeyPol
 	t.Fact("  store", storeText(w.settings.Store))
 	t.Fact("  objects", config.WithoutKeys(w.settings.Objects.Location))
 	t.Fact("  model", modelText(w.settings, ""))
+	t.Fact("  gateway", gatewayText(servedUpstreams(w.settings, a.env)))
 	if ids := agentIDs(w.settings); len(ids) > 0 {
 		t.Fact("  agents", countOf(ids))
 	}

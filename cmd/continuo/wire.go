@@ -172,7 +172,7 @@ func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) 
 		return err
 	}
 	w.engine, err = engine.New(w.log, engine.Options{
-		Models: upstreams, Default: settings.DefaultModel, Views: viewSettings(settings),
+		Models: upstreams, Serve: models.serving(settings), Default: settings.DefaultModel, Views: viewSettings(settings),
 		Prompts: prompt.Prompts{Dir: settings.Prompts.Dir}, Summarizer: settings.Context.Summarizer, Tools: w.telemetry.tools(tools), Policy: allowed, Limits: turnLimits(settings),
 		Handoff: handoffLimits(settings.Handoff), MaxAgents: settings.Handoff.MaxAgents, TakeUp: wiring.stays, AgentTimeout: settings.Handoff.AgentTimeout, Index: w.store, Archivist: &archivist,
 		Agents: agents, Workflows: w.workflows, Crews: newCrewFolder(settings), CrewDefaults: crewDefaults(settings.Crew),

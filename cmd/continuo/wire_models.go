@@ -2,9 +2,11 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -18,6 +20,7 @@ import (
 	"github.com/continuo-log/continuo/model/retry"
 	"github.com/continuo-log/continuo/model/thinktag"
 	"github.com/continuo-log/continuo/model/transcript"
+	"github.com/continuo-log/continuo/tool"
 )
 
 // demoPace is the demo model's delay before each word: in a terminal, its answers come word by word as a model's do.
@@ -187,4 +190,76 @@ func envValue(env []string, name string) string {
 		}
 	}
 	return ""
+}
+
+// serving returns a function that finds the models of clients' requests at the upstreams of the settings, or else at the
+// vendors whose keys are in the environment. A model is made when it is first asked for.
+func (w modelWiring) serving(settings *config.Config) func(name, protocol string) (engine.Upstream, bool) {
+	upstreams := servedUpstreams(settings, w.env)
+	var mu sync.Mutex
+	made := map[[2]string]engine.Upstream{}
+	return func(name, protocol string) (engine.Upstream, bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		var chosen *config.UpstreamConfig
+		for i, candidate := range upstreams {
+			if tool.MatchesAny(candidate.Models, name) && (chosen == nil || candidate.Protocol == protocol && chosen.Protocol != protocol) {
+				chosen = &upstreams[i]
+			}
+		}
+		if chosen == nil {
+			return engine.Upstream{}, false
+		}
+		key := [2]string{name, chosen.Protocol}
+		if found, ok := made[key]; ok {
+			return found, true
+		}
+		m := chosen.Model(name)
+		client, err := w.upstream(m)
+		if err != nil {
+			w.logger.Error("upstream_failed", "upstream", chosen.Name, "error", err.Error())
+			return engine.Upstream{}, false
+		}
+		if len(made) >= maxServedModels {
+			clear(made) // clients can ask for any name
+		}
+		made[key] = engine.Upstream{
+			Model: w.telemetry.model(w.guarded(client, m)), MaxOutputTokens: m.MaxOutputTokens, Speaker: speaker(m),
+			ForwardCredentials: chosen.Credentials == config.CredentialsForward,
+		}
+		return made[key], true
+	}
+}
+
+// maxServedModels bounds how many models of upstreams are kept.
+const maxServedModels = 256
+
+// servedUpstreams are the upstreams of the settings, in the order of their names, or else those of the environment.
+func servedUpstreams(settings *config.Config, env []string) []config.UpstreamConfig {
+	var upstreams []config.UpstreamConfig
+	for _, name := range settings.UpstreamNames() {
+		upstreams = append(upstreams, settings.Upstreams[name])
+	}
+	return append(upstreams, settings.FoundUpstreams(func(variable string) bool { return envValue(env, variable) != "" })...)
+}
+
+// gatewayText says which models clients of the gateway can ask for besides those of the settings.
+func gatewayText(upstreams []config.UpstreamConfig) string {
+	if len(upstreams) == 0 {
+		return "/v1, for the models of the settings"
+	}
+	var served []string
+	for _, u := range upstreams {
+		key := "the key in " + u.APIKeyEnv
+		switch {
+		case u.Credentials == config.CredentialsForward:
+			key = "the client's credentials"
+		case u.APIKeyEnv == "":
+			key = "no key"
+		case !u.APIKeySet:
+			key += " (not set)"
+		}
+		served = append(served, fmt.Sprintf("%s at %s with %s", strings.Join(u.Models, ", "), u.BaseURL, key))
+	}
+	return "/v1, for " + strings.Join(slices.Compact(served), "; ") // a vendor may have two protocols
 }

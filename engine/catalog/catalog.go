@@ -43,6 +43,9 @@ type Catalog struct {
 type Options struct {
 	Models  map[string]Upstream
 	Default string
+	// Serve finds a model that clients ask for under a name that is not in Models, at best one of the protocol. Default:
+	// there is none.
+	Serve   func(name, protocol string) (Upstream, bool)
 	Views   *window.Settings
 	Prompts prompt.Prompts
 	Tools   tool.Source
@@ -92,6 +95,16 @@ func (cat *Catalog) Upstream(name string) (Upstream, error) {
 		return Upstream{}, fmt.Errorf("unknown model %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(cat.Models(), ", "))
 	}
 	return found, nil
+}
+
+// Served finds the model for a client's request of a protocol: one of the names of Models, or one that Serve finds.
+func (cat *Catalog) Served(name, protocol string) (Upstream, error) {
+	if _, ok := cat.Options.Models[name]; !ok && cat.Options.Serve != nil && name != "" {
+		if found, ok := cat.Options.Serve(name, protocol); ok {
+			return found, nil
+		}
+	}
+	return cat.Upstream(name)
 }
 
 // IsProgram reports whether a program replaces the models of a provider.
@@ -148,4 +161,6 @@ type Upstream struct {
 	// Fallback names the model that is used when this one fails before it has produced output; the fallback's own
 	// fallback is not used. Default none.
 	Fallback string
+	// ForwardCredentials says that a client's request is forwarded with the client's own credentials.
+	ForwardCredentials bool
 }

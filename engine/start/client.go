@@ -23,8 +23,9 @@ type ClientRequest struct {
 	// Prefixes makes the prefixes of the entries and of the answer; see turn.Input.
 	Prefixes func(entries []continuo.Entry, answer bool) func(stored []continuo.Entry) []continuo.Prefix
 	Mode     continuo.Mode
-	// Model is the name of a model; "": the default.
-	Model string
+	// Model is the name of the model, and Upstream where it is. Default: the catalog's model of that name.
+	Model    string
+	Upstream *catalog.Upstream
 	// View is the name of the view that decides what the model is shown; "": everything. System and Tools are the
 	// client's, MaxOutputTokens and Temperature replace the model's own unless they are 0 and nil, and Answer is the
 	// schema of the answer. All of them are of requests that are not forwarded.
@@ -43,7 +44,7 @@ type ClientRequest struct {
 // Request begins the turn of a client's request. It fails with a *continuo.ConflictError where the conversation has grown
 // since it was read.
 func (ts *Turns) Request(ctx context.Context, request ClientRequest) (*Chat, error) {
-	upstream, err := ts.catalog.Upstream(request.Model)
+	upstream, err := request.upstream(ts.catalog)
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +74,14 @@ func (ts *Turns) Request(ctx context.Context, request ClientRequest) (*Chat, err
 			return runner, turn.Input{Entries: request.Entries, Prefixes: request.Prefixes, Resume: len(request.Entries) == 0, Fits: true, Mode: request.Mode}, nil
 		},
 	})
+}
+
+// upstream is where the request goes.
+func (r ClientRequest) upstream(models *catalog.Catalog) (catalog.Upstream, error) {
+	if r.Upstream != nil {
+		return *r.Upstream, nil
+	}
+	return models.Upstream(r.Model)
 }
 
 // wholeLog is the view of a client's request that is not forwarded and names no view.
@@ -114,7 +123,7 @@ func titleOf(entries []continuo.Entry) string {
 
 // CountTokens estimates the tokens of the request that a client's request would make, without making it.
 func (ts *Turns) CountTokens(ctx context.Context, request ClientRequest) (int, error) {
-	upstream, err := ts.catalog.Upstream(request.Model)
+	upstream, err := request.upstream(ts.catalog)
 	if err != nil {
 		return 0, err
 	}

@@ -54,6 +54,7 @@ type Config struct {
 	Telemetry  TelemetryConfig  `key:"telemetry"`
 
 	Models     map[string]ModelConfig
+	Upstreams  map[string]UpstreamConfig
 	Agents     map[string]AgentConfig
 	Connectors map[string]ConnectorConfig
 	MCP        MCPConfig

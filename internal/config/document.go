@@ -179,6 +179,15 @@ agents:
 #      deny: [fs.*]
 `
 
+const exampleUpstreams = `
+# Where clients of the gateway reach models that are not listed under models.
+upstreams:
+#  anthropic:
+#    protocol: anthropic-messages
+#    credentials: forward
+#    models: ["claude-*"]
+`
+
 const exampleConnectors = `
 # Programs that answer instead of a model: a command that is started for each answer, or an agent that
 # speaks the Agent Client Protocol. Secrets stay in the environment: ${NAME} is the value of a variable.

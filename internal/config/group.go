@@ -10,8 +10,8 @@ import (
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
-// group is a section whose keys are names that the file chooses, each with settings: the models, agents, connectors and
-// MCP servers. Groups are set in the file only.
+// group is a section whose keys are names that the file chooses, each with settings: the models, upstreams, agents,
+// connectors and MCP servers. Groups are set in the file only.
 type group struct {
 	key     string                        // of the section
 	one     string                        // what an entry is, with its article, in errors that name the section
@@ -55,6 +55,12 @@ var groups = []*group{{
 	begin:   func(name string) groupConfig { return &ModelConfig{Name: name, Headers: map[string]string{}} },
 	note:    "Models are set in the file only. NAME is what requests, agents and `model` call the model.",
 	example: exampleModels,
+}, {
+	key: "upstreams", one: "an upstream", full: "an upstream", many: "upstreams", called: "name",
+	allowed: shortNameForm, isName: shortName.MatchString, taken: func(string) string { return "" },
+	begin:   func(name string) groupConfig { return &UpstreamConfig{Name: name, Headers: map[string]string{}} },
+	note:    "Upstreams are set in the file only. They serve models that clients of the [gateway](gateway.md) ask for and that are\nnot under models.",
+	example: exampleUpstreams,
 }, {
 	key: "agents", one: "an agent", full: "an agent", many: "agents", called: "id",
 	allowed: shortNameForm, isName: shortName.MatchString, taken: takenByNoAgent,

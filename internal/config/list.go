@@ -8,7 +8,7 @@ import (
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
-// list is a list of texts of the kind "tools", "files" or "command". As one text, the items of the first two are
+// list is a list of texts of the kind "tools", "models", "files" or "command". As one text, the items of the first two are
 // separated by commas.
 func (b binder) list(target *[]string, kind string) value {
 	v := value{takes: []yamltree.Kind{yamltree.List}, show: func() string { return strings.Join(*target, ", ") }}
@@ -16,6 +16,8 @@ func (b binder) list(target *[]string, kind string) value {
 	switch kind {
 	case "tools": // names of tools, in which "*" matches any run of characters
 		v.allowed = "a list of tools' names, each once, in which * matches any characters, such as fs.*"
+	case "models": // names of models, as above
+		v.allowed = "a list of models' names, each once, in which * matches any characters, such as gpt-*"
 	case "files":
 		v.allowed = "a list of patterns of files' names, each once, such as *.key or !.env.example"
 	case "command": // a program and its arguments, which may contain secrets, so that only their number is shown

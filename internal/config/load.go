@@ -55,7 +55,7 @@ type loader struct {
 }
 
 func newLoader(environ []string) *loader {
-	l := &loader{config: &Config{Models: map[string]ModelConfig{}, Agents: map[string]AgentConfig{}, Connectors: map[string]ConnectorConfig{}, MCP: MCPConfig{Servers: map[string]MCPServerConfig{}}}, env: map[string]string{}}
+	l := &loader{config: &Config{Models: map[string]ModelConfig{}, Upstreams: map[string]UpstreamConfig{}, Agents: map[string]AgentConfig{}, Connectors: map[string]ConnectorConfig{}, MCP: MCPConfig{Servers: map[string]MCPServerConfig{}}}, env: map[string]string{}}
 	for _, variable := range environ {
 		if name, text, ok := strings.Cut(variable, "="); ok {
 			l.env[name] = text
