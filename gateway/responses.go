@@ -13,6 +13,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/gateway/match"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/responses"
 	"github.com/continuo-log/continuo/model"
@@ -278,7 +279,7 @@ func (a *responsesAPI) create(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	wanted := engine.ClientRequest{
-		Conversation: conversation, Entries: withEcho(entries, q.echo), Mode: continuo.ModeChat, Model: q.Model, Upstream: &q.upstream, View: view, Tools: tools,
+		Conversation: conversation, Title: match.Title(entries), Entries: withEcho(entries, q.echo), Mode: continuo.ModeChat, Model: q.Model, Upstream: &q.upstream, View: view, Tools: tools,
 		MaxOutputTokens: q.MaxOutputTokens, Temperature: q.Temperature, Detached: q.Background, Answer: answerSchema(q.Text),
 	}
 	if q.Instructions != "" {

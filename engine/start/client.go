@@ -20,6 +20,8 @@ type ClientRequest struct {
 	Conversation continuo.Conversation
 	// Entries are what the request adds to the log; empty for one whose messages are all there. They are appended only if the log still ends where Conversation says.
 	Entries []continuo.Entry
+	// Title is what a conversation that is created is named by; its first line.
+	Title continuo.Content
 	// Prefixes makes the prefixes of the entries and of the answer; see turn.Input.
 	Prefixes func(entries []continuo.Entry, answer bool) func(stored []continuo.Entry) []continuo.Prefix
 	Mode     continuo.Mode
@@ -53,7 +55,7 @@ func (ts *Turns) Request(ctx context.Context, request ClientRequest) (*Chat, err
 	}
 	conversation := request.Conversation
 	if conversation.ID == "" {
-		conversation.Title = cmp.Or(conversation.Title, titleOf(request.Entries))
+		conversation.Title = cmp.Or(conversation.Title, conversations.TitleOf(request.Title))
 		if conversation, err = ts.log.Create(ctx, conversation); err != nil {
 			return nil, err
 		}
@@ -109,16 +111,6 @@ func (ts *Turns) clientRunner(ctx context.Context, request ClientRequest, conver
 		runner.Temperature = request.Temperature
 	}
 	return runner, nil
-}
-
-// titleOf makes a title from the first message of a user; "" where there is none.
-func titleOf(entries []continuo.Entry) string {
-	for _, entry := range entries {
-		if entry.Role == continuo.User && !entry.Content.IsBlank() {
-			return conversations.TitleOf(entry.Content)
-		}
-	}
-	return ""
 }
 
 // CountTokens estimates the tokens of the request that a client's request would make, without making it.
