@@ -113,6 +113,11 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, scope continuo.
 	if err != nil {
 		return err
 	}
+	return g.answerBody(w, r, scope, e, body)
+}
+
+// answerBody is answer for a body that has been read.
+func (g *Gateway) answerBody(w http.ResponseWriter, r *http.Request, scope continuo.Scope, e endpoint, body []byte) error {
 	asked, err := g.read(e, body)
 	if err != nil {
 		return err

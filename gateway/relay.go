@@ -66,27 +66,30 @@ func (y *relay) run(chat *engine.Chat) error {
 type encoder interface {
 	// streams reports whether the client asked for a stream.
 	streams() bool
-	// begin and event return what the stream begins with, and what an event adds to it.
+	// begin and event return what the stream begins with, and what an event adds to it. They are called for an answer that
+	// is not streamed, too.
 	begin(chat *engine.Chat) string
 	event(event *turn.Event) string
-	// whole returns the answer as one value.
+	// whole returns the answer as one value, at its end.
 	whole(chat *engine.Chat, answer *turn.Event) any
 }
 
 // encode writes the answer of a turn whose request was built from the log.
 func (y *relay) encode(chat *engine.Chat) error {
+	head := y.encoder.begin(chat)
 	for event, err := range chat.Events {
 		if err == nil && event.Kind == turn.Failed {
 			err = api.ModelFailed(event.Entry.Error)
 		}
-		switch {
-		case err != nil:
+		if err != nil {
 			return y.fail(err)
+		}
+		wire := y.encoder.event(&event)
+		switch {
 		case y.encoder.streams():
-			wire := y.encoder.event(&event)
 			if !y.begun && wire != "" {
 				y.out.Header().Set("Content-Type", "text/event-stream")
-				wire = y.encoder.begin(chat) + wire
+				wire = head + wire
 			}
 			if wire != "" && !y.write(wire) {
 				return nil // the client has left; leaving the loop stops the turn

@@ -49,6 +49,7 @@ func (a *responsesAPI) handler(call func(w http.ResponseWriter, r *http.Request)
 // responseRequest is the body of a request for a response.
 type responseRequest struct {
 	responses.Request
+	body     []byte
 	echo     *responseEcho
 	items    []json.RawMessage // the input, with references replaced by what they name
 	previous *responseRef      // nil for none
@@ -63,7 +64,7 @@ func (a *responsesAPI) read(r *http.Request, lenient bool) (*responseRequest, er
 	if err != nil {
 		return nil, err
 	}
-	read := &responseRequest{echo: &responseEcho{}}
+	read := &responseRequest{body: body, echo: &responseEcho{}}
 	if err := json.Unmarshal(body, &read.Request); err != nil {
 		return nil, api.Refuse(memberOf(err), "the body is not a request for a response: %s", err)
 	}
@@ -261,6 +262,9 @@ func (a *responsesAPI) create(w http.ResponseWriter, r *http.Request) error {
 	q, err := a.read(r, false)
 	if err != nil {
 		return err
+	}
+	if keepsHistory(q) {
+		return a.answerBody(w, r, a.scope, clientResponses{}, q.body)
 	}
 	provider := q.upstream.Model.Info().Provider
 	entries, _, err := responses.Entries(q.items, responses.Options{Provider: provider})

@@ -1,0 +1,74 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/continuo-log/continuo/api"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/gateway/request"
+	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/wire/responses"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// clientResponses is POST /v1/responses for a client that keeps its history itself, as Codex does: nothing of the
+// response can be retrieved or continued by its id, so the request is forwarded and matched like those of other endpoints.
+type clientResponses struct{}
+
+// keepsHistory reports whether the client of a request keeps its history itself.
+func keepsHistory(q *responseRequest) bool {
+	return !q.echo.stored() && !q.Background && q.named == "" && q.previous == nil && q.from == nil
+}
+
+func (clientResponses) protocol() string { return model.ProtocolResponses }
+
+func (clientResponses) read(body []byte, o request.Options) (*request.Request, error) {
+	return request.ReadResponses(body, o)
+}
+
+func (clientResponses) ends(wire string) bool {
+	at := strings.LastIndex(wire, "event: ")
+	name, _, _ := strings.Cut(strings.TrimPrefix(wire[max(at, 0):], "event: "), "\n")
+	return slices.Contains([]string{responses.EventCompleted, responses.EventIncomplete, responses.EventFailed, responses.EventError}, strings.TrimSpace(name)) ||
+		strings.HasSuffix(strings.TrimRight(wire, "\r\n"), "data: "+responses.Done)
+}
+
+func (clientResponses) writeError(w http.ResponseWriter, p *api.Problem) {
+	chatCompletions{}.writeError(w, p)
+}
+
+func (clientResponses) errorEvent(p *api.Problem) string {
+	inner := openAIError(p).Error
+	data := rawjson.MustMarshal(map[string]any{"type": responses.EventError, "error": inner, "sequence_number": 0})
+	return fmt.Sprintf("event: %s\ndata: %s\n\n", responses.EventError, data)
+}
+
+func (clientResponses) encoder(asked *askedRequest) encoder { return &responsesEncoder{asked: asked} }
+
+// responsesEncoder writes an answer as a response.
+type responsesEncoder struct {
+	asked  *askedRequest
+	stream *responseStream
+}
+
+func (e *responsesEncoder) streams() bool { return e.asked.Stream }
+
+func (e *responsesEncoder) begin(chat *engine.Chat) string {
+	var echo responseEcho
+	_ = json.Unmarshal(rawjson.MustMarshal(e.asked.Fields.Without("conversation")), &echo) // what cannot be read is left out
+	first := chat.Conversation.LastSeq + 1
+	ref := responseRef{chat.Conversation.ID, chat.TurnID, first}
+	encrypted := strings.Contains(string(e.asked.Fields.Get("include")), responses.IncludeEncryptedReasoning)
+	e.stream = newResponseStream(echo.response(ref.String(), seconds(time.Now())), ref.conversation, e.asked.upstream.Model.Info().Provider, first, encrypted)
+	return ""
+}
+
+func (e *responsesEncoder) event(event *turn.Event) string { return e.stream.event(event) }
+
+func (e *responsesEncoder) whole(*engine.Chat, *turn.Event) any { return e.stream.response }
