@@ -17,6 +17,10 @@ import (
 // chatCompletions is POST /v1/chat/completions.
 type chatCompletions struct{}
 
+func (chatCompletions) model(body []byte) string { return modelInBody(body) }
+
+func (chatCompletions) path(string) string { return "" }
+
 func (chatCompletions) protocol() string { return model.ProtocolOpenAIChat }
 
 func (chatCompletions) read(body []byte, o request.Options) (*request.Request, error) {

@@ -44,22 +44,26 @@ func New(engine *engine.Engine, log *continuo.Log, prefixes continuo.PrefixStore
 }
 
 // Patterns are the patterns of http.ServeMux below which a gateway answers.
-var Patterns = []string{"GET /v1/", "POST /v1/", "DELETE /v1/"}
+var Patterns = []string{"GET /v1/", "POST /v1/", "DELETE /v1/", "GET /v1beta/", "POST /v1beta/"}
 
 // Handler returns the handler for a caller's scope. The bodies of requests must be bounded by the caller.
 func (g *Gateway) Handler(scope continuo.Scope) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, scope, chatCompletions{}) })
 	mux.HandleFunc("POST /v1/messages", func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, scope, messages{}) })
+	mux.HandleFunc("POST /v1/messages/count_tokens", func(w http.ResponseWriter, r *http.Request) {
+		if err := g.countTokens(w, r, messages{}, func(count int) any { return map[string]int{"input_tokens": count} }); err != nil {
+			g.writeFailure(w, r, messages{}, err)
+		}
+	})
+	g.geminiRoutes(mux, scope)
 	stateful := &responsesAPI{g, scope}
 	stateful.routes(mux)
 	stateful.conversationRoutes(mux)
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, r *http.Request) { g.listModels(w, r) })
 	mux.HandleFunc("GET /v1/models/{id}", func(w http.ResponseWriter, r *http.Request) { g.showModel(w, r) })
 	mux.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) {
-		endpointOf(r).writeError(w, &api.Problem{
-			Status: http.StatusNotFound, Type: api.NotFound, Code: "not_found", Message: fmt.Sprintf("there is nothing at %s %s", r.Method, r.URL.Path),
-		})
+		endpointOf(r).writeError(w, noCall(r))
 	})
 	return mux
 }
@@ -68,6 +72,10 @@ func (g *Gateway) Handler(scope continuo.Scope) http.Handler {
 type endpoint interface {
 	// protocol is that of the upstreams to which a request is sent as it came.
 	protocol() string
+	// model returns the name of the model that a request names, "" for none, and path the path below the base URL to which a
+	// request for a model is sent; "" for the upstream's own.
+	model(body []byte) string
+	path(model string) string
 	// read reads a request's body. The error is a *request.Error.
 	read(body []byte, o request.Options) (*request.Request, error)
 	// encoder writes the answer to a request that is not forwarded.
@@ -158,7 +166,7 @@ func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []b
 		wanted.Forward = func(ctx context.Context, conversation continuo.Conversation) (*turn.Forward, error) {
 			sent := withModel(body, info.Name)
 			envelope, err := g.forwards.Envelope(ctx, conversation.ID, info.Name, sent)
-			return &turn.Forward{Body: sent, Messages: len(asked.Messages), Envelope: envelope, Request: y.forwarding(r, asked.upstream.ForwardCredentials)}, err
+			return &turn.Forward{Body: sent, Messages: len(asked.Messages), Envelope: envelope, Request: y.forwarding(r, info.Name, asked.upstream.ForwardCredentials)}, err
 		}
 	} else {
 		y.encoder = y.endpoint.encoder(asked)
@@ -174,10 +182,7 @@ type askedRequest struct {
 
 // read reads a request, and finds its model.
 func (g *Gateway) read(e endpoint, body []byte) (*askedRequest, error) {
-	name := ""
-	if from, to, ok := rawjson.Find(body, "model"); ok && json.Valid(body) {
-		name, _ = rawjson.String(body[from:to])
-	}
+	name := e.model(body)
 	upstream, unknown := g.engine.Catalog.Served(name, e.protocol())
 	options := request.Options{}
 	if unknown == nil {
@@ -195,6 +200,15 @@ func (g *Gateway) read(e endpoint, body []byte) (*askedRequest, error) {
 		err = api.Refuse("messages", "messages is empty: send at least one message")
 	}
 	return &askedRequest{read, upstream}, err
+}
+
+// modelInBody is the model that a body names.
+func modelInBody(body []byte) string {
+	name := ""
+	if from, to, ok := rawjson.Find(body, "model"); ok && json.Valid(body) {
+		name, _ = rawjson.String(body[from:to])
+	}
+	return name
 }
 
 // withModel returns a body whose model is the upstream's name of it.

@@ -352,6 +352,11 @@ func TestErrorsHaveTheFormOfTheEndpoint(t *testing.T) {
 		{"/v1/messages", `{"model":"nope","messages":[{"role":"user","content":"x"}]}`, "2023-06-01", 404, `{"type":"error","error":{"type":"not_found_error"`},
 		{"/v1/chat/completions", `{"model":"gpt","messages":[{"role":"tool","tool_call_id":"b","content":"seen"}]}`, "", 400, `"type":"invalid_request_error"`},
 		{"/v1/messages", `{"model":"claude","messages":[]}`, "2023-06-01", 400, `{"type":"error","error":{"type":"invalid_request_error"`},
+		{"/v1beta/models/nope:generateContent", `{"contents":[{"role":"user","parts":[{"text":"x"}]}]}`, "", 404, `"status":"NOT_FOUND"`},
+		{"/v1beta/models/gpt:generateContent", `{"contents":7}`, "", 400, `"status":"INVALID_ARGUMENT"`},
+		{"/v1beta/models/gpt:tune", `{}`, "", 404, `"status":"NOT_FOUND"`},
+		{"/v1beta/models/gpt:countTokens", `{"contents":[{"role":"user","parts":[{"text":"hello there"}]}]}`, "", 200, `{"totalTokens":`},
+		{"/v1/messages/count_tokens", `{"model":"claude","messages":[{"role":"user","content":"hello there"}]}`, "2023-06-01", 200, `{"input_tokens":`},
 		{"/v1/nothing", `{}`, "2023-06-01", 404, `{"type":"error","error":{"type":"not_found_error"`},
 		{"/v1/nothing", `{}`, "", 404, `"code":"not_found"`},
 	} {
@@ -409,6 +414,18 @@ func TestAnEndpointBeforeAModelOfAnotherProtocol(t *testing.T) {
 			whole(call),
 			[]string{`"name":"look"`},
 			[]string{`"type":"message"`, `{"type":"tool_use","id":"call_1","name":"look","input":{"at":1}}`, `"stop_reason":"tool_use"`, `"output_tokens":7`},
+		},
+		"Gemini, streamed": {
+			"/v1beta/models/gpt:streamGenerateContent?alt=sse", `{"systemInstruction":{"parts":[{"text":"Be brief."}]},"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`,
+			stream(chatStream),
+			[]string{`{"role":"system","content":"Be brief."}`, `{"role":"user","content":"hi"}`},
+			[]string{`data: {"candidates":[{"content":{"role":"model","parts":[{"text":"Grüß"}]}`, `{"text":" Gott"}`, `"finishReason":"STOP"`, `"modelVersion":"gpt"`},
+		},
+		"Gemini with a call": {
+			"/v1beta/models/claude:generateContent", `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"tools":[{"functionDeclarations":[{"name":"look","parametersJsonSchema":{"type":"object"}}]}]}`,
+			whole(use),
+			[]string{`"name":"look"`},
+			[]string{`"functionCall":{"id":"call_1","name":"look","args":{"at":1}}`, `"finishReason":"STOP"`, `"totalTokenCount":16`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/continuo-log/continuo/auth"
@@ -57,4 +58,14 @@ func addCredentials(to, from http.Header) {
 			}
 		}
 	}
+}
+
+// sentQuery is the query of a client's request that is sent on; a key in it is a credential.
+func sentQuery(location *url.URL, withCredentials bool) string {
+	query := location.Query()
+	if withCredentials || !query.Has("key") {
+		return location.RawQuery
+	}
+	query.Del("key")
+	return query.Encode()
 }

@@ -15,6 +15,10 @@ import (
 // messages is POST /v1/messages.
 type messages struct{}
 
+func (messages) model(body []byte) string { return modelInBody(body) }
+
+func (messages) path(string) string { return "" }
+
 func (messages) protocol() string { return model.ProtocolAnthropic }
 
 func (messages) read(body []byte, o request.Options) (*request.Request, error) {

@@ -28,12 +28,12 @@ type relay struct {
 }
 
 // forwarding is what a client's request adds to its body, with the client's own credentials where withCredentials says so.
-func (y *relay) forwarding(r *http.Request, withCredentials bool) *model.Forwarding {
+func (y *relay) forwarding(r *http.Request, modelName string, withCredentials bool) *model.Forwarding {
 	header := requestHeader(r.Header)
 	if withCredentials {
 		addCredentials(header, r.Header)
 	}
-	return &model.Forwarding{Header: header, KeepsKey: withCredentials, Query: r.URL.RawQuery, Answered: func(status int, header http.Header, refusal []byte) {
+	return &model.Forwarding{Header: header, KeepsKey: withCredentials, Query: sentQuery(r.URL, withCredentials), Path: y.endpoint.path(modelName), Answered: func(status int, header http.Header, refusal []byte) {
 		y.mu.Lock()
 		defer y.mu.Unlock()
 		y.status, y.header, y.refusal = status, header, refusal

@@ -26,6 +26,10 @@ func keepsHistory(q *responseRequest) bool {
 	return !q.echo.stored() && !q.Background && q.named == "" && q.previous == nil && q.from == nil
 }
 
+func (clientResponses) model(body []byte) string { return modelInBody(body) }
+
+func (clientResponses) path(string) string { return "" }
+
 func (clientResponses) protocol() string { return model.ProtocolResponses }
 
 func (clientResponses) read(body []byte, o request.Options) (*request.Request, error) {

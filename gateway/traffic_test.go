@@ -19,6 +19,7 @@ import (
 	"github.com/continuo-log/continuo/gateway"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/model/anthropic"
+	"github.com/continuo-log/continuo/model/gemini"
 	"github.com/continuo-log/continuo/model/openai"
 	modelresponses "github.com/continuo-log/continuo/model/responses"
 	"github.com/continuo-log/continuo/store/storetest"
@@ -75,7 +76,7 @@ func eachRecorded(t *testing.T, agent string, f func(line *recordedRequest)) {
 // The recorded requests of agents reach the upstream byte for byte, and its answers the agents; each request that was
 // answered is in the log and can be shown again.
 func TestTheTrafficOfAgentsIsForwardedUnchanged(t *testing.T) {
-	for _, agent := range []string{"claude-code", "codex", "opencode", "qwen"} {
+	for _, agent := range []string{"claude-code", "codex", "gemini", "opencode", "qwen"} {
 		t.Run(agent, func(t *testing.T) {
 			t.Parallel()
 			var line *recordedRequest
@@ -160,6 +161,8 @@ func newForwardingGateway(t *testing.T, url string) *testGateway {
 		switch protocol {
 		case model.ProtocolAnthropic:
 			return engine.Upstream{Model: anthropic.New(anthropic.Options{BaseURL: url, Name: name})}, true
+		case model.ProtocolGemini:
+			return engine.Upstream{Model: gemini.New(gemini.Options{BaseURL: url, Name: name})}, true
 		case model.ProtocolResponses:
 			return engine.Upstream{Model: modelresponses.New(modelresponses.Options{BaseURL: url + "/v1", Name: name})}, true
 		}

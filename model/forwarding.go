@@ -10,7 +10,8 @@ import (
 // the answer too ([Delta.Wire]), makes one attempt, and reports the upstream's status and headers.
 //
 //   - Header is sent with the request and replaces headers of the same name, except the upstream's configured ones.
-//   - Query replaces the upstream's query, and Path the path of its endpoint below the base URL; "" keeps them.
+//   - Query replaces the upstream's query, and Path the path of its endpoint below the base URL; "" keeps them. With a
+//     Path, the query is replaced in every case.
 //   - KeepsKey says that Header has the client's own credentials, which are sent instead of the configured ones.
 //   - Answered is called when the upstream has answered, before the first delta. Refusal is the body of an answer
 //     whose status is not a success, nil for any other. It may be nil.

@@ -59,7 +59,9 @@ func (c *Client) request(ctx context.Context, call *call, body []byte) (*http.Re
 	path := c.Path
 	if forwarded != nil {
 		path = cmp.Or(forwarded.Path, path)
-		endpoint.RawQuery = cmp.Or(forwarded.Query, endpoint.RawQuery)
+		if forwarded.Query != "" || forwarded.Path != "" {
+			endpoint.RawQuery = forwarded.Query
+		}
 	}
 	request, err := http.NewRequest(http.MethodPost, endpoint.JoinPath(path).String(), bytes.NewReader(body))
 	if err != nil {
