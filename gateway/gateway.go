@@ -162,7 +162,7 @@ func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []b
 		System: asked.System, Tools: asked.Tools, MaxOutputTokens: asked.MaxOutputTokens, Temperature: asked.Temperature,
 		View: found.view,
 	}
-	if info.Protocol == y.endpoint.protocol() && found.view == "" {
+	if info.Forwards && info.Protocol == y.endpoint.protocol() && found.view == "" {
 		wanted.Forward = func(ctx context.Context, conversation continuo.Conversation) (*turn.Forward, error) {
 			sent := withModel(body, info.Name)
 			envelope, err := g.forwards.Envelope(ctx, conversation.ID, info.Name, sent)

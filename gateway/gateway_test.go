@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,6 +17,7 @@ import (
 	"github.com/continuo-log/continuo/gateway"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/model/anthropic"
+	"github.com/continuo-log/continuo/model/demo"
 	"github.com/continuo-log/continuo/model/openai"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/turn"
@@ -76,6 +78,7 @@ func newGateway(t *testing.T, u *upstream) *testGateway {
 	e, err := engine.New(log, engine.Options{
 		Models: map[string]engine.Upstream{
 			"gpt":    {Model: openai.New(openai.Options{BaseURL: u.URL + "/v1", APIKey: "the-servers-key", Name: "gpt-4o-2024"})},
+			"demo":   {Model: demo.New(demo.Options{})},
 			"claude": {Model: anthropic.New(anthropic.Options{BaseURL: u.URL, APIKey: "the-servers-key", Name: "claude-4"})},
 		},
 		Default: "gpt",
@@ -544,5 +547,22 @@ func TestAServedModelWithTheClientsCredentials(t *testing.T) {
 				t.Errorf("the upstream got %q, %s", value, request.body)
 			}
 		})
+	}
+}
+
+// The built-in model has no upstream: each endpoint answers from its text, streamed and whole.
+func TestTheBuiltInModelAnswersThroughEachEndpoint(t *testing.T) {
+	g := newGateway(t, newUpstream(t))
+	for path, body := range map[string]string{
+		"/v1/chat/completions": `{"model":"demo","stream":%v,"messages":[{"role":"user","content":"My name is Ada."}]}`,
+		"/v1/messages":         `{"model":"demo","max_tokens":99,"stream":%v,"messages":[{"role":"user","content":"My name is Ada."}]}`,
+		"/v1/responses":        `{"model":"demo","stream":%v,"input":"My name is Ada."}`,
+	} {
+		for _, streamed := range []bool{true, false} {
+			response, got := g.post(t, path, fmt.Sprintf(body, streamed))
+			if response.StatusCode != http.StatusOK || !strings.Contains(got, "demo") || strings.HasPrefix(got, "{") == streamed {
+				t.Errorf("%s, streamed %v: got %d %s", path, streamed, response.StatusCode, got)
+			}
+		}
 	}
 }

@@ -36,6 +36,9 @@ type Info struct {
 	ContextWindow int
 	// Demo marks the built-in model, which is not a real one.
 	Demo bool
+	// Forwards says that the model sends a client's request on as it came, and yields the bytes of the answer
+	// ([WithForwarding]).
+	Forwards bool
 }
 
 // Transcript reports whether the model is shown transcripts, and the wire format in which they are sent.

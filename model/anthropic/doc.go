@@ -71,7 +71,7 @@ func New(options Options) *Model {
 	return &Model{
 		info: model.Info{
 			Provider: cmp.Or(options.Provider, "anthropic"), Name: options.Name,
-			Protocol: model.ProtocolAnthropic, ContextWindow: options.ContextWindow,
+			Protocol: model.ProtocolAnthropic, ContextWindow: options.ContextWindow, Forwards: true,
 		},
 		client: upstream.Client{
 			BaseURL: cmp.Or(options.BaseURL, DefaultBaseURL), Path: "v1/messages",

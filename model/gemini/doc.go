@@ -67,7 +67,7 @@ func New(options Options) *Model {
 	return &Model{
 		info: model.Info{
 			Provider: cmp.Or(options.Provider, "google"), Name: options.Name,
-			Protocol: model.ProtocolGemini, ContextWindow: options.ContextWindow,
+			Protocol: model.ProtocolGemini, ContextWindow: options.ContextWindow, Forwards: true,
 		},
 		client: upstream.Client{
 			BaseURL: streaming(cmp.Or(options.BaseURL, DefaultBaseURL)), Path: pathOf(options.Name),

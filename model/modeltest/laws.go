@@ -94,9 +94,13 @@ func forwardedAnswer(t *testing.T, options Options, transcript *transcript) {
 			t.Errorf("the refusal is %q, want %q", refusal, transcript.body)
 		}
 	}})
+	m := options.New("http://upstream.invalid", key, client.Client)
+	if !m.Info().Forwards {
+		t.Error("the model does not say that it forwards requests")
+	}
 	var wire strings.Builder
 	plain := &streamed{}
-	for delta, err := range options.New("http://upstream.invalid", key, client.Client).Stream(ctx, transcript.request) {
+	for delta, err := range m.Stream(ctx, transcript.request) {
 		wire.WriteString(delta.Wire)
 		delta.Wire = ""
 		if err != nil {

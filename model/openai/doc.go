@@ -62,7 +62,7 @@ func New(options Options) *Model {
 	return &Model{
 		info: model.Info{
 			Provider: cmp.Or(options.Provider, "openai"), Name: options.Name,
-			Protocol: model.ProtocolOpenAIChat, ContextWindow: options.ContextWindow,
+			Protocol: model.ProtocolOpenAIChat, ContextWindow: options.ContextWindow, Forwards: true,
 		},
 		client: upstream.Client{
 			BaseURL: cmp.Or(options.BaseURL, DefaultBaseURL), Path: "chat/completions",

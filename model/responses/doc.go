@@ -66,7 +66,7 @@ func New(options Options) *Model {
 	return &Model{
 		info: model.Info{
 			Provider: cmp.Or(options.Provider, "openai"), Name: options.Name,
-			Protocol: model.ProtocolResponses, ContextWindow: options.ContextWindow,
+			Protocol: model.ProtocolResponses, ContextWindow: options.ContextWindow, Forwards: true,
 		},
 		client: upstream.Client{
 			BaseURL: cmp.Or(options.BaseURL, DefaultBaseURL), Path: "responses",
