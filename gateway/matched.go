@@ -6,7 +6,9 @@ import (
 	"net/http"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/gateway/match"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
@@ -35,6 +37,9 @@ func (g *Gateway) match(r *http.Request, scope continuo.Scope, asked *askedReque
 		}
 	}
 	if named != "" && query.Named == nil {
+		if err := conversations.CheckKey(named); err != nil {
+			return nil, api.At(conversationHeader, err)
+		}
 		query.Named = &continuo.Conversation{}
 	}
 	decided, err := g.matcher.Match(ctx, query)
@@ -55,6 +60,13 @@ func (g *Gateway) match(r *http.Request, scope continuo.Scope, asked *askedReque
 			return nil, err
 		}
 		created.ParentID = parent.ID
+	}
+	if found.conversation.ID != "" && found.conversation.Title == "" {
+		if title := conversations.TitleOf(match.Title(asked.Entries)); title != "" {
+			if found.conversation, err = g.log.Update(ctx, found.conversation.ID, continuo.ConversationChange{Title: &title}); err != nil {
+				return nil, err
+			}
+		}
 	}
 	switch {
 	case decided.Fork && decided.At > 0:
