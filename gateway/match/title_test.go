@@ -12,7 +12,9 @@ func TestTitle(t *testing.T) {
 		"Fix the bug":        {"<environment_context>\n<cwd>/x</cwd>\n</environment_context>", "Fix the bug"},
 		"Hello":              {"<system-reminder>be brief</system-reminder>\nHello"},
 		"<b>bold</b> please": {"<b>bold</b> please"},
-		"":                   {"<context>a</context>"},
+		"Go on":              {"<session_context>\na <b>\n</session_context>\n\nGo on"},
+		"":                   {"<session-context>a</session-context>"},
+		"<not_closed> x":     {"<not_closed> x"},
 	} {
 		var entries []continuo.Entry
 		for _, text := range said {
