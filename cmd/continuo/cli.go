@@ -22,6 +22,7 @@ type cli struct {
 	globals
 
 	Serve         serveCommand         `cmd:"" help:"Run the server: POST /chat, the API under /api, metrics."`
+	Launch        launchCommand        `cmd:"" help:"Start a coding agent whose requests go through Continuo."`
 	Chat          chatCommand          `cmd:"" help:"Chat in the terminal, over the local store."`
 	RunCommand    runCommand           `cmd:"" name:"run" help:"Run workflows: start, list, show, resume, repair, stop, cancel, approve."`
 	Workflow      workflowCommand      `cmd:"" help:"List, show, check and write workflows."`

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/gateway"
+	"github.com/continuo-log/continuo/server"
+)
+
+type launchCommand struct {
+	Agent     string   `arg:"" enum:"claude,codex,gemini,opencode,qwen" help:"The agent: claude, codex, gemini, opencode or qwen."`
+	Arguments []string `arg:"" optional:"" passthrough:"" help:"Its arguments, after --."`
+	Server    string   `placeholder:"URL" help:"A server that runs already, such as http://127.0.0.1:8787. Default: one of its own, for as long as the agent runs."`
+	Print     bool     `help:"Print the variables and the command instead, for a server that runs already."`
+}
+
+func (launchCommand) Help() string {
+	return `Starts a coding agent whose model requests go through Continuo, so that its sessions are in the log. The agent's own configuration is not changed: it gets variables of the environment, or arguments. Requests go where the settings say (models, upstreams), or else to the vendors whose keys are in the environment. When the agent ends, it says what was recorded.
+
+Examples:
+
+    continuo launch claude
+    continuo launch codex -- exec "Fix the failing test"
+    continuo launch --print qwen`
+}
+
+// agentRow is how one agent is pointed at a server.
+type agentRow struct {
+	program   string
+	arguments func(base string) []string // before the user's
+	env       func(base string) []string
+}
+
+// none is for an agent that needs no arguments.
+func none(string) []string { return nil }
+
+// launchable are the agents that can be launched. Each was run with the program whose version docs/gateway.md names.
+var launchable = map[string]agentRow{
+	"claude": {"claude", none, func(base string) []string { return []string{"ANTHROPIC_BASE_URL=" + base} }},
+	"codex": {"codex", func(base string) []string {
+		return []string{
+			"-c", "model_provider=continuo", "-c", "model_providers.continuo.name=continuo", "-c", `model_providers.continuo.wire_api="responses"`,
+			"-c", fmt.Sprintf("model_providers.continuo.base_url=%q", base+"/v1"), "-c", `model_providers.continuo.env_key="OPENAI_API_KEY"`,
+		}
+	}, none},
+	"gemini": {"gemini", none, func(base string) []string { return []string{"GOOGLE_GEMINI_BASE_URL=" + base} }},
+	"opencode": {"opencode", none, func(base string) []string {
+		provider := func(name, path string) string {
+			return fmt.Sprintf(`"%s":{"options":{"baseURL":"%s%s"}}`, name, base, path)
+		}
+		return []string{"OPENCODE_CONFIG_CONTENT={\"provider\":{" + provider("openai", "/v1") + "," + provider("anthropic", "/v1") + "," + provider("google", "/v1beta") + "}}"}
+	}},
+	"qwen": {"qwen", func(string) []string { return []string{"--auth-type", "openai"} }, func(base string) []string {
+		return []string{"OPENAI_BASE_URL=" + base + "/v1"}
+	}},
+}
+
+// Run starts the agent, with a server where none was named, and waits for its end.
+func (l *launchCommand) Run(ctx context.Context, a *app) error {
+	row, arguments := launchable[l.Agent], l.Arguments
+	if len(arguments) > 0 && arguments[0] == "--" {
+		arguments = arguments[1:]
+	}
+	if l.Print {
+		base := strings.TrimSuffix(cmp.Or(l.Server, "http://127.0.0.1:8787"), "/")
+		for _, variable := range row.env(base) {
+			name, value, _ := strings.Cut(variable, "=")
+			a.print("export %s=%s", name, shellQuoted(value))
+		}
+		a.print("%s", strings.Join(quotedAll(slices.Concat([]string{row.program}, row.arguments(base), arguments)), " "))
+		return nil
+	}
+	path, err := exec.LookPath(row.program)
+	if err != nil {
+		return fmt.Errorf("launch %s: its program %s is not in PATH: install it first: %w", l.Agent, row.program, continuo.ErrNotFound)
+	}
+	if l.Server != "" {
+		return a.runAgent(ctx, path, row, strings.TrimSuffix(l.Server, "/"), arguments)
+	}
+	return a.launchWithServer(ctx, path, row, arguments)
+}
+
+// launchWithServer runs an agent with a server of its own.
+func (a *app) launchWithServer(ctx context.Context, path string, row agentRow, arguments []string) error {
+	settings, err := a.loadSettings()
+	if err != nil {
+		return err
+	}
+	logger := slog.New(slog.DiscardHandler) // the terminal is the agent's
+	w, err := a.wireWith(ctx, settings, buildOptions{turns: true, logger: logger, registry: prometheus.NewRegistry()})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("launch: %w", err)
+	}
+	models := gateway.New(w.engine, w.log, w.store, gateway.Options{Logger: logger})
+	httpServer := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: server.New(w.engine, server.Options{
+		Gateway: models.Handler, GatewayPatterns: gateway.Patterns, Project: settings.Project, KeyPolicy: server.KeysNever,
+		MaxBodyBytes: settings.Server.MaxBodyBytes, Logger: logger, Tracer: w.telemetry.ids, Version: readVersion().Version,
+	})}
+	go func() { _ = httpServer.Serve(listener) }() // ends with Close
+	began := time.Now()
+	failed := a.runAgent(ctx, path, row, "http://"+listener.Addr().String(), arguments)
+	ended, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.Server.ShutdownTimeout)
+	defer cancel()
+	_ = httpServer.Shutdown(ended)
+	return errors.Join(failed, a.reportLaunch(ended, w, began))
+}
+
+// runAgent runs an agent with the terminal of this program. A Ctrl-C is the agent's.
+func (a *app) runAgent(ctx context.Context, path string, row agentRow, base string, arguments []string) error {
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
+	command := exec.CommandContext(ctx, path, slices.Concat(row.arguments(base), arguments)...)
+	command.Env = slices.Concat(a.env, row.env(base))
+	command.Stdin, command.Stdout, command.Stderr = a.in, fileOf(a.out), fileOf(a.err)
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("%s: %w", row.program, err)
+	}
+	return nil
+}
+
+// fileOf is the file of one of the console's writers, so that a program gets the terminal itself.
+func fileOf(w io.Writer) io.Writer {
+	if checked, ok := w.(*checkedWriter); ok {
+		return checked.file
+	}
+	return w
+}
+
+// reportLaunch says what an agent's requests left in the log, a line for each conversation.
+func (a *app) reportLaunch(ctx context.Context, w *services, began time.Time) error {
+	for _, kind := range []continuo.Kind{continuo.KindUser, continuo.KindSide} {
+		conversations, err := w.log.Conversations(ctx, continuo.ConversationQuery{ProjectID: w.settings.Project, Kind: kind, Limit: 20})
+		if err != nil {
+			return err
+		}
+		for _, conversation := range conversations {
+			if conversation.UpdatedAt.Before(began) || conversation.LastSeq == 0 {
+				continue
+			}
+			if err := a.reportConversation(ctx, w, conversation, began); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (a *app) reportConversation(ctx context.Context, w *services, conversation continuo.Conversation, began time.Time) error {
+	turns, err := w.engine.Turns.List(ctx, continuo.TurnQuery{ConversationID: conversation.ID, Limit: 1000})
+	if err != nil {
+		return err
+	}
+	var usage continuo.Usage
+	requests := 0
+	for _, turn := range turns {
+		if turn.StartedAt.Before(began) {
+			break // the newest come first
+		}
+		requests++
+		usage.InputTokens += turn.Usage.InputTokens
+		usage.CachedTokens += turn.Usage.CachedTokens
+		usage.OutputTokens += turn.Usage.OutputTokens
+	}
+	cached := 0
+	if usage.InputTokens > 0 {
+		cached = 100 * usage.CachedTokens / usage.InputTokens
+	}
+	kind := ""
+	if conversation.Kind != continuo.KindUser {
+		kind = " (" + string(conversation.Kind) + ")"
+	}
+	a.note("continuo: %s%s %q: requests %d, tokens in %d (%d %% cached), out %d; continuo conversations show %s",
+		conversation.ID, kind, conversation.Title, requests, usage.InputTokens, cached, usage.OutputTokens, conversation.ID)
+	return nil
+}
+
+// shellQuoted quotes a word for a shell where that is needed.
+func shellQuoted(word string) string {
+	if word != "" && !strings.ContainsAny(word, " \t\n'\"\\$`!*?[]{}();<>|&~#") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+func quotedAll(words []string) []string {
+	var quoted []string
+	for _, word := range words {
+		quoted = append(quoted, shellQuoted(word))
+	}
+	return quoted
+}
