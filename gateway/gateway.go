@@ -154,6 +154,10 @@ const maxMatches = 8
 // begin begins the turn of a request, or finds the one that it repeats.
 func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []byte) (*engine.Chat, error) {
 	found, info := y.matched, asked.upstream.Model.Info()
+	forwards := info.Forwards && info.Protocol == y.endpoint.protocol() && found.view == ""
+	if !forwards {
+		y.encoder = y.endpoint.encoder(asked)
+	}
 	if repeated, err := g.repeated(r.Context(), found); repeated != nil || err != nil {
 		return repeated, err
 	}
@@ -162,14 +166,12 @@ func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []b
 		System: asked.System, Tools: asked.Tools, MaxOutputTokens: asked.MaxOutputTokens, Temperature: asked.Temperature,
 		View: found.view,
 	}
-	if info.Forwards && info.Protocol == y.endpoint.protocol() && found.view == "" {
+	if forwards {
 		wanted.Forward = func(ctx context.Context, conversation continuo.Conversation) (*turn.Forward, error) {
 			sent := withModel(body, info.Name)
 			envelope, err := g.forwards.Envelope(ctx, conversation.ID, info.Name, sent)
 			return &turn.Forward{Body: sent, Messages: len(asked.Messages), Envelope: envelope, Request: y.forwarding(r, info.Name, asked.upstream.ForwardCredentials)}, err
 		}
-	} else {
-		y.encoder = y.endpoint.encoder(asked)
 	}
 	return g.engine.Turns.Request(r.Context(), wanted)
 }
