@@ -12,6 +12,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
+	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/responses"
 )
@@ -56,7 +57,10 @@ func splitCompacted(items []json.RawMessage) (*compacted, []json.RawMessage) {
 
 // expand returns the conversation that continues a compacted one.
 func (a *responsesAPI) expand(ctx context.Context, from *compacted) (continuo.Conversation, error) {
-	conversation, err := a.log.Find(ctx, a.scope, from.conversation)
+	conversation, err := a.engine.Conversations.Find(ctx, a.scope, from.conversation)
+	if err == nil {
+		err = conversations.TakesMessages(conversation)
+	}
 	if err == nil {
 		conversation, err = a.continuedAt(ctx, conversation, from.seq)
 	}
@@ -93,12 +97,12 @@ func (a *responsesAPI) compact(w http.ResponseWriter, r *http.Request) error {
 		return api.Refuse("input", "there is nothing to compact: send input or previous_response_id")
 	}
 	if conversation.ID == "" {
-		if conversation, err = a.log.Create(r.Context(), conversation); err != nil {
+		if conversation, err = a.engine.Conversations.Create(r.Context(), a.scope, conversation); err != nil {
 			return err
 		}
 	}
 	if len(entries) > 0 {
-		stored, err := a.log.Append(r.Context(), conversation.ID, entries, continuo.AppendOptions{})
+		stored, err := a.engine.Conversations.Append(r.Context(), conversation, entries, continuo.AppendOptions{})
 		if err != nil {
 			return err
 		}
@@ -109,7 +113,7 @@ func (a *responsesAPI) compact(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	answer := compaction{
-		ID: responseRef{conversation.ID, a.log.NewID("turn"), conversation.LastSeq}.String(), Object: "response.compaction", CreatedAt: a.log.Now().Unix(), Output: []json.RawMessage{},
+		ID: responseRef{conversation.ID, a.engine.Conversations.NewID("turn"), conversation.LastSeq}.String(), Object: "response.compaction", CreatedAt: a.engine.Conversations.Now().Unix(), Output: []json.RawMessage{},
 	}
 	for _, one := range items {
 		if parsed, err := responses.ParseItem(one.raw); err == nil && parsed.Role == string(continuo.User) {

@@ -95,7 +95,7 @@ func checkMetadata(metadata json.RawMessage) error {
 
 // conversation finds the conversation that a path names.
 func (a *responsesAPI) conversation(r *http.Request) (continuo.Conversation, error) {
-	conversation, err := a.log.Find(r.Context(), a.scope, r.PathValue("id"))
+	conversation, err := a.engine.Conversations.Find(r.Context(), a.scope, r.PathValue("id"))
 	if errors.Is(err, continuo.ErrNotFound) {
 		err = &api.Problem{
 			Status: http.StatusNotFound, Type: api.InvalidRequest, Code: "conversation_not_found",
@@ -118,12 +118,12 @@ func (a *responsesAPI) createConversation(w http.ResponseWriter, r *http.Request
 	if !rawjson.IsNull(body.Metadata) {
 		created.Metadata = body.Metadata
 	}
-	if created, err = a.log.Create(r.Context(), created); err != nil {
+	if created, err = a.engine.Conversations.Create(r.Context(), a.scope, created); err != nil {
 		return err
 	}
 	if len(entries) > 0 {
-		if _, err := a.log.Append(r.Context(), created.ID, entries, continuo.AppendOptions{}); err != nil {
-			return errors.Join(err, a.log.Delete(r.Context(), created.ID))
+		if _, err := a.engine.Conversations.Append(r.Context(), created, entries, continuo.AppendOptions{}); err != nil {
+			return errors.Join(err, a.engine.Conversations.Delete(r.Context(), created.ID))
 		}
 	}
 	return writeConversation(w, created)
@@ -165,7 +165,7 @@ func (a *responsesAPI) updateConversation(w http.ResponseWriter, r *http.Request
 	if rawjson.IsNull(body.Metadata) {
 		return api.Refuse("metadata", "metadata is missing")
 	}
-	if conversation, err = a.log.Update(r.Context(), conversation.ID, continuo.ConversationChange{Metadata: body.Metadata}); err != nil {
+	if conversation, err = a.engine.Conversations.Change(r.Context(), a.scope, conversation.ID, continuo.ConversationChange{Metadata: body.Metadata}); err != nil {
 		return err
 	}
 	return writeConversation(w, conversation)
@@ -176,7 +176,7 @@ func (a *responsesAPI) deleteConversation(w http.ResponseWriter, r *http.Request
 	if err != nil {
 		return err
 	}
-	if err := a.log.Delete(r.Context(), conversation.ID); err != nil {
+	if err := a.engine.Conversations.Delete(r.Context(), conversation.ID); err != nil {
 		return err
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"id": conversation.ID, "object": "conversation.deleted", "deleted": true})
@@ -199,7 +199,7 @@ func (a *responsesAPI) createItems(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	stored, err := a.log.Append(r.Context(), conversation.ID, entries, continuo.AppendOptions{})
+	stored, err := a.engine.Conversations.Append(r.Context(), conversation, entries, continuo.AppendOptions{})
 	if err != nil {
 		return err
 	}
@@ -286,7 +286,7 @@ func (a *responsesAPI) itemsBetween(ctx context.Context, conversation continuo.C
 	}
 	var items []item
 	calls := map[string]continuo.ToolCall{}
-	for entry, err := range a.log.Read(ctx, conversation, continuo.Range{From: from, To: to}) {
+	for entry, err := range a.engine.Conversations.Read(ctx, conversation, continuo.Range{From: from, To: to}) {
 		if err != nil {
 			return nil, err
 		}
@@ -305,7 +305,7 @@ func (a *responsesAPI) itemsBetween(ctx context.Context, conversation continuo.C
 // itemsAt returns the items of one entry, with encrypted reasoning.
 func (a *responsesAPI) itemsAt(ctx context.Context, conversation continuo.Conversation, seq int64, deleted map[string]bool) ([]item, error) {
 	var items []item
-	for entry, err := range a.log.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
+	for entry, err := range a.engine.Conversations.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
 		if err != nil {
 			return nil, err
 		}
@@ -342,7 +342,7 @@ func (a *responsesAPI) deleteItem(w http.ResponseWriter, r *http.Request) error 
 	}
 	ref, _ := parseItemID(found.id)
 	record := continuo.DeletionOf(ref.seq, found.id)
-	if _, err := a.log.Append(r.Context(), conversation.ID, []continuo.Entry{record}, continuo.AppendOptions{}); err != nil {
+	if _, err := a.engine.Conversations.Append(r.Context(), conversation, []continuo.Entry{record}, continuo.AppendOptions{}); err != nil {
 		return err
 	}
 	return writeConversation(w, conversation)
@@ -351,7 +351,7 @@ func (a *responsesAPI) deleteItem(w http.ResponseWriter, r *http.Request) error 
 // deletedItems are the ids of the items of a conversation that were deleted.
 func (a *responsesAPI) deletedItems(ctx context.Context, conversation continuo.Conversation) (map[string]bool, error) {
 	deleted := map[string]bool{}
-	for entry, err := range a.log.Read(ctx, conversation, continuo.Range{}) {
+	for entry, err := range a.engine.Conversations.Read(ctx, conversation, continuo.Range{}) {
 		if err != nil {
 			return nil, err
 		}

@@ -22,14 +22,13 @@ import (
 
 // Options configures a Gateway. The zero value works.
 type Options struct {
-	// Logger receives what clients are not told. Default: no logging.
+	// Logger receives the causes of internal errors, which answers do not have. Default: no logging.
 	Logger *slog.Logger
 }
 
 // Gateway serves the model APIs over an engine. It is safe for concurrent use.
 type Gateway struct {
 	engine   *engine.Engine
-	log      *continuo.Log
 	forwards *turn.Forwards
 	matcher  *match.Matcher
 	options  Options
@@ -40,7 +39,7 @@ func New(engine *engine.Engine, log *continuo.Log, prefixes continuo.PrefixStore
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Gateway{engine: engine, log: log, forwards: turn.NewForwards(log), matcher: match.New(match.Options{Log: log, Prefixes: prefixes}), options: options}
+	return &Gateway{engine: engine, forwards: turn.NewForwards(log), matcher: match.New(match.Options{Log: log, Prefixes: prefixes}), options: options}
 }
 
 // Patterns are the patterns of http.ServeMux below which a gateway answers.

@@ -28,9 +28,12 @@ func (g *Gateway) match(r *http.Request, scope continuo.Scope, asked *askedReque
 	ctx, query := r.Context(), match.Query{Scope: scope, Request: asked.Request, Header: r.Header, IdempotencyKey: r.Header.Get("Idempotency-Key")}
 	named := r.Header.Get(conversationHeader)
 	if named != "" {
-		conversation, err := g.log.Find(ctx, scope, named)
+		conversation, err := g.engine.Conversations.Find(ctx, scope, named)
 		switch {
 		case err == nil:
+			if err := conversations.TakesMessages(conversation); err != nil {
+				return nil, err
+			}
 			query.Named = &conversation
 		case !errors.Is(err, continuo.ErrNotFound):
 			return nil, err
@@ -55,7 +58,7 @@ func (g *Gateway) match(r *http.Request, scope continuo.Scope, asked *askedReque
 		created.Key = named
 	}
 	if decided.ParentKey != "" {
-		parent, err := g.parent(ctx, scope, decided.ParentKey)
+		parent, err := g.engine.Conversations.Session(ctx, scope, decided.ParentKey)
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +66,7 @@ func (g *Gateway) match(r *http.Request, scope continuo.Scope, asked *askedReque
 	}
 	if found.conversation.ID != "" && found.conversation.Title == "" {
 		if title := conversations.TitleOf(match.Title(asked.Entries)); title != "" {
-			if found.conversation, err = g.log.Update(ctx, found.conversation.ID, continuo.ConversationChange{Title: &title}); err != nil {
+			if found.conversation, err = g.engine.Conversations.Change(ctx, scope, found.conversation.ID, continuo.ConversationChange{Title: &title}); err != nil {
 				return nil, err
 			}
 		}
@@ -72,22 +75,13 @@ func (g *Gateway) match(r *http.Request, scope continuo.Scope, asked *askedReque
 	case decided.Fork && decided.At > 0:
 		created.ParentID = ""
 		created.Title = found.conversation.Title
-		found.conversation, err = g.log.Fork(ctx, found.conversation.ID, decided.At, created)
+		found.conversation, err = g.engine.Conversations.Fork(ctx, found.conversation.ID, decided.At, created)
 	case decided.Fork || found.conversation.ID == "":
 		found.conversation = created
 	case found.conversation.LastSeq > 0 && !found.tracked():
 		found.view = usualView(asked)
 	}
 	return found, err
-}
-
-// parent returns the conversation of a session that is not known yet.
-func (g *Gateway) parent(ctx context.Context, scope continuo.Scope, key string) (continuo.Conversation, error) {
-	created, err := g.log.Create(ctx, continuo.Conversation{ProjectID: scope.ProjectID, UserID: scope.UserID, ActiveMode: continuo.ModeChat, Key: key})
-	if errors.Is(err, continuo.ErrExists) {
-		return g.log.Find(ctx, scope, key)
-	}
-	return created, err
 }
 
 // metadataOf says why a new conversation or a fork was made; nil for the beginning of a conversation.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	continuo "github.com/continuo-log/continuo"
 )
 
 // wireEvent is an event of a stream of a response.
@@ -274,5 +276,27 @@ func TestACompactionItemContinuesItsConversation(t *testing.T) {
 	sent := (<-u.requests).body
 	if strings.Count(sent, `"one"`) != 1 || !strings.Contains(sent, `"two"`) || !strings.Contains(sent, `"three"`) {
 		t.Errorf("the upstream got %s", sent)
+	}
+}
+
+// The conversations of tasks only record work: no endpoint appends to one that a request names.
+func TestTheConversationOfATaskTakesNoMessages(t *testing.T) {
+	g := newGateway(t, newUpstream(t))
+	record, err := g.log.Create(t.Context(), continuo.Conversation{ProjectID: continuo.DefaultProject, Kind: continuo.KindTask, ActiveMode: continuo.ModeAgent})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, body := range map[string]string{
+		"/v1/responses": `{"model":"gpt","input":"hi","conversation":"` + record.ID + `"}`,
+		"/v1/conversations/" + record.ID + "/items":   `{"items":[{"role":"user","content":"hi"}]}`,
+		"/v1/chat/completions":                        `{"model":"gpt","messages":[{"role":"user","content":"hi"}]}`,
+		"/v1beta/models/gpt:generateContent?key=none": `{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}`,
+	} {
+		if response, got := g.post(t, path, body, "X-Conversation-ID", record.ID); response.StatusCode != http.StatusBadRequest {
+			t.Errorf("%s: got %d %s", path, response.StatusCode, got)
+		}
+	}
+	if now, err := g.log.Conversation(t.Context(), record.ID); err != nil || now.LastSeq != 0 {
+		t.Errorf("the task has %d entries, %v", now.LastSeq, err)
 	}
 }

@@ -50,6 +50,16 @@ func (cv *Conversations) Create(ctx context.Context, scope continuo.Scope, conve
 	return created, keyTaken(conversation.Key, err)
 }
 
+// Session finds the conversation of a client's session by its key, or creates it. The key is one that no client can give
+// itself, see package gateway/match.
+func (cv *Conversations) Session(ctx context.Context, scope continuo.Scope, key string) (continuo.Conversation, error) {
+	created, err := cv.log.Create(ctx, continuo.Conversation{ProjectID: scope.ProjectID, UserID: scope.UserID, ActiveMode: continuo.ModeChat, Key: key})
+	if errors.Is(err, continuo.ErrExists) {
+		return cv.log.Find(ctx, scope, key)
+	}
+	return created, err
+}
+
 // Change changes the properties of a conversation of the scope. A scope with a user cannot change the
 // conversation's user or remove it: ErrOtherUser. ErrExists says that another conversation has the key.
 func (cv *Conversations) Change(ctx context.Context, scope continuo.Scope, id string, change continuo.ConversationChange) (continuo.Conversation, error) {
