@@ -566,3 +566,29 @@ func TestTheBuiltInModelAnswersThroughEachEndpoint(t *testing.T) {
 		}
 	}
 }
+
+// What a built request lacks of the client's is named in a header; a forwarded one lacks nothing.
+func TestOmittedMembersAreNamed(t *testing.T) {
+	for name, test := range map[string]struct{ path, request, want string }{
+		"another protocol": {
+			"/v1/chat/completions", `{"model":"claude","messages":[{"role":"user","content":"x"}],"top_p":0.5,"tool_choice":"required","parallel_tool_calls":true,"seed":null,"temperature":1,"user":"u"}`,
+			"top_p, tool_choice",
+		},
+		"Gemini's":        {"/v1beta/models/gpt:generateContent", `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"topK":3,"temperature":1},"toolConfig":{}}`, "generationConfig.topK, toolConfig"},
+		"Responses":       {"/v1/responses", `{"model":"gpt","input":"x","top_p":1,"reasoning":{"effort":"low"},"metadata":{}}`, "top_p, reasoning"},
+		"same protocol":   {"/v1/chat/completions", `{"model":"gpt","messages":[{"role":"user","content":"x"}],"top_p":0.5}`, ""},
+		"nothing to omit": {"/v1/responses", `{"model":"gpt","input":"x","tool_choice":"auto"}`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer := chatStream
+			if strings.Contains(test.request, `"claude"`) {
+				answer = messagesStream
+			}
+			g := newGateway(t, newUpstream(t, stream(answer)))
+			response, got := g.post(t, test.path, test.request)
+			if omitted := response.Header.Get("X-Continuo-Omitted"); omitted != test.want || response.StatusCode != http.StatusOK {
+				t.Errorf("got %q, want %q: %d %s", omitted, test.want, response.StatusCode, got)
+			}
+		})
+	}
+}

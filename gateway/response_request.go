@@ -111,6 +111,18 @@ func (q *responseRequest) served() *engine.Upstream {
 	return &q.upstream
 }
 
+// omitted returns the members of the request that the request to the model does not have.
+func (q *responseRequest) omitted() []string {
+	members, err := rawjson.ParseObject(q.body)
+	if err != nil {
+		return nil // it was read before
+	}
+	if answerSchema(q.Text) != nil {
+		members = members.Without("text")
+	}
+	return omitted(members, "")
+}
+
 // noPrevious is the problem of a request that continues an unknown response.
 func noPrevious(id string) error {
 	return &api.Problem{

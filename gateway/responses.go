@@ -81,6 +81,7 @@ func (a *responsesAPI) create(w http.ResponseWriter, r *http.Request) error {
 	ref := responseRef{chat.Conversation.ID, chat.TurnID, chat.Conversation.LastSeq + 1}
 	response := q.echo.response(ref.String(), seconds(a.engine.Conversations.Now()))
 	stream := newResponseStream(response, ref.conversation, provider, ref.first, slices.Contains(q.Include, responses.IncludeEncryptedReasoning))
+	nameOmitted(w.Header(), q.omitted())
 	w.Header().Set(conversationHeader, ref.conversation)
 	w.Header().Set("X-Continuo-Turn", chat.TurnID)
 	if q.Background && !q.Stream {
