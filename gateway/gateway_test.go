@@ -285,6 +285,19 @@ func TestABrokenStreamEndsWithAnError(t *testing.T) {
 	}
 }
 
+// Nothing of an event that cannot be read is sent on, also where the upstream had completed blocks that are kept for it.
+func TestAnUnreadableEventIsNotForwarded(t *testing.T) {
+	head := messagesStream[:strings.Index(messagesStream, "event: content_block_start")] +
+		"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"redacted_thinking\",\"data\":\"x\"}}\n\n" +
+		"event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n"
+	const unreadable = "event: content_block_delta\ndata: {[]}\n\n"
+	g := newGateway(t, newUpstream(t, stream(head+unreadable)))
+	_, got := g.post(t, endpoints["messages"].path, endpoints["messages"].request)
+	if rest, ok := strings.CutPrefix(got, head); !ok || !strings.HasPrefix(rest, "event: error\n") {
+		t.Errorf("the client got %q", got)
+	}
+}
+
 // When a client leaves, the request to the upstream ends, and what had arrived is in the log.
 func TestAClientThatLeavesCancelsTheRequest(t *testing.T) {
 	for name, test := range endpoints {

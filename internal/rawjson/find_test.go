@@ -30,7 +30,7 @@ func FuzzFind(f *testing.F) {
 	f.Add([]byte(`{"n" : -1 , "a":{}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if !json.Valid(data) {
-			t.Skip()
+			return // the data must be valid
 		}
 		from, to, ok := Find(data, "n")
 		if _, err := ParseObject(data); err != nil {

@@ -13,8 +13,7 @@ import (
 
 // answer turns the events of a message into deltas.
 type answer struct {
-	sink    func(model.Delta) bool
-	stopped bool // the consumer has stopped
+	*upstream.Sink
 	finish  string
 	usage   wire.Usage
 	blocks  []*block
@@ -24,18 +23,15 @@ type answer struct {
 	thought bool // there has been thinking
 }
 
-func newAnswer(sink func(model.Delta) bool) *answer {
-	return &answer{sink: sink, ids: model.CallIDs{}}
+func newAnswer(sink *upstream.Sink) *answer {
+	return &answer{Sink: sink, ids: model.CallIDs{}}
 }
 
-func (a *answer) yield(delta model.Delta) { a.stopped = a.stopped || !a.sink(delta) }
+// Read is part of [upstream.Answer].
+func (a *answer) Read(response *upstream.Response) error { return read(response, a) }
 
-// yieldWire yields the bytes of an event that added nothing else to the answer.
-func (a *answer) yieldWire(response *upstream.Response) {
-	if wire := response.TakeWire(); wire != "" {
-		a.yield(model.Delta{Wire: wire})
-	}
-}
+// YieldRest is part of [upstream.Answer].
+func (a *answer) YieldRest() { a.yieldVendor() }
 
 // add takes an event of a stream; unknown ones are ignored, as the protocol requires.
 func (a *answer) add(event *wire.Event) error {
@@ -84,7 +80,7 @@ func (a *answer) addResponse(response *wire.Response) error {
 
 func (a *answer) begin(message *wire.Response) {
 	if message.Model != "" {
-		a.yield(model.Delta{Model: message.Model})
+		a.Yield(model.Delta{Model: message.Model})
 	}
 	a.usage = message.Usage
 	a.yieldUsage()
@@ -118,7 +114,7 @@ func (a *answer) open(event *wire.Event) error {
 		if delta.Name == "" {
 			return fmt.Errorf("a tool_use without a name")
 		}
-		a.yield(model.Delta{ToolCall: delta})
+		a.Yield(model.Delta{ToolCall: delta})
 	}
 	return nil
 }
@@ -148,7 +144,7 @@ func (a *answer) extend(block *block, raw json.RawMessage) error {
 	case delta.PartialJSON != nil:
 		block.input = append(block.input, *delta.PartialJSON...)
 		if block.kind == "tool_use" && *delta.PartialJSON != "" {
-			a.yield(model.Delta{ToolCall: &model.ToolCallDelta{Index: block.call, Arguments: *delta.PartialJSON}})
+			a.Yield(model.Delta{ToolCall: &model.ToolCallDelta{Index: block.call, Arguments: *delta.PartialJSON}})
 		}
 	case delta.Citation != nil:
 		block.addCitation(delta.Citation)
@@ -163,7 +159,7 @@ func (a *answer) yieldText(block *block, text string) {
 		return
 	}
 	a.text = true
-	a.yield(model.Delta{Text: block.gap + text})
+	a.Yield(model.Delta{Text: block.gap + text})
 	block.gap = ""
 }
 
@@ -172,7 +168,7 @@ func (a *answer) yieldReasoning(block *block, text string) {
 		return
 	}
 	a.thought = true
-	a.yield(model.Delta{Reasoning: block.gap + text})
+	a.Yield(model.Delta{Reasoning: block.gap + text})
 	block.gap = ""
 }
 
@@ -185,14 +181,14 @@ func (a *answer) close(block *block) {
 	switch block.kind {
 	case "thinking":
 		if signature := block.text("signature"); signature != "" {
-			a.yield(model.Delta{Signature: signature})
+			a.Yield(model.Delta{Signature: signature})
 		}
 	case "tool_use":
 		delta := &model.ToolCallDelta{Index: block.call, Done: true}
 		if len(block.input) == 0 { // the input came with the block's start, or is empty
 			delta.Arguments = string(block.start.Get("input"))
 		}
-		a.yield(model.Delta{ToolCall: delta})
+		a.Yield(model.Delta{ToolCall: delta})
 	}
 }
 
@@ -226,7 +222,7 @@ func (a *answer) yieldUsage() {
 	if a.usage == (wire.Usage{}) {
 		return
 	}
-	a.yield(model.Delta{Usage: &continuo.Usage{
+	a.Yield(model.Delta{Usage: &continuo.Usage{
 		InputTokens:  a.usage.InputTokens + a.usage.CacheReadInputTokens + a.usage.CacheCreationInputTokens,
 		OutputTokens: a.usage.OutputTokens, CachedTokens: a.usage.CacheReadInputTokens,
 		CacheWriteTokens: a.usage.CacheCreationInputTokens,
@@ -253,7 +249,7 @@ func (a *answer) end() {
 	for _, block := range a.blocks {
 		a.close(block)
 	}
-	a.yield(model.Delta{Finish: a.finish})
+	a.Yield(model.Delta{Finish: a.finish})
 	a.yieldVendor()
 }
 
@@ -271,7 +267,7 @@ func (a *answer) yieldVendor() {
 	if plain || len(content) == 0 {
 		return
 	}
-	a.yield(model.Delta{Vendor: rawjson.MustMarshal(struct {
+	a.Yield(model.Delta{Vendor: rawjson.MustMarshal(struct {
 		Content []json.RawMessage `json:"content"`
 	}{content})})
 }

@@ -16,8 +16,7 @@ import (
 
 // answer turns the pieces of an answer into deltas.
 type answer struct {
-	sink    func(model.Delta) bool
-	stopped bool // the consumer has stopped
+	*upstream.Sink
 	model   string
 	finish  string // the provider's reason
 	message string // what the provider says about the reason
@@ -27,24 +26,21 @@ type answer struct {
 	ids     model.CallIDs
 }
 
-func newAnswer(sink func(model.Delta) bool) *answer {
-	return &answer{sink: sink, ids: model.CallIDs{}}
+func newAnswer(sink *upstream.Sink) *answer {
+	return &answer{Sink: sink, ids: model.CallIDs{}}
 }
 
-func (a *answer) yield(delta model.Delta) { a.stopped = a.stopped || !a.sink(delta) }
+// Read is part of [upstream.Answer].
+func (a *answer) Read(response *upstream.Response) error { return read(response, a) }
 
-// yieldWire yields the bytes of an event that added nothing else to the answer.
-func (a *answer) yieldWire(response *upstream.Response) {
-	if wire := response.TakeWire(); wire != "" {
-		a.yield(model.Delta{Wire: wire})
-	}
-}
+// YieldRest is part of [upstream.Answer].
+func (a *answer) YieldRest() { a.yieldVendor() }
 
 // add takes a piece. An error that is no *failure.Failure means that the piece cannot be read.
 func (a *answer) add(response *upstream.Response, piece *wire.Response) error {
 	if a.model == "" && piece.ModelVersion != "" {
 		a.model = piece.ModelVersion
-		a.yield(model.Delta{Model: a.model})
+		a.Yield(model.Delta{Model: a.model})
 	}
 	for _, candidate := range piece.Candidates {
 		if candidate.Index != 0 {
@@ -81,10 +77,10 @@ func isFailure(err error) bool {
 func (a *answer) addPart(part wire.Part) error {
 	text, reasoning := a.texts.Add(part)
 	if text != "" {
-		a.yield(model.Delta{Text: text})
+		a.Yield(model.Delta{Text: text})
 	}
 	if reasoning != "" {
-		a.yield(model.Delta{Reasoning: reasoning})
+		a.Yield(model.Delta{Reasoning: reasoning})
 	}
 	if call := part.Call; call != nil {
 		if call.Name == "" {
@@ -94,7 +90,7 @@ func (a *answer) addPart(part wire.Part) error {
 		if rawjson.IsNull(call.Args) {
 			arguments = "{}"
 		}
-		a.yield(model.Delta{ToolCall: &model.ToolCallDelta{
+		a.Yield(model.Delta{ToolCall: &model.ToolCallDelta{
 			Index: a.calls, ID: a.ids.Take(call.ID, a.calls), Type: "function", Name: call.Name, Arguments: arguments, Done: true,
 		}})
 		a.calls++
@@ -120,7 +116,7 @@ func (a *answer) yieldUsage(usage *wire.Usage) {
 	if usage == nil || usage.PromptTokenCount+usage.CandidatesTokenCount == 0 {
 		return
 	}
-	a.yield(model.Delta{Usage: &continuo.Usage{
+	a.Yield(model.Delta{Usage: &continuo.Usage{
 		InputTokens:  usage.PromptTokenCount + usage.ToolUsePromptTokenCount,
 		OutputTokens: usage.CandidatesTokenCount + usage.ThoughtsTokenCount,
 		CachedTokens: usage.CachedContentTokenCount, ReasoningTokens: usage.ThoughtsTokenCount,
@@ -151,7 +147,7 @@ func (a *answer) end(response *upstream.Response) error {
 	if finish == "stop" && a.calls > 0 {
 		finish = "tool_calls"
 	}
-	a.yield(model.Delta{Finish: finish})
+	a.Yield(model.Delta{Finish: finish})
 	a.yieldVendor()
 	return nil
 }
@@ -167,6 +163,6 @@ func (a *answer) yieldVendor() {
 		plain = plain && (call || i == 0 && part.Mergeable() && !part.Thought)
 	}
 	if !plain && len(raws) > 0 {
-		a.yield(model.Delta{Vendor: wire.Vendor(raws)})
+		a.Yield(model.Delta{Vendor: wire.Vendor(raws)})
 	}
 }

@@ -15,31 +15,27 @@ import (
 
 // answer turns the pieces of a message into deltas.
 type answer struct {
-	sink    func(model.Delta) bool
-	stopped bool // the consumer has stopped
-	model   string
-	finish  string
-	calls   calls
-	vendor  fragment.Object
+	*upstream.Sink
+	model  string
+	finish string
+	calls  calls
+	vendor fragment.Object
 }
 
-func newAnswer(sink func(model.Delta) bool) *answer {
-	return &answer{sink: sink, calls: calls{ids: model.CallIDs{}}}
+func newAnswer(sink *upstream.Sink) *answer {
+	return &answer{Sink: sink, calls: calls{ids: model.CallIDs{}}}
 }
 
-func (a *answer) yield(delta model.Delta) { a.stopped = a.stopped || !a.sink(delta) }
+// Read is part of [upstream.Answer].
+func (a *answer) Read(response *upstream.Response) error { return read(response, a) }
 
-// yieldWire yields the bytes of an event that added nothing else to the answer.
-func (a *answer) yieldWire(response *upstream.Response) {
-	if wire := response.TakeWire(); wire != "" {
-		a.yield(model.Delta{Wire: wire})
-	}
-}
+// YieldRest is part of [upstream.Answer]: nothing is held back.
+func (a *answer) YieldRest() {}
 
 func (a *answer) addModel(name string) {
 	if a.model == "" && name != "" {
 		a.model = name
-		a.yield(model.Delta{Model: name})
+		a.Yield(model.Delta{Model: name})
 	}
 }
 
@@ -57,17 +53,17 @@ func (a *answer) addUsage(usage *openaichat.Usage) {
 	if details := usage.CompletionTokensDetails; details != nil {
 		counted.ReasoningTokens = details.ReasoningTokens
 	}
-	a.yield(model.Delta{Usage: &counted})
+	a.Yield(model.Delta{Usage: &counted})
 }
 
 func (a *answer) addMessage(message openaichat.Message) {
 	text, thinking := contentText(message.Content)
 	refusal, _ := rawjson.String(message.Refusal)
 	if reasoning := message.Reasoning + thinking; reasoning != "" {
-		a.yield(model.Delta{Reasoning: reasoning})
+		a.Yield(model.Delta{Reasoning: reasoning})
 	}
 	if text += refusal; text != "" {
-		a.yield(model.Delta{Text: text})
+		a.Yield(model.Delta{Text: text})
 	}
 	pieces := message.ToolCalls
 	if message.FunctionCall != nil {
@@ -76,7 +72,7 @@ func (a *answer) addMessage(message openaichat.Message) {
 	}
 	for _, piece := range pieces {
 		if delta := a.calls.add(piece); delta != nil {
-			a.yield(model.Delta{ToolCall: delta})
+			a.Yield(model.Delta{ToolCall: delta})
 		}
 	}
 	a.vendor.Add(message.Extra)
@@ -145,14 +141,14 @@ func (a *answer) end(response *upstream.Response) error {
 	}
 	for _, call := range a.calls.all {
 		if call.name == "" {
-			a.yield(model.Delta{ToolCall: call.begin()})
+			a.Yield(model.Delta{ToolCall: call.begin()})
 			return response.Failure("the model called a tool without naming it")
 		}
-		a.yield(model.Delta{ToolCall: &model.ToolCallDelta{Index: call.index, Done: true}})
+		a.Yield(model.Delta{ToolCall: &model.ToolCallDelta{Index: call.index, Done: true}})
 	}
-	a.yield(model.Delta{Finish: a.finish})
+	a.Yield(model.Delta{Finish: a.finish})
 	if vendor := a.vendor.Raw(); vendor != nil {
-		a.yield(model.Delta{Vendor: vendor})
+		a.Yield(model.Delta{Vendor: vendor})
 	}
 	return nil
 }

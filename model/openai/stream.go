@@ -17,23 +17,7 @@ import (
 
 // Stream posts the body and yields the answer; see [model.Model].
 func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
-	return func(yield func(model.Delta, error) bool) {
-		response, err := m.client.Post(ctx, body)
-		if err != nil {
-			yield(model.Delta{}, model.AsError(err))
-			return
-		}
-		defer response.Close()
-		answer := newAnswer(response.Sink(yield))
-		if err := read(response, answer); err != nil && !answer.stopped {
-			if wire := response.TakeErrorWire(); wire != "" {
-				answer.yield(model.Delta{Wire: wire})
-			}
-			if !answer.stopped {
-				yield(model.Delta{}, model.AsError(err))
-			}
-		}
-	}
+	return m.client.Stream(ctx, body, func(sink *upstream.Sink) upstream.Answer { return newAnswer(sink) })
 }
 
 // read yields the upstream's answer, streamed or not.
@@ -52,8 +36,8 @@ func read(response *upstream.Response, answer *answer) error {
 // ignored.
 func readEvents(response *upstream.Response, answer *answer) error {
 	events := response.Events()
-	for !answer.stopped {
-		answer.yieldWire(response)
+	for !answer.Stopped {
+		answer.YieldWire()
 		event, err := events.Next()
 		switch {
 		case err != nil && answer.finish != "":

@@ -13,8 +13,7 @@ import (
 
 // answer turns the events of a response into deltas.
 type answer struct {
-	sink    func(model.Delta) bool
-	stopped bool // the consumer has stopped
+	*upstream.Sink
 	model   string
 	items   []*item // in the order of the output
 	calls   int     // number of calls so far
@@ -23,18 +22,15 @@ type answer struct {
 	thought bool // there has been reasoning
 }
 
-func newAnswer(sink func(model.Delta) bool) *answer {
-	return &answer{sink: sink, ids: model.CallIDs{}}
+func newAnswer(sink *upstream.Sink) *answer {
+	return &answer{Sink: sink, ids: model.CallIDs{}}
 }
 
-func (a *answer) yield(delta model.Delta) { a.stopped = a.stopped || !a.sink(delta) }
+// Read is part of [upstream.Answer].
+func (a *answer) Read(response *upstream.Response) error { return read(response, a) }
 
-// yieldWire yields the bytes of an event that added nothing else to the answer.
-func (a *answer) yieldWire(response *upstream.Response) {
-	if wire := response.TakeWire(); wire != "" {
-		a.yield(model.Delta{Wire: wire})
-	}
-}
+// YieldRest is part of [upstream.Answer].
+func (a *answer) YieldRest() { a.yieldVendor() }
 
 // add takes an event that does not end the stream.
 func (a *answer) add(event *wire.Event) error {
@@ -58,7 +54,7 @@ func (a *answer) add(event *wire.Event) error {
 func (a *answer) addModel(name string) {
 	if a.model == "" && name != "" {
 		a.model = name
-		a.yield(model.Delta{Model: name})
+		a.Yield(model.Delta{Model: name})
 	}
 }
 
@@ -109,7 +105,7 @@ func (a *answer) beginCall(i *item, made continuo.ToolCall) error {
 	}
 	i.call = a.calls
 	a.calls++
-	a.yield(model.Delta{ToolCall: &model.ToolCallDelta{
+	a.Yield(model.Delta{ToolCall: &model.ToolCallDelta{
 		Index: i.call, ID: a.ids.Take(made.ID, i.call), Type: made.Type, Name: made.Name,
 	}})
 	return nil
@@ -173,7 +169,7 @@ func (a *answer) extend(event *wire.Event) error {
 			return fmt.Errorf("%s of an item that is no call", event.Type)
 		}
 		target.arguments += len(text)
-		a.yield(model.Delta{ToolCall: &model.ToolCallDelta{Index: target.call, Arguments: text}})
+		a.Yield(model.Delta{ToolCall: &model.ToolCallDelta{Index: target.call, Arguments: text}})
 	}
 	return nil
 }
@@ -196,7 +192,7 @@ func (a *answer) yieldText(i *item, part int, text string) {
 		text = "\n\n" + text
 	}
 	a.text = true
-	a.yield(model.Delta{Text: text})
+	a.Yield(model.Delta{Text: text})
 }
 
 func (a *answer) yieldReasoning(i *item, part int, text string) {
@@ -209,7 +205,7 @@ func (a *answer) yieldReasoning(i *item, part int, text string) {
 		text = "\n\n" + text
 	}
 	a.thought = true
-	a.yield(model.Delta{Reasoning: text})
+	a.Yield(model.Delta{Reasoning: text})
 }
 
 // close ends an item and yields what was not yielded before.
@@ -257,7 +253,7 @@ func (a *answer) closeCall(i *item, made continuo.ToolCall) error {
 	if i.arguments < len(made.Arguments) {
 		delta.Arguments = made.Arguments[i.arguments:]
 	}
-	a.yield(model.Delta{ToolCall: delta})
+	a.Yield(model.Delta{ToolCall: delta})
 	return nil
 }
 
@@ -294,7 +290,7 @@ func (a *answer) finish(response *upstream.Response, raw json.RawMessage) error 
 	if reason == "stop" && a.calls > 0 {
 		reason = "tool_calls"
 	}
-	a.yield(model.Delta{Finish: reason})
+	a.Yield(model.Delta{Finish: reason})
 	a.yieldVendor()
 	return nil
 }
@@ -325,12 +321,12 @@ func (a *answer) closeOthers() error {
 		switch {
 		case !ok:
 		case i.streams() && !i.done:
-			a.yield(model.Delta{ToolCall: &model.ToolCallDelta{Index: i.call, Done: true}})
+			a.Yield(model.Delta{ToolCall: &model.ToolCallDelta{Index: i.call, Done: true}})
 		case !i.streams() && !a.hasOutput(made.ID):
 			if err := a.beginCall(i, made); err != nil {
 				return err
 			}
-			a.yield(model.Delta{ToolCall: &model.ToolCallDelta{Index: i.call, Arguments: made.Arguments, Done: true}})
+			a.Yield(model.Delta{ToolCall: &model.ToolCallDelta{Index: i.call, Arguments: made.Arguments, Done: true}})
 		}
 	}
 	return nil
@@ -348,7 +344,7 @@ func (a *answer) yieldUsage(usage *wire.Usage) {
 	if usage == nil || usage.InputTokens+usage.OutputTokens == 0 {
 		return
 	}
-	a.yield(model.Delta{Usage: &continuo.Usage{
+	a.Yield(model.Delta{Usage: &continuo.Usage{
 		InputTokens: usage.InputTokens, OutputTokens: usage.OutputTokens,
 		CachedTokens: usage.InputTokensDetails.CachedTokens, CacheWriteTokens: usage.InputTokensDetails.CacheWriteTokens,
 		ReasoningTokens: usage.OutputTokensDetails.ReasoningTokens,
@@ -370,6 +366,6 @@ func (a *answer) yieldVendor() {
 		plain = plain && i.IsPlain() && (i.Type != wire.TypeMessage || n == 0)
 	}
 	if !plain && len(items) > 0 {
-		a.yield(model.Delta{Vendor: wire.Vendor(items)})
+		a.Yield(model.Delta{Vendor: wire.Vendor(items)})
 	}
 }

@@ -16,26 +16,7 @@ import (
 
 // Stream posts the body and yields the answer; see [model.Model].
 func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
-	return func(yield func(model.Delta, error) bool) {
-		response, err := m.client.Post(ctx, body)
-		if err != nil {
-			yield(model.Delta{}, model.AsError(err))
-			return
-		}
-		defer response.Close()
-		answer := newAnswer(response.Sink(yield))
-		err = read(response, answer)
-		if err != nil {
-			answer.sink = func(delta model.Delta) bool { return yield(delta, nil) } // an event that cannot be read is not forwarded
-			answer.yieldVendor()
-			if wire := response.TakeErrorWire(); wire != "" && !answer.stopped {
-				answer.yield(model.Delta{Wire: wire})
-			}
-		}
-		if err != nil && !answer.stopped {
-			yield(model.Delta{}, model.AsError(err))
-		}
-	}
+	return m.client.Stream(ctx, body, func(sink *upstream.Sink) upstream.Answer { return newAnswer(sink) })
 }
 
 // read yields the upstream's answer, streamed or not.
@@ -48,8 +29,8 @@ func read(response *upstream.Response, answer *answer) error {
 		return readJSON(response, answer)
 	}
 	events := response.Events()
-	for !answer.stopped {
-		answer.yieldWire(response)
+	for !answer.Stopped {
+		answer.YieldWire()
 		event, err := events.Next()
 		switch {
 		case err == io.EOF:
@@ -66,9 +47,9 @@ func read(response *upstream.Response, answer *answer) error {
 			return err
 		}
 		if over {
-			answer.yieldWire(response)
+			answer.YieldWire()
 			if last, ok := response.DrainEvent(); ok && string(bytes.TrimSpace(last.Data)) == wire.Done {
-				answer.yieldWire(response)
+				answer.YieldWire()
 			}
 			response.Drain()
 			return nil

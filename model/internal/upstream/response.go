@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/continuo-log/continuo/internal/sse"
-	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/model/internal/failure"
 	"github.com/continuo-log/continuo/model/internal/forward"
 )
@@ -125,19 +124,9 @@ func (r *Response) TakeWire() string {
 	return wire
 }
 
-// Sink returns a function that yields the deltas of the answer with the bytes that they were read from.
-func (r *Response) Sink(yield func(model.Delta, error) bool) func(model.Delta) bool {
-	return func(delta model.Delta) bool {
-		if wire := r.TakeWire(); delta.Wire == "" {
-			delta.Wire = wire
-		}
-		return yield(delta, nil)
-	}
-}
-
-// TakeErrorWire is TakeWire for an answer that failed: it returns the upstream's own error, and nothing of an event that
+// takeErrorWire is TakeWire for an answer that failed: it returns the upstream's own error, and nothing of an event that
 // could not be read.
-func (r *Response) TakeErrorWire() string {
+func (r *Response) takeErrorWire() string {
 	if !r.said {
 		return ""
 	}
