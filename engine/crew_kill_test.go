@@ -141,7 +141,7 @@ func TestACrewContinuesAfterEveryWrite(t *testing.T) {
 		if _, err := second.Turns.Recover(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := second.Crews.Send(t.Context(), message); err != nil { // again: its sender has not heard of it
+		if _, err := second.Crews.Send(t.Context(), message); err != nil { // again: its sender has received no answer
 			t.Fatalf("after %d writes: %v", writes, err)
 		}
 		if status := awaitCycle(t, second); status.State != continuo.RunFinished {

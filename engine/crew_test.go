@@ -415,7 +415,7 @@ func TestARoleFailureHasNoSecret(t *testing.T) {
 		reason += "\n" + role.Failed
 	}
 	if strings.Contains(reason, "sk-abc") || strings.Contains(reason, "hunter2") || !strings.Contains(reason, "api key [redacted] of [redacted] is invalid") {
-		t.Errorf("it is told:\n%s", reason)
+		t.Errorf("the reason is:\n%s", reason)
 	}
 }
 

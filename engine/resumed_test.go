@@ -13,7 +13,7 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// A turn that continues with others tells what all of them had said, also where one of them said nothing.
+// A turn that continues others reports what all of them had said, also where one of them said nothing.
 func TestWhatAResumedTurnContinues(t *testing.T) {
 	failure := *modeltest.Fails(continuo.ReasonUpstream).Err
 	failure.Retryable = true

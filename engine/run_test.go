@@ -577,7 +577,7 @@ func (c *counted) Run(_ context.Context, call tool.Call) tool.Result {
 	return tool.Result{Content: "done"}
 }
 
-// idle tells when a run waits for a person.
+// idle reports whether a run waits for a person.
 func idle(ctx context.Context, e *testEngine, run continuo.Run) <-chan struct{} {
 	waits := make(chan struct{})
 	go func() {
@@ -629,7 +629,7 @@ func requestsAfterRefusal(t *testing.T, e *testEngine, run continuo.Run) []conti
 	return calls
 }
 
-// A run that is begun anew after each of the writes that it makes goes on every time, and does each step once.
+// A run that is begun again after each of the writes that it makes goes on every time, and does each step once.
 func TestARunContinuesAfterEveryWrite(t *testing.T) {
 	var repeated, once counted
 	tools := tool.Set{&repeated, &once}

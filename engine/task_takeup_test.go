@@ -97,7 +97,7 @@ func outputOf(t *testing.T, e *testEngine, id string) string {
 }
 
 // TestAnAgentIsLeftToAProgramThatStays: a program that ends leaves its agents' work, one that does not stay says so and
-// can end it, and one that stays continues with it; but not for ever.
+// can end it, and one that stays continues it, up to a limit.
 func TestAnAgentIsLeftToAProgramThatStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := storetest.NewMemory()

@@ -14,7 +14,7 @@ import (
 	"github.com/continuo-log/continuo/store/storetest"
 )
 
-// TestLossesAreReportedBeforeACopy: what only the destination has is told, and nothing else is.
+// TestLossesAreReportedBeforeACopy: what only the destination has is reported, and nothing else.
 func TestLossesAreReportedBeforeACopy(t *testing.T) {
 	source, target := furnished(t, storetest.NewMemory()), newFixture(t, storetest.NewMemory())
 	copier := maintenance.Copier{From: source.store, To: target.store}
@@ -32,7 +32,7 @@ func TestLossesAreReportedBeforeACopy(t *testing.T) {
 	if _, err := (&maintenance.Copier{From: source.store, To: &stopping{target.store, 3}, Workers: 1}).Copy(t.Context()); err == nil {
 		t.Fatal("the copy was not stopped")
 	}
-	losses(maintenance.Losses{}) // a copy that goes on
+	losses(maintenance.Losses{}) // a copy that continues
 	_, err := copier.Copy(t.Context())
 	source.must(err)
 	losses(maintenance.Losses{})

@@ -52,7 +52,7 @@ func TestRunsRefuse(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			failure := ask(t, handler, "POST", "/api/runs", test.body).failed(test.status, test.code, test.param)
 			if !strings.Contains(failure.Error.Message, test.message) || strings.Contains(failure.Error.Message, "testdata") {
-				t.Errorf("the message %q does not say %q, or tells of a folder", failure.Error.Message, test.message)
+				t.Errorf("the message %q does not say %q, or names a folder", failure.Error.Message, test.message)
 			}
 		})
 	}

@@ -256,7 +256,7 @@ func TestADeltaReadsFewRows(t *testing.T) {
 		l.Rows = 0
 		text, plan := l.shown(t, roleView(kind, cursorAt(int64(len(l.List)-3)), newest(20), charsAtMost(4000)))
 		if l.Rows > most || plan.Totals.RowsRead > int64(l.Rows) || !strings.Contains(text, "the request") {
-			t.Errorf("%s: %d rows were read (%d told) for\n%s", kind, l.Rows, plan.Totals.RowsRead, text)
+			t.Errorf("%s: %d rows were read, the plan says %d for\n%s", kind, l.Rows, plan.Totals.RowsRead, text)
 		}
 	}
 }

@@ -90,7 +90,7 @@ func (m *agentModels) serveChat(w http.ResponseWriter, body []byte) {
 	answer := m.answer("qwen", said)
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, piece := range pieces(answer, 8) {
-		_ = writeChunk(w, map[string]any{"content": piece}, nil) // whoever is gone does not miss it
+		_ = writeChunk(w, map[string]any{"content": piece}, nil) // a client that has left does not need it
 	}
 	stop := "stop"
 	_ = writeChunk(w, map[string]any{}, &stop)

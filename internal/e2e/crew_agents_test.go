@@ -82,7 +82,7 @@ func TestCLIAgentsInACrew(t *testing.T) {
 	before := d.sessions()
 	groups := d.groups(first)
 	first.kill(t)
-	checkNoProcesses(t, d.models.url, groups) // whoever was not killed with it goes when its pipes break
+	checkNoProcesses(t, d.models.url, groups) // a process that was not killed with it ends when its pipes break
 	requestsBefore := map[string]int{}
 	for _, role := range pairRoles {
 		requestsBefore[role] = len(d.models.requests(role))

@@ -138,7 +138,7 @@ func newRoleChecker(p *crewClient, entries []continuo.Entry) *roleChecker {
 	return w
 }
 
-// firstLine is what tells a message from all others.
+// firstLine distinguishes a message from all others.
 func firstLine(e *continuo.Entry) string {
 	line, _, _ := strings.Cut(e.Content.String(), "\n")
 	return line
@@ -163,7 +163,7 @@ type shownRequest struct {
 	Plan   window.Plan     `json:"plan"`
 }
 
-// checkRequest checks the request that an answer came of.
+// checkRequest checks the request of an answer.
 func (w *roleChecker) checkRequest(ctx context.Context, e *continuo.Entry) {
 	var same shownRequest
 	path := fmt.Sprintf("/api/crews/trio/context?session_id=%s&role=%s&request=%d", url.QueryEscape(w.key), e.NodeID, e.Seq)
@@ -176,7 +176,7 @@ func (w *roleChecker) checkRequest(ctx context.Context, e *continuo.Entry) {
 	}
 	asked := w.promptOf(e, &same)
 	if asked < 0 {
-		w.errorf("entry %d came of a request that %s did not get:\n%s", e.Seq, e.NodeID, same.Body)
+		w.errorf("entry %d belongs to a request that %s did not get:\n%s", e.Seq, e.NodeID, same.Body)
 		return
 	}
 	if e.Round.Cursor < w.cursors[e.NodeID] {

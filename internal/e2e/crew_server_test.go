@@ -90,7 +90,7 @@ func (c *roleServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		c.streamAnswer(w, r, received, func(piece string) error { return json.NewEncoder(w).Encode(piece) })
-		_, _ = io.WriteString(w, "\"\"\n") // whoever is gone does not miss it
+		_, _ = io.WriteString(w, "\"\"\n") // a client that has left does not need it
 	default:
 		w.Header().Set("Content-Type", "text/event-stream")
 		c.streamAnswer(w, r, rolePrompt{role: modelRole, text: string(body)}, func(piece string) error { return writeChunk(w, map[string]any{"content": piece}, nil) })

@@ -165,7 +165,7 @@ func (l *losses) report(t *testing.T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.received == 0 || len(l.starts) == 0 {
-		t.Errorf("no turn was cut off while its answer was heard, or no program started: %d, %d", l.received, len(l.starts))
+		t.Errorf("no turn was cut off while its answer was received, or no program started: %d, %d", l.received, len(l.starts))
 		return
 	}
 	t.Logf("turns: %d cut off in an answer, %d between two, %d finished, %d not begun; calls in cut answers: %d complete, %d partial; of whole answers without a result: %d, of which nobody had decided on %d",

@@ -188,7 +188,7 @@ func (f *followed) checkPaused(ctx context.Context, paused, other *killable) {
 		return
 	}
 	if end := f.turn.end(); end == nil {
-		f.client.errorf("turn %s: the paused program's own client heard no end: %v", f.turn.id, f.turn.err)
+		f.client.errorf("turn %s: the client of the paused program received no end: %v", f.turn.id, f.turn.err)
 	}
 	o := f.check(ctx, other)
 	if o == nil {

@@ -414,7 +414,7 @@ func (f *followed) behind() []time.Duration {
 		near[e.id] = e.at
 	}
 	if over := a.end().at; f.reader.events[len(f.reader.events)/2].at.After(over) {
-		f.client.errorf("half of turn %s is heard elsewhere only when it is over", a.id)
+		f.client.errorf("half of turn %s is received elsewhere only when it is over", a.id)
 	}
 	var behind []time.Duration
 	for _, e := range f.reader.events {

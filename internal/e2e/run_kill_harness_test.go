@@ -99,7 +99,7 @@ func (s *runHarness) killed() int {
 	return s.kills
 }
 
-// addDecision tells of a decision, and whether its question had waited over a kill.
+// addDecision records a decision, and whether its question had waited over a kill.
 func (s *runHarness) addDecision(overKill bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

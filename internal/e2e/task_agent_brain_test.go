@@ -97,7 +97,7 @@ func (b *taskModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, piece := range pieces(advice, 8) {
-		_ = writeChunk(w, map[string]any{"content": piece}, nil) // whoever is gone does not miss it
+		_ = writeChunk(w, map[string]any{"content": piece}, nil) // a client that has left does not need it
 	}
 	stop := "stop"
 	_ = writeChunk(w, map[string]any{}, &stop)

@@ -23,7 +23,7 @@ func testStore(t *testing.T) {
 	})
 }
 
-// An engine of one's own is an maintenance.Store that passes the suite. Here the engine is package sqlite.
+// Another engine is an maintenance.Store that passes the suite. Here the engine is package sqlite.
 func ExampleRun() {
 	_ = testStore
 }
