@@ -204,6 +204,11 @@ func (g *Gateway) read(e endpoint, body []byte) (*askedRequest, error) {
 		err = unknownModel(name, g.engine.Catalog.Models())
 	case len(read.Entries) == 0 && len(read.System) == 0:
 		err = api.Refuse("messages", "messages is empty: send at least one message")
+	case len(read.Entries) == 0: // the system prompt is all that the model is asked
+		for _, text := range read.System {
+			read.Entries = append(read.Entries, continuo.Entry{Role: continuo.System, Content: continuo.Text(text)})
+		}
+		read.System = nil
 	}
 	return &askedRequest{read, upstream}, err
 }

@@ -605,3 +605,20 @@ func TestOmittedMembersAreNamed(t *testing.T) {
 		})
 	}
 }
+
+// A request that has nothing but a system message is forwarded and recorded like any other.
+func TestASystemMessageAloneIsARequest(t *testing.T) {
+	const body = `{"model":"gpt-4o-2024","stream":true,"messages":[{"role":"system","content":"Write a poem."}]}`
+	u := newUpstream(t, stream(chatStream))
+	g := newGateway(t, u)
+	response, got := g.post(t, "/v1/chat/completions", strings.Replace(body, "gpt-4o-2024", "gpt", 1))
+	if got != chatStream {
+		t.Fatalf("got %d %s", response.StatusCode, got)
+	}
+	if sent := (<-u.requests).body; sent != body {
+		t.Errorf("the upstream got %s", sent)
+	}
+	if entries := g.entries(t, response); len(entries) != 2 || entries[0].Role != continuo.System || entries[0].Content.String() != "Write a poem." {
+		t.Errorf("the log has %+v", entries)
+	}
+}
