@@ -183,7 +183,7 @@ func TestAnAgentHasATime(t *testing.T) {
 		long := body(strings.Repeat("long ", 1<<18)) // more than a pipe holds
 		got := ask(t.Context(), of(childtest.NewWitness(t).Env(role), func(o *Options) { o.Timeout, o.Grace = 150*time.Millisecond, 300*time.Millisecond }), long)
 		if reasonOf(got.err) != continuo.ReasonTimeout || !errors.Is(got.err, context.DeadlineExceeded) || !strings.Contains(got.err.Error(), "agent did not end within 150ms") {
-			t.Errorf("%s: got %+v", role, got)
+			t.Errorf("%s: got %+v, %v", role, got, got.err)
 		}
 	}
 	noGoroutines(t)

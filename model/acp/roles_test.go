@@ -36,7 +36,12 @@ func TestMain(m *testing.M) {
 		"deaf":   childtest.Block,
 		"crash":  func() { fmt.Fprintln(os.Stderr, "no key"); os.Exit(4) },
 		"leaves": func() { raw(chunk, func(string) { os.Exit(0) }) },
-		"mute":   func() { conn := childtest.Report(); _ = os.Stdout.Close(); _, _ = io.Copy(io.Discard, conn) },
+		"mute": func() { // it closes its output during a call: between calls, that alone would end it
+			conn := childtest.Report()
+			_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+			_ = os.Stdout.Close()
+			_, _ = io.Copy(io.Discard, conn)
+		},
 		"logged out": func() {
 			raw("", func(method string) {
 				if method == acp.AgentMethodSessionNew {
