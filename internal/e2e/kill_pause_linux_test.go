@@ -46,7 +46,7 @@ func paused(t *testing.T, database func(*testing.T) string) {
 			c := newChatClient(t, upstream, &losses{}, random, fmt.Sprintf("p%d-%d", number, i))
 			a := c.begin("tell me", nil, false)
 			a.playback = &playback{script: longScript(random, c.key)}
-			all = append(all, follow(ctx, c, a, one, other, &running))
+			all = append(all, follow(ctx, c, a, one, other, &running, nil))
 		}
 		letRun(t, one, time.Duration(50+random.IntN(400))*time.Millisecond)
 		took = append(took, pauseAndWake(ctx, t, one, other, all))

@@ -26,8 +26,9 @@ type followed struct {
 	logged      int            // how many entries the log had before a paused program woke
 }
 
-// follow begins a turn in one program, and a reader of it in the other.
-func follow(ctx context.Context, c *chatClient, a *attempt, runs, reads *killable, running *sync.WaitGroup) *followed {
+// follow begins a turn in one program, and a reader of it in the other, which passes each event to received if that is
+// not nil.
+func follow(ctx context.Context, c *chatClient, a *attempt, runs, reads *killable, running *sync.WaitGroup, received func(receivedEvent)) *followed {
 	f := &followed{client: c, turn: a, runner: runs, reader: &reader{}}
 	running.Go(func() { c.run(ctx, runs, a) })
 	f.readerEnded.Go(func() {
@@ -35,6 +36,9 @@ func follow(ctx context.Context, c *chatClient, a *attempt, runs, reads *killabl
 		if a.id != "" {
 			_, f.reader.err = reads.listen(ctx, http.MethodGet, c.path("/turns/"+a.id+"/events"), nil, func(e receivedEvent) {
 				f.reader.events = append(f.reader.events, e)
+				if received != nil {
+					received(e)
+				}
 			})
 		}
 	})
@@ -84,7 +88,7 @@ func TestTurnsAfterTheKillOfTheOtherReplica(t *testing.T) {
 			if i%3 == 2 {
 				runs, reads = survivor, doomed
 			}
-			all = append(all, follow(ctx, c, c.begin("tell me", nil, false), runs, reads, &running))
+			all = append(all, follow(ctx, c, c.begin("tell me", nil, false), runs, reads, &running, nil))
 		}
 		letRun(t, doomed, time.Duration(random.IntN(400))*time.Millisecond)
 		at := doomed.kill(t)

