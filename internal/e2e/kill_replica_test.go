@@ -106,7 +106,7 @@ func TestTurnsAfterTheKillOfTheOtherReplica(t *testing.T) {
 }
 
 // killedLease is how long the turns of these programs would stay their own if no program noticed that a program was killed.
-const killedLease = 15 * time.Second
+const killedLease = 2 * time.Minute
 
 // checkAfterKill checks a turn after one of two programs was killed, and resumes it in the other. It
 // returns how long after the kill a reader received its end.
