@@ -139,7 +139,7 @@ func TestAStopDoesNotWaitForBodies(t *testing.T) {
 	stopped := make(chan error, 1)
 	go func() {
 		<-reading
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		stopped <- server.Config.Shutdown(ctx)
 	}()
@@ -281,7 +281,7 @@ func TestAStopDoesNotWaitForADrain(t *testing.T) {
 	server := httptest.NewServer(limitBodies(refuse, time.Hour, drainLimits{1 << 60, time.Hour, time.Hour}))
 	defer server.Close()
 	_, _, conn := sendPartly(t, server, "POST / HTTP/1.1\nHost: localhost\nContent-Length: 100", "")
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if err := server.Config.Shutdown(ctx); err != nil {
 		t.Error(err)

@@ -334,7 +334,7 @@ func within[T any](t *testing.T, what string, ready <-chan T) T {
 	select {
 	case value := <-ready:
 		return value
-	case <-time.After(20 * time.Second):
+	case <-time.After(5 * time.Minute):
 		t.Fatalf("%s did not happen", what)
 		panic("unreachable")
 	}

@@ -99,7 +99,7 @@ func (w *watched) String() string {
 // wait returns the first match's groups once there is one.
 func (w *watched) wait(t *testing.T, pattern string) []string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for {
 		if match := regexp.MustCompile(pattern).FindStringSubmatch(w.String()); match != nil {

@@ -40,7 +40,7 @@ func (h *watcher) next() []string {
 	select {
 	case ids := <-h.changed:
 		return ids
-	case <-time.After(20 * time.Second):
+	case <-time.After(5 * time.Minute):
 		h.t.Fatal("nothing was reported")
 		return nil
 	}

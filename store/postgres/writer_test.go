@@ -79,7 +79,7 @@ func TestALockedConversationHoldsUpNoOther(t *testing.T) {
 		}
 	case err := <-appended:
 		t.Fatalf("the locked conversation was appended to: %v", err)
-	case <-time.After(30 * time.Second):
+	case <-time.After(5 * time.Minute):
 		t.Error("the other conversation waits for the locked one")
 	}
 	if _, err := locker.Exec(t.Context(), `COMMIT`); err != nil {

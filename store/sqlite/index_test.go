@@ -96,7 +96,7 @@ func TestAnyTermComesThroughUnchanged(t *testing.T) {
 // documents out of the index.
 func untilPurged(t *testing.T, store *Store) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	for removed := true; removed; {
 		if err := store.read(ctx, func(conn *connection) error { return conn.row(anyRemoved, nil, &removed) }); err != nil {
