@@ -51,7 +51,7 @@ func (s *Service) serviceOperations() []Operation {
 		}),
 		adapted(Operation{
 			ID: "index", Method: "GET", Path: "/{$}", Tag: "service", Summary: "this page", Public: true,
-			Answers: answers(ok("A text that lists the calls.").as(text)),
+			Answers: answers(ok("A text that lists the calls; for clients whose header `Accept` names `text/html`, the inspector.").as(text, Media{Type: "text/html"})),
 		}),
 	}
 }

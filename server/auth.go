@@ -53,7 +53,7 @@ func (s *server) authenticate(r *http.Request, pattern string) (caller, error) {
 		return anonymous, refused
 	}
 	switch {
-	case operation.Public:
+	case operation.Public, s.pages[pattern]:
 		return anonymous, nil
 	case failure != nil:
 		return anonymous, failure

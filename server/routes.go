@@ -76,7 +76,27 @@ func indexPage(version string, routes []route) []byte {
 	return page.Bytes()
 }
 
+// addInspector adds the routes of the page.
+func (s *server) addInspector() {
+	page := s.options.Inspector
+	if page == nil {
+		return
+	}
+	s.pages = map[string]bool{}
+	for _, pattern := range page.Patterns() {
+		s.pages[pattern] = true
+		s.mux.Handle(pattern, page)
+	}
+}
+
 func (s *server) showIndex(w http.ResponseWriter, r *http.Request, _ api.Nothing) error {
+	if s.options.Inspector != nil {
+		w.Header().Add("Vary", "Accept")
+		if accepts(r, "text/html") {
+			s.options.Inspector.ServeHTTP(w, r)
+			return nil
+		}
+	}
 	example := fmt.Sprintf("\nTry it:\n\n  curl -s http://%s/chat -d '{\"message\": \"hello\"}'\n", r.Host)
 	return writeText(w, append(bytes.Clone(s.index), example...))
 }

@@ -69,6 +69,15 @@ type Options struct {
 	// GatewayPatterns are the patterns below which it answers. Default: there is none.
 	Gateway         func(scope continuo.Scope) http.Handler
 	GatewayPatterns []string
+	// Inspector answers / for clients that ask for HTML, and its patterns, without a key. Default: there is no page.
+	Inspector Inspector
+}
+
+// Inspector is a web page of static files.
+type Inspector interface {
+	http.Handler
+	// Patterns are the patterns of http.ServeMux that it answers, besides the root.
+	Patterns() []string
 }
 
 func (o Options) orDefaults() Options {
@@ -104,6 +113,7 @@ type server struct {
 	api        *api.Service
 	engine     *engine.Engine
 	operations map[string]api.Operation // by the pattern of their routes
+	pages      map[string]bool          // the patterns of the inspector
 	options    Options
 	metrics    *metrics
 	guard      *guard
@@ -140,6 +150,7 @@ func New(engine *engine.Engine, options Options) http.Handler {
 	for _, pattern := range options.GatewayPatterns {
 		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { options.Gateway(scopeOf(r)).ServeHTTP(w, r) })
 	}
+	s.addInspector()
 	s.limited = LimitBodies(http.HandlerFunc(s.serve), options.BodyTimeout)
 	return s
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/gateway"
+	"github.com/continuo-log/continuo/inspector"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/mcpserver"
@@ -32,7 +33,7 @@ type serveCommand struct {
 }
 
 func (serveCommand) Help() string {
-	return `Runs the HTTP server: POST /chat, the API under /api, /healthz, /readyz, /metrics and /openapi.json. Without a configured model the built-in demo model answers. Ctrl-C or SIGTERM waits for turns in progress (server.shutdown_timeout); a second one exits at once.
+	return `Runs the HTTP server: the inspector, a web page at / that shows conversations and what models were shown (server.inspector), POST /chat, the API under /api, /healthz, /readyz, /metrics and /openapi.json. Without a configured model the built-in demo model answers. Ctrl-C or SIGTERM waits for turns in progress (server.shutdown_timeout); a second one exits at once.
 
 As soon as there is an API key (continuo keys create), every caller needs one, and only then the server listens on an address that other machines can reach. It serves plain HTTP: put a proxy that terminates TLS in front of it there.
 
@@ -79,9 +80,13 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 			logger.Error("telegram_ended", "error", err.Error())
 		}
 	})()
+	page, err := inspectorPage(settings)
+	if err != nil {
+		return err
+	}
 	models := gateway.New(w.engine, w.log, w.store, gateway.Options{Logger: logger})
 	handler := server.New(w.engine, server.Options{
-		Gateway: models.Handler, GatewayPatterns: gateway.Patterns,
+		Gateway: models.Handler, GatewayPatterns: gateway.Patterns, Inspector: page,
 		Project: settings.Project, Keys: auth.NewChecker(w.store, auth.Options{}), KeyPolicy: policy, RequestsPerSecond: settings.Server.MaxRequestRate, MaxBodyBytes: settings.Server.MaxBodyBytes,
 		BodyTimeout: settings.Server.BodyTimeout, MemoryBudget: memoryBudget(settings.Server),
 		Logger: logger, Tracer: w.telemetry.ids, Registry: registry, Version: readVersion().Version,
@@ -90,6 +95,14 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	a.serveBanner(ctx, w, policy, listener.Addr().String())
 	listener = server.LimitConnections(listener, maxConnections(settings.Server))
 	return serve(ctx, listener, withWebhook(handler, settings, frontEnd), w.engine, w.objects, settings.Server.ShutdownTimeout, logger)
+}
+
+// inspectorPage is the web page; nil where the settings turn it off.
+func inspectorPage(settings *config.Config) (server.Inspector, error) {
+	if !settings.Server.Inspector {
+		return nil, nil //nolint:nilnil // there is no page, which is no error
+	}
+	return inspector.New()
 }
 
 // serve answers requests until ctx is done or a signal comes, and then lets turns end for up to patience. Interrupted
@@ -173,6 +186,9 @@ func (a *app) serveBanner(ctx context.Context, w *services, policy server.KeyPol
 	p := a.notePaint
 	a.note("%s on %s", p.Bold("continuo "+readVersion().Version), p.Cyan("http://"+address))
 	t := term.NewTable(p)
+	if w.settings.Server.Inspector {
+		t.Fact("  inspector", p.Cyan("http://"+address+"/"))
+	}
 	t.Fact("  store", storeText(w.settings.Store))
 	t.Fact("  objects", config.WithoutKeys(w.settings.Objects.Location))
 	t.Fact("  model", modelText(w.settings, ""))

@@ -137,7 +137,7 @@ func post(t *testing.T, url, body string) (status int, answer map[string]any) {
 func TestServe(t *testing.T) {
 	dir := t.TempDir()
 	p, address := startServer(t, dir)
-	for _, want := range []string{"demo \\(built in, no real model\\)", "continuo.yaml", "curl -s http://127", "What did I say first"} {
+	for _, want := range []string{"demo \\(built in, no real model\\)", "continuo.yaml", "curl -s http://127", "What did I say first", "inspector +http://127\\.0\\.0\\.1:\\d+/"} {
 		p.stderr.wait(t, want)
 	}
 	if status, answer := post(t, address+"/chat", `{"session_id": "s1", "message": "Hello, I am Ada."}`); status != 200 {

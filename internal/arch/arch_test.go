@@ -31,6 +31,7 @@ var layers = map[string]int{
 	"fulltext":             2,
 	"fulltext/*":           2,
 	"auth":                 2,
+	"inspector":            10,
 	"internal/config":      3,
 	"internal/yamlform":    2,
 	"internal/pgtest":      0,
