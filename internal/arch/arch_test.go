@@ -28,6 +28,9 @@ var layers = map[string]int{
 	"gateway/request":      3,
 	"gateway/match":        4,
 	"maintenance":          3,
+	"recall":               3,
+	"internal/evidence":    4,
+	"internal/recallfit":   11,
 	"fulltext":             2,
 	"fulltext/*":           2,
 	"auth":                 2,
@@ -79,7 +82,7 @@ var layers = map[string]int{
 }
 
 // standardOnly are packages that import nothing from outside the standard library and this module.
-var standardOnly = []string{"", "window", "render", "model", "tool", "prompt", "interchange", "gateway/request", "auth", "turn", "crew/view", "internal/rawjson", "internal/sse"}
+var standardOnly = []string{"", "window", "render", "model", "tool", "prompt", "interchange", "gateway/request", "auth", "turn", "crew/view", "recall", "internal/rawjson", "internal/sse"}
 
 func TestImportsOnlyGoDown(t *testing.T) {
 	for _, pkg := range packages(t) {

@@ -1,0 +1,148 @@
+package recall
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// question is an analyzed query.
+type question struct {
+	terms    []int32 // stems of what it asks about, in its order, without repetitions; -1 for one that no document has
+	stems    []string
+	all      []int32 // stems of all its words but stop words
+	dates    map[int32]bool
+	speakers map[string]bool // the speakers that it names
+	names    []int32         // stems of capitalized words in it
+	named    int             // how many capitalized words it has
+	// The form of the question, each 0 or one.
+	when, count, overview, advice fixed
+}
+
+// analyze reads a query.
+func (c *Corpus) analyze(text string) *question {
+	q := &question{dates: map[int32]bool{}, speakers: map[string]bool{}}
+	var all, subject []word
+	for w := range words(text) {
+		if stopWords[w.Text] {
+			continue
+		}
+		all = append(all, w)
+		if !requestWords[w.Text] {
+			subject = append(subject, w)
+		}
+	}
+	if len(subject) == 0 {
+		subject = all
+	}
+	known := map[string]bool{}
+	for _, w := range subject {
+		if c.speakers[w.Text] {
+			q.speakers[w.Text] = true
+			continue
+		}
+		if stem := w.stem(); !known[stem] {
+			known[stem] = true
+			q.stems = append(q.stems, stem)
+			q.terms = append(q.terms, c.lookUp(stem))
+		}
+	}
+	clear(known)
+	for _, w := range all {
+		stem := w.stem()
+		if known[stem] {
+			continue
+		}
+		known[stem] = true
+		if term := c.lookUp(stem); term >= 0 {
+			q.all = append(q.all, term)
+			q.dates[term] = true
+		}
+	}
+	c.findNames(q, text)
+	q.classify(text)
+	return q
+}
+
+func (c *Corpus) lookUp(stem string) int32 {
+	if term, ok := c.terms[stem]; ok {
+		return term
+	}
+	return -1
+}
+
+// findNames finds the capitalized words after the first word that are not speakers.
+func (c *Corpus) findNames(q *question, text string) {
+	known := map[string]bool{}
+	first := true
+	for _, field := range strings.FieldsFunc(text, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '\'' && r != '’' && r != '-' && r != '_'
+	}) {
+		r, _ := utf8.DecodeRuneInString(field)
+		begins := first
+		first = false
+		if begins || !unicode.IsUpper(r) {
+			continue
+		}
+		for w := range words(field) {
+			if known[w.Text] || stopWords[w.Text] || c.speakers[w.Text] || w.Text == "only" {
+				break
+			}
+			known[w.Text] = true
+			q.named++
+			if term := c.lookUp(w.stem()); term >= 0 {
+				q.names = append(q.names, term)
+			}
+			break
+		}
+	}
+}
+
+// The phrases by which a question shows its form, as words that are separated by one space. A phrase that ends with * also
+// matches longer words.
+var (
+	whenPhrases = []string{
+		"what date", "what day", "what month", "what year", "what time", "how long", "how many days", "how many weeks",
+		"how many months", "how many years", "which month", "which year", "which day",
+	}
+	countPhrases = []string{
+		"how many", "how much", "how often", "how long", "how old", "what percentage", "what amount", "what budget", "what score",
+		"total",
+	}
+	overviewPhrases = []string{
+		"order in which", "in order", "summar*", "over time", "throughout", "overview", "walk me through", "list the", "evolved",
+		"progress", "developed",
+	}
+	advicePhrases = []string{
+		"suggest", "recommend", "advice", "should i", "would you", "could you", "can you help", "can you show", "can you explain",
+		"can you give", "can you provide", "can you tell", "can you walk", "i m planning", "i m looking", "i m about", "i m trying",
+		"i m thinking", "how can i", "how do i", "how should i", "how would i", "help me",
+	}
+)
+
+// classify finds the form of the question.
+func (q *question) classify(text string) {
+	var folded strings.Builder
+	folded.WriteByte(' ')
+	for w := range words(text) {
+		folded.WriteString(w.Text)
+		folded.WriteByte(' ')
+	}
+	line := folded.String()
+	has := func(phrases []string) fixed {
+		for _, phrase := range phrases {
+			longer, ok := strings.CutSuffix(phrase, "*")
+			if !ok {
+				longer += " "
+			}
+			if strings.Contains(line, " "+longer) {
+				return one
+			}
+		}
+		return 0
+	}
+	q.when, q.count, q.overview, q.advice = has(whenPhrases), has(countPhrases), has(overviewPhrases), has(advicePhrases)
+	if strings.HasPrefix(line, " when ") || strings.HasPrefix(line, " on what date ") {
+		q.when = one
+	}
+}
