@@ -35,9 +35,11 @@ func (chatCompletions) writeError(w http.ResponseWriter, p *api.Problem) {
 	writeProblem(w, p, openAIError(p))
 }
 
-func (chatCompletions) errorEvent(p *api.Problem) string {
+func (chatCompletions) errorEvent(p *api.Problem, _ string) string {
 	return fmt.Sprintf("data: %s\n\n", rawjson.MustMarshal(openAIError(p)))
 }
+
+func (chatCompletions) lastEvent() string { return "data: " + openaichat.Done + "\n\n" }
 
 // openAIErrorBody is the form of an error of OpenAI.
 type openAIErrorBody struct {
@@ -52,8 +54,15 @@ type openAIErrorBody struct {
 func openAIError(p *api.Problem) openAIErrorBody {
 	var body openAIErrorBody
 	body.Error.Message, body.Error.Type, body.Error.Code = p.Message, string(p.Type), p.Code
-	if p.Code == "context_overflow" {
+	switch {
+	case p.Code == "context_overflow":
 		body.Error.Code, body.Error.Type = "context_length_exceeded", string(api.InvalidRequest)
+	case p.Type == api.RateLimit && p.RetryAfter == api.RetryNever:
+		body.Error.Code, body.Error.Type = "insufficient_quota", "insufficient_quota"
+	case p.Type == api.RateLimit:
+		body.Error.Code = "rate_limit_exceeded"
+	case p.Type == api.UpstreamError:
+		body.Error.Code, body.Error.Type = "server_error", string(api.ServerError)
 	}
 	if p.Param != "" {
 		body.Error.Param = &p.Param
@@ -66,8 +75,14 @@ func writeProblem(w http.ResponseWriter, p *api.Problem, body any) {
 	if wait := p.Wait(); wait > 0 {
 		w.Header().Set("Retry-After", fmt.Sprint(wait))
 	}
+	if p.RetryAfter == api.RetryNever {
+		w.Header().Set(shouldRetryHeader, "false")
+	}
 	writeJSON(w, p.Status, body)
 }
+
+// shouldRetryHeader says whether to send the same request again, to clients that decide by the status otherwise.
+const shouldRetryHeader = "X-Should-Retry"
 
 func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")

@@ -83,8 +83,10 @@ type endpoint interface {
 	ends(wire string) bool
 	// writeError answers a request that has no answer yet.
 	writeError(w http.ResponseWriter, p *api.Problem)
-	// errorEvent is the last event of a stream that failed.
-	errorEvent(p *api.Problem) string
+	// errorEvent is the last event of a stream that failed after the bytes in before.
+	errorEvent(p *api.Problem, before string) string
+	// lastEvent is what follows the reason for which an answer ended; "" where nothing does.
+	lastEvent() string
 }
 
 // endpointOf is the endpoint whose form the errors of a request have that no endpoint answers.
@@ -168,9 +170,10 @@ func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []b
 	wanted := engine.ClientRequest{
 		Conversation: found.conversation, Title: match.Title(asked.Entries), Entries: found.Entries(), Prefixes: found.prefixes(), Mode: continuo.ModeChat, Model: asked.Model, Upstream: &asked.upstream,
 		System: asked.System, Tools: asked.Tools, MaxOutputTokens: asked.MaxOutputTokens, Temperature: asked.Temperature,
-		View: found.view,
+		View: found.view, Answered: y.answer.report,
 	}
 	if forwards {
+		wanted.Answered = nil // the forwarding reports it
 		wanted.Forward = func(ctx context.Context, conversation continuo.Conversation) (*turn.Forward, error) {
 			sent := withModel(body, info.Name)
 			envelope, err := g.forwards.Envelope(ctx, conversation.ID, info.Name, sent)

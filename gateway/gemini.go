@@ -106,7 +106,9 @@ func (generateContent) writeError(w http.ResponseWriter, p *api.Problem) {
 	writeProblem(w, p, geminiError(p))
 }
 
-func (generateContent) errorEvent(p *api.Problem) string {
+func (generateContent) lastEvent() string { return "" }
+
+func (generateContent) errorEvent(p *api.Problem, _ string) string {
 	return fmt.Sprintf("data: %s\r\n\r\n", rawjson.MustMarshal(geminiError(p)))
 }
 

@@ -36,8 +36,37 @@ var ownResponseHeaders = map[string]bool{
 	"Upgrade": true, "Www-Authenticate": true,
 }
 
+// requestIDHeader names a request at the server that answered it, and ownRequestIDHeader at this one, where the first is
+// the upstream's.
+const (
+	requestIDHeader    = "X-Request-Id"
+	ownRequestIDHeader = "X-Continuo-Request-Id"
+)
+
+// passRequestID makes the upstream's id of a request the one that the client sees.
+func passRequestID(to, from http.Header) {
+	if id := from.Get(requestIDHeader); id != "" {
+		if own := to.Get(requestIDHeader); own != "" {
+			to.Set(ownRequestIDHeader, own)
+		}
+		to.Set(requestIDHeader, id)
+	}
+}
+
+// passLimits adds to the header of an answer that an upstream's client did not get as it came what the upstream says of
+// its limits and of the request.
+func passLimits(to, from http.Header) {
+	passRequestID(to, from)
+	for name, values := range from {
+		if strings.HasPrefix(name, "X-Ratelimit-") || strings.HasPrefix(name, "Anthropic-Ratelimit-") || name == "Request-Id" || name == shouldRetryHeader {
+			to[name] = values
+		}
+	}
+}
+
 // copyResponseHeader adds the headers of an upstream's answer to ours, which are not replaced.
 func copyResponseHeader(to, from http.Header) {
+	passRequestID(to, from)
 	for name, values := range from {
 		if _, ours := to[name]; !ours && !ownResponseHeaders[name] && !strings.HasPrefix(name, "Access-Control-") {
 			to[name] = values

@@ -34,7 +34,11 @@ func (messages) writeError(w http.ResponseWriter, p *api.Problem) {
 	writeProblem(w, p, anthropicError(p))
 }
 
-func (messages) errorEvent(p *api.Problem) string {
+func (messages) lastEvent() string {
+	return anthropicEvent(anthropic.Event{Type: anthropic.EventMessageStop})
+}
+
+func (messages) errorEvent(p *api.Problem, _ string) string {
 	return fmt.Sprintf("event: error\ndata: %s\n\n", rawjson.MustMarshal(anthropicError(p)))
 }
 
@@ -54,12 +58,18 @@ var anthropicTypes = map[int]string{
 	http.StatusGatewayTimeout: "timeout_error", http.StatusServiceUnavailable: "overloaded_error",
 }
 
+// tooLong is how Anthropic's errors say that a request is larger than the model's window; agents look for it.
+const tooLong = "prompt is too long"
+
 func anthropicError(p *api.Problem) anthropicErrorBody {
 	body := anthropicErrorBody{Type: "error"}
 	body.Error.Type, body.Error.Message = anthropicTypes[p.Status], p.Message
 	switch {
 	case p.Code == "context_overflow":
 		body.Error.Type = "invalid_request_error"
+		if !strings.Contains(p.Message, tooLong) {
+			body.Error.Message = tooLong + ": " + p.Message
+		}
 	case body.Error.Type == "" && p.Status < 500:
 		body.Error.Type = "invalid_request_error"
 	case body.Error.Type == "":

@@ -2,7 +2,7 @@ package gateway
 
 import (
 	"net/http"
-	"sync"
+	"strings"
 
 	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
@@ -17,11 +17,7 @@ type relay struct {
 	matched  *matched
 	streamed bool    // the client asked for a stream
 	encoder  encoder // nil for a request that is forwarded
-
-	mu      sync.Mutex // guards what the turn's goroutine reports
-	status  int        // of the upstream's answer; 0 until there is one
-	header  http.Header
-	refusal []byte // its body, where the status is not a success
+	answer   upstreamAnswer
 
 	begun bool   // the client's header was written
 	last  string // the newest bytes that were written
@@ -33,11 +29,7 @@ func (y *relay) forwarding(r *http.Request, modelName string, withCredentials bo
 	if withCredentials {
 		addCredentials(header, r.Header)
 	}
-	return &model.Forwarding{Header: header, KeepsKey: withCredentials, Query: sentQuery(r.URL, withCredentials), Path: y.endpoint.path(modelName), Answered: func(status int, header http.Header, refusal []byte) {
-		y.mu.Lock()
-		defer y.mu.Unlock()
-		y.status, y.header, y.refusal = status, header, refusal
-	}}
+	return &model.Forwarding{Header: header, KeepsKey: withCredentials, Query: sentQuery(r.URL, withCredentials), Path: y.endpoint.path(modelName), Answered: y.answer.reportRefusal}
 }
 
 // run writes the answer of a turn as it comes. It returns an error only if nothing was written.
@@ -53,39 +45,62 @@ func (y *relay) run(chat *engine.Chat) error {
 			return nil // the client has left; leaving the loop stops the turn
 		}
 		if err == nil && event.Kind == turn.Failed {
-			err = api.ModelFailed(event.Entry.Error)
+			err = modelFailed(event.Entry.Error)
 		}
 		if err != nil {
 			return y.fail(err)
 		}
 	}
+	if y.begun && y.isStream() && !y.endpoint.ends(y.last) {
+		y.writeLast(y.endpoint.lastEvent())
+	}
 	return nil
+}
+
+// isStream reports whether the answer is a stream of events.
+func (y *relay) isStream() bool {
+	return strings.HasPrefix(y.out.Header().Get("Content-Type"), "text/event-stream")
+}
+
+// writeLast writes the last event of a stream, which may have broken off within the one before.
+func (y *relay) writeLast(wire string) {
+	if wire != "" && !strings.HasSuffix(y.last, "\n\n") && !strings.HasSuffix(y.last, "\r\n\r\n") {
+		wire = "\n\n" + wire
+	}
+	if wire != "" {
+		y.write(wire)
+	}
 }
 
 // encoder writes an answer in the form of an endpoint.
 type encoder interface {
 	// streams reports whether the client asked for a stream.
 	streams() bool
-	// begin and event return what the stream begins with, and what an event adds to it. They are called for an answer that
-	// is not streamed, too.
+	// begin and event return what the stream begins with, and what an event adds to it: for the end of an answer that
+	// failed "" where the endpoint's errorEvent is its end. They are called for an answer that is not streamed, too.
 	begin(chat *engine.Chat) string
 	event(event *turn.Event) string
 	// whole returns the answer as one value, at its end.
 	whole(chat *engine.Chat, answer *turn.Event) any
 }
 
-// encode writes the answer of a turn whose request was built from the log.
+// encode writes the answer of a turn whose request was built from the log. A stream begins with the first piece of the
+// answer, so that one that fails before has the status of an error.
 func (y *relay) encode(chat *engine.Chat) error {
 	head := y.encoder.begin(chat)
 	for event, err := range chat.Events {
-		if err == nil && event.Kind == turn.Failed {
-			err = api.ModelFailed(event.Entry.Error)
-		}
 		if err != nil {
 			return y.fail(err)
 		}
 		wire := y.encoder.event(&event)
 		switch {
+		case event.Kind == turn.Started:
+			head += wire
+		case event.Kind == turn.Failed && y.begun && wire != "":
+			y.write(wire)
+			return nil
+		case event.Kind == turn.Failed:
+			return y.fail(modelFailed(event.Entry.Error))
 		case y.encoder.streams():
 			if !y.begun && wire != "" {
 				y.out.Header().Set("Content-Type", "text/event-stream")
@@ -95,6 +110,7 @@ func (y *relay) encode(chat *engine.Chat) error {
 				return nil // the client has left; leaving the loop stops the turn
 			}
 		case event.Kind == turn.Finished:
+			y.answer.passLimits(y.out.Header())
 			writeJSON(y.out, http.StatusOK, y.encoder.whole(chat, &event))
 		}
 	}
@@ -116,9 +132,11 @@ func (y *relay) write(wire string) bool {
 // begin writes the header of the answer: the upstream's, and ours.
 func (y *relay) begin(status int) {
 	y.begun = true
-	y.mu.Lock()
-	copyResponseHeader(y.out.Header(), y.header)
-	y.mu.Unlock()
+	if _, header, _ := y.answer.get(); y.encoder == nil {
+		copyResponseHeader(y.out.Header(), header)
+	} else {
+		passLimits(y.out.Header(), header)
+	}
 	if y.out.Header().Get("Content-Type") == "" { // the answer is that of an earlier request
 		y.out.Header().Set("Content-Type", "application/json")
 		if y.streamed {
@@ -133,14 +151,13 @@ func (y *relay) begin(status int) {
 func (y *relay) fail(err error) error {
 	if y.begun {
 		if !y.endpoint.ends(y.last) {
-			y.write(y.endpoint.errorEvent(api.ProblemOf(err)))
+			y.writeLast(y.endpoint.errorEvent(api.ProblemOf(err), y.last))
 		}
 		return nil
 	}
-	y.mu.Lock()
-	status, refusal := y.status, y.refusal
-	y.mu.Unlock()
+	status, header, refusal := y.answer.get()
 	if refusal == nil {
+		passLimits(y.out.Header(), header)
 		return err
 	}
 	y.begin(status)

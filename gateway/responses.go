@@ -67,8 +67,9 @@ func (a *responsesAPI) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	answer := &upstreamAnswer{}
 	wanted := engine.ClientRequest{
-		Conversation: conversation, Title: match.Title(entries), Entries: withEcho(entries, q.echo), Mode: continuo.ModeChat, Model: q.Model, Upstream: &q.upstream, View: view, Tools: tools,
+		Answered: answer.report, Conversation: conversation, Title: match.Title(entries), Entries: withEcho(entries, q.echo), Mode: continuo.ModeChat, Model: q.Model, Upstream: &q.upstream, View: view, Tools: tools,
 		MaxOutputTokens: q.MaxOutputTokens, Temperature: q.Temperature, Detached: q.Background, Answer: answerSchema(q.Text),
 	}
 	if q.Instructions != "" {
@@ -90,7 +91,8 @@ func (a *responsesAPI) create(w http.ResponseWriter, r *http.Request) error {
 		writeJSON(w, http.StatusOK, response)
 		return nil
 	}
-	return a.write(w, chat.Events, stream, q.Stream, 0)
+	writer := &responseWriter{out: w, stream: stream, streamed: q.Stream, answer: answer, waits: !q.Background}
+	return writer.write(chat.Events)
 }
 
 // drain reads the events of a turn that nobody follows: a turn is read once.
@@ -99,40 +101,65 @@ func drain(chat *engine.Chat) {
 	}
 }
 
-// write writes a response as its turn proceeds: as a stream of the events from a number on, or whole at its end.
-func (a *responsesAPI) write(w http.ResponseWriter, events func(func(turn.Event, error) bool), stream *responseStream, streamed bool, from int) error {
-	begun := false
+// responseWriter writes a response as its turn proceeds.
+type responseWriter struct {
+	out      http.ResponseWriter
+	stream   *responseStream
+	streamed bool // as the events from a number on; otherwise whole at its end
+	from     int
+	answer   *upstreamAnswer
+	waits    bool // the stream begins with the first piece of the answer, so that one that fails before has the status of an error
+
+	begun bool
+	head  string // the events before the first piece
+}
+
+// write writes the response to the end of its turn. It returns an error only if nothing was written.
+func (y *responseWriter) write(events func(func(turn.Event, error) bool)) error {
 	for event, err := range events {
-		if err == nil && event.Kind == turn.Failed && !streamed {
-			err = api.ModelFailed(event.Entry.Error) // as at OpenAI, where it is not streamed
+		if err == nil && event.Kind == turn.Failed && !y.begun && (!y.streamed || y.waits) {
+			err = modelFailed(event.Entry.Error)
 		}
-		if err != nil && !begun {
+		if err != nil && !y.begun {
+			y.answer.passLimits(y.out.Header())
 			return err
 		}
 		if err != nil {
-			_, _ = io.WriteString(w, chatCompletions{}.errorEvent(api.ProblemOf(err)))
+			_, _ = io.WriteString(y.out, clientResponses{}.errorEventAt(api.ProblemOf(err), y.stream.number))
 			return nil
 		}
-		before := stream.number
-		wire := stream.event(&event)
-		if before < from {
-			wire = skipEvents(wire, min(from, stream.number)-before)
-		}
-		if !streamed || wire == "" {
-			continue
-		}
-		if !begun {
-			begun = true
-			w.Header().Set("Content-Type", "text/event-stream")
-		}
-		if _, err := io.WriteString(w, wire); err != nil || http.NewResponseController(w).Flush() != nil {
-			return nil // the client has left
+		if !y.send(&event) {
+			return nil
 		}
 	}
-	if !streamed {
-		writeJSON(w, http.StatusOK, stream.response)
+	if !y.streamed {
+		y.answer.passLimits(y.out.Header())
+		writeJSON(y.out, http.StatusOK, y.stream.response)
 	}
 	return nil
+}
+
+// send sends what an event adds to the stream. It reports false when the client has left.
+func (y *responseWriter) send(event *turn.Event) bool {
+	before := y.stream.number
+	wire := y.stream.event(event)
+	if before < y.from {
+		wire = skipEvents(wire, min(y.from, y.stream.number)-before)
+	}
+	switch {
+	case !y.streamed || wire == "":
+		return true
+	case y.waits && !y.begun && event.Kind == turn.Started:
+		y.head += wire
+		return true
+	case !y.begun:
+		y.begun = true
+		y.answer.passLimits(y.out.Header())
+		y.out.Header().Set("Content-Type", "text/event-stream")
+		wire = y.head + wire
+	}
+	_, err := io.WriteString(y.out, wire)
+	return err == nil && http.NewResponseController(y.out).Flush() == nil
 }
 
 // skipEvents removes the first events of a piece of a stream.
@@ -173,7 +200,8 @@ func (a *responsesAPI) retrieve(w http.ResponseWriter, r *http.Request) error {
 		provider = upstream.Model.Info().Provider
 	}
 	stream := newResponseStream(response, found.conversation.ID, provider, found.ref.first, encrypted)
-	return a.write(w, a.engine.Turns.Follow(r.Context(), found.turn, 0), stream, true, from)
+	writer := &responseWriter{out: w, stream: stream, streamed: true, from: from, answer: &upstreamAnswer{}}
+	return writer.write(a.engine.Turns.Follow(r.Context(), found.turn, 0))
 }
 
 // delete answers DELETE /v1/responses/ID: the response is not retrieved or continued any more. Its entries stay in the

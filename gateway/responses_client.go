@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,11 +48,37 @@ func (clientResponses) writeError(w http.ResponseWriter, p *api.Problem) {
 	chatCompletions{}.writeError(w, p)
 }
 
-func (clientResponses) errorEvent(p *api.Problem) string {
+// errorEvent has the members of the published type, and the object in which OpenAI's clients look for an error.
+func (e clientResponses) errorEvent(p *api.Problem, before string) string {
+	return e.errorEventAt(p, nextNumber(before))
+}
+
+// errorEventAt is errorEvent with its number.
+func (clientResponses) errorEventAt(p *api.Problem, number int) string {
 	inner := openAIError(p).Error
-	data := rawjson.MustMarshal(map[string]any{"type": responses.EventError, "error": inner, "sequence_number": 0})
+	data := rawjson.MustMarshal(map[string]any{
+		"type": responses.EventError, "sequence_number": number, "code": inner.Code, "message": inner.Message, "param": inner.Param, "error": inner,
+	})
 	return fmt.Sprintf("event: %s\ndata: %s\n\n", responses.EventError, data)
 }
+
+// nextNumber is the number of the event that follows some events of a stream.
+func nextNumber(before string) int {
+	const member = `"sequence_number":`
+	at := strings.LastIndex(before, member)
+	if at < 0 {
+		return 0
+	}
+	digits := strings.TrimLeft(before[at+len(member):], " ")
+	digits = digits[:len(digits)-len(strings.TrimLeft(digits, "0123456789"))]
+	number, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0
+	}
+	return number + 1
+}
+
+func (clientResponses) lastEvent() string { return "" }
 
 func (clientResponses) encoder(asked *askedRequest) encoder { return &responsesEncoder{asked: asked} }
 

@@ -2,6 +2,7 @@ package model
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/continuo-log/continuo/model/internal/forward"
 )
@@ -21,6 +22,12 @@ type Forwarding = forward.Request
 // model.
 func WithForwarding(ctx context.Context, request *Forwarding) context.Context {
 	return forward.With(ctx, request)
+}
+
+// WithAnswered returns a context whose requests to a model report the status and the headers of each answer of an upstream,
+// refusals included, before the first delta. It goes through all wrappers of the model.
+func WithAnswered(ctx context.Context, answered func(status int, header http.Header)) context.Context {
+	return forward.WithAnswered(ctx, answered)
 }
 
 // ForwardingOf returns the forwarding of a context; nil for none.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -68,7 +69,9 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 const requestIDHeader = "X-Request-Id"
 
 // requestID is the id that the answer carries.
-func requestID(w http.ResponseWriter) string { return w.Header().Get(requestIDHeader) }
+func requestID(w http.ResponseWriter) string {
+	return cmp.Or(w.Header().Get("X-Continuo-Request-Id"), w.Header().Get(requestIDHeader)) // of an upstream's answer, the second is the upstream's
+}
 
 // recovered answers a panic like any other internal error.
 func (s *server) recovered(w *recorder, r *http.Request, cause any) {

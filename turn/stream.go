@@ -20,6 +20,9 @@ func (c *toolLoop) stream(from model.Model, body []byte, round *continuo.Round) 
 	if c.Forward != nil {
 		ctx = model.WithForwarding(ctx, c.Forward.Request)
 	}
+	if c.Answered != nil {
+		ctx = model.WithAnswered(ctx, c.Answered)
+	}
 	begin := time.Now()
 	answer := model.Answer{Provider: from.Info().Provider}
 	var failure error

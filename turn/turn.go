@@ -19,6 +19,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -66,6 +67,8 @@ type Runner struct {
 	// Forward sends a client's request as it came instead of one that is built from the log; all calls of its answer are
 	// the client's. Default none.
 	Forward *Forward
+	// Answered is called with the status and the headers of each answer of an upstream. Default none.
+	Answered func(status int, header http.Header)
 }
 
 // AnswerSchema describes an answer.

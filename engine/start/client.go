@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine/catalog"
@@ -39,6 +40,8 @@ type ClientRequest struct {
 	Answer          *turn.AnswerSchema
 	// Forward returns the request that is sent as it came. Default: it is built from the log.
 	Forward func(ctx context.Context, conversation continuo.Conversation) (*turn.Forward, error)
+	// Answered is called with the status and the headers of each answer of an upstream. Default none.
+	Answered func(status int, header http.Header)
 	// Detached lets the turn continue when the caller's context ends.
 	Detached bool
 }
@@ -91,7 +94,7 @@ var wholeLog = window.View{Name: turn.ClientViewName, LowWater: 1, ShowCollapsed
 
 // clientRunner returns the runner of a client's request.
 func (ts *Turns) clientRunner(ctx context.Context, request ClientRequest, conversation continuo.Conversation, upstream catalog.Upstream) (*turn.Runner, error) {
-	runner := &turn.Runner{Log: ts.log, Model: upstream.Model, Limits: ts.catalog.Options.Limits}
+	runner := &turn.Runner{Log: ts.log, Model: upstream.Model, Limits: ts.catalog.Options.Limits, Answered: request.Answered}
 	if request.Forward != nil {
 		forward, err := request.Forward(ctx, conversation)
 		runner.View, runner.Forward = turn.ClientView{}, forward

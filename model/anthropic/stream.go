@@ -42,6 +42,13 @@ func read(response *upstream.Response, answer *answer) error {
 			return response.ReadFailed(err)
 		case len(bytes.TrimSpace(event.Data)) == 0:
 			continue // a keep-alive
+		case string(bytes.TrimSpace(event.Data)) == "[DONE]": // as some proxies end every stream
+			if answer.finish == "" {
+				return response.Unfinished()
+			}
+			response.DropWire()
+			answer.end()
+			return nil
 		}
 		over, err := readEvent(response, answer, event)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"iter"
+	"slices"
 
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/sse"
@@ -40,14 +41,27 @@ func read(response *upstream.Response, answer *answer) error {
 			return response.Unfinished()
 		case err != nil:
 			return response.ReadFailed(err)
-		case len(bytes.TrimSpace(event.Data)) == 0, string(bytes.TrimSpace(event.Data)) == "[DONE]":
-			continue // a keep-alive, and what some proxies add
+		case len(bytes.TrimSpace(event.Data)) == 0:
+			continue // a keep-alive
+		case answer.finish != "" && !mayFollowEnd(event.Data): // nothing else belongs to the answer after its end
+			response.DropWire()
+			return answer.end(response)
+		case string(bytes.TrimSpace(event.Data)) == "[DONE]": // as some proxies end every stream
+			return response.Unfinished()
 		}
 		if err := readEvent(response, answer, event); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// mayFollowEnd reports whether a piece is one that comes after the end of the first candidate: the usage, or a part of
+// another candidate.
+func mayFollowEnd(data []byte) bool {
+	var piece wire.Response
+	return json.Unmarshal(data, &piece) == nil && rawjson.IsNull(piece.Error) &&
+		!slices.ContainsFunc(piece.Candidates, func(c wire.Candidate) bool { return c.Index == 0 })
 }
 
 func readEvent(response *upstream.Response, answer *answer, event sse.Event) error {

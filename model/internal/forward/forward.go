@@ -18,6 +18,19 @@ type Request struct {
 
 type key struct{}
 
+type answeredKey struct{}
+
+// WithAnswered returns a context whose requests report the answers of their upstreams.
+func WithAnswered(ctx context.Context, answered func(status int, header http.Header)) context.Context {
+	return context.WithValue(ctx, answeredKey{}, answered)
+}
+
+// AnsweredOf returns the function to which a context's requests report; nil for none.
+func AnsweredOf(ctx context.Context) func(status int, header http.Header) {
+	answered, _ := ctx.Value(answeredKey{}).(func(status int, header http.Header))
+	return answered
+}
+
 // With returns a context whose requests are those of a client.
 func With(ctx context.Context, request *Request) context.Context {
 	return context.WithValue(ctx, key{}, request)

@@ -103,8 +103,11 @@ func (r *Response) Events() *sse.Reader {
 	return r.events
 }
 
-// answered reports the status and the headers of the answer to a forwarded request.
+// answered reports the status and the headers of the answer.
 func (r *Response) answered(refusal []byte) {
+	if report := forward.AnsweredOf(r.call.ctx); report != nil {
+		report(r.http.StatusCode, r.http.Header)
+	}
 	if r.forwarded != nil && r.forwarded.Answered != nil {
 		r.forwarded.Answered(r.http.StatusCode, r.http.Header, refusal)
 	}
@@ -124,10 +127,13 @@ func (r *Response) TakeWire() string {
 	return wire
 }
 
-// takeErrorWire is TakeWire for an answer that failed: it returns the upstream's own error, and nothing of an event that
-// could not be read.
+// DropWire removes the bytes that TakeWire would return: those of an event that does not belong to the answer.
+func (r *Response) DropWire() { _ = r.TakeWire() }
+
+// takeErrorWire is TakeWire for an answer that failed: it returns the upstream's own error event, and nothing of an event
+// that could not be read, or of an error that came instead of an answer with a success status.
 func (r *Response) takeErrorWire() string {
-	if !r.said {
+	if !r.said || r.events == nil {
 		return ""
 	}
 	return r.TakeWire()
