@@ -11,6 +11,7 @@ func (s *Service) Operations() []Operation {
 		s.workflowOperations(), s.runOperations(), s.repairOperations(),
 		s.crewOperations(), s.crewSessionOperations(), s.crewContextOperations(),
 		s.taskOperations(), s.agentOperations(),
+		s.sessionOperations(),
 		s.serviceOperations(),
 	)
 }

@@ -13,14 +13,15 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Checker decides which keys are valid. It caches keys, so that most checks do not read the store. It is safe for
+// Checker decides which keys, and which sessions of keys, are valid. It caches both, so that most checks do not read the store. It is safe for
 // concurrent use.
 type Checker struct {
 	store   KeyStore
 	options Options
 
-	mu    sync.Mutex
-	found map[string]finding // by id, of existing keys
+	mu       sync.Mutex
+	found    map[string]finding        // by id, of existing keys
+	sessions map[string]sessionFinding // by id
 
 	exists   atomic.Bool   // a key exists
 	asking   chan struct{} // held while the store is asked whether it has any key
@@ -56,7 +57,7 @@ func NewChecker(store KeyStore, options Options) *Checker {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	return &Checker{store: store, options: options, found: map[string]finding{}, asking: make(chan struct{}, 1)}
+	return &Checker{store: store, options: options, found: map[string]finding{}, sessions: map[string]sessionFinding{}, asking: make(chan struct{}, 1)}
 }
 
 // unknownHash replaces the hash of a key that does not exist. No secret that can be found has this hash.
@@ -151,4 +152,36 @@ func (c *Checker) ask(ctx context.Context, now time.Time) (bool, error) {
 		c.exists.Store(true)
 	}
 	return len(keys) > 0, nil
+}
+
+// Keys lists the keys of a project, the oldest first.
+func (c *Checker) Keys(ctx context.Context, projectID string) ([]Key, error) {
+	keys, err := c.store.Keys(ctx, projectID)
+	if err != nil {
+		return nil, fmt.Errorf("list API keys: %w", err)
+	}
+	return keys, nil
+}
+
+// Key finds a key by its id; ErrNotFound.
+func (c *Checker) Key(ctx context.Context, id string) (Key, error) { return c.find(ctx, id) }
+
+// CreateKey keeps a new key.
+func (c *Checker) CreateKey(ctx context.Context, key Key) error {
+	if err := c.store.CreateKey(ctx, key); err != nil {
+		return fmt.Errorf("keep API key %s: %w", key.ID, err)
+	}
+	return nil
+}
+
+// RevokeKey revokes a key. This process refuses it from now on, others when their cache ends.
+func (c *Checker) RevokeKey(ctx context.Context, id string) (Key, error) {
+	key, err := c.store.RevokeKey(ctx, id, c.options.Now().UTC())
+	if err != nil {
+		return key, fmt.Errorf("revoke API key %s: %w", id, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.found, id)
+	return key, nil
 }

@@ -40,18 +40,30 @@ var ErrRefused = errors.New("the API key is not valid")
 
 // New makes a key without a project or a name, and its full text, which is shown only this once.
 func New(now time.Time) (key Key, shown string) {
+	made, shown := newCredential(Prefix)
+	return Key{ID: made.id, Hash: hashOf(made.secret), CreatedAt: now.UTC()}, shown
+}
+
+// credential are the parts of a key or of a session's token.
+type credential struct{ id, secret string }
+
+// newCredential makes a credential, and its full text.
+func newCredential(prefix string) (made credential, shown string) {
 	var random [8 + 32]byte
 	_, _ = rand.Read(random[:]) // never fails since Go 1.24
-	id, secret := encoding.EncodeToString(random[:8])[:idLength], encoding.EncodeToString(random[8:])
-	begin := Prefix + id + "_" + secret
-	return Key{ID: id, Hash: hashOf(secret), CreatedAt: now.UTC()}, begin + checkOf(begin)
+	made = credential{encoding.EncodeToString(random[:8])[:idLength], encoding.EncodeToString(random[8:])}
+	begin := prefix + made.id + "_" + made.secret
+	return made, begin + checkOf(begin)
 }
 
 // parse splits a complete key; its parts are not verified against the store.
-func parse(shown string) (id, secret string, err error) {
-	rest, ours := strings.CutPrefix(shown, Prefix)
+func parse(shown string) (id, secret string, err error) { return parseAs(Prefix, shown) }
+
+// parseAs splits what begins with a prefix.
+func parseAs(prefix, shown string) (id, secret string, err error) {
+	rest, ours := strings.CutPrefix(shown, prefix)
 	if !ours {
-		return "", "", fmt.Errorf("%w: keys of this server begin with %s", ErrRefused, Prefix)
+		return "", "", fmt.Errorf("%w: keys of this server begin with %s", ErrRefused, prefix)
 	}
 	id, secret, _ = strings.Cut(rest, "_")
 	if len(id) != idLength || len(secret) != secretLength+checkLength {

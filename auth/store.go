@@ -45,8 +45,9 @@ func (k *Key) Usable(now time.Time) bool {
 	return k.RevokedAt.IsZero() && (k.ExpiresAt.IsZero() || now.Before(k.ExpiresAt))
 }
 
-// KeyStore keeps projects and their keys.
+// KeyStore keeps projects, their keys and the sessions of these.
 type KeyStore interface {
+	SessionStore
 	// CreateProject adds a project; ErrExists. The default project always exists and is listed only if it was created.
 	CreateProject(ctx context.Context, project Project) error
 	// Projects lists all projects by id.

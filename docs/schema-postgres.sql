@@ -235,6 +235,17 @@ CREATE TABLE continuo.api_keys (
   revoked_at text COLLATE "C"
 );
 
+CREATE TABLE continuo.sessions (
+  -- What keys opened for browsers.
+  id         text COLLATE "C" PRIMARY KEY,
+  key_id     text COLLATE "C" NOT NULL,
+  hash       text NOT NULL,                -- SHA-256 of the secret, in hex
+  created_at text COLLATE "C" NOT NULL,
+  expires_at text COLLATE "C" NOT NULL
+);
+
+CREATE INDEX sessions_by_end ON continuo.sessions (expires_at);
+
 CREATE TABLE continuo.leases (
   -- Of what only one process does at a time, but for turns.
   name     text COLLATE "C" PRIMARY KEY,

@@ -223,6 +223,17 @@ CREATE TABLE api_keys (
 
 CREATE INDEX api_keys_by_age ON api_keys (project_id, created_at, id);
 
+CREATE TABLE sessions (
+  -- What keys opened for browsers.
+  id         TEXT PRIMARY KEY,
+  key_id     TEXT NOT NULL,
+  hash       TEXT NOT NULL,              -- SHA-256 of the secret, in hex
+  created_at TEXT NOT NULL,
+  expires_at TEXT NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX sessions_by_end ON sessions (expires_at);
+
 CREATE TABLE leases (                    -- of what only one process does at a time, but for turns
   name     TEXT PRIMARY KEY,
   owner    TEXT NOT NULL,                -- '' when it was given back

@@ -25,8 +25,15 @@ const (
 
 // caller is the origin of a request. Everything that the request touches is within the caller's scope.
 type caller struct {
-	scope continuo.Scope
-	keyID string // "" without a key
+	scope   continuo.Scope
+	keyID   string    // "" without a key
+	keyEnds time.Time // when the key expires; zero: never
+	ends    time.Time // when the session expires; zero without one
+}
+
+// callerWith is the caller that has a key.
+func callerWith(key auth.Key) caller {
+	return caller{scope: continuo.Scope{ProjectID: key.ProjectID, UserID: key.UserID}, keyID: key.ID, keyEnds: key.ExpiresAt}
 }
 
 type callerKey struct{}
@@ -36,8 +43,11 @@ func withCaller(r *http.Request, caller caller) *http.Request {
 	return r.WithContext(context.WithValue(api.WithKeyID(r.Context(), caller.keyID), callerKey{}, caller))
 }
 
-// scopeOf returns the scope of an authenticated request's caller. It panics for a request that was not authenticated.
-func scopeOf(r *http.Request) continuo.Scope { return r.Context().Value(callerKey{}).(caller).scope }
+// callerOf returns the caller of an authenticated request. It panics for a request that was not authenticated.
+func callerOf(r *http.Request) caller { return r.Context().Value(callerKey{}).(caller) }
+
+// scopeOf returns the scope of an authenticated request's caller.
+func scopeOf(r *http.Request) continuo.Scope { return callerOf(r).scope }
 
 // authenticate finds the caller of a request, or returns an error. With an error it returns the caller of a revoked or
 // expired key, too.
@@ -59,28 +69,40 @@ func (s *server) authenticate(r *http.Request, pattern string) (caller, error) {
 		return anonymous, failure
 	case !required:
 		return anonymous, nil
-	case err != nil:
-		return anonymous, err
-	case token == "":
-		return anonymous, unauthenticated("missing_api_key", "this server wants an API key: send it as Authorization: Bearer "+auth.Prefix+"…")
 	}
-	if s.options.Keys == nil {
-		return anonymous, unauthenticated("invalid_api_key", "this server has no API keys")
-	}
-	key, err := s.options.Keys.Check(ctx, token)
-	caller := caller{continuo.Scope{ProjectID: key.ProjectID, UserID: key.UserID}, key.ID}
+	found, err := s.identify(r, token, err)
 	switch {
-	case errors.Is(err, auth.ErrRefused):
-		return caller, unauthenticated("invalid_api_key", err.Error())
 	case err != nil:
-		return caller, err
-	case operation.ID == "metrics" && (key.ProjectID != s.options.Project || key.UserID != ""):
-		return caller, &api.Problem{
+		return found, err
+	case operation.ID == "metrics" && (found.scope.ProjectID != s.options.Project || found.scope.UserID != ""):
+		return found, &api.Problem{
 			Status: http.StatusForbidden, Type: api.Permission, Code: "not_your_figures",
 			Message: "the figures are of all projects: they take a key of the server's own project that no user is bound to",
 		}
 	}
-	return caller, s.rateLimits.check(caller.keyID, time.Now())
+	return found, s.rateLimits.check(found.keyID, time.Now())
+}
+
+// identify finds the caller of a request that needs a key: by the key in its headers, of which tokenOf returned token and
+// tokenError, or else by its session.
+func (s *server) identify(r *http.Request, token string, tokenError error) (caller, error) {
+	anonymous := caller{scope: continuo.Scope{ProjectID: s.options.Project}}
+	session := sessionToken(r)
+	switch {
+	case tokenError != nil:
+		return anonymous, tokenError
+	case token == "" && session != "":
+		return s.bySession(r, session)
+	case token == "":
+		return anonymous, unauthenticated("missing_api_key", "this server wants an API key: send it as Authorization: Bearer "+auth.Prefix+"…")
+	case s.options.Keys == nil:
+		return anonymous, unauthenticated("invalid_api_key", "this server has no API keys")
+	}
+	key, err := s.options.Keys.Check(r.Context(), token)
+	if errors.Is(err, auth.ErrRefused) {
+		err = unauthenticated("invalid_api_key", err.Error())
+	}
+	return callerWith(key), err
 }
 
 // requiresKey reports whether a request needs a key. Under KeysOnceMade, a request with one of our keys is always
@@ -133,7 +155,7 @@ func unauthenticated(code, message string) *api.Problem {
 
 // challenge is the header WWW-Authenticate of an answer with status 401 (RFC 6750).
 func challenge(p *api.Problem) string {
-	if p.Code == "invalid_api_key" {
+	if p.Code != "missing_api_key" {
 		return `Bearer error="invalid_token"`
 	}
 	return "Bearer"

@@ -81,9 +81,12 @@ func TestEveryCallNeedsAKey(t *testing.T) {
 	keys.newKey("default")
 	_, stranger := auth.New(time.Now())
 	handler := newKeyedServer(t, keys, Options{})
-	open := map[string]bool{"GET /healthz": true, "GET /readyz": true, "GET /openapi.json": true, "GET /api/workflows/schema": true, "GET /api/crews/schema": true, "GET /": true}
+	open := map[string]bool{"GET /healthz": true, "GET /readyz": true, "GET /openapi.json": true, "GET /api/workflows/schema": true, "GET /api/crews/schema": true, "GET /": true, "GET /api/session": true}
 	for _, route := range (&server{}).routes() {
 		call := route.Method + " " + route.shownPath()
+		if strings.HasSuffix(call, " /api/session") && call != "GET /api/session" {
+			continue // they give nothing without a key: TestSession
+		}
 		target := strings.NewReplacer("{id}", "s", "{seq}", "1", "{turn}", "turn_1").Replace(route.shownPath())
 		answer := ask(t, handler, route.Method, target, "")
 		if open[call] {

@@ -112,7 +112,7 @@ func (v *victim) fill(e *engine.Engine) {
 	v.session, v.call = first.ConversationID, "call_waits_"+mark
 	v.conversations = []string{first.ConversationID, fork.ID, waiting.ConversationID, once.ConversationID}
 	v.turns = []string{failed.TurnID, ofFork.TurnID, waiting.TurnID, once.TurnID}
-	v.marks = slices.Concat([]string{mark, "victim", v.run.ID, v.run.ConversationID, v.crew.RunID, v.crew.ConversationID, v.task.ID, v.task.ConversationID, v.agent.ID, v.agent.ConversationID}, v.conversations, v.turns)
+	v.marks = slices.Concat([]string{mark, "victim", auth.IDOf(v.key), v.run.ID, v.run.ConversationID, v.crew.RunID, v.crew.ConversationID, v.task.ID, v.task.ConversationID, v.agent.ID, v.agent.ConversationID}, v.conversations, v.turns)
 	var own chatReply
 	v.askAsOther("POST", "/chat", `{"session_id": "s1", "message": "hello"}`).into(200, &own)
 	v.thiefs, v.thiefSession = own.ConversationID, "s1"
@@ -190,7 +190,7 @@ func (v *victim) all() string {
 		fmt.Fprintf(&text, "%s %d\n%s\n", target, answer.status, answer.body)
 	}
 	if !v.sharesProject {
-		for _, target := range []string{"/api/conversations?limit=100", "/api/runs", "/api/tasks"} {
+		for _, target := range []string{"/api/conversations?limit=100", "/api/runs", "/api/tasks", "/api/keys"} {
 			read(target)
 		}
 	}
@@ -296,6 +296,12 @@ var outside = map[string]func(v *victim){
 	"GET /api/tasks/{task}/agents/{agent}":        hidesAgent("GET", "", ""),
 	"GET /api/tasks/{task}/agents/{agent}/output": hidesAgent("GET", "/output", ""),
 	"POST /api/tasks/{task}/agents/{agent}/kill":  hidesAgent("POST", "/kill", ""),
+	"GET /api/session":                            func(v *victim) { v.askAsOther("GET", "/api/session", "") },
+	"POST /api/session":                           (*victim).opensSessions,
+	"DELETE /api/session":                         func(v *victim) { v.askAsOther("DELETE", "/api/session", "") },
+	"GET /api/keys":                               func(v *victim) { v.askAsOther("GET", "/api/keys", "").into(200, &struct{}{}) },
+	"POST /api/keys":                              (*victim).makesKeys,
+	"DELETE /api/keys/{key}":                      func(v *victim) { v.hidden("DELETE", "/api/keys/ID", "", auth.IDOf(v.key), "000000000000") },
 	"GET /metrics":                                func(v *victim) { v.askAsOther("GET", "/metrics", "").failed(403, "not_your_figures", "") },
 	"GET /api/models":                             func(v *victim) { v.askAsOther("GET", "/api/models", "") },
 	"GET /api/agents":                             func(v *victim) { v.askAsOther("GET", "/api/agents", "") },
@@ -414,6 +420,31 @@ func (v *victim) imports() {
 	}
 	if v.askAsOther("POST", "/api/conversations/import", importBody).into(201, &imported); imported.Existed || imported.Conversation.ProjectID != "thief" {
 		v.t.Errorf("imported %+v", imported)
+	}
+}
+
+// opensSessions: a session has the rights of its key, and no others.
+func (v *victim) opensSessions() {
+	v.t.Helper()
+	opened := v.askAsOther("POST", "/api/session", `{"key": "`+v.thief+`"}`)
+	opened.into(201, &struct{}{})
+	for _, id := range v.conversations {
+		answer := ask(v.t, v.handler, "GET", "/api/conversations/"+id, "", "Cookie", cookieOf(v.t, opened), "Sec-Fetch-Site", "same-origin")
+		answer.failed(404, "not_found", "")
+	}
+}
+
+// makesKeys: no key of another project or of another user can be made.
+func (v *victim) makesKeys() {
+	v.t.Helper()
+	var made struct{ Key auth.Key }
+	v.askAsOther("POST", "/api/keys", `{"project_id": "victim"}`).failed(400, "invalid_request", "project_id")
+	v.askAsOther("POST", "/api/keys", `{"name": "mine"}`).into(201, &made)
+	if v.sharesProject && made.Key.UserID != "mallory" || !v.sharesProject && made.Key.ProjectID != "thief" {
+		v.t.Errorf("made %+v", made)
+	}
+	if v.sharesProject {
+		v.askAsOther("POST", "/api/keys", `{"user_id": "ada"}`).failed(403, "other_user", "user_id")
 	}
 }
 

@@ -39,6 +39,8 @@ type Options struct {
 	// is required; with KeysAlways and no Keys, every caller is refused.
 	Keys      *auth.Checker
 	KeyPolicy KeyPolicy
+	// SessionLife is how long a session that a key opened is valid. Default 12 h.
+	SessionLife time.Duration
 	// RequestsPerSecond limits the requests of each key in this process. Default 0: unlimited.
 	RequestsPerSecond int
 	// MaxBodyBytes bounds a request's body. Default 32 MiB.
@@ -83,6 +85,9 @@ type Inspector interface {
 func (o Options) orDefaults() Options {
 	if o.Project == "" {
 		o.Project = continuo.DefaultProject
+	}
+	if o.SessionLife == 0 {
+		o.SessionLife = 12 * time.Hour
 	}
 	if o.MaxBodyBytes == 0 {
 		o.MaxBodyBytes = 32 << 20

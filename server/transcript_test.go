@@ -50,6 +50,7 @@ func TestTranscripts(t *testing.T) {
 	exerciseCrews(t)                                         // likewise
 	exerciseTasks(t)                                         // likewise
 	exerciseMCP(t)
+	exerciseKeys(t)
 	if !t.Failed() {
 		checkCoverage(t)
 	}

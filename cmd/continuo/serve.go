@@ -87,7 +87,7 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	models := gateway.New(w.engine, w.log, w.store, gateway.Options{Logger: logger})
 	handler := server.New(w.engine, server.Options{
 		Gateway: models.Handler, GatewayPatterns: gateway.Patterns, Inspector: page,
-		Project: settings.Project, Keys: auth.NewChecker(w.store, auth.Options{}), KeyPolicy: policy, RequestsPerSecond: settings.Server.MaxRequestRate, MaxBodyBytes: settings.Server.MaxBodyBytes,
+		Project: settings.Project, Keys: auth.NewChecker(w.store, auth.Options{}), KeyPolicy: policy, SessionLife: settings.Server.SessionLife, RequestsPerSecond: settings.Server.MaxRequestRate, MaxBodyBytes: settings.Server.MaxBodyBytes,
 		BodyTimeout: settings.Server.BodyTimeout, MemoryBudget: memoryBudget(settings.Server),
 		Logger: logger, Tracer: w.telemetry.ids, Registry: registry, Version: readVersion().Version,
 		MCP: mcpserver.New(w.engine, mcpserver.Options{Version: readVersion().Version, MaxBodyBytes: settings.Server.MaxBodyBytes, Logger: logger}).Handler,

@@ -106,6 +106,7 @@ func TestDefaults(t *testing.T) {
 		"server.max_turns = 0",
 		"server.memory_budget_mib = 0",
 		"server.requests_per_second = 0",
+		"server.session_lifetime = 12h",
 		"server.shutdown_timeout = 10s",
 		"store.cache_mib = 64",
 		"store.max_connections = 16",
@@ -231,7 +232,7 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 		sample := samples[s.Key]
 		switch {
 		case sample != "":
-		case strings.HasSuffix(s.Key, "timeout"), strings.HasSuffix(s.Key, "wait"), strings.HasSuffix(s.Key, "cooldown"), strings.HasSuffix(s.Key, "lease"), strings.HasSuffix(s.Key, "keep_events"), s.Key == "demo.pace":
+		case strings.HasSuffix(s.Key, "timeout"), strings.HasSuffix(s.Key, "wait"), strings.HasSuffix(s.Key, "cooldown"), strings.HasSuffix(s.Key, "lease"), strings.HasSuffix(s.Key, "lifetime"), strings.HasSuffix(s.Key, "keep_events"), s.Key == "demo.pace":
 			sample = "3s"
 		default:
 			sample = "7"

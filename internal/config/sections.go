@@ -99,6 +99,7 @@ const (
 type ServerConfig struct {
 	Keys            string        `key:"keys" enum:"once-made,always,never" default:"once-made" help:"Whether callers of the server need an API key: once-made as soon as there is one, be it expired or revoked; always; or never, which admits every client that reaches the server. On an address that other machines can reach they always need one."`
 	Inspector       bool          `key:"inspector" default:"true" help:"Whether the server has the inspector, the web page at /. The API is the same without it."`
+	SessionLife     time.Duration `key:"session_lifetime" default:"12h" help:"How long the session is valid that an API key opens for the inspector (POST /api/session). It ends with the key, too."`
 	MaxTurns        int           `key:"max_turns" default:"0" help:"How many turns of one project may be in progress in one program, or wait for their conversation. Others are refused with status 429. 0: no bound."`
 	MaxRequestRate  int           `key:"requests_per_second" default:"0" help:"How many requests per second one program takes of each API key; a second's worth may come at once. Others are refused with status 429. 0: no bound."`
 	MaxBodyBytes    int64         `key:"max_body_bytes" min:"1" default:"33554432" help:"How large the body of a request to the server may be, in bytes. Larger ones are refused with status 413."`

@@ -187,6 +187,10 @@ func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {
 		removedDocuments:   "(conversation_id=?)",
 		oneDocument:        "(conversation_id=? AND seq=?)",
 
+		selectSession:  "(id=?)",
+		deleteSession:  "(id=?)",
+		deleteSessions: "sessions_by_end (expires_at<?)",
+
 		keyByID:         "(id=?)",
 		keysOfProject:   "api_keys_by_age (project_id=?)",
 		conversationIDs: "(id>?)",

@@ -71,6 +71,30 @@ func testAPIKeys(t *testing.T, opener Opener) {
 	listed("P", made[0])
 }
 
+func testSessions(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	early := auth.Session{ID: "s1", KeyID: "k1", Hash: "h1", CreatedAt: at(1), ExpiresAt: at(5)}
+	late := auth.Session{ID: "s2", KeyID: "k1", Hash: "h2", CreatedAt: at(4), ExpiresAt: at(9)}
+	noError(t, store.CreateSession(ctx, early))
+	noError(t, store.CreateSession(ctx, late))
+	expectError(t, "an id twice", store.CreateSession(ctx, late), continuo.ErrExists)
+	for _, session := range []auth.Session{early, late} {
+		found, err := open(t, opener).Session(ctx, session.ID)
+		noError(t, err)
+		same(t, session.ID, found, session)
+	}
+	noError(t, store.CreateSession(ctx, auth.Session{ID: "s3", KeyID: "k2", Hash: "h3", CreatedAt: at(5), ExpiresAt: at(6)}))
+	expectError(t, "an expired one after another began", second(store.Session(ctx, "s1")), continuo.ErrNotFound)
+	noError(t, second(store.Session(ctx, "s2")))
+	noError(t, store.DeleteSession(ctx, "s2"))
+	noError(t, store.DeleteSession(ctx, "s2"))
+	expectError(t, "a deleted one", second(store.Session(ctx, "s2")), continuo.ErrNotFound)
+	noError(t, second(store.Session(ctx, "s3")))
+	keys, err := store.Keys(ctx, "")
+	noError(t, err)
+	same(t, "keys", len(keys), 0)
+}
+
 // testTexts has texts and times that are hard to keep.
 func testTexts(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()

@@ -39,6 +39,7 @@ type memoryData struct {
 	discards      []string // the oldest first
 	projects      map[string]auth.Project
 	keys          map[string]auth.Key
+	sessions      map[string]auth.Session
 	leases        map[string]continuo.Lease
 	orders        map[int64]bool  // used by documents, removed ones included
 	nextOrder     map[int64]int64 // by the time from which one was looked for

@@ -100,3 +100,43 @@ func (m *memory) RevokeKey(ctx context.Context, id string, at time.Time) (auth.K
 	}
 	return key, nil
 }
+
+func (m *memory) CreateSession(ctx context.Context, session auth.Session) error {
+	if err := checkMemoryTexts("create session", session.ID, session.KeyID, session.Hash); err != nil {
+		return err
+	}
+	if err := m.begin(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	if _, taken := m.sessions[session.ID]; taken {
+		return fmt.Errorf("%w: session %s", continuo.ErrExists, session.ID)
+	}
+	maps.DeleteFunc(m.sessions, func(_ string, s auth.Session) bool { return !s.ExpiresAt.After(session.CreatedAt) })
+	if m.sessions == nil {
+		m.sessions = map[string]auth.Session{}
+	}
+	m.sessions[session.ID] = session
+	return nil
+}
+
+func (m *memory) Session(ctx context.Context, id string) (auth.Session, error) {
+	if err := m.begin(ctx); err != nil {
+		return auth.Session{}, err
+	}
+	defer m.mu.Unlock()
+	session, ok := m.sessions[id]
+	if !ok {
+		return auth.Session{}, continuo.ErrNotFound
+	}
+	return session, nil
+}
+
+func (m *memory) DeleteSession(ctx context.Context, id string) error {
+	if err := m.begin(ctx); err != nil {
+		return err
+	}
+	defer m.mu.Unlock()
+	delete(m.sessions, id)
+	return nil
+}

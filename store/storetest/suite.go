@@ -145,6 +145,7 @@ func careTests() []test {
 		{"the index of runs is rebuilt from the entries", testRemadeRuns},
 		{"projects are kept", testProjects},
 		{"keys are kept", testAPIKeys},
+		{"sessions are kept", testSessions},
 		{"a lease has one owner at a time", testNamedLeases},
 		{"of many at once one gets a lease", testOneHoldsALease},
 		{"texts and times come back as they came, or not at all", testTexts},
