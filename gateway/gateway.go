@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
@@ -24,6 +26,8 @@ import (
 type Options struct {
 	// Logger receives the causes of internal errors, which answers do not have. Default: no logging.
 	Logger *slog.Logger
+	// MaxMessageBytes bounds a message over a WebSocket connection. Default 32 MiB.
+	MaxMessageBytes int64
 }
 
 // Gateway serves the model APIs over an engine. It is safe for concurrent use.
@@ -32,6 +36,9 @@ type Gateway struct {
 	forwards *turn.Forwards
 	matcher  *match.Matcher
 	options  Options
+
+	socketLimits socketLimits
+	sockets      sync.WaitGroup // the WebSocket connections of clients
 }
 
 // New makes a gateway; log is the engine's, and prefixes the log's store.
@@ -39,7 +46,12 @@ func New(engine *engine.Engine, log *continuo.Log, prefixes continuo.PrefixStore
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Gateway{engine: engine, forwards: turn.NewForwards(log), matcher: match.New(match.Options{Log: log, Prefixes: prefixes}), options: options}
+	limits := usualSocketLimits
+	limits.message = cmp.Or(options.MaxMessageBytes, limits.message)
+	return &Gateway{
+		engine: engine, forwards: turn.NewForwards(log), matcher: match.New(match.Options{Log: log, Prefixes: prefixes}), options: options,
+		socketLimits: limits,
+	}
 }
 
 // Patterns are the patterns of http.ServeMux below which a gateway answers.

@@ -19,6 +19,7 @@ import (
 	"github.com/continuo-log/continuo/model/anthropic"
 	"github.com/continuo-log/continuo/model/demo"
 	"github.com/continuo-log/continuo/model/openai"
+	"github.com/continuo-log/continuo/model/responses"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/turn"
 )
@@ -69,7 +70,9 @@ func stream(body string) http.HandlerFunc {
 // testGateway is a gateway before an upstream.
 type testGateway struct {
 	*httptest.Server
-	log *continuo.Log
+	log     *continuo.Log
+	engine  *engine.Engine
+	gateway *gateway.Gateway
 }
 
 func newGateway(t *testing.T, u *upstream) *testGateway {
@@ -79,6 +82,7 @@ func newGateway(t *testing.T, u *upstream) *testGateway {
 		Models: map[string]engine.Upstream{
 			"gpt":    {Model: openai.New(openai.Options{BaseURL: u.URL + "/v1", APIKey: "the-servers-key", Name: "gpt-4o-2024"})},
 			"demo":   {Model: demo.New(demo.Options{})},
+			"o4":     {Model: responses.New(responses.Options{BaseURL: u.URL + "/v1", APIKey: "the-servers-key", Name: "o4-2025"})},
 			"claude": {Model: anthropic.New(anthropic.Options{BaseURL: u.URL, APIKey: "the-servers-key", Name: "claude-4"})},
 		},
 		Default: "gpt",
@@ -95,7 +99,8 @@ func newGateway(t *testing.T, u *upstream) *testGateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &testGateway{log: log, Server: httptest.NewServer(gateway.New(e, log, store, gateway.Options{}).Handler(continuo.Scope{ProjectID: continuo.DefaultProject}))}
+	g := &testGateway{log: log, engine: e, gateway: gateway.New(e, log, store, gateway.Options{})}
+	g.Server = httptest.NewServer(g.gateway.Handler(continuo.Scope{ProjectID: continuo.DefaultProject}))
 	t.Cleanup(func() {
 		g.Close()
 		_ = e.Close(context.Background())

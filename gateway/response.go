@@ -86,14 +86,11 @@ func (e *responseEcho) response(id string, created float64) *wireResponse {
 	topLogprobs := 0
 	response := &wireResponse{Response: responses.Response{
 		ID: id, Object: "response", CreatedAt: math.Floor(created), Status: responses.StatusInProgress, Model: e.Model, Instructions: json.RawMessage("null"),
-		Output: []json.RawMessage{}, Tools: e.Tools, ToolChoice: e.ToolChoice, Truncation: cmp.Or(e.Truncation, "disabled"), ParallelToolCalls: true,
+		Output: []json.RawMessage{}, Tools: shownTools(e.Tools), ToolChoice: e.ToolChoice, Truncation: cmp.Or(e.Truncation, "disabled"), ParallelToolCalls: true,
 		Text: e.Text, TopP: cmp.Or(e.TopP, &one), PresencePenalty: cmp.Or(e.PresencePenalty, &zero), FrequencyPenalty: cmp.Or(e.FrequencyPenalty, &zero),
 		TopLogprobs: cmp.Or(e.TopLogprobs, &topLogprobs), Temperature: cmp.Or(e.Temperature, &one), Reasoning: e.Reasoning, MaxToolCalls: e.MaxToolCalls,
 		Store: e.stored(), Background: e.Background, ServiceTier: &tier, Metadata: e.Metadata, SafetyIdentifier: e.SafetyIdentifier, PromptCacheKey: e.PromptCacheKey,
 	}}
-	if e.Tools == nil {
-		response.Tools = []json.RawMessage{}
-	}
 	if e.Instructions != "" {
 		response.Instructions = rawjson.MustMarshal(e.Instructions)
 	}
@@ -117,6 +114,25 @@ func (e *responseEcho) response(id string, created float64) *wireResponse {
 		}
 	}
 	return response
+}
+
+// shownTools are the tools of a response: functions have all of their members there.
+func shownTools(asked []json.RawMessage) []json.RawMessage {
+	tools := make([]json.RawMessage, len(asked))
+	for i, raw := range asked {
+		tools[i] = raw
+		tool, err := rawjson.ParseObject(raw)
+		if kind, _ := rawjson.String(tool.Get("type")); err != nil || kind != "function" {
+			continue
+		}
+		for _, member := range []string{"description", "parameters", "strict"} {
+			if tool.Get(member) == nil {
+				tool.Set(member, json.RawMessage("null"))
+			}
+		}
+		tools[i] = tool.Raw()
+	}
+	return tools
 }
 
 // end completes a response with the end of its turn. Answer is the newest answer of the turn.

@@ -20,8 +20,8 @@ type foundResponse struct {
 	last         int64            // seq of the newest of them
 }
 
-// find finds a stored response; continuo.ErrNotFound.
-func (a *responsesAPI) find(ctx context.Context, ref responseRef) (*foundResponse, error) {
+// find finds a response that is stored, or any where unstored says so; continuo.ErrNotFound.
+func (a *responsesAPI) find(ctx context.Context, ref responseRef, unstored bool) (*foundResponse, error) {
 	found := &foundResponse{ref: ref, last: ref.first - 1}
 	var err error
 	if found.conversation, err = a.engine.Conversations.Find(ctx, a.scope, ref.conversation); err != nil {
@@ -45,7 +45,7 @@ func (a *responsesAPI) find(ctx context.Context, ref responseRef) (*foundRespons
 		}
 		found.entries, found.last = append(found.entries, entry), entry.Seq
 	}
-	if found.echo == nil || !found.echo.stored() {
+	if found.echo == nil || !found.echo.stored() && !unstored {
 		return nil, continuo.ErrNotFound
 	}
 	return found, nil
@@ -62,7 +62,7 @@ func (a *responsesAPI) findByPath(r *http.Request) (*foundResponse, error) {
 	if !ok {
 		return nil, missing
 	}
-	found, err := a.find(r.Context(), ref)
+	found, err := a.find(r.Context(), ref, false)
 	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrBadRange) {
 		return nil, missing
 	}

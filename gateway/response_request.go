@@ -28,6 +28,7 @@ type responseRequest struct {
 	previous *responseRef      // nil for none
 	from     *compacted        // what the input continues; nil for none
 	named    string            // the id of the conversation; "" for none
+	unstored bool              // the previous response need not be stored
 	upstream engine.Upstream
 }
 
@@ -222,7 +223,7 @@ func (a *responsesAPI) place(ctx context.Context, q *responseRequest) (conversat
 // continued returns the conversation that a request with a previous response adds to: that of the response, or a fork
 // where it has more.
 func (a *responsesAPI) continued(ctx context.Context, q *responseRequest) (continuo.Conversation, error) {
-	found, err := a.find(ctx, *q.previous)
+	found, err := a.find(ctx, *q.previous, q.unstored)
 	if errors.Is(err, continuo.ErrNotFound) {
 		return continuo.Conversation{}, noPrevious(q.PreviousResponseID)
 	}

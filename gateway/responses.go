@@ -25,6 +25,7 @@ type responsesAPI struct {
 // routes adds the API's calls to a mux.
 func (a *responsesAPI) routes(mux *http.ServeMux) {
 	mux.HandleFunc("POST /v1/responses", a.handler(a.create))
+	mux.HandleFunc("GET /v1/responses", a.handler(a.socket))
 	mux.HandleFunc("GET /v1/responses/{id}", a.handler(a.retrieve))
 	mux.HandleFunc("DELETE /v1/responses/{id}", a.handler(a.delete))
 	mux.HandleFunc("POST /v1/responses/{id}/cancel", a.handler(a.cancel))
@@ -48,6 +49,11 @@ func (a *responsesAPI) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	return a.respond(w, r, q)
+}
+
+// respond creates the response that a request asks for.
+func (a *responsesAPI) respond(w http.ResponseWriter, r *http.Request, q *responseRequest) error {
 	if keepsHistory(q) {
 		return a.answerBody(w, r, a.scope, clientResponses{}, q.body)
 	}
@@ -155,7 +161,7 @@ func (y *responseWriter) send(event *turn.Event) bool {
 	case !y.begun:
 		y.begun = true
 		y.answer.passLimits(y.out.Header())
-		y.out.Header().Set("Content-Type", "text/event-stream")
+		y.out.Header().Set("Content-Type", eventStream)
 		wire = y.head + wire
 	}
 	_, err := io.WriteString(y.out, wire)

@@ -230,6 +230,16 @@ func TestRefusedResponses(t *testing.T) {
 	}
 }
 
+// The functions of a response have all the members that the API's schema requires, those that the request left out as null.
+func TestAResponseRepeatsItsTools(t *testing.T) {
+	g := newGateway(t, newUpstream(t, stream(chatStream)))
+	got := g.call(t, "POST", "/v1/responses", `{"model":"gpt","input":"x","tools":[{"type":"function","name":"look"},{"type":"function","name":"see","description":"sees","parameters":{"type":"object"},"strict":false}]}`)
+	want := `"tools":[{"type":"function","name":"look","description":null,"parameters":null,"strict":null},{"type":"function","name":"see","description":"sees","parameters":{"type":"object"},"strict":false}]`
+	if !strings.Contains(got.body, want) {
+		t.Errorf("got %s, want it with %s", got.body, want)
+	}
+}
+
 // A deleted item is not listed any more, and neither it nor its group is shown to the model.
 func TestADeletedItemIsNotShown(t *testing.T) {
 	u := newUpstream(t, stream(chatStream))

@@ -38,7 +38,12 @@ func (g *guard) check(r *http.Request, keyRequired bool) error {
 			Message: fmt.Sprintf("this server does not answer under the name %q; ask it as localhost or 127.0.0.1", api.Bounded(r.Host)),
 		}
 	}
-	if err := g.origins.Check(r); err != nil {
+	checked := r
+	if isUpgrade(r) { // it begins with GET, which may come from any page, and then takes messages
+		changes := *r
+		changes.Method, checked = http.MethodPost, &changes
+	}
+	if err := g.origins.Check(checked); err != nil {
 		return &api.Problem{
 			Status: http.StatusForbidden, Type: api.InvalidRequest, Code: "cross_origin", Param: "Origin",
 			Message: "a page of another origin may not send this request",
@@ -46,6 +51,9 @@ func (g *guard) check(r *http.Request, keyRequired bool) error {
 	}
 	return nil
 }
+
+// isUpgrade reports whether a request begins a connection of another protocol, such as WebSocket.
+func isUpgrade(r *http.Request) bool { return r.Header.Get("Upgrade") != "" }
 
 // allowsHost reports whether a Host header names this server.
 func (g *guard) allowsHost(hostport string) bool {

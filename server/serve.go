@@ -63,7 +63,11 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		s.fail(answer, r, err)
 		return
 	}
-	s.mux.ServeHTTP(answer, withCaller(r, caller))
+	r = withCaller(r, caller)
+	if isUpgrade(r) {
+		r = r.WithContext(api.WithAllowance(r.Context(), func() error { return s.rateLimits.check(caller.keyID, time.Now()) }))
+	}
+	s.mux.ServeHTTP(answer, r)
 }
 
 const requestIDHeader = "X-Request-Id"

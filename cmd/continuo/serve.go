@@ -84,7 +84,7 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	models := gateway.New(w.engine, w.log, w.store, gateway.Options{Logger: logger})
+	models := gateway.New(w.engine, w.log, w.store, gateway.Options{Logger: logger, MaxMessageBytes: settings.Server.MaxBodyBytes})
 	handler := server.New(w.engine, server.Options{
 		Gateway: models.Handler, GatewayPatterns: gateway.Patterns, Inspector: page,
 		Project: settings.Project, Keys: auth.NewChecker(w.store, auth.Options{}), KeyPolicy: policy, SessionLife: settings.Server.SessionLife, RequestsPerSecond: settings.Server.MaxRequestRate, MaxBodyBytes: settings.Server.MaxBodyBytes,
@@ -94,7 +94,11 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	})
 	a.serveBanner(ctx, w, policy, listener.Addr().String())
 	listener = server.LimitConnections(listener, maxConnections(settings.Server))
-	return serve(ctx, listener, withWebhook(handler, settings, frontEnd), w.engine, w.objects, settings.Server.ShutdownTimeout, logger)
+	err = serve(ctx, listener, withWebhook(handler, settings, frontEnd), w.engine, w.objects, settings.Server.ShutdownTimeout, logger)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // for the last events of connections
+	defer cancel()
+	models.Wait(last)
+	return err
 }
 
 // inspectorPage is the web page; nil where the settings turn it off.
