@@ -93,28 +93,20 @@ func writePage(table string) error {
 	return os.WriteFile(page, []byte(before+tableBegins+note+table+"\n"+tableEnds+after), 0o644) //nolint:gosec // a page of the docs
 }
 
-// check compares the ratios with those of the page, and fails where one is worse by more than a quarter.
-func check(rows []row, measured figures) error {
-	text, err := os.ReadFile(page)
-	if err != nil {
-		return err
-	}
-	var worse []string
+// regressed returns the rows whose ratio is worse than the page's by more than a quarter, and says how much.
+func regressed(rows []row, measured figures, text string) (worse []row, messages []string, err error) {
 	for _, r := range rows {
 		now, found := measured[keyOf(r.dir, r.bench, r.ratio)]
-		before, known := ratioOfPage(string(text), r.work)
+		before, known := ratioOfPage(text, r.work)
 		if !found || !known {
-			worse = append(worse, r.work+": no ratio is measured, or the page has none: run make bench-report")
-			continue
+			return nil, nil, fmt.Errorf("%s: no ratio is measured, or %s has none: run make bench-report", r.work, page)
 		}
 		if change := now / before; (moreIsBetter(r.ratio) && change < 0.75) || (!moreIsBetter(r.ratio) && change > 1.25) {
-			worse = append(worse, fmt.Sprintf("%s: %.2f %s, where %s has %.2f", r.work, now, r.than, page, before))
+			worse = append(worse, r)
+			messages = append(messages, fmt.Sprintf("%s: %.2f %s, where %s has %.2f", r.work, now, r.than, page, before))
 		}
 	}
-	if len(worse) > 0 {
-		return fmt.Errorf("these ratios are worse by more than a quarter:\n  %s", strings.Join(worse, "\n  "))
-	}
-	return nil
+	return worse, messages, nil
 }
 
 // ratioOfPage reads the ratio of a row of the page's table.

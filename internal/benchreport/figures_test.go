@@ -49,20 +49,24 @@ func TestRatiosAreCheckedAgainstThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := testRows[:1]
-	if err := check(rows, measured); err == nil {
+	if _, _, err := regressed(rows, measured, ""); err == nil {
 		t.Error("a page without the ratio passes")
 	}
 	if err := writePage(table(rows, measured)); err != nil {
 		t.Fatal(err)
 	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for ratio, passes := range map[float64]bool{0.80: true, 0.61: true, 0.59: false, 2: true} {
 		measured[keyOf(".", rows[0].bench, "x_bare")] = ratio
-		err := check(rows, measured)
-		if (err == nil) != passes {
-			t.Errorf("%v where the page has 0.80: %v", ratio, err)
+		worse, messages, err := regressed(rows, measured, string(text))
+		if err != nil || (len(worse) == 0) != passes {
+			t.Errorf("%v where the page has 0.80: %v, %v", ratio, messages, err)
 		}
-		if err != nil && !strings.Contains(err.Error(), "appends") {
-			t.Errorf("the error does not name the row: %v", err)
+		if !passes && !strings.Contains(messages[0], "appends") {
+			t.Errorf("the message does not name the row: %v", messages)
 		}
 	}
 	if text, err := os.ReadFile(page); err != nil || !strings.HasPrefix(string(text), "# B\n") || !strings.HasSuffix(string(text), "end\n") {

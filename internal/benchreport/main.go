@@ -37,20 +37,56 @@ func run(short bool, count int, only string) error {
 		return fmt.Errorf("no benchmark has %q in its name", only)
 	}
 	measured := figures{}
+	if err := measure(rows, measured, short, count); err != nil {
+		return err
+	}
+	if short && only == "" {
+		return compare(rows, measured, count)
+	}
+	text := table(rows, measured)
+	fmt.Print(text)
+	if only != "" {
+		return nil
+	}
+	return writePage(text)
+}
+
+// measure runs the benchmarks that rows need and adds their figures.
+func measure(rows []row, measured figures, short bool, count int) error {
 	for _, bench := range benchmarks(rows) {
 		if err := bench.run(measured, short, count); err != nil {
 			return err
 		}
 	}
-	text := table(rows, measured)
-	fmt.Print(text)
-	switch {
-	case only != "":
-		return nil
-	case short:
-		return check(rows, measured)
+	return nil
+}
+
+// attempts is how often the benchmarks of a worse ratio run: a moment in which the machine is busy passes, a
+// regression stays.
+const attempts = 3
+
+// compare compares the ratios with those of the page.
+func compare(rows []row, measured figures, count int) error {
+	text, err := os.ReadFile(page)
+	if err != nil {
+		return err
 	}
-	return writePage(text)
+	for attempt := 1; ; attempt++ {
+		worse, messages, err := regressed(rows, measured, string(text))
+		if err != nil {
+			return err
+		}
+		if len(worse) == 0 {
+			fmt.Print(table(rows, measured))
+			return nil
+		}
+		if attempt == attempts {
+			return fmt.Errorf("these ratios are worse by more than a quarter:\n  %s", strings.Join(messages, "\n  "))
+		}
+		if err := measure(worse, measured, true, count); err != nil {
+			return err
+		}
+	}
 }
 
 // benchmark is a benchmark function, with all of its cases that rows need.
