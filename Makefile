@@ -34,6 +34,7 @@ install: ## install continuo into Go's bin folder
 npm: ## install the npm programs that some tests need (Node.js 20 or newer)
 	@command -v npm >/dev/null || { echo "NOT INSTALLED, for there is no npm in PATH: $(NPM_PACKAGES); tests that need them will be skipped"; exit 1; }
 	@npm install --prefix "$(CONTINUO_NPM_DIR)" --prefer-offline --no-save --no-audit --no-fund --loglevel=error $(NPM_PACKAGES) || { echo "NOT INSTALLED, for npm failed: $(NPM_PACKAGES); tests that need them will be skipped"; exit 1; }
+	@npm ci --prefix web --prefer-offline --no-audit --no-fund --loglevel=error || { echo "NOT INSTALLED, for npm failed: the bundler of web/; the test of the inspector's bundle will be skipped"; exit 1; }
 
 postgres: ## install PostgreSQL, whose servers some tests start (Debian, as root)
 	@[ -n "$$CONTINUO_PG_BIN" ] || command -v initdb >/dev/null || ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { \
@@ -74,6 +75,11 @@ fuzz: ## run every fuzz target for FUZZTIME
 	      [ $$try = 1 ] || { echo "$$said"; exit 1; }; \
 	    done; \
 	  done
+
+.PHONY: web
+web: ## build the inspector's page from web/ into inspector/dist, which is committed (Node.js 20 or newer)
+	@npm ci --prefix web --prefer-offline --no-audit --no-fund --loglevel=error
+	npm run --prefix web check && npm run --prefix web build --silent
 
 licenses: ## write the notices of linked modules, which continuo licenses prints
 	$(GO) generate ./internal/notices
