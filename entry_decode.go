@@ -279,6 +279,8 @@ func (d *entryDecoder) round() bool {
 			return d.int(&r.RequestBytes)
 		case "missing":
 			return r.Missing == nil && d.value(&r.Missing)
+		case "omitted":
+			return r.Omitted == nil && d.value(&r.Omitted)
 		case "estimated_tokens":
 			return d.int(&r.EstimatedTokens)
 		case "usage":

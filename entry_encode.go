@@ -185,6 +185,9 @@ func (r *Round) encode(w *rawjson.Encoder) {
 	if len(r.Missing) > 0 {
 		w.Any("missing", r.Missing)
 	}
+	if len(r.Omitted) > 0 {
+		w.Any("omitted", r.Omitted)
+	}
 	w.Number("estimated_tokens", int64(r.EstimatedTokens))
 	if u := r.Usage; u != nil {
 		w.Name("usage")

@@ -26,6 +26,8 @@ type Round struct {
 	RequestBytes  int    `json:"request_bytes,omitempty"`
 	// Missing are the parts that the request left out.
 	Missing []MissingPart `json:"missing,omitempty"`
+	// Omitted are the members of the client's request that the request to the model does not have, under the client's names.
+	Omitted []string `json:"omitted,omitempty"`
 	// EstimatedTokens is the plan's token count of the messages and the prompt together.
 	EstimatedTokens int    `json:"estimated_tokens,omitempty"`
 	Usage           *Usage `json:"usage,omitempty"`

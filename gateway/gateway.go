@@ -2,14 +2,12 @@ package gateway
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 
@@ -186,10 +184,9 @@ func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []b
 	}
 	if forwards {
 		wanted.Answered = nil // the forwarding reports it
-		wanted.Forward = func(ctx context.Context, conversation continuo.Conversation) (*turn.Forward, error) {
-			sent := withModel(body, info.Name)
-			envelope, err := g.forwards.Envelope(ctx, conversation.ID, info.Name, sent)
-			return &turn.Forward{Body: sent, Messages: len(asked.Messages), Envelope: envelope, Request: y.forwarding(r, info.Name, asked.upstream.ForwardCredentials)}, err
+		var err error
+		if wanted.Forward, err = g.forward(r, y, asked, body); err != nil {
+			return nil, err
 		}
 	}
 	return g.engine.Turns.Request(r.Context(), wanted)
@@ -235,18 +232,6 @@ func modelInBody(body []byte) string {
 		name, _ = rawjson.String(body[from:to])
 	}
 	return name
-}
-
-// withModel returns a body whose model is the upstream's name of it.
-func withModel(body []byte, name string) []byte {
-	from, to, ok := rawjson.Find(body, "model")
-	if !ok {
-		return body
-	}
-	if text, isText := rawjson.String(body[from:to]); isText && text == name {
-		return body
-	}
-	return slices.Concat(body[:from], rawjson.MustMarshal(name), body[to:])
 }
 
 // unknownModel is the problem of a request for a model that the settings do not have.

@@ -41,6 +41,9 @@ func (y *relay) run(chat *engine.Chat) error {
 		return y.encode(chat)
 	}
 	for event, err := range chat.Events {
+		if err == nil && event.Kind == turn.Planned && event.Round != nil {
+			nameOmitted(y.out.Header(), event.Round.Omitted)
+		}
 		if err == nil && event.Wire != "" && !y.write(event.Wire) {
 			return nil // the client has left; leaving the loop stops the turn
 		}

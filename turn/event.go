@@ -14,8 +14,8 @@ type Kind string
 // The kinds of events, in the order in which a turn emits them: one Started, and another one each time that a process
 // takes the turn over from one that is gone ([Keeper.TakeUp]); for each round a Planned, any number of TextDelta,
 // ReasoningDelta and CallDelta, an Answered, and for each call a Called, perhaps an Asked and a Decided, and a
-// ToolDone; at the end one Finished or one Failed. A Wired has bytes of a forwarded answer that added nothing to its entry. Where the provider refuses the form of a request and another dialect
-// may fix it, a Rephrased comes after the round's Planned, and then the Planned of the request in that dialect. Where
+// ToolDone; at the end one Finished or one Failed. A Wired has bytes of a forwarded answer that added nothing to its entry. Where the provider refuses the form of a request and another dialect,
+// or another forwarded request, may fix it, a Rephrased comes after the round's Planned, and then the Planned of that request. Where
 // the model fails before it has shown any output and there is a fallback, a FellBack comes after the round's Planned,
 // and then the fallback's Planned.
 const (

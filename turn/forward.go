@@ -19,6 +19,9 @@ type Forward struct {
 	Body     []byte
 	Messages int // in Body
 	Request  *model.Forwarding
+	Omitted  []string // what the client sent and Body does not have; see continuo.Round
+	// Retry returns the request to send after one that failed without output; nil for none. Default none.
+	Retry func(ctx context.Context, failure *continuo.TurnError) (*Forward, error)
 	// Envelope is where the body is found again; see [Forwards.Envelope].
 	Envelope continuo.Envelope
 }
@@ -31,6 +34,21 @@ func (f *Forward) request(conversation continuo.Conversation, view View) (*Reque
 	}
 	plan.Totals.Messages, plan.Totals.Chars = f.Messages, utf8.RuneCount(f.Body)
 	return &Request{Plan: plan, Envelope: f.Envelope, Body: f.Body}, nil
+}
+
+// reforward replaces the forwarded request after an answer that failed, if there is another one to send.
+func (c *toolLoop) reforward(answer *continuo.Entry) (replaced bool, err error) {
+	if c.Forward == nil || c.Forward.Retry == nil || !isSilent(answer) || c.ctx.Err() != nil {
+		return false, nil
+	}
+	next, err := c.Forward.Retry(c.ctx, answer.Error)
+	if err != nil || next == nil {
+		return false, err
+	}
+	runner := *c.Runner
+	runner.Forward = next
+	c.Runner = &runner
+	return true, nil
 }
 
 // ClientView is the view of a forwarded request: the client decides which messages the model is shown.

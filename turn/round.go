@@ -41,8 +41,15 @@ func (c *toolLoop) answerOf(upstream Upstream, last bool) (continuo.Entry, error
 			return continuo.Entry{}, err
 		}
 		c.journal.measure(StageBuild, time.Since(begin))
+		if c.Forward != nil {
+			asked.round.Omitted = c.Forward.Omitted
+		}
 		answer := c.ask(asked)
-		if !isSilent(&answer) || !upstream.Speaker.Learn(asked.dialect, answer.Error) {
+		replaced, err := c.reforward(&answer)
+		switch {
+		case err != nil:
+			return continuo.Entry{}, err
+		case !replaced && (!isSilent(&answer) || !upstream.Speaker.Learn(asked.dialect, answer.Error)):
 			return answer, nil
 		}
 		c.journal.emit(Event{Kind: Rephrased, Attempt: &Attempt{Round: answer.Round, Error: answer.Error}})
