@@ -112,9 +112,11 @@ type (
 	Chat          = start.Chat
 	ChatRequest   = start.ChatRequest
 	ClientRequest = start.ClientRequest
-	OnBusy        = start.OnBusy
-	ResumeRequest = start.ResumeRequest
-	Resumed       = start.Resumed
+	// EmbeddingRequest is a client's request for embeddings.
+	EmbeddingRequest = start.EmbeddingRequest
+	OnBusy           = start.OnBusy
+	ResumeRequest    = start.ResumeRequest
+	Resumed          = start.Resumed
 )
 
 // Of package start.

@@ -65,6 +65,11 @@ func (g *Gateway) Handler(scope continuo.Scope) http.Handler {
 			g.writeFailure(w, r, messages{}, err)
 		}
 	})
+	mux.HandleFunc("POST /v1/embeddings", func(w http.ResponseWriter, r *http.Request) {
+		if err := g.embed(w, r, scope); err != nil {
+			g.writeFailure(w, r, embeddings{}, err)
+		}
+	})
 	g.geminiRoutes(mux, scope)
 	stateful := &responsesAPI{g, scope}
 	stateful.routes(mux)

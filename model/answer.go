@@ -165,6 +165,9 @@ func (a *Answer) splitCalls(failed bool) (complete []continuo.ToolCall, partial 
 	return complete, partial
 }
 
+// TurnError is the error as the log has it.
+func (e *Error) TurnError() *continuo.TurnError { return turnError(e, nil) }
+
 func turnError(failure *Error, partial []continuo.PartialToolCall) *continuo.TurnError {
 	return &continuo.TurnError{
 		Code: continuo.LLMError, Reason: failure.Reason, Message: secret.Text(valid(failure.Message)), Retryable: failure.Retryable,

@@ -13,10 +13,15 @@ import (
 //   - Header is sent with the request and replaces headers of the same name, except the upstream's configured ones.
 //   - Query replaces the upstream's query, and Path the path of its endpoint below the base URL; "" keeps them. With a
 //     Path, the query is replaced in every case.
+//   - Other is the operation of a request that asks for no answer of a model in its protocol, such as [Embeddings]; "" for
+//     one that does. The body of its answer is one delta, with the usage that it reports.
 //   - KeepsKey says that Header has the client's own credentials, which are sent instead of the configured ones.
 //   - Answered is called when the upstream has answered, before the first delta. Refusal is the body of an answer
 //     whose status is not a success, nil for any other. It may be nil.
 type Forwarding = forward.Request
+
+// Embeddings is the operation of a request for embeddings, by its name in the conventions of OpenTelemetry.
+const Embeddings = "embeddings"
 
 // WithForwarding returns a context whose requests to a model are those of a client. It goes through all wrappers of the
 // model.

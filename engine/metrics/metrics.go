@@ -31,6 +31,7 @@ type Metrics struct {
 	flushed            prometheus.Counter
 	stages             map[turn.Stage]prometheus.Observer
 	rounds             *prometheus.CounterVec
+	embeddings         *prometheus.CounterVec
 	tokens             *prometheus.CounterVec
 	windowMoves        *prometheus.CounterVec
 	summaries          *prometheus.CounterVec
@@ -87,7 +88,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		flushed:            r.counter("continuo_events_flushed_total", "Events of turns that were written to the store."),
 		stages:             map[turn.Stage]prometheus.Observer{},
 		rounds:             r.counters("continuo_rounds_total", "Model requests, by provider and finish reason.", "provider", "finish_reason"),
-		tokens:             r.counters("continuo_tokens_total", "Tokens that providers reported, by kind; cached and cache_write are among input, reasoning is among output.", "kind"),
+		embeddings:         r.counters("continuo_embeddings_total", "Requests for embeddings, by provider and outcome: finished or error.", "provider", "outcome"),
+		tokens:             r.counters("continuo_tokens_total", "Tokens that providers reported, by kind; cached and cache_write are among input, reasoning is among output, embedding is apart.", "kind"),
 		windowMoves:        r.counters("continuo_window_moves_total", "Requests for which a view moved its window, by view.", "view"),
 		summaries:          r.counters("continuo_summaries_total", "Summaries of conversations, by what made them: a model, or the built-in summarizer.", "maker"),
 		entriesShown:       r.counters("continuo_plan_entries_total", "Entries of plans, by verdict.", "verdict"),
@@ -229,6 +231,16 @@ func (m *Metrics) Answered(entry *continuo.Entry) {
 	if round := entry.Round; round != nil {
 		m.rounds.WithLabelValues(round.Provider, known(round.FinishReason, "", "stop", "tool_calls", "length", "content_filter")).Inc()
 	}
+}
+
+// Embedded counts a request for embeddings and the tokens that the provider reported.
+func (m *Metrics) Embedded(provider string, finished bool, usage continuo.Usage) {
+	outcome := "finished"
+	if !finished {
+		outcome = "error"
+	}
+	m.embeddings.WithLabelValues(provider, outcome).Inc()
+	m.tokens.WithLabelValues("embedding").Add(float64(usage.InputTokens))
 }
 
 func (m *Metrics) FellBack(failed *turn.Attempt) {

@@ -62,6 +62,8 @@ func TestCounts(t *testing.T) {
 	m.Answered(&continuo.Entry{Round: &continuo.Round{Provider: "main"}})
 	m.Answered(&continuo.Entry{})
 	m.TurnEnded(string(continuo.ReasonTimeout), time.Second, continuo.Usage{InputTokens: 9, CachedTokens: 4, CacheWriteTokens: 3, OutputTokens: 2, ReasoningTokens: 1})
+	m.Embedded("main", true, continuo.Usage{InputTokens: 8})
+	m.Embedded("main", false, continuo.Usage{})
 	m.PageRead(true)
 	m.PageRead(true)
 	m.PageRead(false)
@@ -70,8 +72,9 @@ func TestCounts(t *testing.T) {
 	check(t, registry, "continuo_tool_calls_total", "denied fs.read 1", "ok fs.read 1")
 	check(t, registry, "continuo_tool_seconds_total", "fs.read 3")
 	check(t, registry, "continuo_rounds_total", "none main 1")
+	check(t, registry, "continuo_embeddings_total", "error main 1", "finished main 1")
 	check(t, registry, "continuo_turns_total", "timeout 1")
-	check(t, registry, "continuo_tokens_total", "cache_write 3", "cached 4", "input 9", "output 2", "reasoning 1")
+	check(t, registry, "continuo_tokens_total", "cache_write 3", "cached 4", "embedding 8", "input 9", "output 2", "reasoning 1")
 }
 
 func TestGauges(t *testing.T) {

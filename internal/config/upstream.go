@@ -60,7 +60,7 @@ func (u UpstreamConfig) Model(name string) ModelConfig {
 
 // vendorModels are the names of the models of vendors, by the variables of their keys.
 var vendorModels = map[string][]string{
-	"OPENAI_API_KEY": {"gpt-*", "chatgpt-*", "codex-*", "o1*", "o3*", "o4*"}, "ANTHROPIC_API_KEY": {"claude-*"}, "GEMINI_API_KEY": {"gemini-*", "gemma-*"},
+	"OPENAI_API_KEY": {"gpt-*", "chatgpt-*", "codex-*", "o1*", "o3*", "o4*", "text-embedding-*"}, "ANTHROPIC_API_KEY": {"claude-*"}, "GEMINI_API_KEY": {"gemini-*", "gemma-*"},
 }
 
 // FoundUpstreams returns the upstreams of the vendors whose keys are in the environment; none where the file has models or

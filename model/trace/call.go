@@ -17,9 +17,10 @@ import (
 // call is one request in progress.
 type call struct {
 	*Model
-	ctx   context.Context // with the span
-	span  oteltrace.Span
-	begin time.Time
+	meters *meters
+	ctx    context.Context // with the span
+	span   oteltrace.Span
+	begin  time.Time
 
 	started bool // the first piece was received
 	over    bool // the answer ended normally

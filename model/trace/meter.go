@@ -25,13 +25,13 @@ type meters struct {
 
 // newMeters creates the instruments. Their constant names and units never fail; with meter nil they do
 // nothing.
-func newMeters(meter metric.Meter, info model.Info) *meters {
+func newMeters(meter metric.Meter, info model.Info, operation string) *meters {
 	if meter == nil {
 		meter = noop.Meter{}
 	}
 	seconds := metric.WithExplicitBucketBoundaries(.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 	m := &meters{attributes: []attribute.KeyValue{
-		attribute.String(span.OperationName, chat),
+		attribute.String(span.OperationName, operation),
 		attribute.String(span.ProviderName, info.Provider),
 		attribute.String(span.RequestModel, info.Name),
 	}}

@@ -44,7 +44,7 @@ func (s *sessions) Open(ctx context.Context, id string) (model.Session, error) {
 		return nil, err
 	}
 	under.SetAttributes(attribute.Bool("continuo.session.loaded", opened.Loaded()))
-	return &session{Session: opened, traced: &Model{Model: opened, options: s.options, meters: s.meters}}, nil
+	return &session{Session: opened, traced: &Model{Model: opened, options: s.options, meters: s.meters, others: s.others}}, nil
 }
 
 // session is a session whose requests are traced.

@@ -38,7 +38,8 @@ type Options struct {
 type Model struct {
 	model.Model
 	options Options
-	meters  *meters
+	meters  *meters // of requests for answers
+	others  *meters // of requests for embeddings
 }
 
 // New wraps a model. The result is a [model.Sessions] if the model is one.
@@ -46,7 +47,7 @@ func New(inner model.Model, options Options) model.Model {
 	if options.Tracer == nil {
 		options.Tracer = noop.Tracer{}
 	}
-	traced := &Model{Model: inner, options: options, meters: newMeters(options.Meter, inner.Info())}
+	traced := &Model{Model: inner, options: options, meters: newMeters(options.Meter, inner.Info(), chat), others: newMeters(options.Meter, inner.Info(), model.Embeddings)}
 	if agent, ok := inner.(model.Sessions); ok {
 		return &sessions{Model: traced, agent: agent}
 	}
@@ -72,19 +73,22 @@ func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, 
 	}
 }
 
-// chat is the operation of a request; a session is opened by open_session.
+// chat is the operation of a request for an answer; a session is opened by open_session.
 const chat = "chat"
 
 func (m *Model) begin(ctx context.Context, body []byte) (context.Context, *call) {
-	info := m.Info()
-	ctx, under := span.Start(ctx, m.options.Tracer, chat+" "+info.Name, oteltrace.SpanKindClient,
-		attribute.String(span.OperationName, chat),
+	info, operation, meters := m.Info(), chat, m.meters
+	if forwarded := model.ForwardingOf(ctx); forwarded != nil && forwarded.Other != "" {
+		operation, meters = forwarded.Other, m.others
+	}
+	ctx, under := span.Start(ctx, m.options.Tracer, operation+" "+info.Name, oteltrace.SpanKindClient,
+		attribute.String(span.OperationName, operation),
 		attribute.String(span.ProviderName, info.Provider),
 		attribute.String(span.RequestModel, info.Name),
-		attribute.Bool(span.RequestStream, true),
+		attribute.Bool(span.RequestStream, operation == chat),
 		attribute.Int(span.RequestBytes, len(body)),
 	)
-	c := &call{Model: m, ctx: ctx, span: under, begin: time.Now()}
+	c := &call{Model: m, meters: meters, ctx: ctx, span: under, begin: time.Now()}
 	if c.text = m.options.MessageText && under.IsRecording(); c.text {
 		under.SetAttributes(span.Text(span.RequestBody, string(body[:min(len(body), span.MaxText+1)]))...)
 		c.answer = &model.Answer{}

@@ -123,6 +123,18 @@ func TestWithoutTracerAndMeter(t *testing.T) {
 	modeltest.RunModel(t, trace.New(demo.New(demo.Options{}), trace.Options{}), []byte(`{"model":"demo","messages":[{"role":"user","content":"Hello"}]}`))
 }
 
+// A request for embeddings is none for a chat.
+func TestAnotherOperation(t *testing.T) {
+	h := newFixture(t)
+	m := trace.New(&modeltest.Script{Answers: [][]modeltest.Step{{{Delta: model.Delta{Finish: "stop"}}}}}, h.options)
+	if failed := ask(model.WithForwarding(t.Context(), &model.Forwarding{Other: model.Embeddings}), m, `{}`); failed != nil {
+		t.Fatal(failed)
+	}
+	if s, set := h.one(); s.Name != "embeddings script" || get(set, span.OperationName) != "embeddings" {
+		t.Errorf("the span: %+v", s)
+	}
+}
+
 func TestAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newFixture(t)

@@ -13,6 +13,7 @@ type Request struct {
 	Query    string
 	Path     string
 	KeepsKey bool
+	Other    string
 	Answered func(status int, header http.Header, refusal []byte)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
 )
 
@@ -42,6 +43,25 @@ func (s *Sink) fail(err error) {
 	}
 }
 
+// whole yields the body of an answer that is not one of the model, with the usage in the form of OpenAI's APIs.
+func (s *Sink) whole() error {
+	var answer struct {
+		Model string
+		Usage *struct {
+			PromptTokens int `json:"prompt_tokens"`
+		}
+	}
+	if _, err := s.response.JSON(&answer); err != nil {
+		return err
+	}
+	delta := model.Delta{Model: answer.Model, Finish: "stop"}
+	if answer.Usage != nil {
+		delta.Usage = &continuo.Usage{InputTokens: answer.Usage.PromptTokens}
+	}
+	s.Yield(delta)
+	return nil
+}
+
 // Answer is an answer in one protocol.
 type Answer interface {
 	// Read yields the upstream's answer, streamed or not.
@@ -60,6 +80,12 @@ func (c *Client) Stream(ctx context.Context, body []byte, begin func(sink *Sink)
 		}
 		defer response.Close()
 		sink := &Sink{response: response, yield: yield}
+		if response.forwarded != nil && response.forwarded.Other != "" {
+			if err := sink.whole(); err != nil {
+				sink.fail(err)
+			}
+			return
+		}
 		answer := begin(sink)
 		if err := answer.Read(response); err != nil {
 			sink.failed = true
