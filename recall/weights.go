@@ -6,195 +6,195 @@ package recall
 // do not name their speakers, then those for conversations whose messages do.
 var weights = [2][features + 1]int64{
 	{
-		-323662, // constant
-		55429,   // own
-		-48711,  // own^2
-		86351,   // sqrt(own)
-		-153591, // absolute
-		-73116,  // covered
-		8358,    // covered^2
-		143110,  // rarest
-		2729,    // matched
-		13591,   // matched^2
-		-13345,  // adjacent
-		43011,   // adjacent*own
-		-22113,  // own(short)
-		10047,   // own(all words)
-		41652,   // previous
-		-6754,   // next
-		-10463,  // previous2
-		-14140,  // next2
-		51964,   // best neighbour
-		-90171,  // own*previous
-		-22697,  // own*next
-		113620,  // stretch
-		65770,   // session
-		52691,   // feedback
-		51648,   // date
-		18233,   // by speaker
-		-74668,  // by other
-		10926,   // by speaker*own
-		43211,   // by other*own
-		-44517,  // by speaker*previous
-		6467,    // by speaker*next
-		98115,   // reciprocal rank
-		-38083,  // size
-		1110,    // size*own
-		1843,    // size^2
-		-13514,  // asks
-		24518,   // asks*own
-		-8524,   // previous asks
-		18106,   // previous asks*speaker
-		-19338,  // next*asks
-		24955,   // number*when
-		1152,    // number*count
-		62993,   // number*own
-		-136535, // position
-		-28938,  // when
-		4346,    // advice
-		97302,   // overview
-		-285982, // collection
-		-33318,  // query terms
-		-111921, // overview*own
-		9948,    // overview*covered
-		20632,   // overview*matched
-		-24873,  // name
-		23886,   // name*overview
-		49496,   // name*own
-		31616,   // related
-		-10566,  // unmatched
-		767,     // unmatched*neighbour
-		55613,   // standing
-		34596,   // standing*advice
-		46286,   // standing*own
-		-87993,  // standing*size
-		6100,    // user
-		-6144,   // model
-		93049,   // user*own
-		14427,   // model*own
-		-23814,  // user*feedback
-		43110,   // user*stretch
-		-22750,  // user*cue
-		5493,    // user*cue*advice
-		26589,   // user*cue*own
-		-56164,  // user*prefers
-		101999,  // user*prefers*advice
-		66193,   // user*prefers*own
-		53039,   // user*overview
-		-36756,  // user*overview*own
-		-116325, // user*overview*stretch
-		85909,   // model*overview
-		-63107,  // model*overview*own
-		-317,    // user*number
-		-69234,  // user*previous
-		77243,   // user*next
-		6510,    // user*previous2
-		-1383,   // user*next2
-		43857,   // model*previous
-		68917,   // user*covered
-		41206,   // user*covered^2
-		-1400,   // user*rarest
-		38944,   // user*unmatched
-		7647,    // user*unmatched*overview
-		34443,   // user*size
-		-80130,  // user*covered*size
-		17370,   // user*name
-		31547,   // user*absolute
+		-424744, // constant
+		25764,   // own
+		-14726,  // own^2
+		40176,   // sqrt(own)
+		-81091,  // absolute
+		-30272,  // covered
+		-9539,   // covered^2
+		105266,  // rarest
+		15882,   // matched
+		8135,    // matched^2
+		-11405,  // adjacent
+		38393,   // adjacent*own
+		12236,   // own(short)
+		40784,   // own(all words)
+		15295,   // previous
+		2750,    // next
+		-4746,   // previous2
+		-19063,  // next2
+		50670,   // best neighbour
+		-69421,  // own*previous
+		-20510,  // own*next
+		109138,  // stretch
+		83167,   // session
+		43351,   // feedback
+		41107,   // date
+		24761,   // by speaker
+		-47413,  // by other
+		1243,    // by speaker*own
+		19808,   // by other*own
+		-25430,  // by speaker*previous
+		-358,    // by speaker*next
+		93378,   // reciprocal rank
+		-19172,  // size
+		-4538,   // size*own
+		-679,    // size^2
+		-18853,  // asks
+		23535,   // asks*own
+		-168,    // previous asks
+		28070,   // previous asks*speaker
+		-9036,   // next*asks
+		22351,   // number*when
+		2930,    // number*count
+		45638,   // number*own
+		-115270, // position
+		-9928,   // when
+		4269,    // advice
+		67363,   // overview
+		-170983, // collection
+		-51788,  // query terms
+		-60905,  // overview*own
+		-27150,  // overview*covered
+		21622,   // overview*matched
+		-5319,   // name
+		18294,   // name*overview
+		23437,   // name*own
+		16341,   // related
+		-1326,   // unmatched
+		13706,   // unmatched*neighbour
+		63830,   // standing
+		39646,   // standing*advice
+		35200,   // standing*own
+		-73893,  // standing*size
+		24229,   // user
+		-24247,  // model
+		64921,   // user*own
+		-26151,  // model*own
+		-2642,   // user*feedback
+		34305,   // user*stretch
+		-9202,   // user*cue
+		8986,    // user*cue*advice
+		11439,   // user*cue*own
+		-13343,  // user*prefers
+		80543,   // user*prefers*advice
+		29298,   // user*prefers*own
+		15961,   // user*overview
+		-40764,  // user*overview*own
+		-62756,  // user*overview*stretch
+		62590,   // model*overview
+		-14055,  // model*overview*own
+		4983,    // user*number
+		-47397,  // user*previous
+		60000,   // user*next
+		-16284,  // user*previous2
+		-1577,   // user*next2
+		16165,   // model*previous
+		24298,   // user*covered
+		18531,   // user*covered^2
+		20241,   // user*rarest
+		9562,    // user*unmatched
+		15978,   // user*unmatched*overview
+		564,     // user*size
+		-48340,  // user*covered*size
+		20881,   // user*name
+		10998,   // user*absolute
 	},
 	{
-		-340854, // constant
-		15012,   // own
-		-20363,  // own^2
-		20890,   // sqrt(own)
-		-150128, // absolute
-		-21318,  // covered
-		66019,   // covered^2
-		177306,  // rarest
-		17586,   // matched
-		38192,   // matched^2
-		2653,    // adjacent
-		35763,   // adjacent*own
-		36449,   // own(short)
-		41217,   // own(all words)
-		67617,   // previous
-		5419,    // next
-		52601,   // previous2
-		-3497,   // next2
-		55217,   // best neighbour
-		-170140, // own*previous
-		-87491,  // own*next
-		150351,  // stretch
-		44501,   // session
-		57429,   // feedback
-		66578,   // date
-		23703,   // by speaker
-		-97068,  // by other
-		14204,   // by speaker*own
-		56174,   // by other*own
-		-57872,  // by speaker*previous
-		8407,    // by speaker*next
-		116105,  // reciprocal rank
-		32572,   // size
-		76105,   // size*own
-		8998,    // size^2
-		-26907,  // asks
-		13847,   // asks*own
-		133524,  // previous asks
-		23538,   // previous asks*speaker
-		-32312,  // next*asks
-		43270,   // number*when
-		55986,   // number*count
-		44679,   // number*own
-		-34147,  // position
-		-21876,  // when
-		-9731,   // advice
-		52743,   // overview
-		-214186, // collection
-		-135800, // query terms
-		-92493,  // overview*own
-		2633,    // overview*covered
-		20147,   // overview*matched
-		-25073,  // name
-		18373,   // name*overview
-		23478,   // name*own
-		54987,   // related
-		34290,   // unmatched
-		-2016,   // unmatched*neighbour
-		41817,   // standing
-		32958,   // standing*advice
-		42179,   // standing*own
-		-70785,  // standing*size
-		4692,    // user
-		-4726,   // model
-		71576,   // user*own
-		11098,   // model*own
-		-18319,  // user*feedback
-		33162,   // user*stretch
-		-17500,  // user*cue
-		4225,    // user*cue*advice
-		20453,   // user*cue*own
-		-43203,  // user*prefers
-		78461,   // user*prefers*advice
-		50917,   // user*prefers*own
-		40800,   // user*overview
-		-28274,  // user*overview*own
-		-89481,  // user*overview*stretch
-		66084,   // model*overview
-		-48544,  // model*overview*own
-		-244,    // user*number
-		-53257,  // user*previous
-		59418,   // user*next
-		5008,    // user*previous2
-		-1064,   // user*next2
-		33736,   // model*previous
-		53013,   // user*covered
-		31697,   // user*covered^2
-		-1077,   // user*rarest
-		29957,   // user*unmatched
-		5883,    // user*unmatched*overview
-		26494,   // user*size
-		-61639,  // user*covered*size
-		13361,   // user*name
-		24267,   // user*absolute
+		-440102, // constant
+		11737,   // own
+		-5360,   // own^2
+		16164,   // sqrt(own)
+		-75212,  // absolute
+		3001,    // covered
+		29923,   // covered^2
+		126693,  // rarest
+		22393,   // matched
+		25807,   // matched^2
+		3493,    // adjacent
+		37252,   // adjacent*own
+		36327,   // own(short)
+		44389,   // own(all words)
+		38612,   // previous
+		-6046,   // next
+		44224,   // previous2
+		-11325,  // next2
+		54528,   // best neighbour
+		-109823, // own*previous
+		-54297,  // own*next
+		139766,  // stretch
+		69332,   // session
+		55514,   // feedback
+		59283,   // date
+		33015,   // by speaker
+		-63218,  // by other
+		1657,    // by speaker*own
+		26410,   // by other*own
+		-33906,  // by speaker*previous
+		-478,    // by speaker*next
+		105877,  // reciprocal rank
+		35733,   // size
+		64699,   // size*own
+		9381,    // size^2
+		-31740,  // asks
+		8874,    // asks*own
+		99253,   // previous asks
+		37426,   // previous asks*speaker
+		-22993,  // next*asks
+		33985,   // number*when
+		30028,   // number*count
+		42916,   // number*own
+		-37513,  // position
+		-11002,  // when
+		119,     // advice
+		43996,   // overview
+		-128563, // collection
+		-94330,  // query terms
+		-49228,  // overview*own
+		-22510,  // overview*covered
+		16750,   // overview*matched
+		-8814,   // name
+		13720,   // name*overview
+		10781,   // name*own
+		22828,   // related
+		15921,   // unmatched
+		25787,   // unmatched*neighbour
+		47028,   // standing
+		31876,   // standing*advice
+		28297,   // standing*own
+		-56595,  // standing*size
+		18172,   // user
+		-18185,  // model
+		48691,   // user*own
+		-19613,  // model*own
+		-1982,   // user*feedback
+		25729,   // user*stretch
+		-6901,   // user*cue
+		6740,    // user*cue*advice
+		8579,    // user*cue*own
+		-10007,  // user*prefers
+		60407,   // user*prefers*advice
+		21974,   // user*prefers*own
+		11971,   // user*overview
+		-30573,  // user*overview*own
+		-47067,  // user*overview*stretch
+		46943,   // model*overview
+		-10541,  // model*overview*own
+		3737,    // user*number
+		-35548,  // user*previous
+		45000,   // user*next
+		-12213,  // user*previous2
+		-1182,   // user*next2
+		12124,   // model*previous
+		18224,   // user*covered
+		13899,   // user*covered^2
+		15181,   // user*rarest
+		7171,    // user*unmatched
+		11984,   // user*unmatched*overview
+		423,     // user*size
+		-36255,  // user*covered*size
+		15661,   // user*name
+		8248,    // user*absolute
 	},
 }

@@ -42,8 +42,8 @@ type question struct {
 
 func main() {
 	write := flag.String("write", "", "fit to everything, and write the weights to this file")
-	penalty := flag.Float64("l2", 3, "L2 penalty")
-	shared := flag.Float64("own", 10, "L2 penalty of what the two kinds of conversations differ by; 0: one set of weights")
+	penalty := flag.Float64("l2", 10, "L2 penalty")
+	shared := flag.Float64("own", 30, "L2 penalty of what the two kinds of conversations differ by; 0: one set of weights")
 	flag.Parse()
 	all, err := loadAll(flag.Args())
 	if err != nil {
@@ -263,7 +263,7 @@ func deriveOne(q *question, w *[width]float64, hessian [][]float64, gradient []f
 			}
 			weight *= 4
 		} else {
-			weight /= math.Sqrt(float64(len(q.evidence)))
+			weight /= math.Pow(float64(len(q.evidence)), .8)
 		}
 		z, n := w[0], 1
 		used[0] = 0
