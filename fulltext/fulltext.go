@@ -14,14 +14,14 @@
 // Pitfalls. The folded form of texts and queries depends on this package and on the Unicode tables of the Go
 // release; a store of terms also stores Version and rebuilds its terms when it differs. Only the first 64
 // characters of a word count, so that a blob of base64 is one short term; Match follows the same rule. An
-// entry's number of terms is limited, and text beyond the limit is not found. There is no stemming, there are
-// no synonyms, and simplified and traditional characters are not matched. All functions are pure, and safe
+// entry's number of terms is limited, and text beyond the limit is not found. A query finds no other forms of its words
+// (package recall does, by Stem), there are no synonyms, and simplified and traditional characters are not matched. All functions are pure, and safe
 // for concurrent use.
 package fulltext
 
 // Version is the number of the rules by which terms are made; it is increased when the terms of a text
 // change.
-const Version = 1
+const Version = 2
 
 // The limits, so that no entry is too large for an index and no query too large for a database.
 const (

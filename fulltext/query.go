@@ -158,6 +158,8 @@ func appendNew(phrases []phrase, added phrase) []phrase {
 type IndexTerm struct {
 	Text   string
 	Prefix bool
+	// Or is another term that meets the condition, whole; "" for none.
+	Or string
 }
 
 // Terms returns the terms to look up in an index: every matching entry has all of them, within the limits of
@@ -179,11 +181,11 @@ func (p phrase) terms(terms []IndexTerm) []IndexTerm {
 		last := i == len(p.words)-1
 		switch {
 		case !w.wide:
-			terms = append(terms, IndexTerm{w.text, last && p.prefix})
+			terms = append(terms, IndexTerm{Text: w.text, Prefix: last && p.prefix})
 		case !last && p.words[i+1].wide:
-			terms = append(terms, IndexTerm{w.text + p.words[i+1].text, false})
+			terms = append(terms, IndexTerm{Text: w.text + p.words[i+1].text})
 		case i == 0 || !p.words[i-1].wide:
-			terms = append(terms, IndexTerm{w.text, true})
+			terms = append(terms, IndexTerm{Text: w.text, Prefix: true})
 		}
 	}
 	return terms

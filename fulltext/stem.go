@@ -20,6 +20,29 @@ func Stem(word string) string {
 	return porter(word)
 }
 
+// stemMark ends the terms that are stems of other words. No folded word has a capital letter.
+const stemMark = "Ω"
+
+// StemTerm is the condition that an entry has a word with a stem.
+func StemTerm(stem string) IndexTerm { return IndexTerm{Text: stem, Or: stem + stemMark} }
+
+// stemmer remembers stems: most words of a text occur again.
+type stemmer map[string]string
+
+// of returns the stem of a word, and whether it differs from the word.
+func (s *stemmer) of(word []byte) (stem string, other bool) {
+	if stem, ok := (*s)[string(word)]; ok {
+		return stem, stem != string(word)
+	}
+	if *s == nil {
+		*s = stemmer{}
+	}
+	key := string(word)
+	stem = Stem(key)
+	(*s)[key] = stem
+	return stem, stem != key
+}
+
 func porter(w string) string {
 	w = plural(w)
 	w = pastOrGerund(w)

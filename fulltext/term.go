@@ -7,7 +7,7 @@ import (
 
 // Terms returns the index terms of an entry's texts: each word, and for a run of wide characters each pair of
 // neighbours and the last one alone, so that one character is found as the prefix of a pair and more as all
-// of their pairs. They are distinct, sorted by bytes, valid UTF-8 of letters, digits and marks only, at most
+// of their pairs. A word whose stem is another word has also its stem, with a mark: see [StemTerm]. They are distinct, sorted by bytes, valid UTF-8 of letters, digits and marks only, at most
 // 256 bytes each; they may share the memory of the texts.
 //
 // They are limited to MaxTerms and MaxTermBytes: the first in the order of the texts are kept. No text of up
@@ -36,6 +36,9 @@ type collector struct {
 	bytes int
 	full  bool
 	pair  []byte
+
+	stems  stemmer
+	marked []byte
 }
 
 // text adds the terms of one text.
@@ -54,10 +57,18 @@ func (c *collector) text(text string) {
 			begin, c.pair = s.start, append(c.pair[:0], s.folded...)
 		} else {
 			c.add(s.folded, text[s.start:s.end])
+			c.stem(s.folded)
 		}
 	}
 	if begin >= 0 {
 		c.add(c.pair, "")
+	}
+}
+
+// stem adds the marked stem of a word that differs from its stem.
+func (c *collector) stem(word []byte) {
+	if stem, other := c.stems.of(word); other {
+		c.add(append(append(c.marked[:0], stem...), stemMark...), "")
 	}
 }
 

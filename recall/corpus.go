@@ -39,7 +39,7 @@ type prepared struct {
 	dates    []int32
 	question bool // it ends with a question
 	number   bool
-	signals
+	fulltext.Signals
 	logCost fixed
 }
 
@@ -84,16 +84,16 @@ func NewCorpus(statistics Statistics, documents []Document) *Corpus {
 const longQuestion = 200
 
 func (c *Corpus) prepare(d *Document, p *prepared) {
-	scan := signalScanner{}
+	scan := fulltext.SignalScanner{}
 	for w := range words(d.Text) {
 		k := c.word(w)
-		scan.word(w.Text, k.ends)
+		scan.Word(w.Text, k.ends)
 		p.number = p.number || k.number
 		if k.term >= 0 {
 			p.terms = append(p.terms, k.term)
 		}
 	}
-	p.signals = scan.signals
+	p.Signals = scan.Signals
 	p.question = strings.Contains(d.Text[max(0, len(d.Text)-longQuestion):], "?")
 	for _, word := range dateWords(d.At) {
 		p.dates = append(p.dates, c.number(word))
@@ -107,7 +107,7 @@ func (c *Corpus) word(w word) known {
 	if ok {
 		return k
 	}
-	k = known{term: -1, ends: phraseEnds[w.Text], number: strings.ContainsAny(w.Text, "0123456789")}
+	k = known{term: -1, ends: fulltext.EndsSignal(w.Text), number: strings.ContainsAny(w.Text, "0123456789")}
 	if !stopWords[w.Text] {
 		k.term = c.number(w.stem())
 	}

@@ -203,7 +203,7 @@ func (c *Corpus) formFeatures(q *question, m *matches, i int, row *Row) {
 	row[overviewCovered] = mul(q.overview, m.covered[i])
 	row[overviewMatched] = mul(q.overview, row[matched])
 	row[nameOverview] = mul(m.names[i], q.overview)
-	row[standing] = flag(p.standing)
+	row[standing] = flag(p.Standing)
 	row[standingAdvice] = mul(row[standing], q.advice)
 	row[standingOwn] = mul(row[standing], max(m.own[i], 3*one/10))
 	row[standingSize] = mul(row[standing], p.logCost)
@@ -223,9 +223,9 @@ func (c *Corpus) roleFeatures(q *question, m *matches, i int, row *Row) {
 	}
 	row[user] = one
 	row[userOwn], row[userFeedback], row[userStretch] = m.own[i], m.feedback[i], m.stretch[i]
-	row[userCue] = flag(p.cue)
+	row[userCue] = flag(p.Cue)
 	row[userCueAdvice], row[userCueOwn] = mul(row[userCue], q.advice), mul(row[userCue], m.own[i])
-	row[userPrefers] = flag(p.prefers)
+	row[userPrefers] = flag(p.Prefers)
 	row[userPrefersAdvice], row[userPrefersOwn] = mul(row[userPrefers], q.advice), mul(row[userPrefers], m.own[i])
 	row[userOverview] = q.overview
 	row[userOverviewOwn], row[userOverviewStretch] = mul(q.overview, m.own[i]), mul(q.overview, m.stretch[i])

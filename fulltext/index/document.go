@@ -45,6 +45,9 @@ func (b *batch) add(entry *continuo.Entry) {
 	b.newest = max(b.newest, nanoseconds(entry.CreatedAt))
 	texts := textsOf(entry)
 	terms := fulltext.Terms(texts...)
+	if entry.Role == continuo.User && len(terms) > 0 {
+		terms = fulltext.AddSignals(terms, texts...)
+	}
 	if entry.Output != nil && texts != nil {
 		terms = append(terms, largeOutput)
 	}

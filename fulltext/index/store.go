@@ -18,6 +18,9 @@ type Store interface {
 	// Hits finds documents that have all terms of a query, the newest first. Documents of archived and deleted
 	// conversations are not found.
 	Hits(ctx context.Context, query HitQuery) ([]Hit, error)
+	// AnyHits finds, for each term of a query by itself, the newest documents that have it, at most Limit for each. Before
+	// is not used.
+	AnyHits(ctx context.Context, query HitQuery) ([][]Hit, error)
 	// ForgetIndex empties the index of a conversation so that it is rebuilt; continuo.ErrNotFound.
 	ForgetIndex(ctx context.Context, conversationID string) error
 }

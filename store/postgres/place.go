@@ -36,6 +36,15 @@ WITH found AS MATERIALIZED (
 SELECT conversation_id, seq, added FROM found
 ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @limit`
 
+	// One list for each term. MATERIALIZED keeps the planner from reading by age.
+	anyHits = `
+SELECT term.number, hit.conversation_id, hit.seq, hit.added
+FROM unnest(@terms::text[]) WITH ORDINALITY AS term (query, number) CROSS JOIN LATERAL (
+  WITH found AS MATERIALIZED (
+    SELECT conversation_id, seq, added FROM continuo.documents WHERE terms @@ term.query::tsquery AND {scope} AND {filter})
+  SELECT conversation_id, seq, added FROM found ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @limit) AS hit
+ORDER BY term.number, hit.added DESC, hit.conversation_id DESC, hit.seq DESC`
+
 	// Each document has two additional terms, for its conversation and its project. They begin with a colon,
 	// which no term of a text does, and so no prefix search finds them.
 	conversationTerm = ":c"
@@ -58,16 +67,62 @@ const worthwhile = 4
 
 // Hits is part of index.Store.
 func (s *Store) Hits(ctx context.Context, query index.HitQuery) (found []index.Hit, err error) {
-	if query.Limit < 1 || len(query.Terms) == 0 {
-		return nil, fmt.Errorf("find places: %w: %d terms and a limit of %d; both must be at least 1", continuo.ErrInvalid, len(query.Terms), query.Limit)
-	}
-	for _, term := range query.Terms {
-		if err := checkTerm(term.Text); err != nil {
-			return nil, fmt.Errorf("find places: %w", err)
-		}
+	if err := checkHitQuery(query); err != nil {
+		return nil, err
 	}
 	err = s.read(ctx, func(ctx context.Context, q querier) error {
 		found, err = newHitSearch(q, query).run(ctx, query.Limit)
+		return err
+	})
+	return found, err
+}
+
+func checkHitQuery(query index.HitQuery) error {
+	if query.Limit < 1 || len(query.Terms) == 0 {
+		return fmt.Errorf("find places: %w: %d terms and a limit of %d; both must be at least 1", continuo.ErrInvalid, len(query.Terms), query.Limit)
+	}
+	for _, term := range query.Terms {
+		if err := checkTerm(term.Text); err != nil {
+			return fmt.Errorf("find places: %w", err)
+		}
+		if term.Or == "" {
+			continue
+		}
+		if err := checkTerm(term.Or); err != nil {
+			return fmt.Errorf("find places: %w", err)
+		}
+	}
+	return nil
+}
+
+// AnyHits is part of index.Store.
+func (s *Store) AnyHits(ctx context.Context, query index.HitQuery) ([][]index.Hit, error) {
+	if err := checkHitQuery(query); err != nil {
+		return nil, err
+	}
+	found := make([][]index.Hit, len(query.Terms))
+	err := s.read(ctx, func(ctx context.Context, q querier) error {
+		query.Before = index.Hit{}
+		search := newHitSearch(q, query)
+		args := search.args(0, query.Limit)
+		scope := index.Term{Text: projectTerm + query.ProjectID}
+		if query.ConversationID != "" {
+			scope.Text = conversationTerm + query.ConversationID
+		}
+		var terms []string
+		for _, term := range query.Terms {
+			terms = append(terms, tsquery([]index.Term{scope, term}))
+		}
+		args["terms"] = terms
+		statement := strings.NewReplacer("{scope}", search.scope, "{filter}", search.filter).Replace(anyHits)
+		clear(found)
+		rows, _ := q.Query(ctx, statement, pgx.QueryExecModeExec, args)
+		var number int64
+		var hit index.Hit
+		_, err := pgx.ForEachRow(rows, []any{&number, &hit.ConversationID, &hit.Seq, &hit.Order}, func() error {
+			found[number-1] = append(found[number-1], hit)
+			return nil
+		})
 		return err
 	})
 	return found, err
@@ -147,15 +202,18 @@ func (p *hitSearch) run(ctx context.Context, limit int) ([]index.Hit, error) {
 // collect runs one of the statements. The statement is planned at each call, because the plan depends on the
 // terms.
 func (p *hitSearch) collect(ctx context.Context, statement string, window, limit int) ([]index.Hit, error) {
-	args := pgx.NamedArgs{
+	statement = strings.NewReplacer("{scope}", p.scope, "{filter}", p.filter).Replace(statement)
+	rows, _ := p.querier.Query(ctx, statement, pgx.QueryExecModeExec, p.args(window, limit))
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[index.Hit])
+}
+
+func (p *hitSearch) args(window, limit int) pgx.NamedArgs {
+	return pgx.NamedArgs{
 		"terms": p.terms, "scoped": p.scoped, "window": window, "limit": limit, "project": p.project,
 		"conversation": p.conversationID, "from": p.from, "to": p.to,
 		"order": p.before.Order, "before": p.before.ConversationID, "seq": p.seqBefore(),
 		"user": p.user, "labels": p.labels,
 	}
-	statement = strings.NewReplacer("{scope}", p.scope, "{filter}", p.filter).Replace(statement)
-	rows, _ := p.querier.Query(ctx, statement, pgx.QueryExecModeExec, args)
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[index.Hit])
 }
 
 // seqBefore is the seq that ends the scope among the documents that were added at the same time. In a search
@@ -176,6 +234,10 @@ func tsquery(terms []index.Term) string {
 	parts := make([]string, len(terms))
 	for i, term := range terms {
 		parts[i] = "'" + quote.Replace(term.Text) + "'"
+		if term.Or != "" {
+			parts[i] = "(" + parts[i] + " | '" + quote.Replace(term.Or) + "')"
+			continue
+		}
 		if term.Prefix {
 			parts[i] += ":*"
 		}

@@ -85,21 +85,27 @@ func (s *Store) Hits(ctx context.Context, query index.HitQuery) (found []index.H
 		if found, err = amongNewest(conn, query, first, last, lowest, highest); err != nil || len(found) == query.Limit {
 			return err
 		}
-		found = nil
-		match, err := matchOf(conn, query)
-		if err != nil {
-			return err
-		}
-		statement, args := selectHits, []any{match, lowest, highest, first, last}
-		if filter, more := conversationFilter(query.UserID, query.Labels); filter != "" {
-			statement, args = statement+ofConversations+filter+`) `, append(args, more...)
-		}
-		return conn.query(statement+newestHits, append(args, query.Limit), func(rows *sql.Rows) error {
-			var p index.Hit
-			err := rows.Scan(&p.ConversationID, &p.Seq, &p.Order)
-			found = append(found, p)
-			return err
-		})
+		found, err = matching(conn, query, first, last, lowest, highest)
+		return err
+	})
+	return found, err
+}
+
+// matching finds documents in the index of terms, the newest first.
+func matching(conn *connection, query index.HitQuery, first, last, lowest, highest int64) (found []index.Hit, err error) {
+	match, err := matchOf(conn, query)
+	if err != nil {
+		return nil, err
+	}
+	statement, args := selectHits, []any{match, lowest, highest, first, last}
+	if filter, more := conversationFilter(query.UserID, query.Labels); filter != "" {
+		statement, args = statement+ofConversations+filter+`) `, append(args, more...)
+	}
+	err = conn.query(statement+newestHits, append(args, query.Limit), func(rows *sql.Rows) error {
+		var p index.Hit
+		err := rows.Scan(&p.ConversationID, &p.Seq, &p.Order)
+		found = append(found, p)
+		return err
 	})
 	return found, err
 }
@@ -136,8 +142,40 @@ func checkHitQuery(query index.HitQuery) error {
 		if err := checkTerm(term.Text); err != nil {
 			return err
 		}
+		if term.Or != "" {
+			if err := checkTerm(term.Or); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// AnyHits is part of index.Store.
+func (s *Store) AnyHits(ctx context.Context, query index.HitQuery) ([][]index.Hit, error) {
+	if err := checkHitQuery(query); err != nil {
+		return nil, fmt.Errorf("find places of any term: %w", err)
+	}
+	first, last := max(query.From, 0), int64(math.MaxInt64)
+	if query.To > 0 {
+		last = query.To
+	}
+	found := make([][]index.Hit, len(query.Terms))
+	err := s.read(ctx, func(conn *connection) error {
+		lowest, highest, err := reachOf(conn, query.ConversationID, first, last)
+		if err != nil {
+			return err
+		}
+		for i, term := range query.Terms {
+			one := query
+			one.Terms = []index.Term{term}
+			if found[i], err = matching(conn, one, first, last, lowest, highest); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return found, err
 }
 
 // newestDocuments is how many documents are compared one by one before the index is searched for prefixes.
@@ -204,6 +242,9 @@ func matchOf(conn *connection, query index.HitQuery) (string, error) {
 	match := `"` + scopeOf(query) + `"`
 	for _, term := range query.Terms {
 		one := `"` + term.Text + `"`
+		if term.Or != "" {
+			one = `(` + one + ` OR "` + term.Or + `")`
+		}
 		if term.Prefix {
 			var err error
 			if one, err = anyOf(conn, term.Text); err != nil {

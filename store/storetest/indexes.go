@@ -126,6 +126,53 @@ func testHits(t *testing.T, opener Opener) {
 	}
 }
 
+// expectAnyHits compares the lists of each term of a query; a term a/b is a or b.
+func expectAnyHits(t *testing.T, store maintenance.Store, query index.HitQuery, want ...string) {
+	t.Helper()
+	for i := range query.Terms {
+		query.Terms[i].Text, query.Terms[i].Or, _ = strings.Cut(query.Terms[i].Text, "/")
+	}
+	lists, err := store.AnyHits(t.Context(), query)
+	noError(t, err)
+	var got []string
+	for _, hits := range lists {
+		var texts []string
+		for _, p := range hits {
+			texts = append(texts, fmt.Sprint(p.ConversationID, " ", p.Seq))
+		}
+		got = append(got, strings.Join(texts, ", "))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%+v: got %q, want %q", query, got, want)
+	}
+}
+
+// testAnyHits finds the documents of each term by itself.
+func testAnyHits(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	create(t, store, "a", 6)
+	create(t, store, "A", 3)
+	indexEntries(t, store, "a", 0, document(1, 10, "apple pear müller"), document(2, 30, "combining combinΩ"), document(4, 20, "apple combin"))
+	indexEntries(t, store, "A", 0, document(1, 25, "apple apples"), document(3, 40, "pear 2"))
+	expectAnyHits(t, store, inProject("apple none pear"), "A 1, a 4, a 1", "", "A 3, a 1")
+	expectAnyHits(t, store, inProject("combin/combinΩ combin"), "a 2, a 4", "a 4")
+	expectAnyHits(t, store, inOne("a", "apple pear"), "a 4, a 1", "a 1")
+	expectAnyHits(t, store, inOne("none", "apple"), "")
+	query := inOne("a", "apple combin/combinΩ")
+	query.From, query.To = 2, 3
+	expectAnyHits(t, store, query, "", "a 2")
+	query = inProject("apple pear")
+	query.Limit = 1
+	expectAnyHits(t, store, query, "A 1", "A 3")
+	query = inProject("apple")
+	query.UserID = "nobody"
+	expectAnyHits(t, store, query, "")
+	_, err := store.AnyHits(ctx, index.HitQuery{ProjectID: "p", Limit: 1})
+	expectError(t, "no terms", err, continuo.ErrInvalid)
+	_, err = store.AnyHits(ctx, index.HitQuery{ProjectID: "p", Limit: 1, Terms: []index.Term{{Text: "a", Or: `b" OR "c`}}})
+	expectError(t, "a wrong term", err, continuo.ErrInvalid)
+}
+
 // testManyHits has many documents of the same moment, and pages through them.
 func testManyHits(t *testing.T, opener Opener) {
 	store := open(t, opener)

@@ -167,12 +167,29 @@ func (m *memory) Hits(ctx context.Context, query index.HitQuery) ([]index.Hit, e
 	return searchHits, nil
 }
 
+func (m *memory) AnyHits(ctx context.Context, query index.HitQuery) ([][]index.Hit, error) {
+	found := make([][]index.Hit, len(query.Terms))
+	for i, term := range query.Terms {
+		one := query
+		one.Terms, one.Before = []index.Term{term}, index.Hit{}
+		hits, err := m.Hits(ctx, one)
+		if err != nil {
+			return nil, err
+		}
+		found[i] = hits
+	}
+	if len(query.Terms) == 0 {
+		return nil, checkMemoryPlaces(query)
+	}
+	return found, nil
+}
+
 func checkMemoryPlaces(query index.HitQuery) error {
 	if query.Limit < 1 || len(query.Terms) == 0 {
 		return fmt.Errorf("find places: %w: %d terms and a limit of %d; both must be at least 1", continuo.ErrInvalid, len(query.Terms), query.Limit)
 	}
 	for _, term := range query.Terms {
-		if !isTerm(term.Text) {
+		if !isTerm(term.Text) || term.Or != "" && !isTerm(term.Or) {
 			return fmt.Errorf("find places: %w: %q is no term: it has to be small letters, digits and marks", continuo.ErrInvalid, term.Text)
 		}
 	}
@@ -181,7 +198,9 @@ func checkMemoryPlaces(query index.HitQuery) error {
 
 func (d *memoryDocument) has(terms []index.Term) bool {
 	for _, want := range terms {
-		fits := func(term string) bool { return term == want.Text || want.Prefix && strings.HasPrefix(term, want.Text) }
+		fits := func(term string) bool {
+			return term == want.Text || term == want.Or || want.Prefix && strings.HasPrefix(term, want.Text)
+		}
 		if !slices.ContainsFunc(d.terms, fits) {
 			return false
 		}

@@ -157,6 +157,7 @@ func indexTests() []test {
 	return []test{
 		{"documents are found, the newest first", testHits},
 		{"documents of one moment are all found", testManyHits},
+		{"the documents of each term are found by themselves", testAnyHits},
 		{"the index says what is missing", testUnindexed},
 		{"terms are kept as they are, or refused", testTerms},
 		{"places of deleted, redacted and archived entries are gone", testHitsGone},

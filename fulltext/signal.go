@@ -1,17 +1,43 @@
-package recall
+package fulltext
 
 import "strings"
 
-// signals are forms of a text that make it relevant to more than its own subject.
-type signals struct {
-	cue      bool // says how something is to be done or what is liked
-	prefers  bool // compares: prefers, rather than
-	standing bool // begins as an instruction that keeps being valid, or says what to do when asked
+// Signals are forms of a text that make it relevant to more than its own subject.
+type Signals struct {
+	Cue      bool // says how something is to be done or what is liked
+	Prefers  bool // compares: prefers, rather than
+	Standing bool // begins as an instruction that keeps being valid, or says what to do when asked
 }
 
-// signalScanner finds signals in the words of a text.
-type signalScanner struct {
-	signals
+// SignalsTerm is the condition that an entry of a user has one of the signals.
+func SignalsTerm() IndexTerm { return IndexTerm{Text: signalsTerm} }
+
+// signalsTerm is no stem of a word.
+const signalsTerm = "signals" + stemMark
+
+// maxSignalWords bounds how many words of an entry are searched for signals when it is indexed.
+const maxSignalWords = 2000
+
+// AddSignals adds the term of signals to the terms of a user's texts, if they have one.
+func AddSignals(terms []string, texts ...string) []string {
+	for _, text := range texts {
+		scanner := SignalScanner{}
+		for token := range Tokens(text) {
+			scanner.Word(token.Text, EndsSignal(token.Text))
+			if scanner.Signals != (Signals{}) {
+				return append(terms, signalsTerm)
+			}
+			if scanner.seen == maxSignalWords {
+				break
+			}
+		}
+	}
+	return terms
+}
+
+// SignalScanner finds signals in the words of a text.
+type SignalScanner struct {
+	Signals
 	seen int
 	last [3]string // the words before, the newest first
 }
@@ -47,13 +73,16 @@ var phraseEnds = func() map[string]bool {
 	return ends
 }()
 
-// word takes the next word; ends says whether it is in phraseEnds.
-func (s *signalScanner) word(text string, ends bool) {
+// EndsSignal reports whether a phrase of signals ends with a folded word.
+func EndsSignal(word string) bool { return phraseEnds[word] }
+
+// Word takes the next folded word of the text; ends is the result of EndsSignal for it.
+func (s *SignalScanner) Word(text string, ends bool) {
 	phrase := text
 	for n := 0; ends; n++ {
-		s.cue = s.cue || cues[phrase]
-		s.prefers = s.prefers || preferences[phrase]
-		s.standing = s.standing || whenAsked[phrase] || s.seen == n && standings[phrase]
+		s.Cue = s.Cue || cues[phrase]
+		s.Prefers = s.Prefers || preferences[phrase]
+		s.Standing = s.Standing || whenAsked[phrase] || s.seen == n && standings[phrase]
 		if n == len(s.last) || s.last[n] == "" {
 			break
 		}
