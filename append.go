@@ -33,6 +33,11 @@ type AppendOptions struct {
 	// Prefixes returns the prefixes that the entries complete; their ConversationID is set by Append. It is called as
 	// Turn. Default none.
 	Prefixes func(stored []Entry) []Prefix
+	// Create is the conversation where the append creates it; [Log.NewConversation] makes it. Only an append with Begin
+	// has it. It fails with ErrExists when the key is taken. Default none.
+	Create *Conversation
+	// Blobs are stored with the entries; see [Log.EnvelopeBlob]. Default none.
+	Blobs []Blob
 	// Snapshot is the end of the conversation as the caller has read it, so that Append need not read it. It may be out
 	// of date. Default none.
 	Snapshot *Snapshot
@@ -47,6 +52,8 @@ func (l *Log) Append(ctx context.Context, conversationID string, entries []Entry
 		return nil, fmt.Errorf("append: %w: no entries", ErrInvalid)
 	case options.Begin != nil && (options.Key != "" || options.Turn != nil):
 		return nil, fmt.Errorf("append: %w: a turn begins without an idempotency key and without an update of a turn", ErrInvalid)
+	case options.Create != nil && options.Begin == nil:
+		return nil, fmt.Errorf("append: %w: only an append that begins a turn creates a conversation", ErrInvalid)
 	}
 	for i := range entries {
 		if len(entries[i].Repairs) > 0 {
@@ -75,11 +82,31 @@ func (l *Log) Append(ctx context.Context, conversationID string, entries []Entry
 		}
 		return nil, request.err
 	}
+	l.KnowBlobs(options.Blobs)
+	l.cacheAppended(conversationID, request)
 	l.drop(ctx, conversationID, shorter, request.stored) // the key may have returned the entries of an earlier append
 	if len(request.stored) > 0 {
 		l.announce(conversationID)
 	}
 	return request.stored, nil
+}
+
+// cacheAppended keeps entries that were appended, where they continue what the cache has, so that the next reader finds
+// them there. Entries that exceed a page are left out: the cache holds what is read often.
+func (l *Log) cacheAppended(conversationID string, request *appendRequest) {
+	if l.cache == nil || len(request.stored) == 0 || !request.isNew {
+		return
+	}
+	size := int64(0)
+	for i := range request.stored {
+		size += request.stored[i].bytes()
+	}
+	if size > pageBytes || !l.cache.isContinued(conversationID, request.revision, request.stored[0].Seq) {
+		return
+	}
+	if read, err := asRead(request.stored); err == nil {
+		l.cache.extend(conversationID, request.revision, read)
+	}
 }
 
 // Receipt returns the record of what an idempotency key appended to a conversation; ErrNotFound.

@@ -15,11 +15,14 @@ type appendRequest struct {
 	options     AppendOptions
 	fingerprint string
 
-	stored  []Entry
-	err     error
-	settled bool
-	done    chan struct{} // closed when stored and err are set
-	lead    chan struct{} // closed when the caller is to lead the writer
+	stored []Entry
+	err    error
+	// isNew says that the request's own commit stored the entries, when the conversation had the revision or a later one.
+	isNew    bool
+	revision int64
+	settled  bool
+	done     chan struct{} // closed when stored and err are set
+	lead     chan struct{} // closed when the caller is to lead the writer
 }
 
 // finish settles the request; only the first call counts.
@@ -187,6 +190,9 @@ func (w *writer) commit(requests []*appendRequest) {
 			w.tail.refs = nil
 		}
 		for _, request := range accepted {
+			if err == nil {
+				request.isNew, request.revision = true, w.tail.conversation.Revision
+			}
 			request.finish(err)
 		}
 		return
@@ -205,7 +211,9 @@ func isAboutOne(err error) bool {
 func (w *writer) check(ctx context.Context, requests []*appendRequest) (batch Batch, accepted []*appendRequest, done bool) {
 	w.adoptSnapshot(ctx, requests)
 	fresh := w.tail == nil
-	if fresh {
+	if created := requests[0].options.Create; fresh && created != nil {
+		w.tail = newTail(*created, Group{})
+	} else if fresh {
 		if err := w.loadTail(ctx); err != nil {
 			for _, request := range requests {
 				request.finish(err)
@@ -272,11 +280,14 @@ func (w *writer) checkOne(ctx context.Context, request *appendRequest, batch *Ba
 	batch.Entries = append(batch.Entries, stored...)
 	batch.Runs = append(batch.Runs, RunChanges(stored)...)
 	if request.options.Turn != nil {
-		batch.Turns = append(batch.Turns, request.options.Turn(stored))
+		update := request.options.Turn(stored)
+		batch.Blobs, update.Blobs = append(batch.Blobs, update.Blobs...), nil
+		batch.Turns = append(batch.Turns, update)
 	}
 	if request.options.Begin != nil {
-		batch.Begin = request.options.Begin(stored)
+		batch.Begin, batch.Create = request.options.Begin(stored), request.options.Create
 	}
+	batch.Blobs = append(batch.Blobs, request.options.Blobs...)
 	if request.options.Prefixes != nil {
 		for _, prefix := range request.options.Prefixes(stored) {
 			prefix.ConversationID = w.id
@@ -314,7 +325,13 @@ func (w *writer) adoptSnapshot(ctx context.Context, requests []*appendRequest) {
 	for _, request := range requests {
 		known := request.options.Snapshot
 		request.options.Snapshot = nil
-		if known == nil || known.Conversation.ID != w.id || w.tail != nil && w.tail.last >= known.Conversation.LastSeq {
+		if known == nil || known.Conversation.ID != w.id {
+			continue
+		}
+		if w.tail != nil {
+			w.tail.conversation.Revision = max(w.tail.conversation.Revision, known.Conversation.Revision)
+		}
+		if w.tail != nil && w.tail.last >= known.Conversation.LastSeq {
 			continue
 		}
 		if group, err := w.log.OpenGroupOf(ctx, known); err == nil {

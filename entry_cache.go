@@ -145,6 +145,31 @@ func (c *entryCache) put(id string, revision, newest int64, found []Entry) {
 	}
 }
 
+// isContinued reports whether extend would keep entries from a seq on.
+func (c *entryCache) isContinued(id string, revision, first int64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.continues(c.owned[id], revision, first)
+}
+
+func (c *entryCache) continues(cached *cachedEntries, revision, first int64) bool {
+	if cached == nil {
+		return first == 1
+	}
+	return cached.revision == revision && len(cached.tail) > 0 && cached.tail[len(cached.tail)-1].Seq+1 == first
+}
+
+// extend keeps entries that were appended when a conversation had a revision or a later one, if they are its first or continue
+// what is kept of that revision. Nobody may change them afterwards.
+func (c *entryCache) extend(id string, revision int64, appended []Entry) {
+	c.mu.Lock()
+	isContinued := c.continues(c.owned[id], revision, appended[0].Seq)
+	c.mu.Unlock()
+	if isContinued {
+		c.put(id, revision, appended[len(appended)-1].Seq, appended)
+	}
+}
+
 func (c *entryCache) remove(cached *cachedEntries) {
 	c.bytes -= cached.bytes
 	c.used.Remove(cached.used)

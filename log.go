@@ -118,18 +118,10 @@ func (l *Log) Create(ctx context.Context, conversation Conversation) (Conversati
 // Import creates a conversation together with its first entries, all or nothing. Entries may have Repairs, which Append
 // refuses. The entries may end with open calls, whose results can be appended later.
 func (l *Log) Import(ctx context.Context, conversation Conversation, entries []Entry) (Conversation, error) {
-	now := l.now()
-	conversation.ID = l.NewID("conv")
-	if conversation.ProjectID == "" {
-		conversation.ProjectID = DefaultProject
-	}
-	if conversation.ActiveMode == "" {
-		conversation.ActiveMode = ModeChat
-	}
-	if err := errors.Join(CheckMetadata(conversation.Metadata), CheckUserID(conversation.UserID)); err != nil {
+	conversation, err := l.newConversation(conversation, entries)
+	if err != nil {
 		return Conversation{}, err
 	}
-	conversation.CreatedAt, conversation.UpdatedAt = timesOf(conversation, entries, now)
 	for i := range entries {
 		if err := checkShape(&entries[i]); err != nil {
 			return Conversation{}, atIndex(err, i)
@@ -147,6 +139,29 @@ func (l *Log) Import(ctx context.Context, conversation Conversation, entries []E
 		return Conversation{}, err
 	}
 	return conversation, nil
+}
+
+// NewConversation sets what the log sets of a new conversation, as Create does, without storing it; see
+// AppendOptions.Create.
+func (l *Log) NewConversation(conversation Conversation) (Conversation, error) {
+	return l.newConversation(conversation, nil)
+}
+
+// CreateNew stores a conversation that NewConversation has made; ErrExists when the key is taken.
+func (l *Log) CreateNew(ctx context.Context, conversation Conversation) error {
+	return l.create(ctx, &conversation, nil)
+}
+
+func (l *Log) newConversation(conversation Conversation, entries []Entry) (Conversation, error) {
+	conversation.ID = l.NewID("conv")
+	if conversation.ProjectID == "" {
+		conversation.ProjectID = DefaultProject
+	}
+	if conversation.ActiveMode == "" {
+		conversation.ActiveMode = ModeChat
+	}
+	conversation.CreatedAt, conversation.UpdatedAt = timesOf(conversation, entries, l.now())
+	return conversation, errors.Join(CheckMetadata(conversation.Metadata), CheckUserID(conversation.UserID))
 }
 
 // timesOf returns the creation and change times of an imported conversation: its own, else those of its entries. No
@@ -398,17 +413,42 @@ func (l *Log) OpenGroupOf(ctx context.Context, snapshot *Snapshot) (Group, error
 
 // PutEnvelope stores an envelope and returns its hash; Envelope reads it back.
 func (l *Log) PutEnvelope(ctx context.Context, envelope Envelope) (string, error) {
+	blob, err := l.EnvelopeBlob(envelope)
+	if err != nil || blob.Data == nil {
+		return blob.Hash, err
+	}
+	return l.PutText(ctx, blob.Data)
+}
+
+// EnvelopeBlob returns the blob that PutEnvelope stores, for a write that stores it in its commit. Its Data is nil where the
+// log knows that it is stored.
+func (l *Log) EnvelopeBlob(envelope Envelope) (Blob, error) {
 	data, err := rawjson.Marshal(envelope)
 	if err != nil {
-		return "", fmt.Errorf("envelope: %w", err)
+		return Blob{}, fmt.Errorf("envelope: %w", err)
 	}
-	return l.PutText(ctx, data)
+	blob := Blob{Hash: hashOf(data), Data: data}
+	if l.knowsBlob(blob.Hash) {
+		blob.Data = nil
+	}
+	return blob, nil
+}
+
+// KnowBlobs remembers that blobs are stored, so that they are not written again.
+func (l *Log) KnowBlobs(blobs []Blob) {
+	for _, blob := range blobs {
+		l.cacheBlob(blob.Hash)
+	}
+}
+
+func hashOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
 }
 
 // PutText stores a text and returns its SHA-256 in hex, by which entries refer to it; Text reads it back.
 func (l *Log) PutText(ctx context.Context, text []byte) (string, error) {
-	sum := sha256.Sum256(text)
-	hash := hex.EncodeToString(sum[:])
+	hash := hashOf(text)
 	if l.knowsBlob(hash) {
 		return hash, nil
 	}

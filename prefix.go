@@ -45,8 +45,9 @@ func (h *PrefixHash) UnmarshalText(text []byte) error {
 type PrefixStore interface {
 	// Prefixes finds prefixes of a project: for each hash, in the order given, at most Limit, those of the conversations
 	// with the greatest ids first, which are the newest, and of one conversation the greatest seq first. Conversations
-	// that are deleted or archived have none. Where a fork inherits an entry, only the conversation that has it does.
-	Prefixes(ctx context.Context, query PrefixQuery) ([]Prefix, error)
+	// that are deleted or archived have none. Where a fork inherits an entry, only the conversation that has it does. It
+	// also returns the conversations of the prefixes as they are at the same moment, each once.
+	Prefixes(ctx context.Context, query PrefixQuery) ([]Prefix, []Conversation, error)
 }
 
 // PrefixQuery selects prefixes.

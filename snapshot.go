@@ -27,6 +27,11 @@ func (l *Log) Latest(ctx context.Context, conversationID string, limit int) (*Sn
 	if err != nil {
 		return nil, err
 	}
+	return l.LatestOf(ctx, conversation, limit)
+}
+
+// LatestOf is [Log.Latest] for a conversation that was read from the store just now.
+func (l *Log) LatestOf(ctx context.Context, conversation Conversation, limit int) (*Snapshot, error) {
 	reader := pageReader{log: l, conversation: &conversation, isFresh: true}
 	return reader.snapshot(ctx, limit)
 }
@@ -85,19 +90,28 @@ func (s *Snapshot) With(stored []Entry) *Snapshot {
 		return nil
 	}
 	with := &Snapshot{Conversation: s.Conversation, entries: slices.Clip(s.entries), head: s.head}
-	for i := range stored {
-		var read Entry
-		data, err := stored[i].MarshalJSON()
-		if err == nil {
-			err = read.UnmarshalJSON(data)
-		}
-		if err != nil {
-			return nil
-		}
-		with.entries = append(with.entries, read)
+	read, err := asRead(stored)
+	if err != nil {
+		return nil
 	}
+	with.entries = append(with.entries, read...)
 	with.Conversation.LastSeq = stored[len(stored)-1].Seq
 	return with
+}
+
+// asRead returns entries as a store returns them that has stored them.
+func asRead(stored []Entry) ([]Entry, error) {
+	read := make([]Entry, len(stored))
+	for i := range stored {
+		data, err := stored[i].MarshalJSON()
+		if err == nil {
+			err = read[i].Decode(string(data))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return read, nil
 }
 
 // page returns the entries from next towards end, in ascending order; nil when the snapshot does not have next.

@@ -128,6 +128,17 @@ type Batch struct {
 	Runs []RunChange
 	// Begin is a turn that begins with the entries, of which there may be none. Such a batch has no Turns. Default none.
 	Begin *TurnBegin
+	// Create is the conversation where the batch creates it: After is 0, and the conversation begins with no other's
+	// entries. Only a batch with Begin has it. The batch then fails as ConversationStore.Create does. Default none.
+	Create *Conversation
+	// Blobs are stored with the entries, as PutBlob does.
+	Blobs []Blob
+}
+
+// Blob is data and its SHA-256 in hex.
+type Blob struct {
+	Hash string
+	Data []byte
 }
 
 // Receipt is an idempotency record: what a key appended.

@@ -85,6 +85,8 @@ type TurnUpdate struct {
 	// State ends the turn; "" leaves it running. End says how it ended.
 	State TurnState
 	End   TurnEnd
+	// Blobs are stored in the same commit, as PutBlob does. In a batch they are those of Batch.Blobs, and this is empty.
+	Blobs []Blob
 	// SignalsSeen is how many of the turn's signals the owner has read; UpdateTurn returns the others.
 	SignalsSeen int
 }

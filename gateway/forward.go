@@ -23,19 +23,18 @@ func (g *Gateway) forward(r *http.Request, y *relay, asked *askedRequest, body [
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, conversation continuo.Conversation) (*turn.Forward, error) {
-		made := func(ctx context.Context, sent []byte, omitted []string) (*turn.Forward, error) {
-			envelope, err := g.forwards.Envelope(ctx, conversation.ID, info.Name, sent)
-			return &turn.Forward{
-				Body: sent, Messages: len(asked.Messages), Envelope: envelope, Omitted: omitted,
-				Request: y.forwarding(r, info.Name, asked.upstream.ForwardCredentials),
-			}, err
+	return func(_ context.Context, conversation continuo.Conversation) (*turn.Forward, error) {
+		made := func(sent []byte, omitted []string) (*turn.Forward, error) {
+			forward := &turn.Forward{
+				Body: sent, Messages: len(asked.Messages), Omitted: omitted, Request: y.forwarding(r, info.Name, asked.upstream.ForwardCredentials),
+			}
+			return forward, g.forwards.Keep(forward, conversation.ID, info.Name)
 		}
-		forward, err := made(ctx, sent, blocksOf(unsigned, "without a signature"))
+		forward, err := made(sent, blocksOf(unsigned, "without a signature"))
 		if err != nil || info.Protocol != model.ProtocolAnthropic {
 			return forward, err
 		}
-		forward.Retry = func(ctx context.Context, failure *continuo.TurnError) (*turn.Forward, error) {
+		forward.Retry = func(_ context.Context, failure *continuo.TurnError) (*turn.Forward, error) {
 			if !isRefusedSignature(failure) {
 				return nil, nil
 			}
@@ -43,7 +42,7 @@ func (g *Gateway) forward(r *http.Request, y *relay, asked *askedRequest, body [
 			if old == 0 {
 				return nil, nil
 			}
-			return made(ctx, bare, blocksOf(old+unsigned, "after a signature was refused"))
+			return made(bare, blocksOf(old+unsigned, "after a signature was refused"))
 		}
 		return forward, nil
 	}, nil

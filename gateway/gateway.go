@@ -153,8 +153,8 @@ func (g *Gateway) answerBody(w http.ResponseWriter, r *http.Request, scope conti
 		}
 		y := &relay{endpoint: e, out: w, matched: found, streamed: asked.Stream}
 		chat, err := g.begin(r, y, asked, body)
-		if moved := new(continuo.ConflictError); errors.As(err, &moved) {
-			continue // the conversation has grown since it was matched
+		if moved := new(continuo.ConflictError); errors.As(err, &moved) || found.conversation.ID == "" && errors.Is(err, continuo.ErrExists) {
+			continue // the conversation has grown, or was created, since the request was matched
 		}
 		if err != nil {
 			return err
@@ -188,6 +188,7 @@ func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []b
 		View: found.view, Answered: y.answer.report,
 	}
 	if forwards {
+		wanted.Snapshot = found.snapshot()
 		wanted.Answered = nil // the forwarding reports it
 		var err error
 		if wanted.Forward, err = g.forward(r, y, asked, body); err != nil {

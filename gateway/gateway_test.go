@@ -76,7 +76,16 @@ type testGateway struct {
 }
 
 func newGateway(t *testing.T, u *upstream) *testGateway {
-	store := storetest.NewMemory()
+	return newGatewayOver(t, u, storetest.NewMemory())
+}
+
+// prefixedStore is what a gateway needs of a store.
+type prefixedStore interface {
+	continuo.Store
+	continuo.PrefixStore
+}
+
+func newGatewayOver(t *testing.T, u *upstream, store prefixedStore) *testGateway {
 	log := continuo.NewLog(store, continuo.LogOptions{})
 	e, err := engine.New(log, engine.Options{
 		Models: map[string]engine.Upstream{

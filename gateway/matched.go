@@ -102,6 +102,14 @@ func (m *matched) tracked() bool {
 	return ok
 }
 
+// snapshot has the newest entries of the conversation; nil where they are not known.
+func (m *matched) snapshot() *continuo.Snapshot {
+	if m.Snapshot == nil || m.Snapshot.Conversation.ID != m.conversation.ID {
+		return nil
+	}
+	return m.Snapshot
+}
+
 // prefixes makes the prefixes of what the request adds, and of the answer; nil where the conversation has none.
 func (m *matched) prefixes() func([]continuo.Entry, bool) func([]continuo.Entry) []continuo.Prefix {
 	chain, ok := m.Chain()

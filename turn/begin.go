@@ -53,6 +53,9 @@ type firstEntries struct {
 	agent    string
 	at       int64 // the seq that the first entry must get; 0 for any
 	prefixes func(stored []continuo.Entry) []continuo.Prefix
+	create   *continuo.Conversation // that the turn begins with; nil for one that exists
+	blobs    []continuo.Blob        // that the turn's request names
+	kept     func()                 // called when they are stored; nil for nothing
 }
 
 // started returns the turn's first event.
@@ -66,7 +69,10 @@ func (o *firstEntries) started(stored []continuo.Entry) []Event {
 // firstEntries decides what a turn appends first, by the newest entries of its conversation. It may append them only if the
 // log has not grown since, or under the turn's lease.
 func (r *Runner) firstEntries(ctx context.Context, turn *continuo.Turn, in Input) (*firstEntries, error) {
-	snapshot, err := r.newestEntries(continuo.WithMemory(ctx, nil), turn.ConversationID, in.Conversation)
+	snapshot, err := in.snapshot(), error(nil)
+	if snapshot == nil {
+		snapshot, err = r.newestEntries(continuo.WithMemory(ctx, nil), turn.ConversationID, in.Conversation)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +81,12 @@ func (r *Runner) firstEntries(ctx context.Context, turn *continuo.Turn, in Input
 		return nil, continuo.ErrArchived
 	}
 	o := &firstEntries{at: in.At, snapshot: snapshot}
+	if in.Create {
+		o.create = &conversation
+	}
+	if r.Forward != nil {
+		o.blobs, o.kept = r.Forward.blobs, r.Forward.kept
+	}
 	if o.at == 0 {
 		o.at = conversation.LastSeq + 1
 	}
@@ -95,6 +107,16 @@ func (r *Runner) firstEntries(ctx context.Context, turn *continuo.Turn, in Input
 		o.prefixes = in.Prefixes(o.entries, false)
 	}
 	return o, nil
+}
+
+// snapshot is the input's, if it is of the conversation as it was read last; nil for none.
+func (in *Input) snapshot() *continuo.Snapshot {
+	if known := in.Snapshot; known != nil {
+		if has, now := &known.Conversation, &in.Conversation; has.ID == now.ID && has.LastSeq == now.LastSeq && has.Revision == now.Revision {
+			return known
+		}
+	}
+	return nil
 }
 
 // newestEntries reads the newest entries of a conversation, whose value may be known.
@@ -224,6 +246,7 @@ func (k *Keeper) commitBegin(ctx context.Context, turn continuo.Turn, open func(
 	var entries []continuo.Entry
 	if o != nil {
 		entries, options.ExpectSeq, options.Snapshot, options.Prefixes = o.entries, o.at, o.snapshot, o.prefixes
+		options.Create, options.Blobs = o.create, o.blobs
 	}
 	started := time.Now()
 	stored, err := k.options.Log.Append(ctx, turn.ConversationID, entries, options)
@@ -231,6 +254,9 @@ func (k *Keeper) commitBegin(ctx context.Context, turn continuo.Turn, open func(
 		return nil, err
 	}
 	j := newJournal(ctx, k, begin.Begun)
+	if o != nil && o.kept != nil {
+		o.kept()
+	}
 	if o != nil {
 		j.opened, j.snapshot = true, o.snapshot.With(stored)
 		j.conversation = o.snapshot.Conversation

@@ -22,8 +22,12 @@ type Forward struct {
 	Omitted  []string // what the client sent and Body does not have; see continuo.Round
 	// Retry returns the request to send after one that failed without output; nil for none. Default none.
 	Retry func(ctx context.Context, failure *continuo.TurnError) (*Forward, error)
-	// Envelope is where the body is found again; see [Forwards.Envelope].
+	// Envelope is where the body is found again; see [Forwards.Keep].
 	Envelope continuo.Envelope
+
+	hash  string          // of the envelope; "" where Keep was not called
+	blobs []continuo.Blob // that the turn stores when it begins
+	kept  func()          // called when those of a turn's first request are stored
 }
 
 // request returns the forwarded request.
@@ -33,7 +37,7 @@ func (f *Forward) request(conversation continuo.Conversation, view View) (*Reque
 		return nil, err
 	}
 	plan.Totals.Messages, plan.Totals.Chars = f.Messages, utf8.RuneCount(f.Body)
-	return &Request{Plan: plan, Envelope: f.Envelope, Body: f.Body}, nil
+	return &Request{Plan: plan, Envelope: f.Envelope, Body: f.Body, envelope: f.hash}, nil
 }
 
 // reforward replaces the forwarded request after an answer that failed, if there is another one to send.
@@ -44,6 +48,9 @@ func (c *toolLoop) reforward(answer *continuo.Entry) (replaced bool, err error) 
 	next, err := c.Forward.Retry(c.ctx, answer.Error)
 	if err != nil || next == nil {
 		return false, err
+	}
+	for _, blob := range next.blobs {
+		c.journal.keep(blob) // stored with the event that names it; later bodies are differences to the one of the beginning
 	}
 	runner := *c.Runner
 	runner.Forward = next
@@ -106,10 +113,11 @@ func NewForwards(log *continuo.Log) *Forwards {
 	return &Forwards{log: log, newest: map[string]*keptBody{}}
 }
 
-// Envelope stores the body of a conversation's request, and returns the envelope that a round names.
-func (f *Forwards) Envelope(ctx context.Context, conversationID, modelName string, body []byte) (continuo.Envelope, error) {
+// Keep makes the envelope of a conversation's request, which the request's turn stores when it begins.
+func (f *Forwards) Keep(forward *Forward, conversationID, modelName string) error {
+	body := forward.Body
 	if !utf8.Valid(body) {
-		return continuo.Envelope{}, fmt.Errorf("%w: the request's body is not valid UTF-8", continuo.ErrInvalid)
+		return fmt.Errorf("%w: the request's body is not valid UTF-8", continuo.ErrInvalid)
 	}
 	envelope := continuo.Envelope{Model: modelName, Forwarded: &continuo.ForwardedBody{Text: string(body)}}
 	depth := 1
@@ -120,11 +128,16 @@ func (f *Forwards) Envelope(ctx context.Context, conversationID, modelName strin
 			depth = base.depth + 1
 		}
 	}
-	hash, err := f.log.PutEnvelope(ctx, envelope)
-	if err == nil {
-		f.remember(conversationID, &keptBody{hash, body, depth})
+	blob, err := f.log.EnvelopeBlob(envelope)
+	if err != nil {
+		return err
 	}
-	return envelope, err
+	forward.Envelope, forward.hash = envelope, blob.Hash
+	if blob.Data != nil {
+		forward.blobs = []continuo.Blob{blob}
+	}
+	forward.kept = func() { f.remember(conversationID, &keptBody{blob.Hash, body, depth}) }
+	return nil
 }
 
 func (f *Forwards) base(conversationID string) *keptBody {

@@ -52,11 +52,12 @@ type Journal struct {
 	recent    []Event // the newest events that readers may see
 	last      int64   // id of the newest event
 	pending   []pending
-	inFlight  flushState    // the part of pending that a flush is writing
-	bytes     int           // of pending
-	oldest    time.Time     // when the first of pending was queued
-	flushed   time.Time     // when the newest write of events ended
-	took      time.Duration // the duration of that write
+	inFlight  flushState      // the part of pending that a flush is writing
+	bytes     int             // of pending
+	blobs     []continuo.Blob // that the next write stores, because its events or entries name them
+	oldest    time.Time       // when the first of pending was queued
+	flushed   time.Time       // when the newest write of events ended
+	took      time.Duration   // the duration of that write
 	ended     bool
 	err       error              // why the journal ended without a last event
 	asked     []Event            // those without a decision
@@ -74,10 +75,12 @@ type pending struct {
 	stored continuo.TurnEvent
 }
 
-// flushState is the size of the events that are being written, and when the first of them was queued.
+// flushState is the size of the events that are being written, when the first of them was queued, and the blobs that are
+// written with them.
 type flushState struct {
 	bytes  int
 	oldest time.Time
+	blobs  []continuo.Blob
 }
 
 // keepRecent is how many stored events stay in memory for readers that are close behind.
@@ -203,6 +206,16 @@ func (j *Journal) waiting() []Event {
 	return slices.Clone(j.asked)
 }
 
+// keep stores a blob with the journal's next write. It does nothing for a blob without data.
+func (j *Journal) keep(blob continuo.Blob) {
+	if blob.Data == nil {
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.blobs = append(j.blobs, blob)
+}
+
 // wake wakes readers and waiting calls. The caller holds mu.
 func (j *Journal) wake() {
 	close(j.changed)
@@ -228,7 +241,9 @@ func (j *Journal) append(entries []continuo.Entry, eventsOf func(stored []contin
 			emitted[i].ID, emitted[i].TurnID = j.lastID()+1+int64(i), j.turn.ID
 			events = append(events, encode(&emitted[i]))
 		}
-		last = continuo.TurnUpdate{ConversationID: j.turn.ConversationID, TurnID: j.turn.ID, Fence: j.turn.Fence, Events: events, Lease: j.keeper.options.Lease}
+		last = continuo.TurnUpdate{
+			ConversationID: j.turn.ConversationID, TurnID: j.turn.ID, Fence: j.turn.Fence, Events: events, Lease: j.keeper.options.Lease, Blobs: j.inFlight.blobs,
+		}
 		if more != nil {
 			more(&last)
 		}

@@ -34,8 +34,8 @@ func (j *Journal) take() []pending {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	pending := j.pending
-	j.inFlight = flushState{j.bytes, j.oldest}
-	j.pending, j.bytes = nil, 0
+	j.inFlight = flushState{j.bytes, j.oldest, j.blobs}
+	j.pending, j.bytes, j.blobs = nil, 0, nil
 	return pending
 }
 
@@ -48,6 +48,7 @@ func (j *Journal) committed(events []pending) {
 		}
 		j.show(shown...)
 	}
+	j.keeper.options.Log.KnowBlobs(j.inFlight.blobs)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.inFlight, j.flushed = flushState{}, time.Now()
@@ -70,6 +71,7 @@ func (j *Journal) putBack(events []pending) {
 	if len(events) > 0 {
 		j.oldest = j.inFlight.oldest
 	}
+	j.blobs = append(j.inFlight.blobs, j.blobs...)
 	j.inFlight = flushState{}
 }
 
@@ -83,6 +85,7 @@ func (j *Journal) flush() error {
 	pending := j.take()
 	update := continuo.TurnUpdate{
 		ConversationID: j.turn.ConversationID, TurnID: j.turn.ID, Fence: j.turn.Fence, Events: storedOf(pending), SignalsSeen: j.seen,
+		Blobs: j.inFlight.blobs,
 	}
 	if time.Since(j.renewed) > j.keeper.options.Lease/6 {
 		update.Lease = j.keeper.options.Lease

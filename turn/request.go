@@ -20,6 +20,7 @@ type Request struct {
 	Plan     *window.Plan
 	Envelope continuo.Envelope
 	Body     []byte // the sent bytes
+	envelope string // the hash of the envelope where that is stored; "": not known
 }
 
 // SHA256 is the hash of the body, in hex.

@@ -106,10 +106,13 @@ func (c *toolLoop) plan(upstream Upstream, last bool) (*readyRequest, error) {
 		return nil, err
 	}
 	c.snapshot = nil // a later request reads the log: entries may be redacted until then
-	hash, err := c.Log.PutEnvelope(c.ctx, built.Envelope)
-	if err != nil {
-		return nil, err
+	envelope := continuo.Blob{Hash: built.envelope}
+	if envelope.Hash == "" {
+		if envelope, err = c.Log.EnvelopeBlob(built.Envelope); err != nil {
+			return nil, err
+		}
 	}
+	c.journal.keep(envelope) // stored with the event that names it
 	cursor := int64(0)
 	if role := built.Plan.Role; role != nil {
 		cursor = role.Through
@@ -121,7 +124,7 @@ func (c *toolLoop) plan(upstream Upstream, last bool) (*readyRequest, error) {
 		Cursor: cursor,
 		View:   built.Plan.View, ViewHash: built.Plan.ViewHash, At: built.Plan.At, Window: built.Plan.Window,
 		Provider: info.Provider, Protocol: info.Protocol, Model: info.Name, ContextWindow: info.ContextWindow,
-		Envelope: hash, RequestSHA256: built.SHA256(), RequestBytes: len(built.Body), Missing: built.Plan.Missing,
+		Envelope: envelope.Hash, RequestSHA256: built.SHA256(), RequestBytes: len(built.Body), Missing: built.Plan.Missing,
 		EstimatedTokens: built.Plan.Totals.Tokens + built.Plan.Totals.PromptSize.Tokens,
 	}}, nil
 }

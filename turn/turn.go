@@ -136,7 +136,12 @@ func (l Limits) orDefaults() Limits {
 type Input struct {
 	// Conversation is the turn's, as the caller has read it: just now, or under the turn's lease. Default: it is read.
 	Conversation continuo.Conversation
-	Message      continuo.Content
+	// Snapshot has the newest entries of Conversation, as the caller has read them with it. Default: they are read.
+	Snapshot *continuo.Snapshot
+	// Create says that the conversation is a new one, which Log.NewConversation has made: [Runner.Begin] stores it in its
+	// commit, and fails with continuo.ErrExists where its key is taken.
+	Create  bool
+	Message continuo.Content
 	// Entries replace the message: what a client's request adds to the log. Results of open calls come first; those that
 	// it leaves open get a result that says so.
 	Entries []continuo.Entry
@@ -337,13 +342,20 @@ func (c *toolLoop) begin() error {
 		return err
 	}
 	c.conversation = o.snapshot.Conversation
+	for _, blob := range o.blobs {
+		c.journal.keep(blob)
+	}
 	stored, err := c.journal.append(o.entries, o.started, func(update *continuo.TurnUpdate) {
 		update.Mode, update.Agent = o.mode, o.agent
 	}, c.in.At)
-	if err == nil {
-		c.snapshot = o.snapshot.With(stored)
+	if err != nil {
+		return err
 	}
-	return err
+	if o.kept != nil {
+		o.kept()
+	}
+	c.snapshot = o.snapshot.With(stored)
+	return nil
 }
 
 // resumeNote instructs the model to continue an answer that was cut off.

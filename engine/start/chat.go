@@ -104,10 +104,24 @@ func (ts *Turns) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 	if err != nil {
 		return nil, err
 	}
-	conversation, err := ts.find(ctx, request)
-	if err != nil {
-		return nil, err
+	for {
+		conversation, err := ts.find(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		chat, err := ts.chatIn(ctx, request, conversation, policy)
+		if conversation.ID == "" && conversation.Key != "" && errors.Is(err, continuo.ErrExists) {
+			if err := ts.isReachable(ctx, request, conversation.Key); err != nil {
+				return nil, err
+			}
+			continue // created meanwhile
+		}
+		return chat, err
 	}
+}
+
+// chatIn begins the turn of a request in a conversation that find has found, or with the conversation that it describes.
+func (ts *Turns) chatIn(ctx context.Context, request ChatRequest, conversation continuo.Conversation, policy OnBusy) (*Chat, error) {
 	asked := request.choice(conversation)
 	chosen, err := ts.catalog.Resolve(asked)
 	if err != nil {
@@ -117,7 +131,13 @@ func (ts *Turns) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 	if err := runner.CheckFits(ctx, conversation, request.Message); err != nil { // before a conversation is created for it
 		return nil, err
 	}
-	if conversation, err = ts.open(ctx, request, conversation); err != nil {
+	created := conversation.ID == ""
+	if created {
+		conversation, err = ts.log.NewConversation(conversation)
+	} else {
+		conversation, err = ts.open(ctx, request, conversation)
+	}
+	if err != nil {
 		return nil, err
 	}
 	prepare := func(_ context.Context, now continuo.Conversation) (*turn.Runner, turn.Input, error) {
@@ -136,7 +156,7 @@ func (ts *Turns) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 		requested, same = ts.findRetried(ctx, conversation, requested, request)
 	}
 	return ts.once(ctx, requestedTurn{
-		conversation: conversation, wanted: requested, same: same, policy: policy, detached: request.Detached,
+		conversation: conversation, create: created, wanted: requested, same: same, policy: policy, detached: request.Detached,
 		begin: prepare, resume: func(failed continuo.Turn) Prepare { return ts.prepareResume(failed, request.choice) },
 	})
 }
@@ -246,17 +266,25 @@ func (ts *Turns) open(ctx context.Context, request ChatRequest, found continuo.C
 	if found.Key == "" || !errors.Is(err, continuo.ErrExists) {
 		return conversation, err
 	}
-	conversation, err = ts.log.Find(ctx, request.Scope, found.Key) // created meanwhile, or out of the scope
-	if errors.Is(err, continuo.ErrNotFound) {
-		return conversation, fmt.Errorf("session %q: %w: choose another session_id", found.Key, continuo.ErrOtherUser)
+	if err := ts.isReachable(ctx, request, found.Key); err != nil {
+		return conversation, err
 	}
-	if err == nil {
+	if conversation, err = ts.log.Find(ctx, request.Scope, found.Key); err == nil { // created meanwhile
 		err = conversations.TakesMessages(conversation)
 	}
 	if err != nil {
 		return conversation, err
 	}
 	return ts.claim(ctx, conversation, user)
+}
+
+// isReachable fails with ErrOtherUser where the conversation that has a key is out of the request's scope.
+func (ts *Turns) isReachable(ctx context.Context, request ChatRequest, key string) error {
+	_, err := ts.log.Find(ctx, request.Scope, key)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return fmt.Errorf("session %q: %w: choose another session_id", key, continuo.ErrOtherUser)
+	}
+	return err
 }
 
 // claim assigns a conversation without a user to a user; ErrOtherUser where it has another one. For the user "" it

@@ -19,6 +19,8 @@ import (
 type ClientRequest struct {
 	// Conversation is the one that the request belongs to, as it was read; one without an id is created.
 	Conversation continuo.Conversation
+	// Snapshot has the newest entries of Conversation, of a request that is forwarded. Default: they are read.
+	Snapshot *continuo.Snapshot
 	// Entries are what the request adds to the log; empty for one whose messages are all there. They are appended only if the log still ends where Conversation says.
 	Entries []continuo.Entry
 	// Title is what a conversation that is created is named by; its first line.
@@ -57,9 +59,10 @@ func (ts *Turns) Request(ctx context.Context, request ClientRequest) (*Chat, err
 		return nil, lifecycle.ErrClosing // before a conversation is created for it
 	}
 	conversation := request.Conversation
-	if conversation.ID == "" {
+	created := conversation.ID == ""
+	if created {
 		conversation.Title = cmp.Or(conversation.Title, conversations.TitleOf(request.Title))
-		if conversation, err = ts.log.Create(ctx, conversation); err != nil {
+		if conversation, err = ts.log.NewConversation(conversation); err != nil {
 			return nil, err
 		}
 	}
@@ -70,13 +73,13 @@ func (ts *Turns) Request(ctx context.Context, request ClientRequest) (*Chat, err
 		return nil, err
 	}
 	return ts.Start(ctx, Request{
-		Project: conversation.ProjectID, Conversation: conversation, Policy: Wait, Detached: request.Detached,
+		Project: conversation.ProjectID, Conversation: conversation, Create: created, Policy: Wait, Detached: request.Detached,
 		Turn: wanted,
 		Prepare: func(_ context.Context, now continuo.Conversation) (*turn.Runner, turn.Input, error) {
 			if now.LastSeq != conversation.LastSeq {
 				return nil, turn.Input{}, fmt.Errorf("begin a turn: %w", &continuo.ConflictError{Want: conversation.LastSeq + 1, Have: now.LastSeq + 1})
 			}
-			return runner, turn.Input{Entries: request.Entries, Prefixes: request.Prefixes, Resume: len(request.Entries) == 0, Fits: true, Mode: request.Mode}, nil
+			return runner, turn.Input{Snapshot: request.Snapshot, Entries: request.Entries, Prefixes: request.Prefixes, Resume: len(request.Entries) == 0, Fits: true, Mode: request.Mode}, nil
 		},
 	})
 }

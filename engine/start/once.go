@@ -16,6 +16,7 @@ import (
 // requestedTurn is a turn that a request asks for.
 type requestedTurn struct {
 	conversation continuo.Conversation
+	create       bool // the conversation is stored when the turn begins
 	wanted       continuo.Turn
 	// same says that the id of wanted identifies the request: a turn with that id was begun by the same request.
 	same     bool
@@ -29,7 +30,7 @@ type requestedTurn struct {
 // start is a turn of the request that is to begin.
 func (r *requestedTurn) start(requested continuo.Turn, prepare Prepare) Request {
 	return Request{
-		Project: r.conversation.ProjectID, Turn: requested, Conversation: r.conversation, Policy: r.policy, Detached: r.detached, Prepare: prepare,
+		Project: r.conversation.ProjectID, Turn: requested, Conversation: r.conversation, Create: r.create, Policy: r.policy, Detached: r.detached, Prepare: prepare,
 	}
 }
 
@@ -37,7 +38,7 @@ func (r *requestedTurn) start(requested continuo.Turn, prepare Prepare) Request 
 // turn failed for a reason that may have passed, and the conversation has no later entries, the request resumes it:
 // of concurrent requests one does so, and all get its answer.
 func (ts *Turns) once(ctx context.Context, r requestedTurn) (*Chat, error) {
-	if !r.same {
+	if !r.same || r.create {
 		return ts.Start(ctx, r.start(r.wanted, r.begin))
 	}
 	begun, tries, err := ts.newestTry(ctx, r.conversation.ID, r.wanted.ID)

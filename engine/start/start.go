@@ -25,9 +25,12 @@ type Request struct {
 	Turn    continuo.Turn
 	// Conversation is the turn's, as the caller has just read it. Default: it is read.
 	Conversation continuo.Conversation
-	Policy       OnBusy
-	Detached     bool
-	Prepare      Prepare
+	// Create says that the conversation is a new one, which Log.NewConversation has made, and is stored in the commit that
+	// begins the turn. Start then fails with continuo.ErrExists where its key is taken.
+	Create   bool
+	Policy   OnBusy
+	Detached bool
+	Prepare  Prepare
 	// LeaseFirst says that Prepare is called once, under the conversation's lease: it has effects. Otherwise the lease is
 	// taken in the commit of the input, and Prepare is called before.
 	LeaseFirst bool
@@ -199,8 +202,14 @@ func (ts *Turns) tryBegin(ctx context.Context, start Request) (*begunTurn, error
 			return nil, err
 		}
 		if !ts.options.NeedsLease(begun.runner) {
+			begun.input.Create = start.Create
 			begun.journal, err = begun.runner.Begin(ctx, ts.keeper, start.Turn, begun.input)
 			return begun, err
+		}
+	}
+	if start.Create {
+		if err := ts.log.CreateNew(ctx, start.Conversation); err != nil {
+			return nil, err
 		}
 	}
 	journal, err := ts.keeper.Begin(ctx, start.Turn)

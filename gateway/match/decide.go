@@ -177,7 +177,7 @@ func (s *search) made() *Match {
 // of is a match with a candidate.
 func (s *search) of(by By, c *candidate) *Match {
 	m := &Match{
-		By: by, Conversation: c.conversation, Common: c.common, At: c.at, Dropped: c.dropped, Side: s.side, request: s.query.Request,
+		By: by, Conversation: c.conversation, Snapshot: c.snapshot, Common: c.common, At: c.at, Dropped: c.dropped, Side: s.side, request: s.query.Request,
 		chain: s.states[c.common], tracked: true,
 	}
 	if c.cut && c.common > 0 { // the request does not say that the answer broke off
@@ -194,7 +194,7 @@ func (s *search) extend(ctx context.Context, by By, c *candidate) (*Match, error
 	if entries[c.common].Role != continuo.Tool {
 		return m, nil
 	}
-	group, err := s.log.OpenGroup(ctx, c.conversation)
+	group, err := s.openGroup(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -211,6 +211,13 @@ func (s *search) extend(ctx context.Context, by By, c *candidate) (*Match, error
 		break
 	}
 	return m, nil
+}
+
+func (s *search) openGroup(ctx context.Context, c *candidate) (continuo.Group, error) {
+	if c.snapshot == nil {
+		return s.log.OpenGroup(ctx, c.conversation)
+	}
+	return s.log.OpenGroupOf(ctx, c.snapshot)
 }
 
 func (s *search) retry(by By, c *candidate) *Match {

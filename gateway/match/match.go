@@ -55,6 +55,8 @@ type Match struct {
 	By By
 	// Conversation is the one that is continued, forked or, for a retry, repeated; zero for a new one.
 	Conversation continuo.Conversation
+	// Snapshot has the newest entries of Conversation; nil where they were not read.
+	Snapshot *continuo.Snapshot
 	// Fork says that the request continues in a new conversation, from At on.
 	Fork bool
 	// Rewritten says that the client changed or dropped what the conversation has: the fork is to be marked so.

@@ -200,7 +200,7 @@ type timed struct {
 	spent time.Duration
 }
 
-func (s *timed) Prefixes(ctx context.Context, query continuo.PrefixQuery) ([]continuo.Prefix, error) {
+func (s *timed) Prefixes(ctx context.Context, query continuo.PrefixQuery) ([]continuo.Prefix, []continuo.Conversation, error) {
 	began := time.Now()
 	defer func() { s.spent += time.Since(began) }()
 	return s.PrefixStore.Prefixes(ctx, query)

@@ -3,7 +3,6 @@ package match
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -13,10 +12,12 @@ import (
 // search is one request that is being matched.
 type search struct {
 	*Matcher
-	query   Query
-	call    *call
-	side    string
-	session string
+	query Query
+	call  *call
+	// conversations are those of the prefixes that were found.
+	conversations map[string]continuo.Conversation
+	side          string
+	session       string
 	// states are the states of the hash before the first entry and after each; positions the numbers of entries after
 	// which the state changed.
 	states    []Chain
@@ -28,7 +29,7 @@ type search struct {
 func newSearch(m *Matcher, q Query) *search {
 	count := len(q.Request.Entries)
 	s := &search{
-		Matcher: m, query: q, call: newCall(q.Header, q.Request), known: make(map[continuo.PrefixHash]int, count),
+		Matcher: m, conversations: map[string]continuo.Conversation{}, query: q, call: newCall(q.Header, q.Request), known: make(map[continuo.PrefixHash]int, count),
 		states: make([]Chain, 0, count+1), positions: make([]int, 0, count),
 	}
 	if s.query.Scope.ProjectID == "" {
@@ -65,6 +66,7 @@ func (s *search) entries() []continuo.Entry { return s.query.Request.Entries }
 // candidate is a conversation that the request may belong to.
 type candidate struct {
 	conversation continuo.Conversation
+	snapshot     *continuo.Snapshot // its newest entries; nil: not read
 	prefix       continuo.Prefix
 	common       int   // how many of the request's entries it has
 	at           int64 // the seq of the last of them
@@ -80,6 +82,7 @@ const (
 	tailPositions  = 24 // how many positions are looked up first, and at a time
 	samePrefix     = 16 // how many conversations with the same beginning are looked at
 	maxCandidates  = 8
+	fewestEntries  = 4  // how many of the newest entries of a conversation are read
 	maxWalkEntries = 64 // how many entries without a known prefix are compared
 )
 
@@ -123,17 +126,17 @@ func (s *search) find(ctx context.Context, session int64, kinds ...continuo.Kind
 
 // candidate reads the conversation of a prefix; nil when the caller may not reach it, or its kind is another.
 func (s *search) candidate(ctx context.Context, row continuo.Prefix, kinds []continuo.Kind) (*candidate, error) {
-	conversation, err := s.log.Conversation(ctx, row.ConversationID)
-	if errors.Is(err, continuo.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
+	conversation := s.conversations[row.ConversationID]
 	if !s.mayReach(conversation) || !slices.Contains(kinds, conversation.Kind) {
 		return nil, nil
 	}
 	c := &candidate{conversation: conversation, prefix: row, common: s.known[row.Hash], at: row.Seq}
+	if newest := int(conversation.LastSeq-c.at) + 1; newest <= maxWalkEntries {
+		var err error
+		if c.snapshot, err = s.log.LatestOf(ctx, conversation, max(newest, fewestEntries)); err != nil {
+			return nil, err
+		}
+	}
 	return c, s.walk(ctx, c)
 }
 
@@ -208,15 +211,19 @@ func (s *search) ask(ctx context.Context, session int64, positions []int) ([]con
 	for _, position := range slices.Backward(positions) {
 		hashes = append(hashes, s.states[position].hash)
 	}
-	return s.prefixes.Prefixes(ctx, continuo.PrefixQuery{
+	rows, of, err := s.prefixes.Prefixes(ctx, continuo.PrefixQuery{
 		ProjectID: s.query.Scope.ProjectID, Hashes: hashes, Session: session, Limit: samePrefix,
 	})
+	for _, conversation := range of {
+		s.conversations[conversation.ID] = conversation
+	}
+	return rows, err
 }
 
 // walk compares the entries after the known prefix, which have none, and finds out how the conversation continues.
 func (s *search) walk(ctx context.Context, c *candidate) error {
 	chain, waiting, read := s.states[c.common], 0, 0
-	for entry, err := range s.log.ReadShared(ctx, c.conversation, continuo.Range{From: max(c.at, 1), Expect: 8}) {
+	for entry, err := range s.log.ReadShared(ctx, c.conversation, continuo.Range{From: max(c.at, 1), Expect: 8, Snapshot: c.snapshot}) {
 		if err != nil {
 			return err
 		}

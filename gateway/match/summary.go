@@ -56,13 +56,13 @@ func (s *search) fromSummary(ctx context.Context) (*Match, error) {
 	if len(hashes) == 0 {
 		return m, nil
 	}
-	rows, err := s.prefixes.Prefixes(ctx, continuo.PrefixQuery{ProjectID: s.query.Scope.ProjectID, Hashes: slices.Compact(hashes), Limit: 1})
+	rows, sides, err := s.prefixes.Prefixes(ctx, continuo.PrefixQuery{ProjectID: s.query.Scope.ProjectID, Hashes: slices.Compact(hashes), Limit: 1})
 	if err != nil || len(rows) == 0 {
 		return m, err
 	}
-	side, err := s.log.Conversation(ctx, rows[0].ConversationID)
-	if err != nil || side.ParentID == "" || !s.mayReach(side) {
-		return m, err
+	side := sides[slices.IndexFunc(sides, func(c continuo.Conversation) bool { return c.ID == rows[0].ConversationID })]
+	if side.ParentID == "" || !s.mayReach(side) {
+		return m, nil
 	}
 	parent, err := s.log.Conversation(ctx, side.ParentID)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 
 const (
 	insertConversation = `
-INSERT INTO continuo.conversations (id, project_id, key, title, active_mode, metadata, parent_id, fork_seq, lineage, created_at, updated_at, last_seq, indexed_seq, active_agent, kind, user_id, labels)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $8, $13, $14, $15, $16)`
+INSERT INTO continuo.conversations (id, project_id, key, title, active_mode, metadata, parent_id, created_at, updated_at, active_agent, kind, user_id, labels, fork_seq, lineage, last_seq, indexed_seq)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $14)`
 
 	insertConversationKey = `INSERT INTO continuo.conversation_keys (project_id, key, conversation_id) VALUES ($1, $2, $3)`
 
@@ -71,15 +71,12 @@ func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, 
 		if err := checkAncestors(ctx, tx, conversation.Lineage); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, insertConversation, conversation.ID, conversation.ProjectID, orNull(conversation.Key),
-			conversation.Title, string(conversation.ActiveMode), textOrNull(conversation.Metadata), orNull(conversation.ParentID),
-			conversation.ForkSeq, lineage, created, stamp(conversation.UpdatedAt), conversation.LastSeq, conversation.ActiveAgent,
-			string(conversation.Kind), conversation.UserID, textOrNull(form.Labels(conversation.Metadata)))
+		_, err := tx.Exec(ctx, insertConversation, append(conversationRow(&conversation), conversation.ForkSeq, lineage, conversation.LastSeq)...)
 		if err == nil && conversation.Key != "" {
 			_, err = tx.Exec(ctx, insertConversationKey, conversation.ProjectID, conversation.Key, conversation.ID)
 		}
 		if isTaken(err) {
-			return fmt.Errorf("%w: a conversation with the id %q or the key %q", continuo.ErrExists, conversation.ID, conversation.Key)
+			return errTaken(&conversation)
 		}
 		if err != nil {
 			return err
@@ -98,6 +95,19 @@ func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, 
 		s.changed(conversation.ID)
 	}
 	return err
+}
+
+// errTaken says that the id or the key of a new conversation is another one's.
+func errTaken(c *continuo.Conversation) error {
+	return fmt.Errorf("%w: a conversation with the id %q or the key %q", continuo.ErrExists, c.ID, c.Key)
+}
+
+// conversationRow returns the columns of a new conversation from id to labels.
+func conversationRow(c *continuo.Conversation) []any {
+	return []any{
+		c.ID, c.ProjectID, orNull(c.Key), c.Title, string(c.ActiveMode), textOrNull(c.Metadata), orNull(c.ParentID), stamp(c.CreatedAt),
+		stamp(c.UpdatedAt), c.ActiveAgent, string(c.Kind), c.UserID, textOrNull(form.Labels(c.Metadata)),
+	}
 }
 
 // checkAncestors locks the conversations that a new one begins with, the oldest first.
@@ -177,6 +187,9 @@ func listQuery(query continuo.ConversationQuery) (statement string, args []any) 
 	}
 	return statement + newestFirst + parameter(query.Limit), args
 }
+
+// conversationWidth is the number of conversationColumns.
+const conversationWidth = 17
 
 func rowToConversation(row pgx.CollectableRow) (continuo.Conversation, error) {
 	return scanConversation(row)

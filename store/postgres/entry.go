@@ -3,6 +3,7 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -203,7 +204,7 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 	if err != nil {
 		return err
 	}
-	if err := checkPrefixes(batch); err != nil {
+	if err := errors.Join(checkPrefixes(batch), form.CheckCreate(batch)); err != nil {
 		return err
 	}
 	begin, err := form.EncodeBegin(batch)
@@ -226,7 +227,7 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 	if refused != nil {
 		return s.read(ctx, why)
 	}
-	c := &change{conversationID: batch.ConversationID, key: batch.ConversationID, size: rows.size, why: why}
+	c := &change{conversationID: batch.ConversationID, key: batch.ConversationID, size: rows.size + sizeOf(batch.Blobs), why: why}
 	c.statement, c.args = appendStatement(batch, rows, turn)
 	c.committed = func(ctx context.Context, q querier) (bool, error) { return hasAppended(ctx, q, batch, turn) }
 	return s.write(ctx, c)
@@ -235,7 +236,7 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 // appendStatement chooses the statement with only the parts that the batch needs.
 func appendStatement(batch continuo.Batch, rows *entryRows, turn *turnUpdate) (string, []any) {
 	args := batchArgs(batch, rows)
-	if len(rows.seqs) == 1 && len(rows.objects) == 0 && len(batch.Receipts)+len(batch.Prefixes)+len(batch.Runs) == 0 && turn == nil {
+	if len(rows.seqs) == 1 && len(rows.objects) == 0 && len(batch.Receipts)+len(batch.Prefixes)+len(batch.Runs)+len(batch.Blobs) == 0 && turn == nil {
 		return appendOne, append(args[:4], rows.ids[0], rows.roles[0], rows.hidden[0], orNull(rows.outputRefs[0]), rows.chars[0], rows.tokens[0], rows.bodies[0], rows.checksums[0])
 	}
 	statement, withRuns, end := appendSome, appendSomeAndRuns, ofHead
@@ -247,7 +248,8 @@ func appendStatement(batch continuo.Batch, rows *entryRows, turn *turnUpdate) (s
 	if len(batch.Runs) > 0 {
 		statement, args = withRuns, append(args, foldRuns(batch.Runs).columns()...)
 	}
-	return withPrefixes(batch, statement, end, args)
+	statement, args = withPrefixes(batch, statement, end, args)
+	return withBlobs(batch.Blobs, "head", statement, end, args)
 }
 
 // batchArgs returns the first 20 arguments of the statements that append several entries.

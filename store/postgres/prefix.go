@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -26,13 +27,18 @@ ON CONFLICT (hash, conversation_id, seq) DO UPDATE SET ids = excluded.ids, syste
 
 	prefixColumns = `p.conversation_id, p.seq, p.hash, p.ids, p.system, p.session`
 
+	// The first row of a conversation has its columns, the others do not: then they are NULL.
 	selectPrefixes = `
-SELECT ` + prefixColumns + ` FROM unnest($1::bytea[]) WITH ORDINALITY AS wanted (hash, place) CROSS JOIN LATERAL (
-  SELECT p.* FROM continuo.prefixes AS p
-  WHERE p.hash = wanted.hash AND ($3 = 0::bigint OR p.session = $3) AND EXISTS (
-    SELECT 1 FROM continuo.conversations AS c WHERE c.id = p.conversation_id AND c.project_id = $2 AND NOT c.deleted AND c.archived_at IS NULL)
-  ORDER BY p.conversation_id DESC, p.seq DESC LIMIT $4) AS p
-ORDER BY wanted.place, p.conversation_id DESC, p.seq DESC`
+WITH found AS (
+  SELECT wanted.place, p.* FROM unnest($1::bytea[]) WITH ORDINALITY AS wanted (hash, place) CROSS JOIN LATERAL (
+    SELECT p.* FROM continuo.prefixes AS p
+    WHERE p.hash = wanted.hash AND ($3 = 0::bigint OR p.session = $3) AND EXISTS (
+      SELECT 1 FROM continuo.conversations AS c WHERE c.id = p.conversation_id AND c.project_id = $2 AND NOT c.deleted AND c.archived_at IS NULL)
+    ORDER BY p.conversation_id DESC, p.seq DESC LIMIT $4) AS p)
+SELECT c.*, ` + prefixColumns + ` FROM (
+  SELECT *, row_number() OVER (PARTITION BY conversation_id ORDER BY place, seq DESC) AS number FROM found) AS p
+LEFT JOIN LATERAL (SELECT ` + conversationColumns + ` FROM continuo.conversations WHERE id = p.conversation_id AND p.number = 1) AS c ON true
+ORDER BY p.place, p.conversation_id DESC, p.seq DESC`
 
 	prefixRecords = `
 SELECT ` + prefixColumns + ` FROM continuo.prefixes AS p
@@ -90,9 +96,9 @@ func dropPrefixes(ctx context.Context, tx pgx.Tx, conversationID string, entries
 }
 
 // Prefixes is part of continuo.PrefixStore.
-func (s *Store) Prefixes(ctx context.Context, query continuo.PrefixQuery) (found []continuo.Prefix, err error) {
+func (s *Store) Prefixes(ctx context.Context, query continuo.PrefixQuery) (found []continuo.Prefix, of []continuo.Conversation, err error) {
 	if query.Limit < 1 {
-		return nil, fmt.Errorf("find prefixes: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
+		return nil, nil, fmt.Errorf("find prefixes: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
 	}
 	hashes := make([][]byte, len(query.Hashes))
 	for i := range query.Hashes {
@@ -103,20 +109,29 @@ func (s *Store) Prefixes(ctx context.Context, query continuo.PrefixQuery) (found
 		if err != nil {
 			return err
 		}
-		found, err = pgx.CollectRows(rows, scanPrefix)
-		return err
+		found, of = nil, nil
+		seen := map[string]bool{}
+		prefix, err := continuo.Prefix{}, error(nil)
+		for rows.Next() && err == nil {
+			var hash []byte
+			columns := []any{&prefix.ConversationID, &prefix.Seq, &hash, &prefix.IDs, &prefix.System, &prefix.Session}
+			if id := string(rows.RawValues()[conversationWidth]); seen[id] {
+				err = rows.Scan(append(make([]any, conversationWidth), columns...)...)
+			} else {
+				var conversation continuo.Conversation
+				conversation, err = scanConversation(rows, columns...)
+				seen[id], of = true, append(of, conversation)
+			}
+			copy(prefix.Hash[:], hash)
+			found = append(found, prefix)
+		}
+		rows.Close()
+		return errors.Join(err, rows.Err())
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return found, nil
-}
-
-func scanPrefix(row pgx.CollectableRow) (p continuo.Prefix, err error) {
-	var hash []byte
-	err = row.Scan(&p.ConversationID, &p.Seq, &hash, &p.IDs, &p.System, &p.Session)
-	copy(p.Hash[:], hash)
-	return p, err
+	return found, of, nil
 }
 
 func (p *recordPage) readPrefixes(ctx context.Context, q querier) error {

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/store/internal/form"
@@ -24,7 +25,26 @@ WITH head AS (
   WHERE id = $1 AND last_seq = $2 AND NOT deleted AND archived_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM continuo.turns WHERE conversation_id = $1 AND state = 'running')
     AND NOT EXISTS (SELECT 1 FROM continuo.turns WHERE conversation_id = $1 AND id = $21 AND state <> 'void')
-  RETURNING id, project_id)` + appendParts + `,
+  RETURNING id, project_id)` + appendParts + beginParts
+
+	// With a new conversation, whose columns from project_id to labels are the arguments from $%d on.
+	createHead = `
+WITH head AS (
+  INSERT INTO continuo.conversations (id, last_seq, fork_seq, indexed_seq, project_id, key, title, active_mode, metadata, parent_id, created_at, updated_at, active_agent, kind, user_id, labels)
+  SELECT $1, $3, $2, $2, c.project_id, c.key, c.title, coalesce($27, c.active_mode), c.metadata, c.parent_id, c.created_at, coalesce($4, c.updated_at),
+    coalesce($28, c.active_agent), c.kind, c.user_id, c.labels
+  FROM (VALUES ($%d::text, $%d::text, $%d::text, $%d::text, $%d::text, $%d::text, $%d::text, $%d::text, $%d::text, $%d::text, $%d::text, $%d::jsonb)) AS c (project_id, key, title, active_mode, metadata, parent_id, created_at, updated_at, active_agent, kind, user_id, labels)
+  WHERE NOT EXISTS (SELECT 1 FROM continuo.conversations WHERE id = $1)
+    AND NOT EXISTS (SELECT 1 FROM continuo.conversation_keys AS k WHERE k.project_id = c.project_id AND k.key = c.key)
+  RETURNING id, project_id, key),
+named_by AS (
+  INSERT INTO continuo.conversation_keys (project_id, key, conversation_id) SELECT project_id, key, id FROM head WHERE key IS NOT NULL)`
+
+	isTakenBy = `
+SELECT EXISTS (SELECT 1 FROM continuo.conversations WHERE id = $1)
+  OR EXISTS (SELECT 1 FROM continuo.conversation_keys WHERE project_id = $2 AND key = $3)`
+
+	beginParts = `,
 before AS (
   SELECT fence, started_at FROM continuo.turns WHERE conversation_id = $1 ORDER BY fence DESC LIMIT 1),
 started AS (
@@ -68,7 +88,12 @@ func (b *turnBegin) change(batch continuo.Batch, rows *entryRows) *change {
 	if len(batch.Runs) > 0 {
 		c.statement, c.args = beginTurnAndRuns, append(args, foldRuns(batch.Runs).columns()...)
 	}
+	if batch.Create != nil {
+		c.statement, c.args = withCreate(batch.Create, c.statement, c.args)
+	}
 	c.statement, c.args = withPrefixes(batch, c.statement, ofBegunTurn, c.args)
+	c.statement, c.args = withBlobs(batch.Blobs, "head", c.statement, ofBegunTurn, c.args)
+	c.size += sizeOf(batch.Blobs)
 	c.scan = func(row pgx.Row) (err error) {
 		var begun int
 		b.Begun, err = scanTurn(row, &begun)
@@ -79,7 +104,20 @@ func (b *turnBegin) change(batch continuo.Batch, rows *entryRows) *change {
 	return c
 }
 
+// withCreate makes a statement that begins with beginHead create the conversation.
+func withCreate(conversation *continuo.Conversation, statement string, args []any) (string, []any) {
+	row := conversationRow(conversation)[1:] // the id is $1
+	places := make([]any, len(row))
+	for i := range row {
+		places[i] = len(args) + 1 + i
+	}
+	return fmt.Sprintf(createHead, places...) + appendParts + beginParts + strings.TrimPrefix(statement, beginHead), append(args, row...)
+}
+
 func whyNotBegun(ctx context.Context, q querier, batch continuo.Batch) error {
+	if batch.Create != nil {
+		return whyNotCreated(ctx, q, batch.Create)
+	}
 	last, err := readHead(ctx, q, batch.ConversationID)
 	if err != nil {
 		return err
@@ -101,6 +139,15 @@ func whyNotBegun(ctx context.Context, q querier, batch continuo.Batch) error {
 		return &continuo.ConflictError{Want: batch.After + 1, Have: last + 1}
 	}
 	return nil
+}
+
+func whyNotCreated(ctx context.Context, q querier, conversation *continuo.Conversation) error {
+	var taken bool
+	err := q.QueryRow(ctx, isTakenBy, conversation.ID, conversation.ProjectID, conversation.Key).Scan(&taken)
+	if err == nil && taken {
+		err = errTaken(conversation)
+	}
+	return err
 }
 
 // wasCommitted reports whether a batch was appended and its turn begun, and reads the turn.

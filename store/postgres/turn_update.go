@@ -33,14 +33,15 @@ told AS (
   INSERT INTO continuo.turn_events (conversation_id, turn_id, last_id, body)
   SELECT $1, $2, $5, $6::text FROM turn WHERE $6::text IS NOT NULL)`
 
-	updateTurn = changeTurn + `
+	ofTurn = `
 SELECT signals FROM turn`
+
+	updateTurn = changeTurn + ofTurn
 
 	updateTurnAndMode = changeTurn + `,
 head AS (
   UPDATE continuo.conversations SET active_mode = coalesce($10, active_mode), active_agent = coalesce($11, active_agent)
-  WHERE id = $1 AND (active_mode <> $10 OR active_agent <> $11) AND (SELECT count(*) FROM turn) = 1)
-SELECT signals FROM turn`
+  WHERE id = $1 AND (active_mode <> $10 OR active_agent <> $11) AND (SELECT count(*) FROM turn) = 1)` + ofTurn
 
 	hasEvents = `SELECT EXISTS (SELECT 1 FROM continuo.turn_events WHERE conversation_id = $1 AND turn_id = $2 AND last_id = $3 AND body = $4)`
 
@@ -159,7 +160,7 @@ func (s *Store) updateTurn(ctx context.Context, u *turnUpdate) (signals int, err
 	}
 	signals = math.MaxInt // only the end of the turn was read
 	err = s.write(ctx, &change{
-		conversationID: u.ConversationID, key: u.ConversationID, size: len(u.events),
+		conversationID: u.ConversationID, key: u.ConversationID, size: len(u.events) + sizeOf(u.Blobs),
 		statement: statement, args: args, scan: scan, why: why, committed: u.wasCommitted,
 	})
 	return signals, err
@@ -169,17 +170,18 @@ func (s *Store) updateTurn(ctx context.Context, u *turnUpdate) (signals int, err
 func (u *turnUpdate) statement() (string, []any) {
 	args := []any{u.ConversationID, u.TurnID, u.Fence}
 	switches := u.Mode != "" || u.Agent != ""
-	if u.events == "" && u.State == "" && !switches {
+	if u.events == "" && u.State == "" && !switches && len(u.Blobs) == 0 {
 		if u.Lease == 0 {
 			return lookAtTurn, args
 		}
 		return renewLease, append(args, microseconds(u.Lease))
 	}
 	args = append(args, u.first, u.last, orNull(u.events), microseconds(u.Lease), orNull(string(u.State)), orNull(u.end))
-	if !switches {
-		return updateTurn, args
+	statement := updateTurn
+	if switches {
+		statement, args = updateTurnAndMode, append(args, orNull(string(u.Mode)), orNull(u.Agent))
 	}
-	return updateTurnAndMode, append(args, orNull(string(u.Mode)), orNull(u.Agent))
+	return withBlobs(u.Blobs, "turn", statement, ofTurn, args)
 }
 
 // wasCommitted reports whether an update was committed, by looking for the rows that it would have written.

@@ -1,6 +1,10 @@
 package sqlite
 
-import "context"
+import (
+	"context"
+
+	continuo "github.com/continuo-log/continuo"
+)
 
 const (
 	insertBlob = `INSERT INTO blobs (hash, data) VALUES (?, ?) ON CONFLICT DO NOTHING`
@@ -10,13 +14,21 @@ const (
 
 // PutBlob is part of continuo.BlobStore.
 func (s *Store) PutBlob(ctx context.Context, hash string, data []byte) error {
-	if data == nil {
-		data = []byte{} // nil would be NULL
+	blobs := []continuo.Blob{{Hash: hash, Data: data}}
+	return s.write(ctx, func(conn *connection) error { return putBlobs(conn, blobs) })
+}
+
+func putBlobs(conn *connection, blobs []continuo.Blob) error {
+	for _, blob := range blobs {
+		data := blob.Data
+		if data == nil {
+			data = []byte{} // nil would be NULL
+		}
+		if _, err := conn.exec(insertBlob, blob.Hash, data); err != nil {
+			return err
+		}
 	}
-	return s.write(ctx, func(conn *connection) error {
-		_, err := conn.exec(insertBlob, hash, data)
-		return err
-	})
+	return nil
 }
 
 // Blob is part of continuo.BlobStore.

@@ -73,14 +73,10 @@ func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, 
 		if err := checkAncestors(conn, conversation.Lineage); err != nil {
 			return err
 		}
-		_, err := conn.exec(insertConversation, append(row, conversation.ForkSeq)...)
-		if isTaken(err) {
-			return fmt.Errorf("%w: a conversation with the id %q or the key %q", continuo.ErrExists, conversation.ID, conversation.Key)
+		if err := insertRow(conn, &conversation, row); err != nil {
+			return err
 		}
-		if err == nil {
-			err = insertSegments(conn, conversation)
-		}
-		if err != nil {
+		if err := insertSegments(conn, conversation); err != nil {
 			return err
 		}
 		number, err := readNumber(conn, conversation.ID)
@@ -89,6 +85,15 @@ func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, 
 		}
 		return insertEntries(conn, number, rows)
 	})
+}
+
+// insertRow adds the row of a new conversation, with the columns of encodeConversation.
+func insertRow(conn *connection, conversation *continuo.Conversation, row []any) error {
+	_, err := conn.exec(insertConversation, append(slices.Clip(row), conversation.ForkSeq)...)
+	if isTaken(err) {
+		return fmt.Errorf("%w: a conversation with the id %q or the key %q", continuo.ErrExists, conversation.ID, conversation.Key)
+	}
+	return err
 }
 
 // encodeConversation writes the columns of a conversation from id to last_seq.

@@ -157,69 +157,106 @@ func insertObjects(conn *connection, entry *continuo.Entry) error {
 	return nil
 }
 
+// encodedBatch is a batch, ready to be written.
+type encodedBatch struct {
+	continuo.Batch
+	rows    []entryRow
+	turns   []*turnUpdate
+	begin   *form.TurnBegin // nil for none
+	created []any           // the columns of the conversation that it creates; nil for none
+}
+
 // Append is part of continuo.EntryStore. It fails with continuo.ErrInvalid when the entries do not
 // follow Batch.After without a gap.
 func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
-	rows, err := encodeEntries(batch.ConversationID, batch.After, batch.Entries)
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(checkReceipts(batch.Receipts), checkPrefixes(batch), checkRuns(batch.Runs)); err != nil {
-		return err
-	}
-	turns, err := encodeUpdates(batch)
-	if err != nil {
-		return err
-	}
-	begin, err := encodeBegin(batch)
+	b, err := encodeBatch(batch)
 	if err != nil {
 		return err
 	}
 	return s.write(ctx, func(conn *connection) error {
-		work := func() error { return appendBatch(conn, batch, rows, turns, begin, s.now()) }
-		if len(turns) > 0 {
+		work := func() error { return b.append(conn, s.now()) }
+		if len(b.turns) > 0 {
 			return conn.inSavepoint(work)
 		}
 		return work()
 	})
 }
 
-// appendBatch may return a verdict after it has written, but only when there are turns.
-func appendBatch(conn *connection, batch continuo.Batch, rows []entryRow, turns []*turnUpdate, begin *form.TurnBegin, now time.Time) error {
-	head, err := readHead(conn, batch.ConversationID)
+func encodeBatch(batch continuo.Batch) (*encodedBatch, error) {
+	b := &encodedBatch{Batch: batch}
+	var err error
+	if b.rows, err = encodeEntries(batch.ConversationID, batch.After, batch.Entries); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(checkReceipts(batch.Receipts), checkPrefixes(batch), checkRuns(batch.Runs), form.CheckCreate(batch)); err != nil {
+		return nil, err
+	}
+	if b.turns, err = encodeUpdates(batch); err != nil {
+		return nil, err
+	}
+	if b.begin, err = encodeBegin(batch); err != nil || batch.Create == nil {
+		return b, err
+	}
+	created := *batch.Create
+	if n := len(batch.Entries); n > 0 {
+		created.LastSeq, created.UpdatedAt = batch.Entries[n-1].Seq, batch.Entries[n-1].CreatedAt
+	}
+	b.created, err = encodeConversation(created)
+	return b, err
+}
+
+// append may return a verdict after it has written, but only when there are updates of turns.
+func (b *encodedBatch) append(conn *connection, now time.Time) error {
+	number, replaces, err := b.reserve(conn, now)
 	if err != nil {
 		return err
 	}
-	replaces := false
-	if begin != nil {
-		if replaces, err = mayBegin(conn, begin.Turn, now); err != nil {
-			return err
+	if err := insertEntries(conn, number, b.rows); err != nil {
+		return err
+	}
+	if err := insertReceipts(conn, b.ConversationID, b.Receipts); err != nil {
+		return err
+	}
+	if err := putPrefixes(conn, b.Prefixes); err != nil {
+		return err
+	}
+	if err := putBlobs(conn, b.Blobs); err != nil {
+		return err
+	}
+	if err := changeRuns(conn, b.ConversationID, b.Runs); err != nil || b.begin == nil {
+		return err
+	}
+	return insertBegun(conn, b.begin, replaces, now)
+}
+
+// reserve checks that the batch may be appended, applies its updates of turns, and moves the head of the conversation,
+// or creates it. It returns the conversation's number, and whether the turn that begins replaces a void one.
+func (b *encodedBatch) reserve(conn *connection, now time.Time) (number int64, replaces bool, err error) {
+	if b.created != nil {
+		if err := insertRow(conn, b.Create, b.created); err != nil {
+			return 0, false, err
+		}
+		number, err = readNumber(conn, b.ConversationID)
+		return number, false, err
+	}
+	head, err := readHead(conn, b.ConversationID)
+	if err != nil {
+		return 0, false, err
+	}
+	if b.begin != nil {
+		if replaces, err = mayBegin(conn, b.begin.Turn, now); err != nil {
+			return 0, false, err
 		}
 	}
-	if head.last != batch.After {
-		return &continuo.ConflictError{Want: batch.After + 1, Have: head.last + 1}
+	if head.last != b.After {
+		return 0, false, &continuo.ConflictError{Want: b.After + 1, Have: head.last + 1}
 	}
-	for _, turn := range turns {
+	for _, turn := range b.turns {
 		if _, err := applyUpdate(conn, turn, now); err != nil {
-			return err
+			return 0, false, err
 		}
 	}
-	if err := head.move(conn, batch.ConversationID, rows); err != nil {
-		return err
-	}
-	if err := insertEntries(conn, head.number, rows); err != nil {
-		return err
-	}
-	if err := insertReceipts(conn, batch.ConversationID, batch.Receipts); err != nil {
-		return err
-	}
-	if err := putPrefixes(conn, batch.Prefixes); err != nil {
-		return err
-	}
-	if err := changeRuns(conn, batch.ConversationID, batch.Runs); err != nil || begin == nil {
-		return err
-	}
-	return insertBegun(conn, begin, replaces, now)
+	return head.number, replaces, head.move(conn, b.ConversationID, b.rows)
 }
 
 // head is the end of a conversation that can be appended to.

@@ -70,9 +70,9 @@ func dropPrefixes(conn *connection, conversationID string, entries []continuo.En
 }
 
 // Prefixes is part of continuo.PrefixStore.
-func (s *Store) Prefixes(ctx context.Context, query continuo.PrefixQuery) (found []continuo.Prefix, err error) {
+func (s *Store) Prefixes(ctx context.Context, query continuo.PrefixQuery) (found []continuo.Prefix, of []continuo.Conversation, err error) {
 	if query.Limit < 1 {
-		return nil, fmt.Errorf("find prefixes: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
+		return nil, nil, fmt.Errorf("find prefixes: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
 	}
 	err = s.read(ctx, func(conn *connection) error {
 		return conn.snapshot(func() error {
@@ -86,13 +86,24 @@ func (s *Store) Prefixes(ctx context.Context, query continuo.PrefixQuery) (found
 					return err
 				}
 			}
+			seen := map[string]bool{}
+			for i := range found {
+				if id := found[i].ConversationID; !seen[id] {
+					seen[id] = true
+					conversation, err := readConversation(conn, conversationByID, id)
+					if err != nil {
+						return err
+					}
+					of = append(of, conversation)
+				}
+			}
 			return nil
 		})
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return found, nil
+	return found, of, nil
 }
 
 func scanPrefix(rows *sql.Rows) (p continuo.Prefix, err error) {

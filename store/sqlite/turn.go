@@ -174,6 +174,9 @@ func (s *Store) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) (sig
 	}
 	err = s.write(ctx, func(conn *connection) error {
 		count, err := applyUpdate(conn, row, s.now())
+		if err == nil {
+			err = putBlobs(conn, update.Blobs)
+		}
 		if err != nil || count <= update.SignalsSeen {
 			return err
 		}

@@ -106,18 +106,25 @@ func (m *memory) Create(ctx context.Context, conversation continuo.Conversation,
 		return err
 	}
 	defer m.mu.Unlock()
-	for _, c := range m.conversations {
-		if c.ID == conversation.ID || conversation.Key != "" && c.Key == conversation.Key && c.ProjectID == conversation.ProjectID {
-			return continuo.ErrExists
-		}
+	if m.isTaken(conversation) {
+		return continuo.ErrExists
 	}
 	for _, segment := range conversation.Lineage {
 		if err := m.checkSegment(segment); err != nil {
 			return err
 		}
 	}
-	m.add(conversation).append(encoded)
+	c := newMemoryConversation(conversation)
+	m.conversations = append(m.conversations, c)
+	c.append(encoded)
 	return nil
+}
+
+// isTaken reports whether the id or the key of a new conversation is another one's.
+func (m *memory) isTaken(conversation continuo.Conversation) bool {
+	return slices.ContainsFunc(m.conversations, func(c *memoryConversation) bool {
+		return c.ID == conversation.ID || conversation.Key != "" && c.Key == conversation.Key && c.ProjectID == conversation.ProjectID
+	})
 }
 
 // checkMemoryConversation refuses values that some databases cannot store.
@@ -146,12 +153,11 @@ func (m *memory) checkSegment(segment continuo.Segment) error {
 	return nil
 }
 
-func (m *memory) add(conversation continuo.Conversation) *memoryConversation {
+func newMemoryConversation(conversation continuo.Conversation) *memoryConversation {
 	conversation.Lineage = slices.Clone(conversation.Lineage)
 	conversation.Metadata = slices.Clone(conversation.Metadata)
 	c := &memoryConversation{Conversation: conversation, receipts: map[string]continuo.Receipt{}}
 	c.forget()
-	m.conversations = append(m.conversations, c)
 	return c
 }
 
@@ -351,13 +357,17 @@ func (m *memory) PutBlob(ctx context.Context, hash string, data []byte) error {
 		return err
 	}
 	defer m.mu.Unlock()
+	m.putBlob(hash, data)
+	return nil
+}
+
+func (m *memory) putBlob(hash string, data []byte) {
 	if m.blobs == nil {
 		m.blobs = map[string][]byte{}
 	}
 	if _, ok := m.blobs[hash]; !ok {
 		m.blobs[hash] = slices.Clone(data)
 	}
-	return nil
 }
 
 func (m *memory) Blob(ctx context.Context, hash string) ([]byte, error) {

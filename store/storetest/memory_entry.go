@@ -24,19 +24,16 @@ func (m *memory) Append(ctx context.Context, batch continuo.Batch) error {
 	if err != nil {
 		return err
 	}
-	if err := checkMemoryBegin(batch); err != nil {
+	if err := errors.Join(checkMemoryBegin(batch), checkMemoryCreate(batch)); err != nil {
 		return err
 	}
 	if err := m.begin(ctx); err != nil {
 		return err
 	}
 	defer m.mu.Unlock()
-	c, err := m.live(batch.ConversationID)
+	c, err := m.appendTo(batch)
 	if err != nil {
 		return err
-	}
-	if !c.ArchivedAt.IsZero() {
-		return continuo.ErrArchived
 	}
 	now := memoryNow()
 	if err := c.mayBegin(batch.Begin, now); err != nil {
@@ -56,6 +53,12 @@ func (m *memory) Append(ctx context.Context, batch continuo.Batch) error {
 	if err != nil {
 		return err
 	}
+	if batch.Create != nil {
+		m.conversations = append(m.conversations, c)
+	}
+	for _, blob := range batch.Blobs {
+		m.putBlob(blob.Hash, blob.Data)
+	}
 	c.receipts, c.turns = receipts, turns
 	for _, p := range batch.Prefixes {
 		c.putPrefix(p)
@@ -70,6 +73,33 @@ func (m *memory) Append(ctx context.Context, batch continuo.Batch) error {
 	c.changeRuns(batch.Runs)
 	c.beginTurn(batch.Begin, now)
 	return nil
+}
+
+// appendTo finds the conversation that a batch appends to. One that the batch creates is not among the others yet.
+func (m *memory) appendTo(batch continuo.Batch) (*memoryConversation, error) {
+	if batch.Create != nil {
+		if m.isTaken(*batch.Create) {
+			return nil, continuo.ErrExists
+		}
+		return newMemoryConversation(*batch.Create), nil
+	}
+	c, err := m.live(batch.ConversationID)
+	if err == nil && !c.ArchivedAt.IsZero() {
+		err = continuo.ErrArchived
+	}
+	return c, err
+}
+
+// checkMemoryCreate checks the conversation that a batch creates.
+func checkMemoryCreate(batch continuo.Batch) error {
+	created := batch.Create
+	switch {
+	case created == nil:
+		return nil
+	case created.ID != batch.ConversationID || batch.Begin == nil || batch.After != 0 || created.LastSeq != 0 || len(created.Lineage) > 0:
+		return fmt.Errorf("create conversation %s: %w: its batch cannot create it", created.ID, continuo.ErrInvalid)
+	}
+	return checkMemoryConversation(*created)
 }
 
 func encodeMemory(entries []continuo.Entry) ([]memoryEntry, error) {

@@ -38,15 +38,14 @@ func (m *memory) dropPrefixes(conversationID string, entries []continuo.Entry) {
 	}
 }
 
-func (m *memory) Prefixes(ctx context.Context, query continuo.PrefixQuery) ([]continuo.Prefix, error) {
+func (m *memory) Prefixes(ctx context.Context, query continuo.PrefixQuery) (found []continuo.Prefix, of []continuo.Conversation, err error) {
 	if query.Limit < 1 {
-		return nil, fmt.Errorf("find prefixes: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
+		return nil, nil, fmt.Errorf("find prefixes: %w: limit %d is less than 1", continuo.ErrInvalid, query.Limit)
 	}
 	if err := m.begin(ctx); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer m.mu.Unlock()
-	var found []continuo.Prefix
 	for _, hash := range query.Hashes {
 		var same []continuo.Prefix
 		for _, c := range m.conversations {
@@ -64,5 +63,10 @@ func (m *memory) Prefixes(ctx context.Context, query continuo.PrefixQuery) ([]co
 		})
 		found = append(found, same[:min(len(same), query.Limit)]...)
 	}
-	return found, nil
+	for _, c := range m.conversations {
+		if slices.ContainsFunc(found, func(p continuo.Prefix) bool { return p.ConversationID == c.ID }) {
+			of = append(of, c.Conversation)
+		}
+	}
+	return found, of, nil
 }

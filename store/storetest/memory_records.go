@@ -238,7 +238,8 @@ func (m *memory) mayPut(record *maintenance.ConversationRecord) error {
 
 func (m *memory) putConversation(c *memoryConversation, record *maintenance.ConversationRecord) {
 	if c == nil {
-		c = m.add(record.Conversation)
+		c = newMemoryConversation(record.Conversation)
+		m.conversations = append(m.conversations, c)
 	}
 	revision := c.Revision
 	c.Conversation, c.deleted = record.Conversation, record.Deleted

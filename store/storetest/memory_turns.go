@@ -145,6 +145,9 @@ func (m *memory) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) ([]
 	}
 	*t = next
 	m.find(update.ConversationID).switchMode(update)
+	for _, blob := range update.Blobs {
+		m.putBlob(blob.Hash, blob.Data)
+	}
 	return slices.Clone(t.signals[min(max(update.SignalsSeen, 0), len(t.signals)):]), nil
 }
 

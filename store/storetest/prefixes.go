@@ -28,8 +28,18 @@ func findPrefixes(t *testing.T, store maintenance.Store, query continuo.PrefixQu
 	if query.Limit == 0 {
 		query.Limit = 9
 	}
-	found, err := store.Prefixes(t.Context(), query)
+	found, of, err := store.Prefixes(t.Context(), query)
 	noError(t, err)
+	seen := map[string]bool{}
+	for _, p := range found {
+		seen[p.ConversationID] = true
+	}
+	for _, c := range of {
+		now, err := store.Conversation(t.Context(), c.ID)
+		noError(t, err)
+		same(t, "the conversation of a prefix", c, now)
+	}
+	same(t, "the number of conversations", len(of), len(seen))
 	return append([]continuo.Prefix{}, found...)
 }
 
@@ -61,7 +71,8 @@ func testPrefixes(t *testing.T, opener Opener) {
 		same(t, "of another project", findPrefixes(t, s, continuo.PrefixQuery{ProjectID: "q", Hashes: []continuo.PrefixHash{prefixHash(1)}}), d)
 		same(t, "of nothing", findPrefixes(t, s, continuo.PrefixQuery{}), []continuo.Prefix{})
 	}
-	expectError(t, "no limit", second(store.Prefixes(ctx, continuo.PrefixQuery{ProjectID: "p", Hashes: []continuo.PrefixHash{prefixHash(1)}})), continuo.ErrInvalid)
+	_, _, err := store.Prefixes(ctx, continuo.PrefixQuery{ProjectID: "p", Hashes: []continuo.PrefixHash{prefixHash(1)}})
+	expectError(t, "no limit", err, continuo.ErrInvalid)
 	expectError(t, "of another conversation", store.Append(ctx, continuo.Batch{ConversationID: "a", After: 2, Entries: entries("a", 3, 3), Prefixes: b[:1]}), continuo.ErrInvalid)
 	conflict := store.Append(ctx, continuo.Batch{ConversationID: "a", After: 1, Entries: entries("a", 2, 3), Prefixes: prefixes("a", 0, 3)})
 	if conflict == nil {
@@ -121,7 +132,7 @@ func (m *model) prefixes(rt *rapid.T) {
 		query.Hashes = append(query.Hashes, prefixHash(rapid.ByteRange(1, 4).Draw(rt, "hash")))
 	}
 	_, _ = both(rt, m, "prefixes", func(s maintenance.Store) ([]continuo.Prefix, error) {
-		found, err := s.Prefixes(context.Background(), query)
+		found, _, err := s.Prefixes(context.Background(), query)
 		return append([]continuo.Prefix{}, found...), err
 	})
 }

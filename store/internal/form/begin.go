@@ -39,3 +39,17 @@ func EncodeBegin(batch continuo.Batch) (*TurnBegin, error) {
 	}
 	return row, nil
 }
+
+// CheckCreate returns ErrInvalid for a conversation that the batch cannot create.
+func CheckCreate(batch continuo.Batch) error {
+	created := batch.Create
+	switch {
+	case created == nil:
+		return nil
+	case created.ID != batch.ConversationID:
+		return fmt.Errorf("create conversation %s: %w: its batch is for %s", created.ID, continuo.ErrInvalid, batch.ConversationID)
+	case batch.Begin == nil, batch.After != 0, created.LastSeq != 0, len(created.Lineage) > 0:
+		return fmt.Errorf("create conversation %s: %w: its batch begins no turn, or the conversation has entries", created.ID, continuo.ErrInvalid)
+	}
+	return nil
+}
