@@ -113,6 +113,9 @@ type Envelope struct {
 	// ReasoningEffort is how much the model is to reason: none, minimal, low, medium, high or xhigh; empty for the
 	// model's own.
 	ReasoningEffort string `json:"reasoning_effort,omitempty"`
+	// Sampling and Own are what a client asks of the answer; nil for a request of no client.
+	Sampling *Sampling   `json:"sampling,omitempty"`
+	Own      *OwnMembers `json:"own,omitempty"`
 	// View is the complete definition of the request's view.
 	View json.RawMessage `json:"view,omitempty"`
 	// Forwarded is the whole body of a request that was sent as a client made it; nil for one that was built from the log.

@@ -173,11 +173,6 @@ func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []b
 	forwards := info.Forwards && info.Protocol == y.endpoint.protocol() && found.view == ""
 	if !forwards {
 		y.encoder = y.endpoint.encoder(asked)
-		names := omitted(asked.Fields, "")
-		if len(asked.OtherTools) > 0 {
-			names = append(names, "tools of other types than functions")
-		}
-		nameOmitted(y.out.Header(), names)
 	}
 	if repeated, err := g.repeated(r.Context(), found); repeated != nil || err != nil {
 		return repeated, err
@@ -194,6 +189,8 @@ func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []b
 		if wanted.Forward, err = g.forward(r, y, asked, body); err != nil {
 			return nil, err
 		}
+	} else if err := ask(&wanted, asked.Request, y.endpoint.protocol(), r.Header); err != nil {
+		return nil, err
 	}
 	return g.engine.Turns.Request(r.Context(), wanted)
 }

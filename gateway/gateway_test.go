@@ -240,7 +240,7 @@ func (g *testGateway) checkReplay(t *testing.T, answer *continuo.Entry, sent str
 	}
 	again, same, err := turn.Replay(t.Context(), g.log, conversation, answer.Round, turn.ReadWindowView)
 	if err != nil || !same || string(again.Body) != sent {
-		t.Errorf("shown again: %v, same %v", err, same)
+		t.Errorf("shown again: %v, same %v\n%s\nsent\n%s", err, same, again.Body, sent)
 	}
 }
 
@@ -599,10 +599,10 @@ func TestOmittedMembersAreNamed(t *testing.T) {
 	for name, test := range map[string]struct{ path, request, want string }{
 		"another protocol": {
 			"/v1/chat/completions", `{"model":"claude","messages":[{"role":"user","content":"x"}],"top_p":0.5,"tool_choice":"required","parallel_tool_calls":true,"seed":null,"temperature":1,"user":"u"}`,
-			"top_p, tool_choice",
+			"tool_choice", // there are no tools
 		},
-		"Gemini's":        {"/v1beta/models/gpt:generateContent", `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"topK":3,"temperature":1},"toolConfig":{}}`, "generationConfig.topK, toolConfig"},
-		"Responses":       {"/v1/responses", `{"model":"gpt","input":"x","top_p":1,"reasoning":{"effort":"low"},"metadata":{}}`, "top_p, reasoning"},
+		"Gemini's":        {"/v1beta/models/gpt:generateContent", `{"contents":[{"role":"user","parts":[{"text":"x"}]}],"generationConfig":{"topK":3,"temperature":1},"toolConfig":{},"labels":{}}`, "generationConfig.topK, labels"},
+		"Responses":       {"/v1/responses", `{"model":"gpt","input":"x","top_p":1,"reasoning":{"effort":"low"},"max_tool_calls":2,"metadata":{}}`, "max_tool_calls, reasoning.effort"},
 		"same protocol":   {"/v1/chat/completions", `{"model":"gpt","messages":[{"role":"user","content":"x"}],"top_p":0.5}`, ""},
 		"nothing to omit": {"/v1/responses", `{"model":"gpt","input":"x","tool_choice":"auto"}`, ""},
 	} {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/continuo-log/continuo/auth"
+	"github.com/continuo-log/continuo/model"
 )
 
 // ownRequestHeaders are the headers of a client's request that are not sent on: those of the connection, the credentials
@@ -26,6 +27,19 @@ func requestHeader(header http.Header) http.Header {
 		}
 	}
 	return sent
+}
+
+// builtHeaders are the headers of a client's request that a request in the same protocol has which is built for it, with
+// the client's own credentials where withCredentials says so. Its form, and that it is sent once, are not the client's.
+func builtHeaders(header http.Header, withCredentials bool) *model.ClientHeaders {
+	sent := requestHeader(header)
+	for _, name := range []string{"Accept", "Content-Type", "Content-Encoding", "Idempotency-Key", "User-Agent"} {
+		sent.Del(name)
+	}
+	if withCredentials {
+		addCredentials(sent, header)
+	}
+	return &model.ClientHeaders{Header: sent, KeepsKey: withCredentials}
 }
 
 // ownResponseHeaders are the headers of an upstream's answer that the client does not get: those of the connection, and

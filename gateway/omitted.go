@@ -1,48 +1,52 @@
 package gateway
 
 import (
+	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
-	"github.com/continuo-log/continuo/internal/rawjson"
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/gateway/request"
+	"github.com/continuo-log/continuo/turn"
 )
 
 // omittedHeader names the members of a request that the request to the model does not have, because it was built from the
 // log and not forwarded.
 const omittedHeader = "X-Continuo-Omitted"
 
-// carried are the members of requests, in all protocols, that a built request has in its own form, or that concern only
-// the client and this server.
-var carried = map[string]bool{
-	"background": true, "contents": true, "conversation": true, "generationConfig.maxOutputTokens": true, "generationConfig.temperature": true,
-	"include": true, "input": true, "instructions": true, "max_completion_tokens": true, "max_output_tokens": true, "max_tokens": true, "messages": true,
-	"metadata": true, "model": true, "previous_response_id": true, "prompt_cache_key": true, "safety_identifier": true, "service_tier": true, "store": true,
-	"stream": true, "stream_options": true, "system": true, "systemInstruction": true, "temperature": true, "tools": true, "truncation": true, "user": true,
+// nameOmitted sets the header that names what the request of an event lacks.
+func nameOmitted(header http.Header, event *turn.Event) {
+	if event.Kind == turn.Planned && event.Round != nil && len(event.Round.Omitted) > 0 {
+		header.Set(omittedHeader, strings.Join(event.Round.Omitted, ", "))
+	}
 }
 
-// usual are values that ask for nothing else than their absence does.
-var usual = map[string]string{"n": "1", "parallel_tool_calls": "true", "text": `{"format":{"type":"text"}}`, "tool_choice": `"auto"`}
-
-// omitted returns the members of a request that a built one does not have.
-func omitted(members rawjson.Object, prefix string) []string {
-	var names []string
-	for _, member := range members {
-		name := prefix + member.Key
-		inner, err := rawjson.ParseObject(member.Value)
-		switch {
-		case name == "generationConfig" && err == nil:
-			names = append(names, omitted(inner, name+".")...)
-		case carried[name], rawjson.IsNull(member.Value), usual[name] == string(member.Value):
-		default:
-			names = append(names, name)
+// ask sets what a request asks of the answer, for a request to the model that is built from the log. In the client's own
+// protocol, that request has its members as they came.
+func ask(wanted *engine.ClientRequest, read *request.Request, protocol string, header http.Header) error {
+	if wanted.Upstream.Model.Info().Protocol == protocol {
+		own, omitted := read.Own()
+		slices.Sort(omitted)
+		wanted.Options = &turn.ClientOptions{Omitted: omitted, Headers: builtHeaders(header, wanted.Upstream.ForwardCredentials)}
+		if own != nil {
+			wanted.Options.Own = &continuo.OwnMembers{Protocol: protocol, Members: own}
 		}
+		return nil
 	}
-	return names
-}
-
-// nameOmitted sets the header that names what a built request lacks.
-func nameOmitted(header http.Header, names []string) {
-	if len(names) > 0 {
-		header.Set(omittedHeader, strings.Join(names, ", "))
+	asked, err := read.Asked()
+	if refused := new(request.Error); errors.As(err, &refused) {
+		return api.Refuse(refused.Param, "%s", refused.Error())
 	}
+	if err != nil {
+		return err
+	}
+	wanted.MaxOutputTokens, wanted.Temperature, wanted.ReasoningEffort = asked.MaxOutputTokens, asked.Temperature, asked.ReasoningEffort
+	wanted.Options = &turn.ClientOptions{Sampling: &asked.Sampling, Names: asked.Names, Omitted: asked.Omitted}
+	if asked.Answer != nil {
+		wanted.Answer = &turn.AnswerSchema{Name: asked.Answer.Name, Schema: asked.Answer.Schema, Strict: asked.Answer.Strict}
+	}
+	return nil
 }

@@ -41,9 +41,7 @@ func (y *relay) run(chat *engine.Chat) error {
 		return y.encode(chat)
 	}
 	for event, err := range chat.Events {
-		if err == nil && event.Kind == turn.Planned && event.Round != nil {
-			nameOmitted(y.out.Header(), event.Round.Omitted)
-		}
+		nameOmitted(y.out.Header(), &event)
 		if err == nil && event.Wire != "" && !y.write(event.Wire) {
 			return nil // the client has left; leaving the loop stops the turn
 		}
@@ -95,6 +93,7 @@ func (y *relay) encode(chat *engine.Chat) error {
 		if err != nil {
 			return y.fail(err)
 		}
+		nameOmitted(y.out.Header(), &event)
 		wire := y.encoder.event(&event)
 		switch {
 		case event.Kind == turn.Started:

@@ -16,7 +16,6 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/responses"
 	"github.com/continuo-log/continuo/model"
-	"github.com/continuo-log/continuo/turn"
 )
 
 // responseRequest is the body of a request for a response.
@@ -110,18 +109,6 @@ func (q *responseRequest) served() *engine.Upstream {
 		return nil
 	}
 	return &q.upstream
-}
-
-// omitted returns the members of the request that the request to the model does not have.
-func (q *responseRequest) omitted() []string {
-	members, err := rawjson.ParseObject(q.body)
-	if err != nil {
-		return nil // it was read before
-	}
-	if answerSchema(q.Text) != nil {
-		members = members.Without("text")
-	}
-	return omitted(members, "")
 }
 
 // noPrevious is the problem of a request that continues an unknown response.
@@ -260,12 +247,4 @@ func clientTools(raws []json.RawMessage) ([]continuo.ToolSpec, error) {
 		specs = append(specs, continuo.ToolSpec{Name: tool.Name, Description: tool.Description, Parameters: tool.Parameters})
 	}
 	return specs, nil
-}
-
-// answerSchema is the schema of the answer that a request asks for; nil for none.
-func answerSchema(text *responses.Text) *turn.AnswerSchema {
-	if text == nil || text.Format == nil || text.Format.Type != "json_schema" {
-		return nil
-	}
-	return &turn.AnswerSchema{Name: text.Format.Name, Schema: text.Format.Schema}
 }

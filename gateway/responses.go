@@ -11,6 +11,7 @@ import (
 	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/gateway/match"
+	"github.com/continuo-log/continuo/gateway/request"
 	"github.com/continuo-log/continuo/internal/wire/responses"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/turn"
@@ -69,14 +70,22 @@ func (a *responsesAPI) respond(w http.ResponseWriter, r *http.Request, q *respon
 	if len(entries) == 0 && conversation.LastSeq == 0 {
 		return api.Refuse("input", "input is empty: send a text or a list of items")
 	}
-	tools, err := clientTools(q.Tools)
-	if err != nil {
-		return err
+	members, err := request.ReadResponsesMembers(q.body)
+	if refused := new(request.Error); errors.As(err, &refused) {
+		return api.Refuse(refused.Param, "%s", refused.Error())
+	}
+	if q.upstream.Model.Info().Protocol != model.ProtocolResponses {
+		if _, err := clientTools(q.Tools); err != nil {
+			return err
+		}
 	}
 	answer := &upstreamAnswer{}
 	wanted := engine.ClientRequest{
-		Answered: answer.report, Conversation: conversation, Title: match.Title(entries), Entries: withEcho(entries, q.echo), Mode: continuo.ModeChat, Model: q.Model, Upstream: &q.upstream, View: view, Tools: tools,
-		MaxOutputTokens: q.MaxOutputTokens, Temperature: q.Temperature, Detached: q.Background, Answer: answerSchema(q.Text),
+		Answered: answer.report, Conversation: conversation, Title: match.Title(entries), Entries: withEcho(entries, q.echo), Mode: continuo.ModeChat, Model: q.Model, Upstream: &q.upstream, View: view, Tools: members.Tools,
+		MaxOutputTokens: q.MaxOutputTokens, Temperature: q.Temperature, Detached: q.Background,
+	}
+	if err := ask(&wanted, members, model.ProtocolResponses, r.Header); err != nil {
+		return err
 	}
 	if q.Instructions != "" {
 		wanted.System = []string{q.Instructions}
@@ -88,7 +97,6 @@ func (a *responsesAPI) respond(w http.ResponseWriter, r *http.Request, q *respon
 	ref := responseRef{chat.Conversation.ID, chat.TurnID, chat.Conversation.LastSeq + 1}
 	response := q.echo.response(ref.String(), seconds(a.engine.Conversations.Now()))
 	stream := newResponseStream(response, ref.conversation, provider, ref.first, slices.Contains(q.Include, responses.IncludeEncryptedReasoning))
-	nameOmitted(w.Header(), q.omitted())
 	w.Header().Set(conversationHeader, ref.conversation)
 	w.Header().Set("X-Continuo-Turn", chat.TurnID)
 	if q.Background && !q.Stream {
@@ -134,6 +142,7 @@ func (y *responseWriter) write(events func(func(turn.Event, error) bool)) error 
 			_, _ = io.WriteString(y.out, clientResponses{}.errorEventAt(api.ProblemOf(err), y.stream.number))
 			return nil
 		}
+		nameOmitted(y.out.Header(), &event)
 		if !y.send(&event) {
 			return nil
 		}
@@ -153,10 +162,12 @@ func (y *responseWriter) send(event *turn.Event) bool {
 		wire = skipEvents(wire, min(y.from, y.stream.number)-before)
 	}
 	switch {
-	case !y.streamed || wire == "":
+	case !y.streamed:
 		return true
-	case y.waits && !y.begun && event.Kind == turn.Started:
+	case !y.begun && event.Kind == turn.Started: // the header names what the request lacks, which is not known yet
 		y.head += wire
+		return true
+	case wire == "" && (y.waits || y.head == "" || y.begun):
 		return true
 	case !y.begun:
 		y.begun = true

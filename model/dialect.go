@@ -32,7 +32,7 @@ const (
 // output.
 var (
 	refusedSystem     = regexp.MustCompile(`(?i)system role (is )?not supported|only user and assistant roles|system messages? (is|are) not supported|does not support (the )?system (role|messages?|prompts?)`)
-	refusedStructured = regexp.MustCompile(`(?i)response_format|json_schema|json_object|structured.?outputs?|guided.?(json|decoding)|grammar`)
+	refusedStructured = regexp.MustCompile(`(?i)response_format|output_config|output_format|json_schema|json_object|structured.?outputs?|guided.?(json|decoding)|grammar`)
 	refusedReasoning  = regexp.MustCompile(`(?i)encrypted content is not supported|reasoning\.encrypted_content`)
 	refusedRoles      = regexp.MustCompile(`(?i)roles must alternate|must alternate (between )?user|alternate user/assistant|system message must be (at|in) the (beginning|first)|system message must be (the )?first|` +
 		`only one system message|multiple system messages|unexpected role '?"?(user|system|assistant)|after the optional system message`)

@@ -37,3 +37,13 @@ func WithAnswered(ctx context.Context, answered func(status int, header http.Hea
 
 // ForwardingOf returns the forwarding of a context; nil for none.
 func ForwardingOf(ctx context.Context) *Forwarding { return forward.Of(ctx) }
+
+// ClientHeaders are the headers of a client's request that a request has too which is built for it in the same protocol.
+// KeepsKey is as in [Forwarding].
+type ClientHeaders = forward.Headers
+
+// WithClientHeaders returns a context whose requests to a model have headers of a client's. It goes through all wrappers of
+// the model.
+func WithClientHeaders(ctx context.Context, headers *ClientHeaders) context.Context {
+	return forward.WithHeaders(ctx, headers)
+}

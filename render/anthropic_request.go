@@ -8,6 +8,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/anthropic"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -37,19 +38,23 @@ func AnthropicRequest(env continuo.Envelope, messages []window.Message, o Option
 	}
 	env.System = slices.Concat(env.System, w.system)
 	markCached(w.out)
-	return anthropicBody(env, w.out)
+	return anthropicBody(env, w.out, mayThink(messages, o))
 }
 
-// anthropicBody writes a body with messages that are already marked.
-func anthropicBody(env continuo.Envelope, messages []blockMessage) ([]byte, error) {
-	request := anthropic.Request{
-		Model: env.Model, MaxTokens: env.MaxOutputTokens, Stream: env.Stream, Temperature: env.Temperature,
-		Tools: anthropicTools(env.Tools), System: systemBlocks(env.System),
+// anthropicBody writes a body with messages that are already marked; thinks says that its model may think.
+func anthropicBody(env continuo.Envelope, messages []blockMessage, thinks bool) ([]byte, error) {
+	own := ownMembers(env, model.ProtocolAnthropic)
+	request := anthropic.Request{Model: env.Model, Stream: env.Stream, System: systemBlocks(env.System)}
+	sampleAnthropic(env, thinks, &request)
+	for _, tool := range offered(env, withoutOwn(env.Tools, own)) {
+		request.Tools = append(request.Tools, anthropicTool(tool))
 	}
-	if request.MaxTokens == 0 {
-		request.MaxTokens = DefaultMaxTokens
+	for _, raw := range rawList(own.Get("tools")) {
+		request.Tools = append(request.Tools, withoutMark(raw))
 	}
-	request.Messages = []json.RawMessage{}
+	if n := len(request.Tools); n > 0 {
+		request.Tools[n-1] = withMark(request.Tools[n-1])
+	}
 	room := 0
 	for _, m := range messages {
 		room += 32
@@ -58,10 +63,14 @@ func anthropicBody(env continuo.Envelope, messages []blockMessage) ([]byte, erro
 		}
 	}
 	head, err := rawjson.Marshal(request)
+	if err == nil {
+		head, err = withOwn(head, own.Without("tools"))
+	}
 	if err != nil {
 		return nil, err
 	}
-	body := append(make([]byte, 0, len(head)+room), head[:len(head)-len("]}")]...)
+	body := append(make([]byte, 0, len(head)+len(`,"messages":[`)+room), head[:len(head)-len("}")]...)
+	body = append(body, `,"messages":[`...)
 	for i, m := range messages {
 		if i > 0 {
 			body = append(body, ',')
@@ -71,19 +80,21 @@ func anthropicBody(env continuo.Envelope, messages []blockMessage) ([]byte, erro
 	return append(body, "]}"...), nil
 }
 
-func anthropicTools(specs []continuo.ToolSpec) []anthropic.Tool {
-	var tools []anthropic.Tool
-	for _, spec := range specs {
-		schema := spec.Parameters
-		if rawjson.IsNull(schema) {
-			schema = json.RawMessage(`{"type":"object"}`)
-		}
-		tools = append(tools, anthropic.Tool{Name: ToolName(spec.Name), Description: spec.Description, InputSchema: schema})
+func anthropicTool(spec continuo.ToolSpec) json.RawMessage {
+	schema := spec.Parameters
+	if rawjson.IsNull(schema) {
+		schema = json.RawMessage(`{"type":"object"}`)
 	}
-	if n := len(tools); n > 0 {
-		tools[n-1].CacheControl = ephemeral()
+	return rawjson.MustMarshal(anthropic.Tool{Name: ToolName(spec.Name), Description: spec.Description, InputSchema: schema})
+}
+
+// withoutMark removes the cache mark of a client's tool, so that there are never more than four.
+func withoutMark(tool json.RawMessage) json.RawMessage {
+	object, err := rawjson.ParseObject(tool)
+	if err != nil {
+		return tool
 	}
-	return tools
+	return rawjson.MustMarshal(object.Without("cache_control"))
 }
 
 func systemBlocks(texts []string) []anthropic.TextBlock {

@@ -9,6 +9,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/gemini"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -46,12 +47,14 @@ func GeminiRequest(env continuo.Envelope, messages []window.Message, o Options) 
 	if err := checkTools(env.Tools); err != nil {
 		return nil, fmt.Errorf("render for Gemini: %w", err)
 	}
-	request := gemini.Request{GenerationConfig: geminiConfig(env)}
+	own := ownMembers(env, model.ProtocolGemini)
+	var request gemini.Request
+	sampleGemini(env, &request)
 	if text := joinTexts(slices.Concat(env.System, w.system)); text != "" {
 		request.SystemInstruction = &gemini.Content{Parts: []json.RawMessage{geminiText(text)}}
 	}
 	var functions []gemini.FunctionDeclaration
-	for _, tool := range env.Tools {
+	for _, tool := range geminiOffered(env, withoutOwn(env.Tools, own)) {
 		declared := gemini.FunctionDeclaration{Name: ToolName(tool.Name), Description: tool.Description}
 		if !rawjson.IsNull(tool.Parameters) {
 			declared.ParametersJSONSchema = tool.Parameters
@@ -62,6 +65,9 @@ func GeminiRequest(env continuo.Envelope, messages []window.Message, o Options) 
 		request.Tools = []json.RawMessage{rawjson.MustMarshal(gemini.Tool{FunctionDeclarations: functions})}
 	}
 	head, err := rawjson.Marshal(request)
+	if err == nil {
+		head, err = withOwn(head, own)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -72,27 +78,17 @@ func GeminiRequest(env continuo.Envelope, messages []window.Message, o Options) 
 	return withList(head, "contents", contents), nil
 }
 
-// geminiConfig is the configuration of an answer, nil for the API's own.
-func geminiConfig(env continuo.Envelope) *gemini.GenerationConfig {
-	config := gemini.GenerationConfig{Temperature: env.Temperature, MaxOutputTokens: env.MaxOutputTokens}
-	if format := responsesFormat(env.ResponseFormat); format != nil {
-		config.ResponseMimeType, config.ResponseJSONSchema = "application/json", format.Schema
-	}
-	config.ThinkingConfig = thinkingConfig(env)
-	if config.Temperature == nil && config.MaxOutputTokens == 0 && config.ResponseMimeType == "" && config.ThinkingConfig == nil {
-		return nil
-	}
-	return &config
-}
-
 // thinkingBudgets are the budgets in tokens that the API's documentation gives for the efforts of OpenAI.
 var thinkingBudgets = map[string]int{"none": 0, "minimal": 512, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 24576}
 
 // thinkingConfig says how much a model thinks, nil for its own: a level from the third generation on, a budget before.
-func thinkingConfig(env continuo.Envelope) *gemini.ThinkingConfig {
+func thinkingConfig(env continuo.Envelope, asked *int) *gemini.ThinkingConfig {
 	budget, known := thinkingBudgets[env.ReasoningEffort]
 	if !known {
 		return nil
+	}
+	if asked != nil {
+		budget = *asked
 	}
 	config := &gemini.ThinkingConfig{IncludeThoughts: env.ReasoningEffort != "none"}
 	if !signsCalls.MatchString(env.Model) {

@@ -10,6 +10,7 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/openaichat"
 	"github.com/continuo-log/continuo/internal/wire/responses"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -26,11 +27,17 @@ func OpenAIChat(messages []window.Message, o Options) ([]json.RawMessage, error)
 
 // ResponseFormat returns the text for continuo.Envelope.ResponseFormat that requests an answer valid for a
 // JSON Schema, or, without one, any JSON object.
-func ResponseFormat(name string, schema json.RawMessage) json.RawMessage {
+func ResponseFormat(name string, schema json.RawMessage, strict *bool) json.RawMessage {
 	if schema == nil {
 		return rawjson.MustMarshal(openaichat.ResponseFormat{Type: "json_object"})
 	}
-	return rawjson.MustMarshal(openaichat.ResponseFormat{Type: "json_schema", JSONSchema: &openaichat.JSONSchema{Name: ToolName(name), Schema: schema}})
+	return rawjson.MustMarshal(openaichat.ResponseFormat{Type: "json_schema", JSONSchema: &openaichat.JSONSchema{Name: ToolName(name), Schema: schema, Strict: strict}})
+}
+
+// IsAnyObject reports whether a [continuo.Envelope.ResponseFormat] requests any JSON object.
+func IsAnyObject(format json.RawMessage) bool {
+	read := responsesFormat(format)
+	return read != nil && read.Type == "json_object"
 }
 
 // OpenAIChatRequest writes the whole body of a chat completions request, messages last. It fails when there
@@ -79,25 +86,38 @@ func openAIHead(env continuo.Envelope, o Options) ([]byte, error) {
 	if err := checkTools(env.Tools); err != nil {
 		return nil, fmt.Errorf("render for OpenAI chat: %w", err)
 	}
-	request := openaichat.Request{
-		Model: env.Model, Stream: env.Stream, Temperature: env.Temperature, ReasoningEffort: env.ReasoningEffort,
-		ResponseFormat: env.ResponseFormat, Messages: []json.RawMessage{},
-	}
+	own := ownMembers(env, model.ProtocolOpenAIChat)
+	request := openaichat.Request{Model: env.Model, Stream: env.Stream, ResponseFormat: env.ResponseFormat}
+	sampleChat(env, o, &request)
 	if env.Stream {
 		request.StreamOptions = &openaichat.StreamOptions{IncludeUsage: true}
 	}
-	if o.Provider == "openai" {
+	switch {
+	case own.Get("max_tokens") != nil || own.Get("max_completion_tokens") != nil:
+	case o.Provider == vendorOpenAI:
 		request.MaxCompletionTokens = env.MaxOutputTokens
-	} else {
+	default:
 		request.MaxTokens = env.MaxOutputTokens
 	}
-	for _, tool := range env.Tools {
-		request.Tools = append(request.Tools, openaichat.Tool{Type: "function", Function: openaichat.ToolFunction{
-			Name: ToolName(tool.Name), Description: tool.Description, Parameters: tool.Parameters,
-		}})
+	tools := withoutOwn(env.Tools, own)
+	if o.Provider != vendorOpenAI {
+		tools = offered(env, tools)
+	}
+	for _, tool := range tools {
+		function := openaichat.ToolFunction{Name: ToolName(tool.Name), Description: tool.Description}
+		if !rawjson.IsNull(tool.Parameters) { // null, as it is read from the store, is none
+			function.Parameters = tool.Parameters
+		}
+		request.Tools = append(request.Tools, openaichat.Tool{Type: "function", Function: function})
 	}
 	body, err := rawjson.Marshal(request)
-	return bytes.TrimSuffix(body, []byte("]}")), err
+	if err == nil {
+		body, err = withOwn(body, own)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return append(bytes.TrimSuffix(body, []byte("}")), `,"messages":[`...), nil
 }
 
 // roomFor estimates how many bytes messages take.

@@ -6,6 +6,10 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/wire/anthropic"
+	"github.com/continuo-log/continuo/internal/wire/gemini"
+	"github.com/continuo-log/continuo/internal/wire/openaichat"
+	"github.com/continuo-log/continuo/internal/wire/responses"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/window"
 )
@@ -20,6 +24,9 @@ type Protocol struct {
 	Transcript func(env continuo.Envelope, plan *window.Plan, o Options) ([]byte, error)
 	// Unsent names the parts of messages that a request leaves out.
 	Unsent func(messages []window.Message, o Options) []continuo.MissingPart
+	// Omits names what a client asks in an envelope and a request cannot have, under the names that the members have in
+	// continuo.Envelope and continuo.Sampling.
+	Omits func(env continuo.Envelope, messages []window.Message, o Options) []string
 	// LeadIn is the user message that Request puts in front of messages that begin with the assistant; "" if none.
 	LeadIn string
 	// NamesParts says that a request has only the names of attachments.
@@ -39,6 +46,9 @@ func Protocols() []Protocol {
 			},
 			Transcript: OpenAIChatTranscript,
 			Unsent:     func(messages []window.Message, _ Options) []continuo.MissingPart { return UnsentOpenAIChat(messages) },
+			Omits: func(env continuo.Envelope, _ []window.Message, o Options) []string {
+				return sampleChat(env, o, &openaichat.Request{})
+			},
 		},
 		{
 			Name: model.ProtocolResponses, ResponseFormat: true,
@@ -47,6 +57,9 @@ func Protocols() []Protocol {
 			},
 			Transcript: ResponsesTranscript,
 			Unsent:     UnsentResponses,
+			Omits: func(env continuo.Envelope, _ []window.Message, o Options) []string {
+				return sampleResponses(env, o, &responses.Request{})
+			},
 		},
 		{
 			Name: model.ProtocolGemini, LeadIn: LeadIn, ResponseFormat: true,
@@ -55,9 +68,12 @@ func Protocols() []Protocol {
 			},
 			Transcript: GeminiTranscript,
 			Unsent:     UnsentGemini,
+			Omits: func(env continuo.Envelope, _ []window.Message, _ Options) []string {
+				return sampleGemini(env, &gemini.Request{})
+			},
 		},
 		{
-			Name: model.ProtocolAnthropic, LeadIn: LeadIn,
+			Name: model.ProtocolAnthropic, LeadIn: LeadIn, ResponseFormat: true,
 			Request: func(env continuo.Envelope, plan *window.Plan, o Options) ([]byte, error) {
 				return AnthropicRequest(env, plan.Messages, o)
 			},
@@ -65,11 +81,15 @@ func Protocols() []Protocol {
 				return AnthropicTranscript(env, plan)
 			},
 			Unsent: UnsentAnthropic,
+			Omits: func(env continuo.Envelope, messages []window.Message, o Options) []string {
+				return sampleAnthropic(env, mayThink(messages, o), &anthropic.Request{})
+			},
 		},
 		{
 			Name: model.ProtocolPrompt, NamesParts: true,
 			Request: func(env continuo.Envelope, plan *window.Plan, _ Options) ([]byte, error) { return Prompt(env, plan) },
 			Unsent:  unsentText,
+			Omits:   func(env continuo.Envelope, _ []window.Message, _ Options) []string { return allSampling(env) },
 		},
 	}
 }
@@ -84,7 +104,13 @@ func ProtocolOf(name string) (Protocol, error) {
 	case i < 0 || transcript && all[i].Transcript == nil:
 		return Protocol{}, fmt.Errorf("%w: no rendering for the protocol %q of model.Info; there are %s", continuo.ErrInvalid, name, protocolNames(all))
 	case transcript:
-		return Protocol{Name: name, Request: all[i].Transcript, Unsent: unsentText, NamesParts: true}, nil
+		return Protocol{
+			Name: name, Request: all[i].Transcript, Unsent: unsentText, NamesParts: true,
+			Omits: func(env continuo.Envelope, _ []window.Message, o Options) []string {
+				env.Tools = nil
+				return all[i].Omits(env, nil, o)
+			},
+		}, nil
 	}
 	return all[i], nil
 }

@@ -10,6 +10,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/responses"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -48,21 +49,22 @@ func ResponsesRequest(env continuo.Envelope, messages []window.Message, o Option
 		return nil, fmt.Errorf("render for OpenAI responses: %w", err)
 	}
 	store := false
+	own := ownMembers(env, model.ProtocolResponses)
 	request := responses.Request{
-		Model: env.Model, Stream: env.Stream, Store: &store, MaxOutputTokens: env.MaxOutputTokens, Temperature: env.Temperature,
-		Instructions: joinTexts(env.System),
+		Model: env.Model, Stream: env.Stream, Store: &store, MaxOutputTokens: env.MaxOutputTokens, Instructions: joinTexts(env.System),
 	}
-	if env.ReasoningEffort != "" {
-		request.Reasoning = &responses.Reasoning{Effort: env.ReasoningEffort, Summary: "auto"}
-	}
+	sampleResponses(env, o, &request)
 	if !env.NoEncryptedReasoning {
 		request.Include = []string{responses.IncludeEncryptedReasoning}
 	}
 	if format := responsesFormat(env.ResponseFormat); format != nil {
-		request.Text = &responses.Text{Format: format}
+		if request.Text == nil {
+			request.Text = &responses.Text{}
+		}
+		request.Text.Format = format
 	}
 	strict := false // the schemas of tools are not written for the strict subset
-	for _, tool := range env.Tools {
+	for _, tool := range withoutOwn(env.Tools, own) {
 		parameters := tool.Parameters
 		if rawjson.IsNull(parameters) {
 			parameters = json.RawMessage(`{"type":"object","properties":{}}`)
@@ -72,6 +74,9 @@ func ResponsesRequest(env continuo.Envelope, messages []window.Message, o Option
 		}))
 	}
 	head, err := rawjson.Marshal(request)
+	if err == nil {
+		head, err = withOwn(head, own)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func transcriptMessage(env continuo.Envelope, plan *window.Plan) (continuo.Envel
 		return env, window.Message{}, errNothingToShow()
 	}
 	env.System = transcriptSystem(env, plan)
-	env.Tools = nil
+	env.Tools, env.Own = nil, nil
 	return env, window.Message{Role: continuo.User, Content: continuo.Text(strings.Join(blocks, ""))}, nil
 }
 
@@ -106,8 +106,8 @@ func AnthropicTranscript(env continuo.Envelope, plan *window.Plan) ([]byte, erro
 		message.blocks = append(message.blocks, block)
 	}
 	env.System = transcriptSystem(env, plan)
-	env.Tools = nil
-	return anthropicBody(env, []blockMessage{message})
+	env.Tools, env.Own = nil, nil
+	return anthropicBody(env, []blockMessage{message}, true)
 }
 
 func errNothingToShow() error {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -41,9 +42,6 @@ func (c *toolLoop) answerOf(upstream Upstream, last bool) (continuo.Entry, error
 			return continuo.Entry{}, err
 		}
 		c.journal.measure(StageBuild, time.Since(begin))
-		if c.Forward != nil {
-			asked.round.Omitted = c.Forward.Omitted
-		}
 		answer := c.ask(asked)
 		replaced, err := c.reforward(&answer)
 		switch {
@@ -125,6 +123,7 @@ func (c *toolLoop) plan(upstream Upstream, last bool) (*readyRequest, error) {
 		View:   built.Plan.View, ViewHash: built.Plan.ViewHash, At: built.Plan.At, Window: built.Plan.Window,
 		Provider: info.Provider, Protocol: info.Protocol, Model: info.Name, ContextWindow: info.ContextWindow,
 		Envelope: envelope.Hash, RequestSHA256: built.SHA256(), RequestBytes: len(built.Body), Missing: built.Plan.Missing,
+		Omitted:         c.omitted(built, info),
 		EstimatedTokens: built.Plan.Totals.Tokens + built.Plan.Totals.PromptSize.Tokens,
 	}}, nil
 }
@@ -148,6 +147,32 @@ func (c *toolLoop) build(conversation continuo.Conversation, upstream Upstream, 
 	return request(source, plan, c.View, envelope, info, nil)
 }
 
+// omitted names what the turn's client asked and a request does not have, under the client's names.
+func (c *toolLoop) omitted(built *Request, info model.Info) []string {
+	switch {
+	case c.Forward != nil:
+		return c.Forward.Omitted
+	case c.Options == nil:
+		return nil
+	}
+	omitted := slices.Clone(c.Options.Omitted)
+	add := func(name string) { // a member that the client has not named is the settings'
+		if name = c.Options.Names[name]; name != "" && !slices.Contains(omitted, name) {
+			omitted = append(omitted, name)
+		}
+	}
+	if format := built.Envelope.ResponseFormat; c.Answer != nil && (format == nil || c.Answer.Schema != nil && render.IsAnyObject(format)) {
+		add("response_format")
+	}
+	if protocol, err := render.ProtocolOf(info.Protocol); err == nil { // it was found before
+		for _, name := range protocol.Omits(built.Envelope, built.Plan.Messages, render.Options{Provider: info.Provider}) {
+			add(name)
+		}
+	}
+	slices.Sort(omitted)
+	return omitted
+}
+
 // format returns the answer's schema in a dialect's form; nil where the request cannot have one.
 func (a *AnswerSchema) format(dialect model.Dialect, info model.Info, tools bool) json.RawMessage {
 	protocol, err := render.ProtocolOf(info.Protocol)
@@ -155,9 +180,9 @@ func (a *AnswerSchema) format(dialect model.Dialect, info model.Info, tools bool
 	case a == nil || err != nil || !protocol.ResponseFormat || tools && !dialect.StructuredWithTools: // on an error request fails
 		return nil
 	case dialect.Structured == model.StructuredSchema:
-		return render.ResponseFormat(a.Name, a.Schema)
+		return render.ResponseFormat(a.Name, a.Schema, a.Strict)
 	case dialect.Structured == model.StructuredObject:
-		return render.ResponseFormat(a.Name, nil)
+		return render.ResponseFormat(a.Name, nil, nil)
 	}
 	return nil
 }
@@ -218,8 +243,12 @@ func (c *toolLoop) askFallback(failed continuo.Entry, last bool) continuo.Entry 
 
 // envelope returns the part of an upstream's requests that is neither the log nor the tools.
 func (r *Runner) envelope(upstream Upstream, dialect model.Dialect) continuo.Envelope {
-	return continuo.Envelope{
+	envelope := continuo.Envelope{
 		Model: upstream.Model.Info().Name, System: r.System, MaxOutputTokens: upstream.MaxOutputTokens, Temperature: upstream.Temperature, Stream: true,
 		Roles: dialect.Roles, NoEncryptedReasoning: dialect.NoEncryptedReasoning, ReasoningEffort: upstream.ReasoningEffort,
 	}
+	if r.Options != nil {
+		envelope.Sampling, envelope.Own = r.Options.Sampling, r.Options.Own
+	}
+	return envelope
 }

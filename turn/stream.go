@@ -19,6 +19,8 @@ func (c *toolLoop) stream(from model.Model, body []byte, round *continuo.Round) 
 	ctx := c.ctx
 	if c.Forward != nil {
 		ctx = model.WithForwarding(ctx, c.Forward.Request)
+	} else if c.Options != nil && c.Options.Headers != nil {
+		ctx = model.WithClientHeaders(ctx, c.Options.Headers)
 	}
 	if c.Answered != nil {
 		ctx = model.WithAnswered(ctx, c.Answered)

@@ -64,6 +64,8 @@ type Runner struct {
 	// calls open, and the client's next request has their results. Tools of the same name are not offered. Where it is not nil,
 	// calls of unknown tools are the client's too. Default none.
 	ClientTools []continuo.ToolSpec
+	// Options are what the turn's client asks of the answer. Default nothing.
+	Options *ClientOptions
 	// Forward sends a client's request as it came instead of one that is built from the log; all calls of its answer are
 	// the client's. Default none.
 	Forward *Forward
@@ -71,10 +73,24 @@ type Runner struct {
 	Answered func(status int, header http.Header)
 }
 
-// AnswerSchema describes an answer.
+// AnswerSchema describes an answer. Without a Schema it is any JSON object; Strict is what a client asks, nil for nothing.
 type AnswerSchema struct {
 	Name   string
 	Schema json.RawMessage
+	Strict *bool
+}
+
+// ClientOptions are what a client asks of the answer of a request that is built from the log.
+type ClientOptions struct {
+	// Sampling and Own are as in continuo.Envelope.
+	Sampling *continuo.Sampling
+	Own      *continuo.OwnMembers
+	// Names are the client's names of the members of continuo.Envelope and continuo.Sampling.
+	Names map[string]string
+	// Omitted are the members that no request that is built can have.
+	Omitted []string
+	// Headers are sent with the request. Default none.
+	Headers *model.ClientHeaders
 }
 
 // Upstream is a model with its request settings.

@@ -76,7 +76,7 @@ func speaker(m config.ModelConfig) *model.Speaker {
 	dialect := model.Dialect{Roles: roles, StructuredWithTools: true}
 	switch m.StructuredOutputs {
 	case config.StructuredAuto:
-		dialect.Structured, dialect.StructuredWithTools = model.StructuredSchema, m.Provider == "openai"
+		dialect.Structured, dialect.StructuredWithTools = model.StructuredSchema, m.Provider == "openai" || m.Protocol == model.ProtocolAnthropic
 	case config.StructuredSchema:
 		dialect.Structured = model.StructuredSchema
 	case config.StructuredObject:

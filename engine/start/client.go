@@ -32,14 +32,16 @@ type ClientRequest struct {
 	Model    string
 	Upstream *catalog.Upstream
 	// View is the name of the view that decides what the model is shown; "": everything. System and Tools are the
-	// client's, MaxOutputTokens and Temperature replace the model's own unless they are 0 and nil, and Answer is the
-	// schema of the answer. All of them are of requests that are not forwarded.
+	// client's, MaxOutputTokens, Temperature and ReasoningEffort replace the model's own unless they are zero, Answer is the
+	// schema of the answer, and Options what else the client asks of it. All of them are of requests that are not forwarded.
 	View            string
 	System          []string
 	Tools           []continuo.ToolSpec
 	MaxOutputTokens int
 	Temperature     *float64
+	ReasoningEffort string
 	Answer          *turn.AnswerSchema
+	Options         *turn.ClientOptions
 	// Forward returns the request that is sent as it came. Default: it is built from the log.
 	Forward func(ctx context.Context, conversation continuo.Conversation) (*turn.Forward, error)
 	// Answered is called with the status and the headers of each answer of an upstream. Default none.
@@ -116,6 +118,7 @@ func (ts *Turns) clientRunner(ctx context.Context, request ClientRequest, conver
 	if request.Temperature != nil {
 		runner.Temperature = request.Temperature
 	}
+	runner.ReasoningEffort, runner.Options = cmp.Or(request.ReasoningEffort, runner.ReasoningEffort), request.Options
 	return runner, nil
 }
 

@@ -16,6 +16,7 @@ func ReadGemini(body []byte, o Options) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.members = geminiMembers
 	var wire gemini.Request
 	if err := json.Unmarshal(body, &wire); err != nil {
 		return nil, wrong("", "the body is not a request: %v", err)
@@ -68,7 +69,7 @@ func (r *Request) readGeminiTools(list []json.RawMessage) {
 		for _, f := range functions {
 			schema := f.ParametersJSONSchema
 			if schema == nil {
-				schema = f.Parameters
+				schema = jsonSchema(f.Parameters)
 			}
 			r.Tools = append(r.Tools, continuo.ToolSpec{Name: f.Name, Description: f.Description, Parameters: schema})
 		}

@@ -34,7 +34,8 @@ type Request struct {
 	// Problems are the rules of the log that the messages break, in order.
 	Problems []*Problem
 
-	input json.RawMessage // the list of messages, where it may be something else
+	input   json.RawMessage // the list of messages, where it may be something else
+	members members         // of the protocol
 }
 
 // Message is where a message is in the body, body[Start:End], and which entries it became: Entries[First:First+Count].

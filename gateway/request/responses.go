@@ -17,6 +17,7 @@ func ReadResponses(body []byte, o Options) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.members = responsesMembers
 	if err := r.readCommon("max_output_tokens"); err != nil {
 		return nil, err
 	}

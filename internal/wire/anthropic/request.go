@@ -12,13 +12,54 @@ import "encoding/json"
 type Request struct {
 	Model string `json:"model"`
 	// MaxTokens bounds the answer; the API requires it in every request.
-	MaxTokens   int         `json:"max_tokens"`
-	Stream      bool        `json:"stream,omitempty"`
-	Temperature *float64    `json:"temperature,omitempty"`
-	Tools       []Tool      `json:"tools,omitempty"`
-	System      []TextBlock `json:"system,omitempty"`
-	// Messages are InputMessage objects, kept raw so that unknown blocks are kept too.
-	Messages []json.RawMessage `json:"messages"`
+	MaxTokens     int           `json:"max_tokens"`
+	Stream        bool          `json:"stream,omitempty"`
+	Temperature   *float64      `json:"temperature,omitempty"`
+	TopP          *float64      `json:"top_p,omitempty"`
+	TopK          *int          `json:"top_k,omitempty"`
+	StopSequences []string      `json:"stop_sequences,omitempty"`
+	ServiceTier   string        `json:"service_tier,omitempty"` // auto or standard_only
+	Metadata      *Metadata     `json:"metadata,omitempty"`
+	Thinking      *Thinking     `json:"thinking,omitempty"`
+	OutputConfig  *OutputConfig `json:"output_config,omitempty"`
+	ToolChoice    *ToolChoice   `json:"tool_choice,omitempty"`
+	// Tools are Tool objects, or tools of the provider, kept raw.
+	Tools  []json.RawMessage `json:"tools,omitempty"`
+	System []TextBlock       `json:"system,omitempty"`
+	// Messages are InputMessage objects, kept raw so that unknown blocks are kept too. They are the last member; the
+	// renderer adds them to the others.
+	Messages []json.RawMessage `json:"messages,omitempty"`
+}
+
+// Metadata names the person behind a request.
+type Metadata struct {
+	UserID string `json:"user_id,omitempty"`
+}
+
+// Thinking says how a model thinks: of the type enabled for at most BudgetTokens, which count as output, of the type
+// adaptive as long as it chooses.
+type Thinking struct {
+	Type         string `json:"type"`
+	BudgetTokens int    `json:"budget_tokens,omitempty"`
+}
+
+// OutputConfig is the effort of an answer (low, medium, high, xhigh or max) and its form.
+type OutputConfig struct {
+	Effort string        `json:"effort,omitempty"`
+	Format *OutputFormat `json:"format,omitempty"`
+}
+
+// OutputFormat is the schema of an answer.
+type OutputFormat struct {
+	Type   string          `json:"type"` // always "json_schema"
+	Schema json.RawMessage `json:"schema"`
+}
+
+// ToolChoice is of the type auto, any, none, or tool with a name.
+type ToolChoice struct {
+	Type                   string `json:"type"`
+	Name                   string `json:"name,omitempty"`
+	DisableParallelToolUse bool   `json:"disable_parallel_tool_use,omitempty"`
 }
 
 // InputMessage is one message of a request. Its blocks are objects with a type.

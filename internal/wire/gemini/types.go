@@ -43,7 +43,13 @@ type Request struct {
 // GenerationConfig configures the answer.
 type GenerationConfig struct {
 	Temperature        *float64        `json:"temperature,omitempty"`
+	TopP               *float64        `json:"topP,omitempty"`
+	TopK               *int            `json:"topK,omitempty"`
 	MaxOutputTokens    int             `json:"maxOutputTokens,omitempty"`
+	StopSequences      []string        `json:"stopSequences,omitempty"`
+	PresencePenalty    *float64        `json:"presencePenalty,omitempty"`
+	FrequencyPenalty   *float64        `json:"frequencyPenalty,omitempty"`
+	Seed               *int64          `json:"seed,omitempty"`
 	ResponseMimeType   string          `json:"responseMimeType,omitempty"`
 	ResponseJSONSchema json.RawMessage `json:"responseJsonSchema,omitempty"`
 	ThinkingConfig     *ThinkingConfig `json:"thinkingConfig,omitempty"`
@@ -55,6 +61,17 @@ type ThinkingConfig struct {
 	IncludeThoughts bool   `json:"includeThoughts,omitempty"`
 	ThinkingBudget  *int   `json:"thinkingBudget,omitempty"`
 	ThinkingLevel   string `json:"thinkingLevel,omitempty"`
+}
+
+// ToolConfig says whether the model calls functions.
+type ToolConfig struct {
+	FunctionCallingConfig FunctionCallingConfig `json:"functionCallingConfig"`
+}
+
+// FunctionCallingConfig has the mode AUTO, ANY or NONE. AllowedFunctionNames are the only functions of the mode ANY.
+type FunctionCallingConfig struct {
+	Mode                 string   `json:"mode"`
+	AllowedFunctionNames []string `json:"allowedFunctionNames,omitempty"`
 }
 
 // Tool is the functions that the model may call. All of them are in one Tool.

@@ -18,13 +18,27 @@ type Request struct {
 	MaxCompletionTokens int      `json:"max_completion_tokens,omitempty"`
 	MaxTokens           int      `json:"max_tokens,omitempty"`
 	Temperature         *float64 `json:"temperature,omitempty"`
+	TopP                *float64 `json:"top_p,omitempty"`
+	TopK                *int     `json:"top_k,omitempty"` // of compatible servers
+	Stop                []string `json:"stop,omitempty"`
+	PresencePenalty     *float64 `json:"presence_penalty,omitempty"`
+	FrequencyPenalty    *float64 `json:"frequency_penalty,omitempty"`
+	Seed                *int64   `json:"seed,omitempty"`
+	ServiceTier         string   `json:"service_tier,omitempty"`
+	User                string   `json:"user,omitempty"`
+	PromptCacheKey      string   `json:"prompt_cache_key,omitempty"`
+	Verbosity           string   `json:"verbosity,omitempty"`
 	// ReasoningEffort is none, minimal, low, medium, high or xhigh.
 	ReasoningEffort string `json:"reasoning_effort,omitempty"`
-	Tools           []Tool `json:"tools,omitempty"`
+	// ToolChoice is none, auto, required, or an object that names tools.
+	ToolChoice        json.RawMessage `json:"tool_choice,omitempty"`
+	ParallelToolCalls *bool           `json:"parallel_tool_calls,omitempty"`
+	Tools             []Tool          `json:"tools,omitempty"`
 	// ResponseFormat is the form of the answer.
 	ResponseFormat json.RawMessage `json:"response_format,omitempty"`
-	// Messages are InputMessage objects, kept raw so that unknown members are kept too.
-	Messages []json.RawMessage `json:"messages"`
+	// Messages are InputMessage objects, kept raw so that unknown members are kept too. They are the last member; the
+	// renderer adds them to the others.
+	Messages []json.RawMessage `json:"messages,omitempty"`
 }
 
 // StreamOptions says what a stream contains besides the answer.
@@ -96,4 +110,5 @@ type ResponseFormat struct {
 type JSONSchema struct {
 	Name   string          `json:"name"`
 	Schema json.RawMessage `json:"schema"`
+	Strict *bool           `json:"strict,omitempty"`
 }

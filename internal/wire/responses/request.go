@@ -38,6 +38,9 @@ type Request struct {
 	Background         bool            `json:"background,omitempty"`
 	MaxOutputTokens    int             `json:"max_output_tokens,omitempty"`
 	Temperature        *float64        `json:"temperature,omitempty"`
+	TopP               *float64        `json:"top_p,omitempty"`
+	ServiceTier        string          `json:"service_tier,omitempty"`
+	SafetyIdentifier   string          `json:"safety_identifier,omitempty"`
 	Reasoning          *Reasoning      `json:"reasoning,omitempty"`
 	Include            []string        `json:"include,omitempty"`
 	Text               *Text           `json:"text,omitempty"`

@@ -43,9 +43,31 @@ func Of(ctx context.Context) *Request {
 	return request
 }
 
-// Apply sets the headers of the client's request in that of the forwarded one.
-func (r *Request) Apply(header http.Header) {
-	for name, values := range r.Header {
+// Headers are those of a client's request that a request has which is built for it; see model.ClientHeaders.
+type Headers struct {
+	Header   http.Header
+	KeepsKey bool
+}
+
+type headersKey struct{}
+
+// WithHeaders returns a context whose requests have the headers of a client's.
+func WithHeaders(ctx context.Context, headers *Headers) context.Context {
+	return context.WithValue(ctx, headersKey{}, headers)
+}
+
+// HeadersOf returns the headers of a client's request, or of one that a context forwards; nil for none.
+func HeadersOf(ctx context.Context) *Headers {
+	if forwarded := Of(ctx); forwarded != nil {
+		return &Headers{forwarded.Header, forwarded.KeepsKey}
+	}
+	headers, _ := ctx.Value(headersKey{}).(*Headers)
+	return headers
+}
+
+// Apply sets the headers of the client's request in another one.
+func (h *Headers) Apply(header http.Header) {
+	for name, values := range h.Header {
 		header[name] = values
 	}
 }

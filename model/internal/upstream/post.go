@@ -74,10 +74,11 @@ func (c *Client) request(ctx context.Context, call *call, body []byte) (*http.Re
 	for name, value := range c.DefaultHeaders {
 		request.Header.Set(name, value)
 	}
-	if forwarded != nil {
-		forwarded.Apply(request.Header)
+	client := forward.HeadersOf(ctx)
+	if client != nil {
+		client.Apply(request.Header)
 	}
-	if c.Key != nil && !(forwarded != nil && forwarded.KeepsKey) {
+	if c.Key != nil && !(client != nil && client.KeepsKey) {
 		key, err := c.Key(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("get the API key: %w", err)
