@@ -70,6 +70,9 @@ func (l *Log) Append(ctx context.Context, conversationID string, entries []Entry
 	if options.Key != "" && options.Identity == "" {
 		request.fingerprint = fingerprint(entries)
 	}
+	if err := l.checkFacts(ctx, conversationID, entries); err != nil {
+		return nil, err
+	}
 	shorter, err := l.offload(ctx, conversationID, entries)
 	if err != nil {
 		return nil, fmt.Errorf("append to conversation %s: %w", conversationID, err)
@@ -87,6 +90,9 @@ func (l *Log) Append(ctx context.Context, conversationID string, entries []Entry
 	l.drop(ctx, conversationID, shorter, request.stored) // the key may have returned the entries of an earlier append
 	if len(request.stored) > 0 {
 		l.announce(conversationID)
+	}
+	if err := l.settleFacts(ctx, conversationID, request.stored); err != nil {
+		return nil, fmt.Errorf("append to conversation %s: %w", conversationID, err)
 	}
 	return request.stored, nil
 }

@@ -89,6 +89,12 @@ type Entry struct {
 	TaskEvent *TaskEvent `json:"task_event,omitempty"`
 	// Summary says which entries the content summarizes; nil for every other entry.
 	Summary *Summary `json:"summary,omitempty"`
+	// Fact is what an entry of a memory conversation states; nil for every other entry. Profile says of which facts a
+	// profile is made.
+	Fact    *Fact    `json:"fact,omitempty"`
+	Profile *Profile `json:"profile,omitempty"`
+	// NoMemory says that nothing may be remembered of the turn that the entry begins.
+	NoMemory bool `json:"no_memory,omitempty"`
 	// Vendor holds a provider's opaque data under the provider's name; only that provider's package reads it.
 	Vendor map[string]json.RawMessage `json:"vendor,omitempty"`
 	// Repairs lists the rules by which an import changed this entry.

@@ -129,6 +129,12 @@ func (d *entryDecoder) rareMember(name string) bool {
 		return e.TaskEvent == nil && d.value(&e.TaskEvent)
 	case "summary":
 		return e.Summary == nil && d.value(&e.Summary)
+	case "fact":
+		return e.Fact == nil && d.value(&e.Fact)
+	case "profile":
+		return e.Profile == nil && d.value(&e.Profile)
+	case "no_memory":
+		return d.bool(&e.NoMemory)
 	case "vendor":
 		return e.Vendor == nil && d.value(&e.Vendor)
 	case "repairs":

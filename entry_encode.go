@@ -153,6 +153,13 @@ func (e *Entry) encodeRare(w *rawjson.Encoder) {
 	if e.Summary != nil {
 		w.Any("summary", e.Summary)
 	}
+	if e.Fact != nil {
+		w.Any("fact", e.Fact)
+	}
+	if e.Profile != nil {
+		w.Any("profile", e.Profile)
+	}
+	w.Bool("no_memory", e.NoMemory)
 	if len(e.Vendor) > 0 {
 		w.Any("vendor", e.Vendor)
 	}

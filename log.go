@@ -190,12 +190,13 @@ func timesOf(conversation Conversation, entries []Entry, now time.Time) (created
 	return created.UTC(), updated.UTC()
 }
 
-// withoutRuns removes the events of runs and tasks, and the Summary fields, from entries: they are valid only in the
-// log in which they were written. The content of the entries stays.
+// withoutRuns removes the events of runs and tasks, and the Summary, Fact and Profile fields, from entries: they are
+// valid only in the log in which they were written. The content of the entries stays.
 func withoutRuns(entries []Entry) []Entry {
 	without := slices.Clone(entries)
 	for i := range without {
 		without[i].RunEvent, without[i].TaskEvent, without[i].Summary = nil, nil, nil
+		without[i].Fact, without[i].Profile = nil, nil
 	}
 	return without
 }
@@ -263,7 +264,8 @@ func (l *Log) Conversations(ctx context.Context, query ConversationQuery) ([]Con
 	return l.store.Conversations(ctx, query)
 }
 
-// Update changes the fields of a conversation, not its entries; ErrNotFound, and ErrExists when another conversation
+// Update changes the fields of a conversation, not its entries. A new user's memory has no facts from it, and those that
+// the old one's had are redacted; ErrNotFound, and ErrExists when another conversation
 // has the key.
 func (l *Log) Update(ctx context.Context, id string, change ConversationChange) (Conversation, error) {
 	if err := CheckMetadata(change.Metadata); err != nil {
@@ -280,19 +282,42 @@ func (l *Log) Update(ctx context.Context, id string, change ConversationChange) 
 	if now := l.now(); change.UpdatedAt.IsZero() || change.UpdatedAt.After(now) {
 		change.UpdatedAt = now
 	}
+	var before Conversation
+	if change.UserID != nil || change.Claim != nil {
+		var err error
+		if before, err = l.Conversation(ctx, id); err != nil {
+			return Conversation{}, err
+		}
+	}
 	conversation, err := l.store.Update(ctx, id, change)
 	if err != nil {
 		return Conversation{}, fmt.Errorf("change conversation %s: %w", id, err)
 	}
+	if before.ID != "" && before.UserID != conversation.UserID {
+		if err := l.retractAll(ctx, before); err != nil {
+			return Conversation{}, fmt.Errorf("change conversation %s: %w", id, err)
+		}
+	}
 	return conversation, nil
 }
 
-// Delete deletes a conversation and the branches of its runs. Its forks keep the entries that they inherited.
+// Delete deletes a conversation and the branches of its runs, and redacts the facts that were taken from it. Its forks
+// keep the entries that they inherited.
 func (l *Log) Delete(ctx context.Context, id string) error {
 	if err := l.deleteBranches(ctx, id); err != nil {
 		return fmt.Errorf("delete conversation %s: %w", id, err)
 	}
-	if err := l.store.Delete(ctx, id); err != nil {
+	deleted, err := l.Conversation(ctx, id)
+	if err == nil {
+		err = l.retractAll(ctx, deleted)
+	}
+	if err == nil {
+		err = l.store.Delete(ctx, id)
+	}
+	if err == nil { // facts that were taken from it meanwhile
+		err = l.retractAll(ctx, deleted)
+	}
+	if err != nil {
 		return fmt.Errorf("delete conversation %s: %w", id, err)
 	}
 	l.mu.Lock()

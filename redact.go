@@ -56,6 +56,10 @@ func (l *Log) RedactWith(ctx context.Context, conversation Conversation, request
 	if err == nil {
 		said, err = l.withSummaries(ctx, conversation, said)
 	}
+	sources := said
+	if err == nil {
+		said, err = l.withFacts(ctx, conversation, said)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("redact: %w", err)
 	}
@@ -67,23 +71,45 @@ func (l *Log) RedactWith(ctx context.Context, conversation Conversation, request
 	for i := range said {
 		redacted[i] = l.redact(&said[i], request)
 	}
-	for first := 0; first < len(redacted); { // entries of one conversation in one call
-		owner, last := redacted[first].ConversationID, first+1
-		for last < len(redacted) && redacted[last].ConversationID == owner {
-			last++
-		}
-		if err := l.store.Redact(ctx, owner, redacted[first:last]); err != nil {
-			return redacted[:first], fmt.Errorf("redact entries of conversation %s: %w", owner, err)
-		}
-		l.cache.drop(owner, math.MaxInt64)
-		l.announce(owner)
-		first = last
+	if done, err := l.storeRedacted(ctx, redacted); err != nil {
+		return redacted[:done], err
+	}
+	if err := l.retractAgain(ctx, conversation, sources); err != nil {
+		return redacted, fmt.Errorf("the entries are redacted, but facts that were taken from them meanwhile may be left: %w", err)
 	}
 	slices.SortStableFunc(redacted, func(a, b Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 	if _, err := l.Sweep(ctx); err != nil {
 		return redacted, fmt.Errorf("the entries are redacted, but objects of theirs are still there and will be tried again: %w", err)
 	}
 	return redacted, nil
+}
+
+// storeRedacted replaces entries in the store by their redacted forms, and returns how many of them it has replaced.
+func (l *Log) storeRedacted(ctx context.Context, redacted []Entry) (done int, err error) {
+	for first := 0; first < len(redacted); { // entries of one conversation in one call
+		owner, last := redacted[first].ConversationID, first+1
+		for last < len(redacted) && redacted[last].ConversationID == owner {
+			last++
+		}
+		if err := l.store.Redact(ctx, owner, redacted[first:last]); err != nil {
+			return first, fmt.Errorf("redact entries of conversation %s: %w", owner, err)
+		}
+		l.cache.drop(owner, math.MaxInt64)
+		l.announce(owner)
+		first = last
+	}
+	return len(redacted), nil
+}
+
+// retractAgain redacts the facts that were taken from entries while these were redacted: an append that has read a
+// source before its redaction either finds the redaction after it, or is found here.
+func (l *Log) retractAgain(ctx context.Context, conversation Conversation, sources []Entry) error {
+	if len(sources) == 0 {
+		return nil
+	}
+	return l.retract(ctx, conversation, owners(sources), func(source FactSource) bool {
+		return slices.ContainsFunc(sources, func(e Entry) bool { return e.ConversationID == source.ConversationID && e.Seq == source.Seq })
+	})
 }
 
 // withOutputs adds the run events that repeat an answer as a step's outputs: they directly follow the answer. Outputs
@@ -189,7 +215,7 @@ func namesTool(e *Entry) bool {
 
 // knownParts are the PartTypes that this program writes. Any other is a client's text.
 var knownParts = []string{
-	PartResume, PartStep, PartToolError, PartInterrupted, PartUndecided, PartSummary, PartNotes, PartDeletion, "tool_result", "run_event", "task_event", "crew_event",
+	PartResume, PartStep, PartToolError, PartInterrupted, PartUndecided, PartSummary, PartNotes, PartDeletion, PartFact, PartProfile, "tool_result", "run_event", "task_event", "crew_event",
 }
 
 // redactedAuthor keeps the RoleName, which the windows of a crew's roles need, and no other names. A person's message
@@ -227,6 +253,10 @@ func (l *Log) redact(e *Entry, request RedactRequest) Entry {
 	}
 	if event := e.TaskEvent; event != nil {
 		kept.TaskEvent = &TaskEvent{Kind: event.Kind, AgentID: event.AgentID, AgentType: event.AgentType}
+	}
+	kept.Fact, kept.NoMemory = redactedFact(e.Fact), e.NoMemory
+	if e.Profile != nil {
+		kept.Profile = &Profile{Facts: e.Profile.Facts}
 	}
 	kept.Content = Text(RedactedText)
 	if e.Content.IsNull() {

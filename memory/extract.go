@@ -1,0 +1,173 @@
+package memory
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	continuo "github.com/continuo-log/continuo"
+)
+
+// Candidate is a fact that was found in an entry. Its text is a substring of the entry's, unless a model wrote it.
+type Candidate struct {
+	Text       string
+	Quote      string
+	Kind       continuo.FactKind
+	Subject    string
+	Attribute  string
+	Confidence float64
+}
+
+// maxPerEntry bounds the facts of one message.
+const maxPerEntry = 12
+
+// Extract finds what a person says of itself in an entry, by rules: standing instructions, preferences, decisions, who
+// the person is, whom it knows, what it did. Only words of users count: what a model, a tool or a document says is not
+// a person's statement. Two calls with the same entry give the same facts.
+func Extract(e *continuo.Entry) (found []Candidate) {
+	if e.Role != continuo.User || e.Hidden || e.Redacted != nil || e.NoMemory || e.RunEvent != nil {
+		return nil
+	}
+	subject := UserSubject
+	if e.Name != "" {
+		subject = e.Name
+	}
+	seen := map[string]bool{}
+	for _, sentence := range sentences(e.Content.String()) {
+		candidate, ok := statement(sentence)
+		if !ok || seen[candidate.Text] || !continuo.Quotes(e, candidate.Quote) {
+			continue
+		}
+		seen[candidate.Text] = true
+		candidate.Subject = subject
+		if found = append(found, candidate); len(found) == maxPerEntry {
+			break
+		}
+	}
+	return found
+}
+
+// rule finds one kind of statement. Where its pattern begins inside of a sentence, the statement begins there.
+type rule struct {
+	pattern    *regexp.Regexp
+	kind       continuo.FactKind
+	confidence float64
+	// attribute names what the statement says; the submatch "of" of the pattern, if there is one, follows it.
+	attribute string
+}
+
+const (
+	begin   = `(?i)(?:^|[,;:–—-] *|\b(?:and|but|so|because|since|that|though|although|while|as) +)`
+	adverbs = `(?:really |also |always |usually |generally |normally |still |now |just |recently |currently |actually |already |finally |even |absolutely |personally |definitely |strongly |much |often |typically |mostly |both |only |kinda |kind of )*`
+	person  = `(?:wife|husband|partner|spouse|girlfriend|boyfriend|fianc[eé]e?|son|daughter|kids?|children|baby|mom|mum|mother|dad|father|parents|brother|sister|siblings?|twin|uncle|aunt|cousins?|nephew|niece|grandm(?:a|other)|grandp(?:a|arents)|grandfather|boss|manager|mentor|coach|therapist|teacher|colleague|co-?worker|teammate|team|roommate|neighbou?r|friends?|best friend|dog|cat|pets?|puppy|kitten)`
+)
+
+func pattern(expression string) *regexp.Regexp { return regexp.MustCompile(begin + expression) }
+
+// rules are tried in order; the first that matches a sentence counts.
+var rules = []rule{
+	{regexp.MustCompile(`(?i)^(?:please,? |and |also,? |so,? |ok(?:ay)?,? |oh,? )*(?:always|never|do not ever|don't ever|(?:from now on|in (?:the )?future|going forward|by default),? (?:please,? |always |never |do not |don't |only )*(?:add|answer|ask|avoid|call|check|cite|end|explain|format|give|include|keep|list|make|mention|provide|put|reply|respond|return|say|show|start|stop|suggest|tell|use|write))\b`), continuo.FactInstruction, 0.9, ""},
+	{regexp.MustCompile(`(?i)^[^?]{0,200}\bwhen(?:ever)? i (?:ask|request|mention|say)\b`), continuo.FactInstruction, 0.8, ""},
+	{regexp.MustCompile(`(?i)^(?:please,? )?(?:remember|note|know)(?: that|:)`), continuo.FactOther, 0.5, ""},
+	{pattern(`(?:my name is|i'm called|i am called|(?:you can |please )?call me|people call me) +\p{L}`), continuo.FactIdentity, 0.95, "name"},
+	{pattern(`my favou?rite (?P<of>\p{L}[\p{L}' -]{1,30}?) (?:is|are|has always been|was|of all)\b`), continuo.FactPreference, 0.9, "favourite"},
+	{pattern(`(?:i|we) ` + adverbs + `(?:prefer|favou?r|like|love|enjoy|adore|appreciate|hate|dislike|loathe|can't stand|cannot stand|avoid|don't (?:like|enjoy|want|eat|drink|care for)|do not (?:like|want|eat|drink)|stick (?:to|with))\b`), continuo.FactPreference, 0.85, ""},
+	{pattern(`(?:i'm|i am) ` + adverbs + `(?:a (?:big |huge |great )?fan of|into|fond of|passionate about|obsessed with|allergic to|vegetarian|vegan)`), continuo.FactPreference, 0.85, ""},
+	{pattern(`(?:i'd|i would|we'd) rather\b`), continuo.FactPreference, 0.8, ""},
+	{pattern(`(?:i've|i have|we've|we have)? ?(?:set a preference for|my preference (?:is|for))`), continuo.FactPreference, 0.85, ""},
+	{pattern(`(?:i|we)(?:'ve| have)? ` + adverbs + `(?:decided|chose|chosen|opted|picked|settled on|agreed|committed to|switched (?:to|from)|migrated|adopted|ruled out|rejected|resolved to)\b`), continuo.FactDecision, 0.8, ""},
+	{pattern(`(?:let's|we'll|i'll|we're going to|i'm going to|we are going to) ` + adverbs + `(?:go with|use|stick with|switch to|move to|adopt|drop)\b`), continuo.FactDecision, 0.7, ""},
+	{pattern(`(?:i|we) ` + adverbs + `(?:live|reside)d? (?:in|at|near|on)\b`), continuo.FactIdentity, 0.9, "home"},
+	{pattern(`(?:i|we)(?:'ve| have)? ` + adverbs + `moved (?:to|into|back to)\b`), continuo.FactIdentity, 0.85, "home"},
+	{pattern(`(?:i|we) ` + adverbs + `work (?:at|for|as)\b`), continuo.FactIdentity, 0.9, "work"},
+	{pattern(`(?:i'm|i am) ` + adverbs + `(?:\d{1,3} years old|\d{1,3}[, ])`), continuo.FactIdentity, 0.9, "age"},
+	{pattern(`(?:i'm|i am) ` + adverbs + `an? (?:\p{L}[\p{L}-]* ){0,3}(?:developer|engineer|designer|manager|teacher|student|writer|author|artist|nurse|doctor|lawyer|analyst|scientist|architect|consultant|producer|musician|chef|photographer|researcher|freelancer|owner|founder|director|editor|accountant|assistant|coordinator|actor|dancer|player|guard|mother|father|parent|beginner|\p{L}+(?:ist|ian|ologist))\b`), continuo.FactIdentity, 0.85, ""},
+	{pattern(`i was born\b`), continuo.FactIdentity, 0.9, "birth"},
+	{pattern(`(?:i'm|i am) (?:originally )?from +\p{Lu}`), continuo.FactIdentity, 0.85, "origin"},
+	{pattern(`my (?P<of>job|occupation|profession|email|e-mail|phone(?: number)?|address|birthday|timezone|time zone|age|nationality|hometown|salary|pronouns) (?:is|are)\b`), continuo.FactIdentity, 0.9, ""},
+	{pattern(`(?:my|our) (?P<of>\p{L}[\p{L}' -]{1,40}?) (?:is|are|was) (?:now |currently |about |around |still |set (?:to|at|for) |on |due )*(?:\$|€|£)?\d`), continuo.FactOther, 0.8, ""},
+	{pattern(`my ` + person + `(?:'s|s)?,? +\p{L}`), continuo.FactRelation, 0.75, ""},
+	{pattern(`(?:i|we)(?:'ve| have)? ` + adverbs + `never\b`), continuo.FactEvent, 0.8, ""},
+	{pattern(`(?:i've|i have|we've|we have|i|we) ` + adverbs + `(?:\p{L}+ed|been|begun|began|bought|brought|built|caught|came|did|done|drew|drove|drunk|drank|eaten|ate|fell|felt|found|flew|forgot|gone|got|gotten|gave|given|went|grew|had|heard|held|hit|hurt|kept|knew|led|left|lost|made|met|paid|put|ran|read|rode|said|saw|seen|sent|set|sold|spent|spoke|stood|swam|taken|took|taught|thought|told|understood|visited|won|woke|wore|written|wrote)\b`), continuo.FactEvent, 0.7, ""},
+	{pattern(`(?:i'm|i am|we're|we are|i've been|i have been) ` + adverbs + `(?:\p{L}+ing)\b`), continuo.FactEvent, 0.6, ""},
+	{pattern(`(?:my|our) (?:\p{L}[\p{L}' -]{1,60}?) (?:is|are|was|were|has|have|had|means|takes|includes?|starts|ends)\b`), continuo.FactOther, 0.6, ""},
+	{pattern(`(?:i|we) ` + adverbs + `(?:have|own|play|speak|study|teach|run|use|drive|attend|volunteer|practi[cs]e|collect|make|cook|need|plan|hope|want|dream|believe|feel|know|go|take|meet|keep|do|eat|drink|visualize|typically|work)\b`), continuo.FactOther, 0.6, ""},
+}
+
+// A sentence that does not state anything as true, or that repeats what others say, is no fact.
+var (
+	hedge    = regexp.MustCompile(`(?i)^(?:if|suppose|imagine|assume|say|pretend|unless)\b|\b(?:i|we) (?:might|may|could|would|should) |\bmaybe i\b|\bperhaps i\b|\bas if i\b|\bif i\b|\bi wish\b`)
+	reported = regexp.MustCompile(`(?i)\b(?:he|she|they|it|who|\p{L}+) (?:says?|said|claims?|claimed|writes?|wrote|tells|told me|asks?|asked|states?|stated)[:,]? +["“'‘]|["“][^"”]*\b[Ii] [^"”]*["”]`)
+	noRule   = regexp.MustCompile(`(?i)^(?:always|never) (?:mind|give up|thought|knew|been|had|heard|seen|a|an|the|been|good|great|nice|fun|happy|here|there|love|loved|wanted|felt|know|tried|got|better|say|stop|too)\b`)
+	chatter  = regexp.MustCompile(`(?i)^(?:i|we)(?:'m| am|'re| are)? ?(?:so |really |very |just )*(?:still |currently |also )*(?:glad|happy|sorry|sure|excited|trying to|looking (?:for|to)|wondering|not sure|curious|worried|concerned|struggling|having (?:trouble|issues|some|difficulty)|getting|feeling|experiencing|seeing|facing|encountering|wanting|stuck|ready|able|working on|thinking|going to try|hoping|want to make sure|need help|need to|want to|would like|think|guess|see|know|understand|agree|hope|appreciate (?:it|that|your|you)|love (?:it|that|this|your)|like (?:it|that|this|your)|feel you|hear you|'ll|do)\b`)
+)
+
+// statement finds the first rule that a sentence matches.
+func statement(sentence string) (Candidate, bool) {
+	plain, offsets := plainApostrophes(sentence)
+	if strings.HasSuffix(plain, "?") && !asksAfterStatement(plain) || hedge.MatchString(plain) || reported.MatchString(plain) {
+		return Candidate{}, false
+	}
+	for _, r := range rules {
+		at := r.pattern.FindStringSubmatchIndex(plain)
+		if at == nil {
+			continue
+		}
+		from, to := clause(plain, r.start(plain, at))
+		text := plain[from:to]
+		if utf8.RuneCountInString(text) < minStatement || len(strings.Fields(text)) < 3 || isNoStatement(r.kind, text) {
+			continue
+		}
+		quote := sentence[offsets[from]:offsets[to]]
+		found := Candidate{Text: quote, Quote: quote, Kind: r.kind, Attribute: r.attribute, Confidence: r.confidence}
+		if of := r.pattern.SubexpIndex("of"); of > 0 && at[2*of] >= 0 {
+			found.Attribute = strings.TrimSpace(r.attribute + " " + strings.Join(contentWords(plain[at[2*of]:at[2*of+1]]), " "))
+		}
+		return found, true
+	}
+	return Candidate{}, false
+}
+
+// isNoStatement reports whether a text of a kind only has the form of one.
+func isNoStatement(kind continuo.FactKind, text string) bool {
+	if kind == continuo.FactInstruction {
+		return noRule.MatchString(text)
+	}
+	return chatter.MatchString(text)
+}
+
+// plainApostrophes replaces typographic apostrophes, and returns for each offset of the result the one in the text.
+func plainApostrophes(text string) (plain string, offsets []int) {
+	bytes := make([]byte, 0, len(text))
+	for at := 0; at < len(text); {
+		offsets = append(offsets, at)
+		if strings.HasPrefix(text[at:], "’") {
+			bytes = append(bytes, '\'')
+			at += len("’")
+			continue
+		}
+		bytes = append(bytes, text[at])
+		at++
+	}
+	return string(bytes), append(offsets, len(text))
+}
+
+// asksAfterStatement reports whether a question is only the end of a sentence that began with a statement.
+func asksAfterStatement(sentence string) bool {
+	cut := request.FindStringIndex(sentence)
+	return cut != nil && cut[0] > minStatement
+}
+
+// start is where a statement begins in its sentence: at the first word of the pattern.
+func (r *rule) start(sentence string, at []int) int {
+	if r.kind == continuo.FactInstruction || r.kind == continuo.FactRelation || at[0] == 0 && !startsWithJoint(sentence) {
+		return 0
+	}
+	begin := at[0]
+	joint := jointWords.FindString(sentence[begin:])
+	return begin + len(joint)
+}
+
+var jointWords = regexp.MustCompile(`(?i)^(?:[,;:–—-] *)?(?:(?:and|but|so|because|since|that|though|although|while|as) +)?`)
+
+func startsWithJoint(sentence string) bool { return jointWords.FindString(sentence) != "" }
