@@ -240,6 +240,11 @@ func (l *Log) settleFacts(ctx context.Context, conversationID string, stored []E
 				return err
 			}
 		}
+		if e.Profile != nil && e.Redacted == nil {
+			if err := l.settleProfile(ctx, e); err != nil {
+				return err
+			}
+		}
 		if e.Fact == nil || len(e.Fact.Sources) == 0 || e.Redacted != nil {
 			continue
 		}
@@ -249,6 +254,20 @@ func (l *Log) settleFacts(ctx context.Context, conversationID string, stored []E
 		}
 		if err := l.checkSources(ctx, memory, e.Fact); err != nil {
 			return errors.Join(err, l.redactStored(ctx, []Entry{*e}, RedactRequest{Reason: retracted}))
+		}
+	}
+	return nil
+}
+
+// settleProfile redacts a profile whose facts were redacted while it was made.
+func (l *Log) settleProfile(ctx context.Context, profile *Entry) error {
+	for _, seq := range profile.Profile.Facts {
+		found, err := l.store.Entries(ctx, profile.ConversationID, EntryQuery{From: seq, To: seq, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 || found[0].Redacted != nil {
+			return l.redactStored(ctx, []Entry{*profile}, RedactRequest{Reason: retracted})
 		}
 	}
 	return nil
@@ -344,7 +363,24 @@ func (l *Log) redactStored(ctx context.Context, facts []Entry, request RedactReq
 	for i := range with {
 		redacted[i] = l.redact(&with[i], request)
 	}
-	_, err = l.storeRedacted(ctx, redacted)
+	if _, err := l.storeRedacted(ctx, redacted); err != nil {
+		return err
+	}
+	return l.redactProfiles(ctx, facts, request)
+}
+
+// redactProfiles redacts the profiles that were made of facts while these were redacted: the append of a profile either
+// finds a fact redacted after it, or is found here.
+func (l *Log) redactProfiles(ctx context.Context, facts []Entry, request RedactRequest) error {
+	with, err := l.withProfiles(ctx, facts)
+	if err != nil {
+		return err
+	}
+	late := with[:len(with)-len(facts)]
+	for i := range late {
+		late[i] = l.redact(&late[i], request)
+	}
+	_, err = l.storeRedacted(ctx, late)
 	return err
 }
 

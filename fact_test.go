@@ -65,11 +65,11 @@ func TestAFactNeedsAQuoteThatStandsInItsSource(t *testing.T) {
 		"one source of two": change(func(_ *continuo.Entry, f *continuo.Fact) {
 			f.Sources = append(f.Sources, continuo.FactSource{ConversationID: conversation.ID, Seq: 2, Quote: "I live in Oslo"})
 		}),
-		"no source":           change(func(_ *continuo.Entry, f *continuo.Fact) { f.Sources = nil }),
-		"an unknown kind":     change(func(_ *continuo.Entry, f *continuo.Fact) { f.Kind = "rumour" }),
-		"no text":             change(func(e *continuo.Entry, _ *continuo.Fact) { e.Content = continuo.Text(" ") }),
-		"too sure":            change(func(_ *continuo.Entry, f *continuo.Fact) { f.Confidence = 1.1 }),
-		"not a number":        change(func(_ *continuo.Entry, f *continuo.Fact) { f.Confidence = math.NaN() }),
+		"no source":            change(func(_ *continuo.Entry, f *continuo.Fact) { f.Sources = nil }),
+		"an unknown kind":      change(func(_ *continuo.Entry, f *continuo.Fact) { f.Kind = "rumour" }),
+		"no text":              change(func(e *continuo.Entry, _ *continuo.Fact) { e.Content = continuo.Text(" ") }),
+		"too sure":             change(func(_ *continuo.Entry, f *continuo.Fact) { f.Confidence = 1.1 }),
+		"not a number":         change(func(_ *continuo.Entry, f *continuo.Fact) { f.Confidence = math.NaN() }),
 		"derived from too few": change(func(_ *continuo.Entry, f *continuo.Fact) { f.Derived = true }),
 	}
 	for name, entry := range refused {
@@ -123,7 +123,9 @@ func TestAFactGoesWithItsSource(t *testing.T) {
 			}
 			return redact(t, log, fork)
 		},
-		"deleted": func(t *testing.T, log *continuo.Log, c continuo.Conversation) error { return log.Delete(t.Context(), c.ID) },
+		"deleted": func(t *testing.T, log *continuo.Log, c continuo.Conversation) error {
+			return log.Delete(t.Context(), c.ID)
+		},
 		"deleted as an item": func(t *testing.T, log *continuo.Log, c continuo.Conversation) error {
 			_, err := log.Append(t.Context(), c.ID, []continuo.Entry{continuo.DeletionOf(1, "item")}, continuo.AppendOptions{})
 			return err
@@ -159,6 +161,13 @@ func TestAFactGoesWithItsSource(t *testing.T) {
 				t.Errorf("%d facts are left", kept)
 			}
 		})
+	}
+}
+
+func TestAMemoryHasNoForks(t *testing.T) {
+	log, _, memory := aMemory(t)
+	if _, err := log.Fork(t.Context(), memory.ID, 0, continuo.Conversation{}); !errors.Is(err, continuo.ErrInvalid) {
+		t.Errorf("forked: %v", err)
 	}
 }
 

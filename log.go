@@ -336,6 +336,9 @@ func (l *Log) Fork(ctx context.Context, parentID string, at int64, conversation 
 	if err != nil {
 		return Conversation{}, err
 	}
+	if parent.Kind == KindMemory {
+		return Conversation{}, fmt.Errorf("fork conversation %s: %w: a memory has no forks, since they would keep what it forgets", parentID, ErrInvalid)
+	}
 	if at == 0 {
 		at = parent.LastSeq
 	}

@@ -107,6 +107,9 @@ func (l *Log) retractAgain(ctx context.Context, conversation Conversation, sourc
 	if len(sources) == 0 {
 		return nil
 	}
+	if err := l.redactProfiles(ctx, sources, RedactRequest{Reason: retracted}); err != nil {
+		return err
+	}
 	return l.retract(ctx, conversation, owners(sources), func(source FactSource) bool {
 		return slices.ContainsFunc(sources, func(e Entry) bool { return e.ConversationID == source.ConversationID && e.Seq == source.Seq })
 	})

@@ -146,8 +146,8 @@ type ConversationQuery struct {
 	UserFilter
 	MetadataFilter
 	// What the conversations are the logs of: users and models, delegated tasks, the work of agents
-	// on those, or clients' calls beside their conversations, such as for a title.
-	Kind string `query:"kind" enum:"user,task,agent,side" default:"user"`
+	// on those, clients' calls beside their conversations, such as for a title, or what is known of users and projects.
+	Kind string `query:"kind" enum:"user,task,agent,side,memory" default:"user"`
 }
 
 // conversationCursor is a cursor of the list of conversations.

@@ -30,7 +30,7 @@ type SearchQuery struct {
 	// Which conversations of the project are searched: those of users, tasks, the work of agents on tasks, clients' calls
 	// beside their conversations, or all
 	// of them. With `conversation` it does not count.
-	Kind string `query:"kind" enum:"user,task,agent,side,all" default:"user"`
+	Kind string `query:"kind" enum:"user,task,agent,side,memory,all" default:"user"`
 	// Only entries of this role, and no titles.
 	Role continuo.Role `query:"role" enum:"user,assistant,tool,system"`
 	// Only entries from this `seq` on; only with `conversation`.

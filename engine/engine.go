@@ -20,6 +20,7 @@ import (
 	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/engine/crews"
 	"github.com/continuo-log/continuo/engine/internal/lifecycle"
+	"github.com/continuo-log/continuo/engine/memories"
 	"github.com/continuo-log/continuo/engine/metrics"
 	"github.com/continuo-log/continuo/engine/runs"
 	"github.com/continuo-log/continuo/engine/start"
@@ -48,6 +49,8 @@ type Engine struct {
 	Tasks         *tasks.Tasks
 	// Summaries makes the summaries that views and roles need.
 	Summaries *summary.Summaries
+	// Memories has what is known of users.
+	Memories *memories.Memories
 
 	log    *continuo.Log
 	logger *slog.Logger
@@ -75,6 +78,9 @@ type Options struct {
 	// Summarizer names the model that makes summaries of conversations, for views whose strategy is summarize. Default
 	// "": the built-in one, which picks sentences.
 	Summarizer string
+	// Memory says whether facts are extracted from conversations, and by what; its Logger is the engine's. Default: they are
+	// not.
+	Memory memories.Options
 	// Workflows are the workflows that can run. Default none.
 	Workflows runs.Source
 	// Crews are the crews that can run, CrewDefaults the defaults for their files. Default none.
@@ -148,13 +154,19 @@ func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, e
 	if _, err := catalog.Upstream(options.Summarizer); err != nil {
 		return nil, fmt.Errorf("engine: the summarizer: %w", err)
 	}
+	if _, err := catalog.Upstream(options.Memory.Extractor); err != nil {
+		return nil, fmt.Errorf("engine: the extractor of memory: %w", err)
+	}
+	options.Memory.Logger = options.Logger
 	e := &Engine{log: log, Catalog: catalog, logger: options.Logger, life: lifecycle.New(options.MaxTurns)}
 	e.Summaries = summary.New(log, catalog, m, summary.Options{Summarizer: options.Summarizer, Logger: options.Logger, LogText: options.LogText})
 	takeUp := func(ctx context.Context, seen continuo.Turn) (turn.Recovery, error) { return e.Tasks.TakeUp(ctx, seen) }
+	afterTurn := func(conversation continuo.Conversation) { e.Memories.AfterTurn(conversation) }
 	e.Turns, e.keeper = start.New(log, catalog, e.life, m, start.Options{
-		Keeper: options.Turns, TakeUp: takeUp, Before: e.Summaries.BeforeTurn, NeedsLease: summary.ShowsSummaries, Wait: options.Wait,
+		After: afterTurn, Keeper: options.Turns, TakeUp: takeUp, Before: e.Summaries.BeforeTurn, NeedsLease: summary.ShowsSummaries, Wait: options.Wait,
 		Logger: options.Logger, LogText: options.LogText, Tracer: options.Tracer,
 	})
+	e.Memories = memories.New(log, catalog, e.life, e.keeper, options.Memory)
 	e.driver = durable.New(durable.Options{
 		Log: log, Keeper: e.keeper, Open: e.openRun, Follow: e.Turns.Follow, IsTransient: start.IsTransient, Working: m.RunDriven,
 		Redact: options.Redact, Wait: options.Wait, StepPause: options.StepPause, Logger: options.Logger,

@@ -8,6 +8,7 @@ package memory
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -181,4 +182,37 @@ func SortNewest(known []Known) {
 	slices.SortStableFunc(known, func(a, b Known) int {
 		return cmp.Or(b.said().Compare(a.said()), cmp.Compare(b.Seq, a.Seq))
 	})
+}
+
+// updateCue marks a statement that says how something is now, in place of how it was.
+var updateCue = regexp.MustCompile(`(?i)\b(now|currently|increased|decreased|raised|reduced|extended|updated|changed|new|instead|no longer|switched|moved|reached|improved|up to|down to|bumped|adjusted|rescheduled|postponed|latest)\b`)
+
+// Updated returns the seqs of the facts that a newer statement replaces because it says the same with other figures: at
+// least three words of the topic are the same, and most of those of the older one.
+func Updated(known []Known, candidate Candidate, at time.Time) (seqs []int64) {
+	if len(figures(candidate.Text)) == 0 || !updateCue.MatchString(candidate.Text) {
+		return nil
+	}
+	content := contentWords(candidate.Text)
+	for i := range known {
+		k := &known[i]
+		if !k.Holds() || k.Derived || !strings.EqualFold(k.Subject, candidate.Subject) || !k.said().Before(at) {
+			continue
+		}
+		older := figures(k.Text)
+		if len(older) == 0 || slices.Equal(older, figures(candidate.Text)) {
+			continue
+		}
+		words := contentWords(k.Text)
+		shared := 0
+		for _, word := range words {
+			if slices.Contains(content, word) {
+				shared++
+			}
+		}
+		if shared >= 3 && 2*shared >= len(words) {
+			seqs = append(seqs, k.Seq)
+		}
+	}
+	return seqs
 }

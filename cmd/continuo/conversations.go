@@ -32,7 +32,7 @@ type listCommand struct {
 	narrowing
 	listing
 	Archived bool   `help:"List those that are archived instead."`
-	Kind     string `default:"user" enum:"user,task,agent,side" help:"List conversations of users (user), of tasks (task), of agents that work on tasks (agent), or of clients' calls beside their conversations (side). Default: user."`
+	Kind     string `default:"user" enum:"user,task,agent,side,memory" help:"List conversations of users (user), of tasks (task), of agents that work on tasks (agent), of clients' calls beside their conversations (side), or memories (memory). Default: user."`
 }
 
 func (listCommand) Help() string {

@@ -19,7 +19,7 @@ type searchCommand struct {
 	narrowing
 	Query  []string `arg:"" help:"The query."`
 	In     string   `placeholder:"CONV" help:"Only in this conversation: id, key or @1."`
-	Kind   string   `default:"user" enum:"user,task,agent,side,all" help:"Search conversations of users (user), tasks (task), the work of agents on tasks (agent), clients' calls beside their conversations (side), or all. Default: user. Ignored with --in."`
+	Kind   string   `default:"user" enum:"user,task,agent,side,memory,all" help:"Search conversations of users (user), tasks (task), the work of agents on tasks (agent), clients' calls beside their conversations (side), memories (memory), or all. Default: user. Ignored with --in."`
 	Role   *string  `enum:"user,assistant,tool,system" help:"Only entries of this role: user, assistant, tool or system."`
 	Limit  int      `default:"20" help:"How many matches to show at most, up to 200."`
 	Cursor string   `placeholder:"CURSOR" help:"Continue after the previous page: the cursor that it ended with."`

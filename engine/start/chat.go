@@ -42,6 +42,8 @@ type Options struct {
 	TakeUp func(ctx context.Context, seen continuo.Turn) (turn.Recovery, error)
 	// Before is called when a turn has its conversation's lease, before its input is appended.
 	Before func(journal *turn.Journal, runner *turn.Runner, input turn.Input)
+	// After is called when a turn of a conversation has ended, with the conversation before the turn.
+	After func(conversation continuo.Conversation)
 	// NeedsLease says that Before may append entries for a runner.
 	NeedsLease func(runner *turn.Runner) bool
 	Wait       time.Duration // for other turns of the conversation

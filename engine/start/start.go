@@ -93,7 +93,10 @@ func (ts *Turns) Start(ctx context.Context, start Request) (*Chat, error) {
 		chat.Conversation.ActiveAgent = cmp.Or(begun.input.AgentID, chat.Conversation.ActiveAgent)
 	}
 	span.SetMode(traced, string(begun.input.Mode))
-	go ts.run(begun.runner, begun.journal, begun.input, done)
+	go ts.run(begun.runner, begun.journal, begun.input, func() {
+		ts.options.After(begun.conversation)
+		done()
+	})
 	if start.Detached {
 		chat.Events = ts.counted(begun.journal.Follow(ctx, 0))
 	} else {

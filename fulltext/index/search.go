@@ -282,9 +282,9 @@ func (r *Request) isSearched(kind continuo.Kind) bool {
 
 // KindNames lists the names for kinds of conversations to search: users' own conversations (the default),
 // tasks, the work of agents, clients' calls beside their
-// conversations, or all of them.
+// conversations, what is known of users, or all of them.
 func KindNames() []string {
-	return []string{"user", string(continuo.KindTask), string(continuo.KindAgent), string(continuo.KindSide), "all"}
+	return []string{"user", string(continuo.KindTask), string(continuo.KindAgent), string(continuo.KindSide), string(continuo.KindMemory), "all"}
 }
 
 // KindsOf returns the Request.Kinds of one of KindNames; "" is the default.

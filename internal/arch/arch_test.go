@@ -57,6 +57,8 @@ var layers = map[string]int{
 	"engine/contexts":      6,
 	"engine/start":         6,
 	"engine/summary":       6,
+	"engine/memories":      7,
+	"memory":               3,
 	"engine/crews":         7,
 	"engine/runs":          7,
 	"engine/tasks":         7,

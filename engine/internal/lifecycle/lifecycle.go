@@ -70,6 +70,16 @@ func (l *Lifecycle) Admit(project string) error {
 	return nil
 }
 
+// Go runs work that Wait waits for, in a goroutine of its own. Only work that Wait waits for may call it. Its context ends
+// with Closing.
+func (l *Lifecycle) Go(work func(ctx context.Context)) {
+	l.turns.Add(1)
+	go func() {
+		defer l.turns.Done()
+		work(l.Closing)
+	}()
+}
+
 // Dismiss ends the count of a turn.
 func (l *Lifecycle) Dismiss(project string) {
 	l.quota.Leave(project)

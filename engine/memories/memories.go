@@ -1,0 +1,414 @@
+package memories
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/internal/lifecycle"
+	"github.com/continuo-log/continuo/memory"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// Memories keeps the memories of users and projects.
+type Memories struct {
+	log     *continuo.Log
+	catalog *catalog.Catalog
+	life    *lifecycle.Lifecycle
+	keeper  *turn.Keeper
+	options Options
+	pending pending
+}
+
+// Options configures Memories.
+type Options struct {
+	// Enabled says whether facts are extracted from conversations and shown to models. Facts can be listed, added,
+	// corrected and forgotten either way.
+	Enabled bool
+	// Extractor names the model that extracts facts besides the rules; "": the rules alone.
+	Extractor string
+	Logger    *slog.Logger
+}
+
+// New makes Memories.
+func New(log *continuo.Log, catalog *catalog.Catalog, life *lifecycle.Lifecycle, keeper *turn.Keeper, options Options) *Memories {
+	return &Memories{log: log, catalog: catalog, life: life, keeper: keeper, options: options}
+}
+
+// Owner names a memory: a user's, or the project's.
+type Owner struct {
+	UserID  string // "": the scope's user; without one, the memory of the conversations without a user
+	Project bool   // the memory of the project, which all of its users share
+}
+
+// Fact is a fact as callers see it.
+type Fact struct {
+	// ID names the fact within its memory.
+	ID           int64             `json:"id"`
+	Text         string            `json:"text"`
+	Kind         continuo.FactKind `json:"kind" enum:"identity,preference,instruction,decision,event,relation,other"`
+	Subject      string            `json:"subject"`
+	Attribute    string            `json:"attribute,omitempty"`
+	ValidFrom    time.Time         `json:"valid_from"`
+	ValidTo      time.Time         `json:"valid_to,omitzero"`
+	Sources      []Source          `json:"sources"`
+	Confidence   float64           `json:"confidence"`
+	Supersedes   []int64           `json:"supersedes,omitempty"`
+	SupersededBy int64             `json:"superseded_by,omitempty"`
+	// Contradicts are ids of facts that cannot hold together with it and that no time orders.
+	Contradicts []int64 `json:"contradicts,omitempty"`
+	Derived     bool    `json:"derived,omitempty"`
+	// By says who found or stated it: rules, person, counts, a model or a tool.
+	By        string    `json:"by"`
+	CreatedAt time.Time `json:"created_at"`
+}
+
+// Source is an entry from which a fact was taken.
+type Source struct {
+	ConversationID string `json:"conversation_id"`
+	Seq            int64  `json:"seq"`
+	Quote          string `json:"quote"`
+}
+
+// Query selects facts of a memory.
+type Query struct {
+	Owner
+	Kind continuo.FactKind // "": any
+	All  bool              // also those that others have superseded
+	// Before is the id before which the page begins; 0 for the newest. Limit 0: no limit.
+	Before int64
+	Limit  int
+}
+
+// ErrDisabled says that the settings do not allow facts to be extracted.
+var ErrDisabled = errors.New("memory is not enabled")
+
+// find finds the memory of an owner within a scope; ErrNotFound where there is none yet.
+func (m *Memories) find(ctx context.Context, scope continuo.Scope, owner Owner) (continuo.Conversation, error) {
+	key, _, err := owner.key(scope)
+	if err != nil {
+		return continuo.Conversation{}, err
+	}
+	return m.log.Memory(ctx, scope.ProjectID, key)
+}
+
+// key returns the key of the owner's memory, and its user.
+func (o Owner) key(scope continuo.Scope) (key, user string, err error) {
+	if o.Project {
+		if o.UserID != "" {
+			return "", "", fmt.Errorf("%w: a memory is a user's or the project's, not both", continuo.ErrInvalid)
+		}
+		return continuo.ProjectMemoryKey, "", nil
+	}
+	if user, err = scope.Owner(o.UserID); err != nil {
+		return "", "", err
+	}
+	return continuo.MemoryKey(user), user, nil
+}
+
+// checkWritable refuses a caller that is bound to a user to change what all users of the project share.
+func (o Owner) checkWritable(scope continuo.Scope) error {
+	if o.Project && scope.UserID != "" {
+		return fmt.Errorf("the memory of the project: %w: the caller is bound to a user", continuo.ErrOtherUser)
+	}
+	return nil
+}
+
+// open finds the memory of an owner, or creates it.
+func (m *Memories) open(ctx context.Context, scope continuo.Scope, owner Owner) (continuo.Conversation, error) {
+	key, user, err := owner.key(scope)
+	if err != nil {
+		return continuo.Conversation{}, err
+	}
+	found, err := m.log.Memory(ctx, scope.ProjectID, key)
+	if !errors.Is(err, continuo.ErrNotFound) {
+		return found, err
+	}
+	created, err := m.log.Create(ctx, continuo.Conversation{
+		ProjectID: scope.ProjectID, UserID: user, Kind: continuo.KindMemory, Key: key, Title: "Memory", ActiveMode: continuo.ModeChat,
+	})
+	if errors.Is(err, continuo.ErrExists) { // another process was faster
+		return m.log.Memory(ctx, scope.ProjectID, key)
+	}
+	return created, err
+}
+
+// known reads the facts of a memory; none where there is no memory yet.
+func (m *Memories) known(ctx context.Context, scope continuo.Scope, owner Owner) (continuo.Conversation, []memory.Known, error) {
+	found, err := m.find(ctx, scope, owner)
+	if errors.Is(err, continuo.ErrNotFound) {
+		return continuo.Conversation{}, nil, nil
+	}
+	if err != nil {
+		return continuo.Conversation{}, nil, err
+	}
+	entries, err := m.entries(ctx, found)
+	return found, memory.Fold(entries), err
+}
+
+func (m *Memories) entries(ctx context.Context, conversation continuo.Conversation) (entries []continuo.Entry, err error) {
+	for entry, err := range m.log.Entries(ctx, conversation.ID, continuo.Range{Keeps: true}) {
+		if err != nil {
+			return nil, fmt.Errorf("read memory: %w", err)
+		}
+		entries = append(entries, entry)
+	}
+	return entries, nil
+}
+
+// List lists the facts of a memory, the newest first, and those whose extraction was left behind.
+func (m *Memories) List(ctx context.Context, scope continuo.Scope, query Query) ([]Fact, error) {
+	if query.Kind != "" && !slices.Contains(continuo.FactKinds, query.Kind) {
+		return nil, fmt.Errorf("kind %q: %w: it is one of %v", query.Kind, continuo.ErrInvalid, continuo.FactKinds)
+	}
+	if err := m.catchUp(ctx, scope, query.Owner); err != nil {
+		return nil, err
+	}
+	conversation, known, err := m.known(ctx, scope, query.Owner)
+	if err != nil {
+		return nil, err
+	}
+	facts := []Fact{}
+	for _, k := range slices.Backward(known) {
+		switch {
+		case query.Kind != "" && k.Kind != query.Kind, !query.All && !k.Holds(), query.Before > 0 && k.Seq >= query.Before:
+			continue
+		case query.Limit > 0 && len(facts) == query.Limit:
+			return facts, nil
+		}
+		facts = append(facts, factOf(conversation, &k))
+	}
+	return facts, nil
+}
+
+// factOf is a fact as callers see it.
+func factOf(conversation continuo.Conversation, k *memory.Known) Fact {
+	fact := Fact{
+		ID: k.Seq, Text: k.Text, Kind: k.Kind, Subject: cmp.Or(k.Subject, memory.UserSubject), Attribute: k.Attribute,
+		ValidFrom: k.ValidFrom, ValidTo: k.ValidTo, Confidence: k.Confidence, Supersedes: k.Supersedes, SupersededBy: k.SupersededBy,
+		Contradicts: k.Contradicts, Derived: k.Derived, By: k.By, CreatedAt: k.At, Sources: []Source{},
+	}
+	if fact.ValidFrom.IsZero() {
+		fact.ValidFrom = k.At
+	}
+	for _, source := range k.Sources {
+		fact.Sources = append(fact.Sources, Source(source))
+	}
+	if len(k.Sources) == 0 { // a person stated it here
+		fact.Sources = append(fact.Sources, Source{conversation.ID, k.Seq, k.Text})
+	}
+	return fact
+}
+
+// Shown is a fact, with the facts that it replaced or that replaced it.
+type Shown struct {
+	Fact
+	// History has the other facts of the same subject and attribute, and those that supersede each other, the oldest first.
+	History []Fact `json:"history"`
+}
+
+// Get shows one fact; ErrNotFound.
+func (m *Memories) Get(ctx context.Context, scope continuo.Scope, owner Owner, id int64) (Shown, error) {
+	conversation, known, err := m.known(ctx, scope, owner)
+	if err != nil {
+		return Shown{}, err
+	}
+	found := memory.Find(known, id)
+	if found == nil {
+		return Shown{}, fmt.Errorf("fact %d: %w", id, continuo.ErrNotFound)
+	}
+	shown := Shown{Fact: factOf(conversation, found), History: []Fact{}}
+	for i := range known {
+		if k := &known[i]; k.Seq != id && isRelated(k, found) {
+			shown.History = append(shown.History, factOf(conversation, k))
+		}
+	}
+	return shown, nil
+}
+
+func isRelated(a, b *memory.Known) bool {
+	sameAttribute := a.Attribute != "" && a.Attribute == b.Attribute && strings.EqualFold(a.Subject, b.Subject)
+	return sameAttribute || a.SupersededBy == b.Seq || b.SupersededBy == a.Seq ||
+		slices.Contains(a.Supersedes, b.Seq) || slices.Contains(b.Supersedes, a.Seq) || slices.Contains(a.Contradicts, b.Seq)
+}
+
+// Statement is a fact that a person, or a program for it, states.
+type Statement struct {
+	Owner
+	Text string
+	// Kind is found by the rules where it is empty. Subject is the user where it is empty.
+	Kind               continuo.FactKind
+	Subject, Attribute string
+	ValidFrom          time.Time // default: now
+	// Sources are what supports it; each quote must stand in its source. Default: the statement is its own source.
+	Sources []Source
+	By      string // default: a person
+	Key     string // the idempotency key; "" for none
+}
+
+// Remember adds a fact.
+func (m *Memories) Remember(ctx context.Context, scope continuo.Scope, statement Statement) (Fact, error) {
+	return m.state(ctx, scope, statement, nil)
+}
+
+// Correct adds a fact that supersedes another one; ErrNotFound. Kind, subject and attribute are by default the other's.
+func (m *Memories) Correct(ctx context.Context, scope continuo.Scope, id int64, statement Statement) (Fact, error) {
+	_, known, err := m.known(ctx, scope, statement.Owner)
+	if err != nil {
+		return Fact{}, err
+	}
+	old := memory.Find(known, id)
+	if old == nil {
+		return Fact{}, fmt.Errorf("fact %d: %w", id, continuo.ErrNotFound)
+	}
+	statement.Kind = cmp.Or(statement.Kind, old.Kind)
+	statement.Subject, statement.Attribute = cmp.Or(statement.Subject, old.Subject), cmp.Or(statement.Attribute, old.Attribute)
+	return m.state(ctx, scope, statement, []int64{id})
+}
+
+// state appends a statement.
+func (m *Memories) state(ctx context.Context, scope continuo.Scope, statement Statement, supersedes []int64) (Fact, error) {
+	if err := statement.checkWritable(scope); err != nil {
+		return Fact{}, err
+	}
+	text := strings.TrimSpace(statement.Text)
+	entry := continuo.Entry{Role: continuo.User, PartType: continuo.PartFact, Content: continuo.Text(text)}
+	fact := &continuo.Fact{
+		Kind: statement.Kind, Subject: cmp.Or(statement.Subject, memory.UserSubject), Attribute: statement.Attribute,
+		ValidFrom: statement.ValidFrom, Confidence: 1, Supersedes: supersedes, By: cmp.Or(statement.By, memory.ByPerson),
+	}
+	if statement.Kind == "" {
+		fact.Kind = continuo.FactOther
+		if found := memory.Extract(&entry); len(found) > 0 {
+			fact.Kind, fact.Attribute = found[0].Kind, cmp.Or(fact.Attribute, found[0].Attribute)
+		}
+	}
+	for _, source := range statement.Sources {
+		fact.Sources = append(fact.Sources, continuo.FactSource(source))
+	}
+	if len(fact.Sources) > 0 {
+		entry.Role = continuo.System
+	}
+	entry.Fact = fact
+	conversation, err := m.open(ctx, scope, statement.Owner)
+	if err != nil {
+		return Fact{}, err
+	}
+	fact.ValidFrom = cmp.Or(fact.ValidFrom, m.log.Now())
+	options := continuo.AppendOptions{Key: statement.Key}
+	if statement.Key != "" {
+		options.Identity = text
+	}
+	stored, err := m.log.Append(ctx, conversation.ID, []continuo.Entry{entry}, options)
+	if err != nil {
+		return Fact{}, err
+	}
+	if stored[0].Redacted != nil {
+		return Fact{}, fmt.Errorf("the fact of this idempotency key was forgotten: %w", continuo.ErrNotFound)
+	}
+	if err := m.updateProfile(ctx, conversation); err != nil {
+		return Fact{}, err
+	}
+	_, known, err := m.known(ctx, scope, statement.Owner)
+	if err != nil {
+		return Fact{}, err
+	}
+	if found := memory.Find(known, stored[0].Seq); found != nil {
+		return factOf(conversation, found), nil
+	}
+	return Fact{}, fmt.Errorf("fact %d: %w", stored[0].Seq, continuo.ErrNotFound) // it was forgotten at once
+}
+
+// Forget removes a fact permanently, from the memory and from all that was made of it; ErrNotFound. It is not extracted
+// again from the same message. With sources, the messages that it was taken from are redacted too.
+func (m *Memories) Forget(ctx context.Context, scope continuo.Scope, owner Owner, id int64, sources bool) error {
+	if err := owner.checkWritable(scope); err != nil {
+		return err
+	}
+	conversation, known, err := m.known(ctx, scope, owner)
+	if err != nil {
+		return err
+	}
+	found := memory.Find(known, id)
+	if found == nil {
+		return fmt.Errorf("fact %d: %w", id, continuo.ErrNotFound)
+	}
+	if sources {
+		if err := m.redactSources(ctx, found); err != nil {
+			return err
+		}
+	}
+	if _, err := m.log.Redact(ctx, conversation, id, id, forgotten); err != nil {
+		return err
+	}
+	return m.updateProfile(ctx, conversation)
+}
+
+// forgotten is the reason of the redactions of facts that were forgotten.
+const forgotten = "forgotten"
+
+func (m *Memories) redactSources(ctx context.Context, found *memory.Known) error {
+	for _, source := range found.Sources {
+		conversation, err := m.log.Conversation(ctx, source.ConversationID)
+		if errors.Is(err, continuo.ErrNotFound) {
+			continue
+		}
+		if err == nil {
+			_, err = m.log.Redact(ctx, conversation, source.Seq, source.Seq, forgotten)
+		}
+		if err != nil {
+			return fmt.Errorf("redact the source of fact %d: %w", found.Seq, err)
+		}
+	}
+	return nil
+}
+
+// ForgetAll removes a memory with all of its facts; ErrNotFound where there is none.
+func (m *Memories) ForgetAll(ctx context.Context, scope continuo.Scope, owner Owner) error {
+	if err := owner.checkWritable(scope); err != nil {
+		return err
+	}
+	if err := m.skip(ctx, scope, owner); err != nil {
+		return err
+	}
+	found, err := m.find(ctx, scope, owner)
+	if err != nil {
+		return err
+	}
+	return m.log.Delete(ctx, found.ID)
+}
+
+// Export is everything that is known of an owner.
+type Export struct {
+	ProjectID string `json:"project_id"`
+	UserID    string `json:"user_id,omitempty"`
+	Project   bool   `json:"project,omitempty"`
+	Facts     []Fact `json:"facts"` // the oldest first, with those that others have superseded
+	Profile   string `json:"profile"`
+}
+
+// Export returns everything that is known of an owner.
+func (m *Memories) Export(ctx context.Context, scope continuo.Scope, owner Owner) (Export, error) {
+	_, user, err := owner.key(scope)
+	if err != nil {
+		return Export{}, err
+	}
+	facts, err := m.List(ctx, scope, Query{Owner: owner, All: true})
+	if err != nil {
+		return Export{}, err
+	}
+	slices.Reverse(facts)
+	_, known, err := m.known(ctx, scope, owner)
+	if err != nil {
+		return Export{}, err
+	}
+	text, _ := memory.Profile(known, m.counter(), memory.ProfileTokens)
+	return Export{ProjectID: scope.ProjectID, UserID: user, Project: owner.Project, Facts: facts, Profile: text}, nil
+}
