@@ -47,6 +47,7 @@ const (
 // Of package conversations.
 type (
 	Imported  = conversations.Imported
+	Round     = conversations.Round
 	KindError = conversations.KindError
 )
 

@@ -243,6 +243,8 @@ var inside = map[string]string{
 	"GET /api/conversations/{id}/entries/{seq}/request":   "",
 	"GET /api/conversations/{id}/entries/{seq}/parts/{n}": "",
 	"GET /api/conversations/{id}/context":                 "",
+	"GET /api/conversations/{id}/rounds":                  "",
+	"GET /api/conversations/{id}/events":                  "",
 	"GET /api/conversations/{id}/transcript":              "",
 	"GET /api/conversations/{id}/turns":                   "",
 	"GET /api/conversations/{id}/turns/{turn}":            "",

@@ -47,6 +47,7 @@ func (s *server) handlers() map[string]func(api.Operation) handler {
 	return map[string]func(api.Operation) handler{
 		"chat":               raw(s, s.chat),
 		"exportConversation": raw(s, s.exportConversation),
+		"followConversation": raw(s, s.conversationEvents),
 		"followTurn":         raw(s, s.turnEvents),
 		"resumeTurn":         raw(s, s.resumeTurn),
 		"startRun":           raw(s, s.startRun),

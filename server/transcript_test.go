@@ -51,6 +51,7 @@ func TestTranscripts(t *testing.T) {
 	exerciseTasks(t)                                         // likewise
 	exerciseMCP(t)
 	exerciseKeys(t)
+	exerciseLive(t)
 	if !t.Failed() {
 		checkCoverage(t)
 	}

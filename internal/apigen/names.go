@@ -19,6 +19,8 @@ var names = map[reflect.Type]string{
 	reflect.TypeFor[api.All[api.WorkflowRow]]():    "WorkflowList",
 	reflect.TypeFor[api.All[api.CrewRow]]():        "CrewList",
 	reflect.TypeFor[api.All[engine.RoleRound]]():   "RoundList",
+	reflect.TypeFor[api.List[engine.Round]]():      "ConversationRoundList",
+	reflect.TypeFor[engine.Round]():                "ConversationRound",
 	reflect.TypeFor[api.List[engine.ListedTask]](): "TaskList",
 	reflect.TypeFor[api.ChatIDs]():                 "TurnEvent",
 	reflect.TypeFor[api.BrokenFile]():              "BrokenWorkflow",

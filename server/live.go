@@ -1,0 +1,84 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/continuo-log/continuo/api"
+	"github.com/continuo-log/continuo/durable"
+	"github.com/continuo-log/continuo/engine/conversations"
+)
+
+// conversationEvents streams what changes in a conversation, until the client disconnects.
+func (s *server) conversationEvents(w http.ResponseWriter, r *http.Request, in api.ConversationEvents) error {
+	conversation, after, err := s.api.FollowConversation(r.Context(), scopeOf(r), in)
+	if err != nil {
+		return err
+	}
+	ctx, stop := s.whileAllowed(r)
+	defer stop()
+	out := newEventStream(w, s.options.KeepAlive)
+	defer out.close()
+	out.sendHeader()
+	for change, err := range s.engine.Conversations.Follow(ctx, scopeOf(r), conversation.ID, after) {
+		if err != nil {
+			return s.abortStream(w, r, out, err)
+		}
+		if sendChange(out, conversation.ID, change); out.disconnected() {
+			return nil
+		}
+	}
+	return s.abortStream(w, r, out, context.Cause(ctx))
+}
+
+// sendChange sends one change. Only entries have ids: everything else is a state, which the client gets again when it
+// reconnects.
+func sendChange(out *eventStream, id string, change conversations.Change) {
+	switch {
+	case change.Entry != nil:
+		out.sendAs(change.Entry.Seq, "entry", change.Entry)
+	case change.Turn != nil:
+		out.sendAs(0, "turn", api.PublicTurn(*change.Turn))
+	case change.Conversation != nil:
+		out.sendAs(0, "conversation", change.Conversation)
+	case change.Revised:
+		out.sendAs(0, "revised", api.RevisedEvent{ConversationID: id})
+	}
+}
+
+// whileAllowed is a context for a stream without an end of its own. It ends with the request, when the program begins
+// nothing more, and when the caller's key or session is no longer valid, which is checked at every keep-alive. The caller
+// calls stop.
+func (s *server) whileAllowed(r *http.Request) (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	undrain := context.AfterFunc(s.engine.Draining(), func() { cancel(durable.ErrClosing) })
+	var checks sync.WaitGroup
+	if callerOf(r).keyID != "" {
+		checks.Go(func() { s.recheck(ctx, r, cancel) })
+	}
+	return ctx, func() {
+		undrain()
+		cancel(nil)
+		checks.Wait()
+	}
+}
+
+// recheck ends a context when its request would be refused now. A store that does not answer proves nothing.
+func (s *server) recheck(ctx context.Context, r *http.Request, cancel context.CancelCauseFunc) {
+	ticker := time.NewTicker(s.options.KeepAlive)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		token, err := tokenOf(r.Header)
+		if _, err = s.identify(r, token, err); err != nil && api.ProblemOf(err).Status == http.StatusUnauthorized {
+			cancel(err)
+			return
+		}
+	}
+}
