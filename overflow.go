@@ -22,6 +22,30 @@ type OverflowError struct {
 	Answer, Output, Reserved int
 }
 
+// TruncatedError says that a request which must show a conversation whole would leave some of it out or shorten it. Nothing
+// was appended.
+type TruncatedError struct {
+	View string
+	// Model is the provider's name of the model, ModelWindow its context window in tokens; 0 for unknown.
+	Model       string
+	ModelWindow int
+	// Entries is how many entries the conversation would have, Left how many of them the request would leave out or
+	// replace by a summary, and Shortened how many it would shorten.
+	Entries, Left, Shortened int64
+	// Shown is the size of what the request would show.
+	Shown Size
+}
+
+// Error names the sizes, and says what would change the outcome.
+func (e *TruncatedError) Error() string {
+	window := ""
+	if e.ModelWindow > 0 {
+		window = fmt.Sprintf(", whose window has %d tokens", e.ModelWindow)
+	}
+	return fmt.Sprintf("context_overflow: truncation is disabled, but of the %d entries of the conversation the view %s leaves out %d and shortens %d: it shows %d tokens to the model %s%s; send truncation auto, name another view, or begin a new conversation",
+		e.Entries, e.View, e.Left, e.Shortened, e.Shown.Tokens, e.Model, window)
+}
+
 // Messages returns the total size of the parts that are messages of the log.
 func (e *OverflowError) Messages() Size { return e.NewestUser.Add(e.OpenGroup).Add(e.OpenCycle) }
 

@@ -94,6 +94,7 @@ func problemWithout(err error) *Problem {
 		rule     *continuo.RuleError
 		lost     *continuo.ConflictError
 		overflow *continuo.OverflowError
+		cut      *continuo.TruncatedError
 		problems *workflow.Problems
 		refused  *task.ValidationError
 	)
@@ -119,6 +120,8 @@ func problemWithout(err error) *Problem {
 			Status: http.StatusRequestEntityTooLarge, Type: InvalidRequest, Code: "context_overflow", Message: overflow.Error(),
 			Details: ErrorDetails{Overflow: overflowOf(overflow)},
 		}
+	case errors.As(err, &cut):
+		return &Problem{Status: http.StatusRequestEntityTooLarge, Type: InvalidRequest, Code: "context_overflow", Message: cut.Error()}
 	}
 	if kind, ok := KindOf(err); ok {
 		return problemOfKind(kind, err)

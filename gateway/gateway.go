@@ -122,7 +122,7 @@ func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, scope continuo.S
 // writeFailure writes the error of a request in the form of an endpoint.
 func (g *Gateway) writeFailure(w http.ResponseWriter, r *http.Request, e endpoint, err error) {
 	p := api.ProblemOf(err)
-	if rule := new(continuo.RuleError); errors.As(err, &rule) {
+	if rule := new(continuo.RuleError); errors.As(err, &rule) || p.Code == "context_overflow" {
 		p.Status = http.StatusBadRequest
 	}
 	if p.Cause != nil {

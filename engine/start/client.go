@@ -42,6 +42,10 @@ type ClientRequest struct {
 	ReasoningEffort string
 	Answer          *turn.AnswerSchema
 	Options         *turn.ClientOptions
+	// Whole refuses the request, with a *continuo.TruncatedError, where the view would leave out or shorten anything.
+	Whole bool
+	// CompactAt is the number of tokens of messages above which the view's window moves; 0: as the view says.
+	CompactAt int
 	// Forward returns the request that is sent as it came. Default: it is built from the log.
 	Forward func(ctx context.Context, conversation continuo.Conversation) (*turn.Forward, error)
 	// Answered is called with the status and the headers of each answer of an upstream. Default none.
@@ -72,6 +76,9 @@ func (ts *Turns) Request(ctx context.Context, request ClientRequest) (*Chat, err
 	wanted.Mode, wanted.View, wanted.Model = request.Mode, cmp.Or(request.View, turn.ClientViewName), request.Model
 	runner, err := ts.clientRunner(ctx, request, conversation, upstream)
 	if err != nil {
+		return nil, err
+	}
+	if err := ts.checkWhole(ctx, request, conversation, runner); err != nil {
 		return nil, err
 	}
 	return ts.Start(ctx, Request{
@@ -111,6 +118,7 @@ func (ts *Turns) clientRunner(ctx context.Context, request ClientRequest, conver
 		if view, err = ts.catalog.View(request.View); err != nil {
 			return nil, err
 		}
+		view = withThreshold(view, request.CompactAt, upstream.Model.Info().ContextWindow)
 	}
 	runner.View, runner.System, runner.ClientTools, runner.Answer = view, request.System, append([]continuo.ToolSpec{}, request.Tools...), request.Answer
 	runner.Speaker, runner.Temperature, runner.ReasoningEffort = upstream.Speaker, upstream.Temperature, upstream.ReasoningEffort
