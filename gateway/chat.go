@@ -108,7 +108,7 @@ type anthropicModel struct {
 
 // modelEntry is a model in the list of the client's protocol.
 func (g *Gateway) modelEntry(r *http.Request, name string) any {
-	upstream, err := g.engine.Catalog.Upstream(name)
+	upstream, err := g.engine.Catalog.Served(name, endpointOf(r).protocol())
 	if err != nil {
 		return nil
 	}

@@ -182,6 +182,12 @@ func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []b
 		System: asked.System, Tools: asked.Tools, MaxOutputTokens: asked.MaxOutputTokens, Temperature: asked.Temperature,
 		View: found.view, Answered: y.answer.report,
 	}
+	if !forwards {
+		var err error
+		if wanted.Without, err = found.Lacking(r.Context()); err != nil {
+			return nil, err
+		}
+	}
 	if forwards {
 		wanted.Snapshot = found.snapshot()
 		wanted.Answered = nil // the forwarding reports it

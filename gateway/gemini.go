@@ -49,7 +49,7 @@ func (g *Gateway) geminiRoutes(mux *http.ServeMux, scope continuo.Scope) {
 		writeJSON(w, http.StatusOK, map[string]any{"models": models})
 	})
 	mux.HandleFunc("GET /v1beta/models/{name}", func(w http.ResponseWriter, r *http.Request) {
-		if _, err := g.engine.Catalog.Upstream(r.PathValue("name")); err != nil {
+		if _, err := g.engine.Catalog.Served(r.PathValue("name"), model.ProtocolGemini); err != nil {
 			generateContent{}.writeError(w, api.ProblemOf(unknownModel(r.PathValue("name"), g.engine.Catalog.Models())))
 			return
 		}

@@ -147,7 +147,7 @@ func (r *Runner) openWith(ctx context.Context, o *firstEntries, in Input) (err e
 		if o.newest, err = r.newest(ctx, o.snapshot); err != nil {
 			return err
 		}
-		if o.newest.Role == continuo.Assistant && !window.IsFailedAttempt(o.newest) { // otherwise the model is asked again: there was no output
+		if o.newest.Role == continuo.Assistant && !window.IsFailedAttempt(o.newest) && !in.Again { // otherwise the model is asked again: there was no output, or its client says what it is asked
 			o.entries = append(o.entries, continuo.Entry{Role: continuo.System, PartType: continuo.PartResume, Content: continuo.Text(strings.TrimSpace(resumeNote))})
 		}
 	}

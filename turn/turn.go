@@ -166,8 +166,9 @@ type Input struct {
 	Prefixes func(entries []continuo.Entry, answer bool) func(stored []continuo.Entry) []continuo.Prefix
 	// Fits says that the caller has checked the message with [Runner.CheckFits]. Default: it is checked.
 	Fits bool
-	// Resume continues from the newest entry of the log, without a message.
-	Resume bool
+	// Resume continues from the newest entry of the log, without a message; Again asks the model as if an answer that broke
+	// off were not there, because the client does so.
+	Resume, Again bool
 	// Mode is the turn's mode, AgentID the agent that answers. They become the conversation's active ones in the commit
 	// of the input, unless the turn belongs to a run.
 	Mode    continuo.Mode

@@ -59,6 +59,9 @@ const (
 	ReasonUIOnly = "ui_only"
 	// ReasonDeleted: excluded. A client deleted an item of the entry, or of another one of its group.
 	ReasonDeleted = "deleted"
+	// ReasonDroppedByClient: excluded. The client keeps its history itself, and does not have the entry in it: a turn that
+	// failed.
+	ReasonDroppedByClient = "dropped_by_client"
 	// ReasonEmpty: excluded. The entry has no content.
 	ReasonEmpty = "empty"
 	// ReasonThinking: excluded. An answer that has reasoning only.

@@ -137,6 +137,8 @@ func exclude(view *View, e *continuo.Entry) string {
 		return ReasonOrphan
 	case e.Hidden:
 		return ReasonUIOnly
+	case len(view.Without) > 0 && slices.Contains(view.Without, e.Seq):
+		return ReasonDroppedByClient
 	case e.Role == continuo.System && view.SkipSystem && !e.IsCue():
 		return ReasonSystem
 	case e.IsCollapsed && !view.ShowCollapsed && e.Role == continuo.System:

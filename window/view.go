@@ -46,6 +46,8 @@ type View struct {
 	Strategy Strategy `json:"strategy,omitempty"`
 	// Outputs says in which form of the tool outputs a move counts them when it fills the window. Default ShortOutputs.
 	Outputs Outputs `json:"outputs,omitempty"`
+	// Without are the seqs of entries that are left out, because the client that keeps its history itself does not have them.
+	Without []int64 `json:"without,omitempty"`
 }
 
 // Outputs chooses between more messages and whole tool outputs.

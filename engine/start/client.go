@@ -35,6 +35,7 @@ type ClientRequest struct {
 	// client's, MaxOutputTokens, Temperature and ReasoningEffort replace the model's own unless they are zero, Answer is the
 	// schema of the answer, and Options what else the client asks of it. All of them are of requests that are not forwarded.
 	View            string
+	Without         []int64 // where the client decides: the seqs of entries that it does not have
 	System          []string
 	Tools           []continuo.ToolSpec
 	MaxOutputTokens int
@@ -88,7 +89,9 @@ func (ts *Turns) Request(ctx context.Context, request ClientRequest) (*Chat, err
 			if now.LastSeq != conversation.LastSeq {
 				return nil, turn.Input{}, fmt.Errorf("begin a turn: %w", &continuo.ConflictError{Want: conversation.LastSeq + 1, Have: now.LastSeq + 1})
 			}
-			return runner, turn.Input{Snapshot: request.Snapshot, Entries: request.Entries, Prefixes: request.Prefixes, Resume: len(request.Entries) == 0, Fits: true, Mode: request.Mode}, nil
+			return runner, turn.Input{
+				Snapshot: request.Snapshot, Entries: request.Entries, Prefixes: request.Prefixes, Resume: len(request.Entries) == 0, Again: request.View == "", Fits: true, Mode: request.Mode,
+			}, nil
 		},
 	})
 }
@@ -113,6 +116,7 @@ func (ts *Turns) clientRunner(ctx context.Context, request ClientRequest, conver
 		return runner, err
 	}
 	view := wholeLog
+	view.Without = request.Without
 	if request.View != "" {
 		var err error
 		if view, err = ts.catalog.View(request.View); err != nil {

@@ -75,7 +75,7 @@ func (s *search) inSession(ctx context.Context) (*Match, error) {
 	}
 	if first != nil { // the client replaced the whole history
 		return &Match{
-			By: BySession, Conversation: *first, Fork: true, Rewritten: true, Parent: first.ID, request: s.query.Request,
+			By: BySession, Conversation: *first, Fork: true, Rewritten: true, Parent: first.ID, search: s, request: s.query.Request,
 			chain: s.states[0], tracked: true,
 		}, nil
 	}
@@ -171,13 +171,13 @@ func ofSessions(all []*candidate, session int64) (own []*candidate) {
 
 // made is a new conversation.
 func (s *search) made() *Match {
-	return &Match{By: ByNew, Side: s.side, request: s.query.Request, chain: s.states[0], tracked: true}
+	return &Match{By: ByNew, Side: s.side, search: s, request: s.query.Request, chain: s.states[0], tracked: true}
 }
 
 // of is a match with a candidate.
 func (s *search) of(by By, c *candidate) *Match {
 	m := &Match{
-		By: by, Conversation: c.conversation, Snapshot: c.snapshot, Common: c.common, At: c.at, Dropped: c.dropped, Side: s.side, request: s.query.Request,
+		By: by, Conversation: c.conversation, Snapshot: c.snapshot, Common: c.common, At: c.at, Dropped: c.dropped, Side: s.side, search: s, request: s.query.Request,
 		chain: s.states[c.common], tracked: true,
 	}
 	if c.cut && c.common > 0 { // the request does not say that the answer broke off

@@ -84,6 +84,7 @@ type Match struct {
 	Retry   bool
 	RetryOf string
 
+	search  *search
 	request *request.Request
 	callIDs map[string]string // the log's ids of the calls that are open, by the client's
 	chain   Chain             // after the common entries
