@@ -125,6 +125,9 @@ const (
 	PartStep   = "step"
 )
 
+// PartRecord is the PartType of a hidden system entry that a front end keeps for itself; no view shows it.
+const PartRecord = "record"
+
 // The PartTypes of tool results without a successful call. PartInterrupted: the call had begun when its program ended,
 // and may or may not have been executed. PartUndecided: the call did not run, because its turn ended before a person
 // approved or denied it.

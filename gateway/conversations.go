@@ -248,14 +248,19 @@ func writeItems(w http.ResponseWriter, r *http.Request, items []item) error {
 		}
 		limit = number
 	}
-	switch query.Get("order") {
+	return writePage(w, items, limit, query.Get("order"), query.Get("after"))
+}
+
+// writePage writes a page of a list, in an order and after an item; "" for descending and for the first page.
+func writePage(w http.ResponseWriter, items []item, limit int, order, after string) error {
+	switch order {
 	case "", "desc":
 		slices.Reverse(items)
 	case "asc":
 	default:
 		return api.Refuse("order", "order is neither asc nor desc")
 	}
-	if after := query.Get("after"); after != "" {
+	if after != "" {
 		at := slices.IndexFunc(items, func(item item) bool { return item.id == after })
 		if at < 0 {
 			return api.Refuse("after", "there is no item %s in this list", api.Bounded(after))

@@ -30,12 +30,12 @@ type chatEncoder struct {
 func (e *chatEncoder) streams() bool { return e.asked.Stream }
 
 func (e *chatEncoder) begin(chat *engine.Chat) string {
-	e.id = chatID(chat)
+	e.id = chatID(chat.TurnID)
 	return e.chunk(openaichat.Message{Role: "assistant", Content: []byte(`""`)}, nil)
 }
 
 // chatID is the id of a turn's answer in chat completions.
-func chatID(chat *engine.Chat) string { return "chatcmpl-" + strings.TrimPrefix(chat.TurnID, "turn_") }
+func chatID(turnID string) string { return "chatcmpl-" + strings.TrimPrefix(turnID, "turn_") }
 
 func (e *chatEncoder) event(event *turn.Event) string {
 	switch event.Kind {
@@ -80,7 +80,12 @@ func (e *chatEncoder) line(chunk openaichat.Chunk) string {
 }
 
 func (e *chatEncoder) whole(chat *engine.Chat, end *turn.Event) any {
-	answer, reason := end.Entry, finishReason(end.Entry)
+	return chatResponse(chatID(chat.TurnID), e.created, e.asked.Model, end.Entry, end.Usage)
+}
+
+// chatResponse is an answer as a chat completion.
+func chatResponse(id string, created int64, model string, answer *continuo.Entry, usage continuo.Usage) openaichat.Response {
+	reason := finishReason(answer)
 	message := openaichat.Message{Role: "assistant", Content: []byte("null")}
 	if !answer.Content.IsNull() {
 		message.Content = rawjson.MustMarshal(answer.Content)
@@ -98,8 +103,8 @@ func (e *chatEncoder) whole(chat *engine.Chat, end *turn.Event) any {
 		message.ToolCalls = append(message.ToolCalls, piece)
 	}
 	return openaichat.Response{
-		ID: chatID(chat), Object: "chat.completion", Created: openaichat.Seconds(e.created), Model: e.asked.Model,
-		Choices: []openaichat.Choice{{Message: message, FinishReason: &reason}}, Usage: chatUsage(end.Usage),
+		ID: id, Object: "chat.completion", Created: openaichat.Seconds(created), Model: model,
+		Choices: []openaichat.Choice{{Message: message, FinishReason: &reason}}, Usage: chatUsage(usage),
 	}
 }
 

@@ -33,6 +33,7 @@ type Gateway struct {
 	engine   *engine.Engine
 	forwards *turn.Forwards
 	matcher  *match.Matcher
+	prefixes continuo.PrefixStore
 	options  Options
 
 	socketLimits socketLimits
@@ -47,7 +48,7 @@ func New(engine *engine.Engine, log *continuo.Log, prefixes continuo.PrefixStore
 	limits := usualSocketLimits
 	limits.message = cmp.Or(options.MaxMessageBytes, limits.message)
 	return &Gateway{
-		engine: engine, forwards: turn.NewForwards(log), matcher: match.New(match.Options{Log: log, Prefixes: prefixes}), options: options,
+		engine: engine, forwards: turn.NewForwards(log), matcher: match.New(match.Options{Log: log, Prefixes: prefixes}), prefixes: prefixes, options: options,
 		socketLimits: limits,
 	}
 }
@@ -70,6 +71,7 @@ func (g *Gateway) Handler(scope continuo.Scope) http.Handler {
 			g.writeFailure(w, r, embeddings{}, err)
 		}
 	})
+	(&completions{g, scope}).routes(mux)
 	g.geminiRoutes(mux, scope)
 	stateful := &responsesAPI{g, scope}
 	stateful.routes(mux)
@@ -146,6 +148,12 @@ func (g *Gateway) answerBody(w http.ResponseWriter, r *http.Request, scope conti
 	if err != nil {
 		return err
 	}
+	var stored *storing
+	if storesCompletion(e, asked) {
+		if stored, err = g.newStoring(scope, asked); err != nil {
+			return err
+		}
+	}
 	for range maxMatches {
 		found, err := g.match(r, scope, asked)
 		if err != nil {
@@ -158,6 +166,9 @@ func (g *Gateway) answerBody(w http.ResponseWriter, r *http.Request, scope conti
 		}
 		if err != nil {
 			return err
+		}
+		if stored != nil {
+			chat.Events = stored.events(r.Context(), chat.TurnID, chat.Events)
 		}
 		return y.run(chat)
 	}
