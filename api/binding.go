@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"maps"
+	"net/http"
 	"net/url"
 	"reflect"
 	"slices"
@@ -345,6 +346,12 @@ const idempotencyHeader = "Idempotency-Key"
 
 // IdempotencyKey identifies a request that may be sent more than once; "" for none.
 type IdempotencyKey string
+
+// IdempotencyKeyOf reads the key of a request; "" for none.
+func IdempotencyKeyOf(header http.Header) (key IdempotencyKey, err error) {
+	err = key.fromHeader(idempotencyHeader, header.Values(idempotencyHeader))
+	return key, err
+}
 
 func (k *IdempotencyKey) fromHeader(name string, values []string) error {
 	if len(values) == 0 {

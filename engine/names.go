@@ -113,6 +113,8 @@ type (
 	Chat          = start.Chat
 	ChatRequest   = start.ChatRequest
 	ClientRequest = start.ClientRequest
+	// Repeat says how a client's request may be recognised when it is sent again.
+	Repeat = start.Repeat
 	// EmbeddingRequest is a client's request for embeddings.
 	EmbeddingRequest = start.EmbeddingRequest
 	OnBusy           = start.OnBusy

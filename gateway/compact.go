@@ -12,6 +12,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
+	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/responses"
@@ -62,7 +63,7 @@ func (a *responsesAPI) expand(ctx context.Context, from *compacted) (continuo.Co
 		err = conversations.TakesMessages(conversation)
 	}
 	if err == nil {
-		conversation, err = a.continuedAt(ctx, conversation, from.seq)
+		conversation, err = a.continuedAt(ctx, conversation, from.seq, engine.Repeat{})
 	}
 	if errors.Is(err, continuo.ErrNotFound) || errors.Is(err, continuo.ErrBadRange) {
 		err = api.Refuse("input", "the conversation of the compaction item does not exist any more")

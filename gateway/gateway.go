@@ -139,11 +139,15 @@ func (g *Gateway) answer(w http.ResponseWriter, r *http.Request, scope continuo.
 	if err != nil {
 		return err
 	}
-	return g.answerBody(w, r, scope, e, body)
+	repeat, err := repeatOf(r, body)
+	if err != nil {
+		return err
+	}
+	return g.answerBody(w, r, scope, e, body, repeat)
 }
 
 // answerBody is answer for a body that has been read.
-func (g *Gateway) answerBody(w http.ResponseWriter, r *http.Request, scope continuo.Scope, e endpoint, body []byte) error {
+func (g *Gateway) answerBody(w http.ResponseWriter, r *http.Request, scope continuo.Scope, e endpoint, body []byte, repeat engine.Repeat) error {
 	asked, err := g.read(e, body)
 	if err != nil {
 		return err
@@ -155,12 +159,12 @@ func (g *Gateway) answerBody(w http.ResponseWriter, r *http.Request, scope conti
 		}
 	}
 	for range maxMatches {
-		found, err := g.match(r, scope, asked)
+		found, err := g.match(r, scope, asked, repeat)
 		if err != nil {
 			return err
 		}
 		y := &relay{endpoint: e, out: w, matched: found, streamed: asked.Stream}
-		chat, err := g.begin(r, y, asked, body)
+		chat, err := g.begin(r, y, asked, body, repeat)
 		if moved := new(continuo.ConflictError); errors.As(err, &moved) || found.conversation.ID == "" && errors.Is(err, continuo.ErrExists) {
 			continue // the conversation has grown, or was created, since the request was matched
 		}
@@ -179,7 +183,7 @@ func (g *Gateway) answerBody(w http.ResponseWriter, r *http.Request, scope conti
 const maxMatches = 8
 
 // begin begins the turn of a request, or finds the one that it repeats.
-func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []byte) (*engine.Chat, error) {
+func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []byte, repeat engine.Repeat) (*engine.Chat, error) {
 	found, info := y.matched, asked.upstream.Model.Info()
 	forwards := info.Forwards && info.Protocol == y.endpoint.protocol() && found.view == ""
 	if !forwards {
@@ -191,7 +195,7 @@ func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []b
 	wanted := engine.ClientRequest{
 		Conversation: found.conversation, Title: match.Title(asked.Entries), Entries: found.Entries(), Prefixes: found.prefixes(), Mode: continuo.ModeChat, Model: asked.Model, Upstream: &asked.upstream,
 		System: asked.System, Tools: asked.Tools, MaxOutputTokens: asked.MaxOutputTokens, Temperature: asked.Temperature,
-		View: found.view, Answered: y.answer.report,
+		View: found.view, Answered: y.answer.report, Repeat: repeat,
 	}
 	if !forwards {
 		var err error

@@ -11,6 +11,7 @@ import (
 	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/gateway/match"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/turn"
 )
 
 // conversationHeader names the conversation of a request: an id, or a key that begins one.
@@ -21,11 +22,17 @@ type matched struct {
 	*match.Match
 	conversation continuo.Conversation // without an id where it is to be created
 	view         string                // what the model is shown; "": what the client sent
+	chat         *engine.Chat          // the turn that the request repeats; nil where Match says it
 }
 
 // match finds the conversation that a request belongs to, and forks it where the request says so.
-func (g *Gateway) match(r *http.Request, scope continuo.Scope, asked *askedRequest) (*matched, error) {
-	ctx, query := r.Context(), match.Query{Scope: scope, Request: asked.Request, Header: r.Header, IdempotencyKey: r.Header.Get("Idempotency-Key")}
+func (g *Gateway) match(r *http.Request, scope continuo.Scope, asked *askedRequest, repeat engine.Repeat) (*matched, error) {
+	ctx, query := r.Context(), match.Query{Scope: scope, Request: asked.Request, Header: r.Header, IdempotencyKey: repeat.Key}
+	if repeat.Key != "" || repeat.Again {
+		query.Repeats = func(ctx context.Context, conversation continuo.Conversation, turnID string) (bool, error) {
+			return g.engine.Turns.IsRepeated(ctx, conversation, turnID, repeat)
+		}
+	}
 	named := r.Header.Get(conversationHeader)
 	if named != "" {
 		conversation, err := g.engine.Conversations.Find(ctx, scope, named)
@@ -44,6 +51,11 @@ func (g *Gateway) match(r *http.Request, scope continuo.Scope, asked *askedReque
 			return nil, api.At(conversationHeader, err)
 		}
 		query.Named = &continuo.Conversation{}
+	}
+	if query.Repeats != nil {
+		if again, err := g.again(ctx, scope, repeat, query.Named); again != nil || err != nil {
+			return again, err
+		}
 	}
 	decided, err := g.matcher.Match(ctx, query)
 	if err != nil {
@@ -75,13 +87,26 @@ func (g *Gateway) match(r *http.Request, scope continuo.Scope, asked *askedReque
 	case decided.Fork && decided.At > 0:
 		created.ParentID = ""
 		created.Title = found.conversation.Title
-		found.conversation, err = g.engine.Conversations.Fork(ctx, found.conversation.ID, decided.At, created)
+		found.conversation, err = g.forkOnce(ctx, scope, found.conversation.ID, decided.At, created, repeat)
 	case decided.Fork || found.conversation.ID == "":
 		found.conversation = created
 	case found.conversation.LastSeq > 0 && !found.tracked():
 		found.view = usualView(asked)
 	}
 	return found, err
+}
+
+// forkOnce forks a conversation for a request. One with an idempotency key makes one fork, however often it is sent.
+func (g *Gateway) forkOnce(ctx context.Context, scope continuo.Scope, parent string, at int64, created continuo.Conversation, repeat engine.Repeat) (continuo.Conversation, error) {
+	keyed := repeat.Key != "" && created.Key == ""
+	if keyed {
+		created.Key = repeat.ClientKey(scope)
+	}
+	fork, err := g.engine.Conversations.Fork(ctx, parent, at, created)
+	if keyed && errors.Is(err, continuo.ErrExists) {
+		return g.engine.Conversations.Find(ctx, scope, created.Key)
+	}
+	return fork, err
 }
 
 // metadataOf says why a new conversation or a fork was made; nil for the beginning of a conversation.
@@ -130,8 +155,32 @@ func (m *matched) prefixes() func([]continuo.Entry, bool) func([]continuo.Entry)
 	}
 }
 
+// again finds the turn that a request repeats by its key, or in the conversation that it names; nil for none.
+func (g *Gateway) again(ctx context.Context, scope continuo.Scope, repeat engine.Repeat, named *continuo.Conversation) (*matched, error) {
+	var in []continuo.Conversation
+	if named != nil && named.ID != "" {
+		in = append(in, *named)
+	}
+	chat, err := g.engine.Turns.Repeated(ctx, scope, repeat, in...)
+	if err != nil || chat == nil {
+		return nil, err
+	}
+	begun, err := g.engine.Turns.Get(ctx, chat.Conversation, chat.TurnID)
+	if err != nil {
+		return nil, err
+	}
+	found := &matched{Match: &match.Match{By: match.ByHeader}, conversation: chat.Conversation, chat: chat}
+	if begun.View != turn.ClientViewName {
+		found.view = begun.View
+	}
+	return found, nil
+}
+
 // repeated returns the turn that a request repeats, where it is running or has finished; nil for none.
 func (g *Gateway) repeated(ctx context.Context, found *matched) (*engine.Chat, error) {
+	if found.chat != nil {
+		return found.chat, nil
+	}
 	if !found.Retry || found.RetryOf == "" {
 		return nil, nil
 	}

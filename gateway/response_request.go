@@ -29,6 +29,7 @@ type responseRequest struct {
 	named    string            // the id of the conversation; "" for none
 	unstored bool              // the previous response need not be stored
 	upstream engine.Upstream
+	repeat   engine.Repeat // how it is recognised when it is sent again
 }
 
 // read reads a request. The model may be missing where lenient says so.
@@ -220,17 +221,17 @@ func (a *responsesAPI) continued(ctx context.Context, q *responseRequest) (conti
 	if found.turn.State == continuo.TurnRunning {
 		return found.conversation, nil
 	}
-	return a.continuedAt(ctx, found.conversation, found.last)
+	return a.continuedAt(ctx, found.conversation, found.last, q.repeat)
 }
 
 // continuedAt returns a conversation that ends at a seq: the conversation itself, or a fork of it.
-func (a *responsesAPI) continuedAt(ctx context.Context, conversation continuo.Conversation, seq int64) (continuo.Conversation, error) {
+func (a *responsesAPI) continuedAt(ctx context.Context, conversation continuo.Conversation, seq int64, repeat engine.Repeat) (continuo.Conversation, error) {
 	if conversation.LastSeq == seq {
 		return conversation, nil
 	}
-	return a.engine.Conversations.Fork(ctx, conversation.ID, seq, continuo.Conversation{
+	return a.forkOnce(ctx, a.scope, conversation.ID, seq, continuo.Conversation{
 		ProjectID: conversation.ProjectID, UserID: conversation.UserID, Title: conversation.Title, ActiveMode: conversation.ActiveMode,
-	})
+	}, repeat)
 }
 
 // clientTools are the functions among the tools of a request.

@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -50,18 +52,28 @@ func (a *responsesAPI) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if q.repeat, err = repeatOf(r, q.body); err != nil {
+		return err
+	}
 	return a.respond(w, r, q)
 }
 
 // respond creates the response that a request asks for.
 func (a *responsesAPI) respond(w http.ResponseWriter, r *http.Request, q *responseRequest) error {
 	if keepsHistory(q) {
-		return a.answerBody(w, r, a.scope, clientResponses{}, q.body)
+		return a.answerBody(w, r, a.scope, clientResponses{}, q.body, q.repeat)
 	}
 	provider := q.upstream.Model.Info().Provider
 	entries, _, err := responses.Entries(q.items, responses.Options{Provider: provider})
 	if err != nil {
 		return api.Refuse("input", "%s", err)
+	}
+	chat, err := a.repeated(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	if chat != nil {
+		return a.writeResponse(w, q, chat, &upstreamAnswer{})
 	}
 	conversation, view, err := a.place(r.Context(), q)
 	if err != nil {
@@ -82,7 +94,7 @@ func (a *responsesAPI) respond(w http.ResponseWriter, r *http.Request, q *respon
 	answer := &upstreamAnswer{}
 	wanted := engine.ClientRequest{
 		Answered: answer.report, Conversation: conversation, Title: match.Title(entries), Entries: withEcho(entries, q.echo), Mode: continuo.ModeChat, Model: q.Model, Upstream: &q.upstream, View: view, Tools: members.Tools,
-		MaxOutputTokens: q.MaxOutputTokens, Temperature: q.Temperature, Detached: q.Background,
+		MaxOutputTokens: q.MaxOutputTokens, Temperature: q.Temperature, Detached: q.Background, Repeat: q.repeat,
 	}
 	if err := ask(&wanted, members, model.ProtocolResponses, r.Header); err != nil {
 		return err
@@ -90,13 +102,43 @@ func (a *responsesAPI) respond(w http.ResponseWriter, r *http.Request, q *respon
 	if q.Instructions != "" {
 		wanted.System = []string{q.Instructions}
 	}
-	chat, err := a.engine.Turns.Request(r.Context(), wanted)
+	chat, err = a.engine.Turns.Request(r.Context(), wanted)
+	if errors.Is(err, continuo.ErrExists) && conversation.ID == "" { // the same request has created it meanwhile
+		if chat, err = a.repeated(r.Context(), q); chat == nil && err == nil {
+			err = fmt.Errorf("begin a turn: %w", continuo.ErrBusy)
+		}
+	}
 	if err != nil {
 		return err
 	}
+	return a.writeResponse(w, q, chat, answer)
+}
+
+// repeated follows the turn that an earlier try of a request has begun; nil for none.
+func (a *responsesAPI) repeated(ctx context.Context, q *responseRequest) (*engine.Chat, error) {
+	if q.repeat.Key == "" && !q.repeat.Again {
+		return nil, nil
+	}
+	var in []continuo.Conversation
+	id := q.named
+	if q.previous != nil {
+		id = q.previous.conversation
+	}
+	if id != "" {
+		conversation, err := a.engine.Conversations.Find(ctx, a.scope, id)
+		if err != nil {
+			return nil, nil // place says why
+		}
+		in = append(in, conversation)
+	}
+	return a.engine.Turns.Repeated(ctx, a.scope, q.repeat, in...)
+}
+
+// writeResponse answers with the response that a turn makes.
+func (a *responsesAPI) writeResponse(w http.ResponseWriter, q *responseRequest, chat *engine.Chat, answer *upstreamAnswer) error {
 	ref := responseRef{chat.Conversation.ID, chat.TurnID, chat.Conversation.LastSeq + 1}
 	response := q.echo.response(ref.String(), seconds(a.engine.Conversations.Now()))
-	stream := newResponseStream(response, ref.conversation, provider, ref.first, slices.Contains(q.Include, responses.IncludeEncryptedReasoning))
+	stream := newResponseStream(response, ref.conversation, q.upstream.Model.Info().Provider, ref.first, slices.Contains(q.Include, responses.IncludeEncryptedReasoning))
 	w.Header().Set(conversationHeader, ref.conversation)
 	w.Header().Set("X-Continuo-Turn", chat.TurnID)
 	if q.Background && !q.Stream {

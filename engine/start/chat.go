@@ -185,8 +185,13 @@ func (ts *Turns) identify(requested *continuo.Turn, key, asked string) {
 	if key == "" {
 		return
 	}
-	requested.ID = "turn_" + strings.TrimPrefix(requested.ConversationID, "conv_") + "_" + brief.Hash(key)[:12]
+	requested.ID = keyedTurn(requested.ConversationID, key)
 	requested.Fingerprint = brief.Hash(asked)
+}
+
+// keyedTurn is the id of the first turn that a key begins in a conversation.
+func keyedTurn(conversationID, key string) string {
+	return "turn_" + strings.TrimPrefix(conversationID, "conv_") + "_" + brief.Hash(key)[:12]
 }
 
 // check makes the checks that need no conversation.

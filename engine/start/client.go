@@ -3,6 +3,7 @@ package start
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -51,6 +52,9 @@ type ClientRequest struct {
 	Forward func(ctx context.Context, conversation continuo.Conversation) (*turn.Forward, error)
 	// Answered is called with the status and the headers of each answer of an upstream. Default none.
 	Answered func(status int, header http.Header)
+	// Repeat identifies the request where the client may send it again. A request with a key that has begun a turn gets that
+	// turn, unless it failed. Default: each request is another one.
+	Repeat Repeat
 	// Detached lets the turn continue when the caller's context ends.
 	Detached bool
 }
@@ -69,11 +73,21 @@ func (ts *Turns) Request(ctx context.Context, request ClientRequest) (*Chat, err
 	created := conversation.ID == ""
 	if created {
 		conversation.Title = cmp.Or(conversation.Title, conversations.TitleOf(request.Title))
+		if request.Repeat.Key != "" && conversation.Key == "" {
+			conversation.Key = request.Repeat.ClientKey(conversation.Scope())
+		}
 		if conversation, err = ts.log.NewConversation(conversation); err != nil {
 			return nil, err
 		}
 	}
 	wanted := continuo.Turn{ID: ts.log.NewID("turn"), ConversationID: conversation.ID}
+	wanted.Fingerprint = request.Repeat.Fingerprint
+	if request.Repeat.Key != "" {
+		begun, err := ts.nextTry(ctx, &wanted, request.Repeat.Key, created)
+		if err != nil || begun.ID != "" {
+			return ts.followBegun(ctx, conversation, begun, err)
+		}
+	}
 	wanted.Mode, wanted.View, wanted.Model = request.Mode, cmp.Or(request.View, turn.ClientViewName), request.Model
 	runner, err := ts.clientRunner(ctx, request, conversation, upstream)
 	if err != nil {
@@ -82,7 +96,7 @@ func (ts *Turns) Request(ctx context.Context, request ClientRequest) (*Chat, err
 	if err := ts.checkWhole(ctx, request, conversation, runner); err != nil {
 		return nil, err
 	}
-	return ts.Start(ctx, Request{
+	chat, err := ts.Start(ctx, Request{
 		Project: conversation.ProjectID, Conversation: conversation, Create: created, Policy: Wait, Detached: request.Detached,
 		Turn: wanted,
 		Prepare: func(_ context.Context, now continuo.Conversation) (*turn.Runner, turn.Input, error) {
@@ -94,6 +108,43 @@ func (ts *Turns) Request(ctx context.Context, request ClientRequest) (*Chat, err
 			}, nil
 		},
 	})
+	if errors.Is(err, continuo.ErrExists) && request.Repeat.Key != "" && !created { // begun meanwhile
+		begun, err := ts.repeatedIn(ctx, conversation, request.Repeat)
+		return ts.followBegun(ctx, conversation, begun, err)
+	}
+	return chat, err
+}
+
+// nextTry sets the id of a turn with a key. It returns the turn that the key has begun, where that did not fail.
+func (ts *Turns) nextTry(ctx context.Context, wanted *continuo.Turn, key string, created bool) (continuo.Turn, error) {
+	wanted.ID = keyedTurn(wanted.ConversationID, key)
+	if created {
+		return continuo.Turn{}, nil
+	}
+	begun, tries, err := ts.newestTry(ctx, wanted.ConversationID, wanted.ID)
+	switch {
+	case errors.Is(err, continuo.ErrNotFound):
+		return continuo.Turn{}, nil
+	case err != nil:
+		return continuo.Turn{}, err
+	case begun.Fingerprint != wanted.Fingerprint:
+		return continuo.Turn{}, fmt.Errorf("%w: it began turn %s with something else", continuo.ErrKeyReused, begun.ID)
+	case begun.State != continuo.TurnFailed:
+		return begun, nil
+	}
+	wanted.ID = tryID(wanted.ID, tries+1)
+	return continuo.Turn{}, nil
+}
+
+// followBegun follows the turn that an earlier try of a request has begun.
+func (ts *Turns) followBegun(ctx context.Context, conversation continuo.Conversation, begun continuo.Turn, err error) (*Chat, error) {
+	if err == nil && begun.ID == "" {
+		err = fmt.Errorf("begin a turn: %w", continuo.ErrExists)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ts.followFrom(ctx, conversation, begun)
 }
 
 // upstream is where the request goes.

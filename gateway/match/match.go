@@ -35,6 +35,9 @@ type Query struct {
 	Named *continuo.Conversation
 	// IdempotencyKey is the client's key for the request; with one, a repeated request is a retry.
 	IdempotencyKey string
+	// Repeats reports whether a turn that has its answer is that of an earlier try of the request: the request is then a
+	// retry of it. Default: it never is.
+	Repeats func(ctx context.Context, conversation continuo.Conversation, turnID string) (bool, error)
 }
 
 // By says what decided.

@@ -75,6 +75,8 @@ type candidate struct {
 	dropped      int  // how many entries after at the request does not have, all of turns that failed
 	failed       bool // one of those is an answer that failed
 	diverged     bool // it continues in another way
+	answered     bool // by the turn that has the last of them
+	again        bool // that turn is of an earlier try of the request
 }
 
 // The limits of a search.
@@ -137,7 +139,14 @@ func (s *search) candidate(ctx context.Context, row continuo.Prefix, kinds []con
 			return nil, err
 		}
 	}
-	return c, s.walk(ctx, c)
+	if err := s.walk(ctx, c); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.query.Repeats != nil && c.answered && s.repeats(c) {
+		c.again, err = s.query.Repeats(ctx, conversation, c.turn)
+	}
+	return c, err
 }
 
 func (s *search) mayReach(c continuo.Conversation) bool {
@@ -249,7 +258,7 @@ func (s *search) walk(ctx context.Context, c *candidate) error {
 		case isCut(entry):
 			c.failed, waiting = true, 0
 		case entry.Role == continuo.Assistant:
-			c.diverged = true
+			c.diverged, c.answered = true, c.dropped == 1 && entry.TurnID == c.turn && c.turn != ""
 			return nil
 		default:
 			waiting++
@@ -288,7 +297,7 @@ const (
 
 func (s *search) rank(c *candidate) int {
 	switch {
-	case s.repeats(c) && !c.diverged && (c.failed || isRetry(s.query)):
+	case c.again, s.repeats(c) && !c.diverged && (c.failed || isRetry(s.query)):
 		return rankRetried
 	case s.extends(c) && !s.repeats(c):
 		return rankExtended
