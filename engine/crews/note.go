@@ -80,7 +80,7 @@ func (cs *Crews) missingSummary(ctx context.Context, conversation continuo.Conve
 	}
 	with := *runner
 	with.View = view
-	if plan, _, err = with.Plan(ctx, conversation, summary.Ahead{Source: source, More: []continuo.Entry{probe}}, probe.Seq); err != nil {
+	if plan, _, err = with.Plan(ctx, conversation, turn.Ahead{Source: source, More: []continuo.Entry{probe}}, probe.Seq); err != nil {
 		return nil, summary.Size{}, err
 	}
 	if plan.Window.Summary == probe.Seq {

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/engine/summary"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
 )
@@ -21,7 +20,7 @@ func (ts *Turns) checkWhole(ctx context.Context, request ClientRequest, conversa
 		more[i].Seq = conversation.LastSeq + 1 + int64(i)
 	}
 	at := conversation.LastSeq + int64(len(more))
-	source := summary.Ahead{Source: turn.Source{Context: ctx, Log: ts.log, Conversation: conversation}, More: more}
+	source := turn.Ahead{Source: turn.Source{Context: ctx, Log: ts.log, Conversation: conversation}, More: more}
 	plan, _, err := runner.Plan(ctx, conversation, source, at)
 	if err != nil || !plan.Partial() {
 		return err
