@@ -15,6 +15,8 @@ package api
 //go:generate go run ../internal/apigen
 
 import (
+	"context"
+
 	"github.com/continuo-log/continuo/engine"
 )
 
@@ -22,4 +24,6 @@ import (
 type Service struct {
 	Engine  *engine.Engine
 	Version string // of the program
+	// Diagnose makes the report of GET /api/health.
+	Diagnose func(context.Context) (HealthReport, error)
 }

@@ -32,6 +32,9 @@ type Operation struct {
 	AnyQuery bool
 	// Probe says that the operation is for monitors: any query, any name of the server and any key will do.
 	Probe bool
+	// Figures says that the answer is about the whole server: only a key of the server's own project that no user is bound
+	// to may have it.
+	Figures bool
 
 	in, out reflect.Type
 	binding *binding

@@ -36,8 +36,16 @@ func (s *Service) serviceOperations() []Operation {
 			ID: "ready", Method: "GET", Path: "/readyz", Tag: "service", Summary: "report whether the store answers",
 			Public: true, Probe: true, Answers: answers(ok("It does."), failing(http.StatusServiceUnavailable, "It does not (`not_ready`).")),
 		}, s.Ready),
+		define(Operation{
+			ID: "reportHealth", Method: "GET", Path: "/api/health", Tag: "service", Summary: "report what doctor checks, and how the process does",
+			Figures: true,
+			Answers: answers(
+				ok("The report; `ok` is false when a check failed."),
+				failing(http.StatusForbidden, "The key is another project's or a user's (`not_your_figures`), or as for any other call."),
+			),
+		}, s.ReportHealth),
 		adapted(Operation{
-			ID: "metrics", Method: "GET", Path: "/metrics", Tag: "service", Summary: "figures for Prometheus",
+			ID: "metrics", Method: "GET", Path: "/metrics", Tag: "service", Summary: "figures for Prometheus", Figures: true,
 			Description: "The figures are of all projects: only a key of the server's own project (its setting `project`) may read " +
 				"them.",
 			Answers: answers(

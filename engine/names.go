@@ -172,5 +172,10 @@ var (
 	TaskStates       = tasks.States
 )
 
+// ReadReport reads what metrics say; see [metrics.ReadReport].
+func ReadReport(registry prometheus.Gatherer) (metrics.Report, error) {
+	return metrics.ReadReport(registry)
+}
+
 // NewMetrics makes metrics and registers them; see [metrics.NewMetrics].
 func NewMetrics(registry prometheus.Registerer) *Metrics { return metrics.NewMetrics(registry) }

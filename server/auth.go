@@ -74,7 +74,7 @@ func (s *server) authenticate(r *http.Request, pattern string) (caller, error) {
 	switch {
 	case err != nil:
 		return found, err
-	case operation.ID == "metrics" && (found.scope.ProjectID != s.options.Project || found.scope.UserID != ""):
+	case operation.Figures && (found.scope.ProjectID != s.options.Project || found.scope.UserID != ""):
 		return found, &api.Problem{
 			Status: http.StatusForbidden, Type: api.Permission, Code: "not_your_figures",
 			Message: "the figures are of all projects: they take a key of the server's own project that no user is bound to",

@@ -305,6 +305,7 @@ var outside = map[string]func(v *victim){
 	"POST /api/keys":                              (*victim).makesKeys,
 	"DELETE /api/keys/{key}":                      func(v *victim) { v.hidden("DELETE", "/api/keys/ID", "", auth.IDOf(v.key), "000000000000") },
 	"GET /metrics":                                func(v *victim) { v.askAsOther("GET", "/metrics", "").failed(403, "not_your_figures", "") },
+	"GET /api/health":                             func(v *victim) { v.askAsOther("GET", "/api/health", "").failed(403, "not_your_figures", "") },
 	"GET /api/models":                             func(v *victim) { v.askAsOther("GET", "/api/models", "") },
 	"GET /api/agents":                             func(v *victim) { v.askAsOther("GET", "/api/agents", "") },
 	"GET /healthz":                                func(v *victim) { v.askAsOther("GET", "/healthz", "") },

@@ -15,6 +15,7 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -61,6 +62,9 @@ type Options struct {
 	Registry *prometheus.Registry
 	// Version is the program's. Default "dev".
 	Version string
+	// Checks makes the checks of GET /api/health, and the size of the store, nil where it is not known. Their answer is
+	// kept for some seconds. Default: there are none.
+	Checks func(context.Context) ([]api.HealthCheck, *api.StoreSize)
 	// AllowedHosts are the host names, without port, that requests may use besides localhost and the loopback addresses
 	// where no key is required. Default none.
 	AllowedHosts []string
@@ -134,7 +138,7 @@ type server struct {
 func New(engine *engine.Engine, options Options) http.Handler {
 	options = options.orDefaults()
 	s := &server{
-		api:    &api.Service{Engine: engine, Version: options.Version},
+		api:    &api.Service{Engine: engine, Version: options.Version, Diagnose: (&health{options: options}).report},
 		engine: engine, options: options,
 		metrics: newMetrics(options.Registry), guard: newGuard(options.AllowedHosts), mux: http.NewServeMux(),
 		rateLimits: rateLimits{perSecond: options.RequestsPerSecond},

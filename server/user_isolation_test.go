@@ -117,6 +117,7 @@ func TestAKeyOfAUserSeesTheUsersConversationsOnly(t *testing.T) {
 	}
 	as(bob, "GET", "/api/tasks/"+given.TaskID, "").failed(404, "not_found", "")
 	as(ada, "GET", "/metrics", "").failed(403, "not_your_figures", "")
+	as(ada, "GET", "/api/health", "").failed(403, "not_your_figures", "")
 }
 
 // rowsOf are the elements of a list.

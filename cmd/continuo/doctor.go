@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/internal/term"
 )
@@ -28,21 +29,11 @@ Examples:
     continuo doctor --json | jq -r '.settings[] | select(.origin != "default") | .key'`
 }
 
-// status is the result of a check.
-type status string
-
 const (
-	good    status = "ok"
-	warning status = "warning"
-	bad     status = "failed"
+	good    = api.HealthOK
+	warning = api.HealthWarning
+	bad     = api.HealthFailed
 )
-
-// check is one finding.
-type check struct {
-	Name   string `json:"name"`
-	Status status `json:"status"`
-	Detail string `json:"detail"`
-}
 
 // settingJSON is one setting in the JSON form.
 type settingJSON struct {
@@ -54,14 +45,14 @@ type settingJSON struct {
 
 // diagnosis is all findings of doctor.
 type diagnosis struct {
-	OK       bool          `json:"ok"`
-	Version  versionInfo   `json:"version"`
-	Checks   []check       `json:"checks"`
-	Settings []settingJSON `json:"settings"`
+	OK       bool              `json:"ok"`
+	Version  versionInfo       `json:"version"`
+	Checks   []api.HealthCheck `json:"checks"`
+	Settings []settingJSON     `json:"settings"`
 }
 
-func (d *diagnosis) add(name string, how status, format string, args ...any) {
-	d.Checks = append(d.Checks, check{name, how, fmt.Sprintf(format, args...)})
+func (d *diagnosis) add(name string, how api.HealthStatus, format string, args ...any) {
+	d.Checks = append(d.Checks, api.HealthCheck{Name: name, Status: how, Detail: fmt.Sprintf(format, args...)})
 	d.OK = d.OK && how != bad
 }
 
@@ -77,14 +68,7 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 	} else {
 		d.settings(settings)
 		d.store(ctx, settings.Store)
-		d.objects(ctx, settings)
-		d.models(ctx, settings, a.env, c.Online)
-		d.connectors(settings)
-		d.tools(settings)
-		d.prompts(settings)
-		d.agents(settings)
-		d.workflows(settings)
-		d.crews(ctx, settings, a.env, c.Online)
+		d.rest(ctx, settings, a.env, c.Online)
 	}
 	if !c.JSON {
 		d.print(a)
@@ -95,6 +79,18 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 		return errSilent
 	}
 	return nil
+}
+
+// rest checks all but the settings and the store.
+func (d *diagnosis) rest(ctx context.Context, settings *config.Config, env []string, online bool) {
+	d.objects(ctx, settings)
+	d.models(ctx, settings, env, online)
+	d.connectors(settings)
+	d.tools(settings)
+	d.prompts(settings)
+	d.agents(settings)
+	d.workflows(settings)
+	d.crews(ctx, settings, env, online)
 }
 
 // settings records the sources of the settings, and each setting.

@@ -21,10 +21,7 @@ func (d *diagnosis) database(ctx context.Context, settings config.StoreConfig) {
 		d.add("store", bad, "%s", strings.Join(strings.Fields(err.Error()), " "))
 		return
 	}
-	d.add("store", good, "%s, version %s, %s, %s of %s connections in use", found.Location, found.Server, term.Size(found.Bytes), term.Number(int64(found.Connections)), term.Number(int64(found.MaxConnections)))
-	d.schema(&found, settings.Partitions)
-	d.service(&found, settings)
-	d.standbys(&found)
+	d.facts(&found, settings)
 	if !found.Made || found.Standby {
 		return
 	}
@@ -33,6 +30,14 @@ func (d *diagnosis) database(ctx context.Context, settings config.StoreConfig) {
 	} else {
 		d.add("store", good, "it can be written")
 	}
+}
+
+// facts reports what is known of a database and its server.
+func (d *diagnosis) facts(found *postgres.Facts, settings config.StoreConfig) {
+	d.add("store", good, "%s, version %s, %s, %s of %s connections in use", found.Location, found.Server, term.Size(found.Bytes), term.Number(int64(found.Connections)), term.Number(int64(found.MaxConnections)))
+	d.schema(found, settings.Partitions)
+	d.service(found, settings)
+	d.standbys(found)
 }
 
 // schema describes the contents of the database.

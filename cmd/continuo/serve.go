@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/gateway"
@@ -90,7 +91,8 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 		Project: settings.Project, Keys: auth.NewChecker(w.store, auth.Options{}), KeyPolicy: policy, SessionLife: settings.Server.SessionLife, RequestsPerSecond: settings.Server.MaxRequestRate, MaxBodyBytes: settings.Server.MaxBodyBytes,
 		BodyTimeout: settings.Server.BodyTimeout, MemoryBudget: memoryBudget(settings.Server),
 		Logger: logger, Tracer: w.telemetry.ids, Registry: registry, Version: readVersion().Version,
-		MCP: mcpserver.New(w.engine, mcpserver.Options{Version: readVersion().Version, MaxBodyBytes: settings.Server.MaxBodyBytes, Logger: logger}).Handler,
+		Checks: func(ctx context.Context) ([]api.HealthCheck, *api.StoreSize) { return a.checks(ctx, w) },
+		MCP:    mcpserver.New(w.engine, mcpserver.Options{Version: readVersion().Version, MaxBodyBytes: settings.Server.MaxBodyBytes, Logger: logger}).Handler,
 	})
 	a.serveBanner(ctx, w, policy, listener.Addr().String())
 	listener = server.LimitConnections(listener, maxConnections(settings.Server))
