@@ -60,7 +60,7 @@ export function plural(n: number, one: string, many = `${one}s`): string {
 
 /** The first line with words, for rows of lists. */
 export function firstLine(text: string, max = 200): string {
-  const s = text.slice(0, 4 * max).replace(/\s+/g, ' ').trim();
+  const s = text.slice(0, 4 * max).replace(/\u001b\[[0-9;:]*m/g, '').replace(/\s+/g, ' ').trim();
   return s.length > max ? `${s.slice(0, max)}…` : s;
 }
 

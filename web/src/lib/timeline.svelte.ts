@@ -76,6 +76,7 @@ export class Timeline {
         entry: (e) => this.add([e], true),
         turn: () => void this.refreshTurn(),
         conversation: (c) => (this.info = { ...this.info, ...c }),
+        revised: () => this.#again(),
       },
       (connected) => {
         if (this.lost && connected) void this.catchUp();
@@ -88,6 +89,15 @@ export class Timeline {
     this.#closed = true;
     this.#feed?.close();
     this.#turnFeed?.close();
+  }
+
+  /** Stored entries changed, by a redaction: what was read is read again when it is shown. */
+  #again() {
+    this.entries.clear();
+    this.owner.clear();
+    this.results.clear();
+    this.#chunks.clear();
+    this.version++;
   }
 
   /** Reads the entries from one seq to another, in pieces that are asked for once. */
