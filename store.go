@@ -20,6 +20,7 @@ type Store interface {
 	RunStore
 	DiscardStore
 	LeaseStore
+	ActivityStore
 	// Close waits for writes in progress. It may be called twice.
 	Close() error
 }
@@ -87,7 +88,16 @@ type ConversationQuery struct {
 	Labels    map[string]string // that the metadata must have (a filter); see LabelsOf
 	Kind      Kind
 	Archived  bool // lists archived conversations instead of the others
-	Limit     int  // at least 1
+	// Filters; the zero value selects all. Since is the earliest UpdatedAt, Model a model that answered in the conversation
+	// (see UsageCount); Since counts in whole seconds.
+	Mode     Mode
+	Model    string
+	ParentID string
+	// KeyPrefix is what the key begins with.
+	KeyPrefix string
+	State     ActivityState
+	Since     time.Time
+	Limit     int // at least 1
 	// Before continues after the last conversation of the previous page; zero for the first page.
 	Before ConversationCursor
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine/conversations"
@@ -19,7 +18,7 @@ func (s *Service) conversationOperations() []Operation {
 	return []Operation{
 		define(Operation{
 			ID: "listConversations", Method: "GET", Path: conversations, Tag: tag, Summary: "list conversations, the newest change first",
-			Answers: answers(ok("A page of conversations.")),
+			Answers: answers(ok("A page of conversations, and what goes on in them.")),
 		}, s.ListConversations),
 		define(Operation{
 			ID: "createConversation", Method: "POST", Path: conversations, Tag: tag, Summary: "begin an empty conversation",
@@ -134,55 +133,6 @@ func (f *MetadataFilter) Check() error {
 		}
 	}
 	return nil
-}
-
-// ConversationQuery selects conversations.
-type ConversationQuery struct {
-	// How many to give at most.
-	Limit int `query:"limit" minimum:"1" maximum:"100" default:"20"`
-	Cursor
-	// List those that are archived instead.
-	Archived bool `query:"archived" default:"false"`
-	UserFilter
-	MetadataFilter
-	// What the conversations are the logs of: users and models, delegated tasks, the work of agents
-	// on those, clients' calls beside their conversations, such as for a title, or what is known of users and projects.
-	Kind string `query:"kind" enum:"user,task,agent,side,memory" default:"user"`
-}
-
-// conversationCursor is a cursor of the list of conversations.
-type conversationCursor struct {
-	UpdatedAt time.Time `json:"updated_at"`
-	ID        string    `json:"id"`
-}
-
-// ListConversations lists conversations.
-//
-// The one that changed last comes first. One that changes while the list is paged moves to the front.
-func (s *Service) ListConversations(ctx context.Context, scope continuo.Scope, in ConversationQuery) (List[continuo.Conversation], error) {
-	var none List[continuo.Conversation]
-	if in.Kind == "" {
-		return none, Refuse("kind", "kind is empty: leave it out for people's conversations")
-	}
-	query := continuo.ConversationQuery{ProjectID: scope.ProjectID, Archived: in.Archived, Labels: in.Labels, Limit: in.Limit + 1}
-	if in.Kind != "user" {
-		query.Kind = continuo.Kind(in.Kind)
-	}
-	var err error
-	if query.UserID, err = in.user(scope); err != nil {
-		return none, err
-	}
-	var position conversationCursor
-	if given, err := in.decode(&position); err != nil {
-		return none, err
-	} else if given {
-		query.Before = continuo.ConversationCursor(position)
-	}
-	found, err := s.Engine.Conversations.List(ctx, query)
-	if err != nil {
-		return none, err
-	}
-	return listed(found, in.Limit, func(c continuo.Conversation) any { return conversationCursor{c.UpdatedAt, c.ID} }), nil
 }
 
 // ConversationFields are the fields of a conversation that a client may set.

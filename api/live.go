@@ -17,6 +17,10 @@ func (s *Service) liveOperations() []Operation {
 			ID: "listConversationRounds", Method: "GET", Path: one + "/rounds", Tag: "context", Summary: "list the requests to models that it has",
 			Answers: answers(ok("A page of rounds.")),
 		}, s.ListConversationRounds),
+		define(Operation{
+			ID: "showUsage", Method: "GET", Path: "/api/usage", Tag: "context", Summary: "add up what requests to models used, by day and model",
+			Answers: answers(ok("The sums.")),
+		}, s.ShowUsage),
 		handled[ConversationEvents, None](Operation{
 			ID: "followConversation", Method: "GET", Path: one + "/events", Tag: "conversations", Summary: "follow its entries and turns as they come",
 			Description: "The entries after the last one that the client has received, and then what changes, whichever process changes it. The " +

@@ -43,6 +43,8 @@ CREATE INDEX conversations_of_user ON conversations (project_id, user_id, kind, 
 
 CREATE INDEX conversations_archived ON conversations (project_id, kind, updated_second) WHERE deleted = 0 AND archived_at IS NOT NULL;
 
+CREATE INDEX conversations_by_parent ON conversations (parent_id) WHERE parent_id IS NOT NULL AND deleted = 0;
+
 CREATE INDEX conversations_unindexed ON conversations (project_id, id)
   WHERE behind = 1 AND deleted = 0 AND archived_at IS NULL;
 
@@ -189,6 +191,21 @@ CREATE INDEX runs_by_start ON runs (project_id, started_at, id);
 CREATE INDEX runs_of_conversation ON runs (conversation_id, started_at, id);
 
 CREATE INDEX runs_running ON runs (updated_at, conversation_id, id) WHERE state = 'running';
+
+CREATE TABLE usage (
+  -- The requests that a conversation's own entries answer, counted by day and model.
+  conversation_id    TEXT NOT NULL,
+  day                TEXT NOT NULL,      -- of the answers, in UTC
+  model              TEXT NOT NULL,
+  requests           INTEGER NOT NULL,
+  input_tokens       INTEGER NOT NULL,   -- with the cached ones
+  cached_tokens      INTEGER NOT NULL,
+  cache_write_tokens INTEGER NOT NULL,
+  output_tokens      INTEGER NOT NULL,
+  last_seq           INTEGER NOT NULL,   -- of the newest answer
+  shares             TEXT NOT NULL,      -- of the newest requests: cached tokens in per cent, three characters each
+  PRIMARY KEY (conversation_id, day, model)
+) WITHOUT ROWID;
 
 CREATE TABLE documents (
   -- The index of words; it runs behind the log.

@@ -257,6 +257,7 @@ var inside = map[string]string{
 // outside are the other calls, each with what the thief tries.
 var outside = map[string]func(v *victim){
 	"GET /api/search":                             (*victim).searches,
+	"GET /api/usage":                              func(v *victim) { v.askAsOther("GET", "/api/usage", "").into(200, &struct{}{}) },
 	"POST /mcp":                                   (*victim).callsMCPTools,
 	"POST /chat":                                  (*victim).chats,
 	"GET /api/conversations":                      (*victim).lists,

@@ -210,6 +210,8 @@ func exerciseLive(t *testing.T) {
 	ask(t, handler, "GET", "/api/conversations/none/events", "").failed(404, "not_found", "")
 	ask(t, handler, "GET", "/api/conversations/s/events?after=3", "").failed(400, "bad_range", "after")
 	ask(t, handler, "GET", "/api/conversations/s/events", "", "Last-Event-ID", "2/end").failed(400, "invalid_request", "Last-Event-ID")
+	ask(t, handler, "GET", "/api/usage", "").into(200, &struct{}{})
+	ask(t, handler, "GET", "/api/usage?to=x", "").failed(400, "invalid_request", "to")
 	made.Drain()
 	ask(t, handler, "GET", "/api/conversations/s/events?after=0", "")
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/linediff"
 	"github.com/continuo-log/continuo/task"
@@ -21,6 +22,7 @@ var names = map[reflect.Type]string{
 	reflect.TypeFor[api.All[engine.RoleRound]]():   "RoundList",
 	reflect.TypeFor[api.List[engine.Round]]():      "ConversationRoundList",
 	reflect.TypeFor[engine.Round]():                "ConversationRound",
+	reflect.TypeFor[conversations.Usage]():         "RequestUsage",
 	reflect.TypeFor[api.List[engine.ListedTask]](): "TaskList",
 	reflect.TypeFor[api.ChatIDs]():                 "TurnEvent",
 	reflect.TypeFor[api.BrokenFile]():              "BrokenWorkflow",

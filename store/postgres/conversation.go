@@ -41,7 +41,7 @@ WHERE id = (SELECT conversation_id FROM continuo.conversation_keys WHERE project
 	newestFirst = `
 ORDER BY updated_second DESC, updated_at DESC, id DESC LIMIT `
 
-	listed = selectConversation + `
+	listed = `
 WHERE project_id = $1 AND kind = $2 AND NOT deleted AND archived_at IS `
 
 	updateConversation = `
@@ -86,7 +86,15 @@ func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, 
 				return err
 			}
 		}
-		return rows.insert(ctx, tx, conversation.ID)
+		if err := rows.insert(ctx, tx, conversation.ID); err != nil {
+			return err
+		}
+		for _, used := range continuo.UsageOf(entries) {
+			if _, err := tx.Exec(ctx, putUsage, usageRow(conversation.ID, used)...); err != nil {
+				return err
+			}
+		}
+		return nil
 	}, func(ctx context.Context, q querier) (committed bool, err error) {
 		err = q.QueryRow(ctx, isCreated, conversation.ID, created).Scan(&committed)
 		return committed, err
@@ -166,26 +174,38 @@ func (s *Store) Conversations(ctx context.Context, query continuo.ConversationQu
 // listQuery writes a statement with only the conditions that the query asks for, so that an index serves each
 // of them.
 func listQuery(query continuo.ConversationQuery) (statement string, args []any) {
-	args = []any{query.ProjectID, string(query.Kind)}
-	parameter := func(value any) string {
-		args = append(args, value)
-		return "$" + strconv.Itoa(len(args))
-	}
-	statement = listed + "NULL"
-	if query.Archived {
-		statement = listed + "NOT NULL"
-	}
-	if query.UserID != "" {
-		statement += ` AND user_id <> '' AND user_id = ` + parameter(query.UserID)
-	}
-	if len(query.Labels) > 0 {
-		statement += ` AND labels IS NOT NULL AND labels @> ` + parameter(string(rawjson.MustMarshal(query.Labels))) + `::jsonb`
-	}
+	condition, args := selected(query)
+	parameter := parameters(&args)
 	if query.Before != (continuo.ConversationCursor{}) {
 		at := parameter(stamp(query.Before.UpdatedAt))
-		statement += ` AND updated_second <= left(` + at + `, 19) AND (updated_at, id) < (` + at + `, ` + parameter(query.Before.ID) + `)`
+		condition += ` AND updated_second <= left(` + at + `, 19) AND (updated_at, id) < (` + at + `, ` + parameter(query.Before.ID) + `)`
 	}
-	return statement + newestFirst + parameter(query.Limit), args
+	return selectConversation + condition + newestFirst + parameter(query.Limit), args
+}
+
+// parameters appends values to the arguments of a statement, and returns how it names them.
+func parameters(args *[]any) func(value any) string {
+	return func(value any) string {
+		*args = append(*args, value)
+		return "$" + strconv.Itoa(len(*args))
+	}
+}
+
+// selected is the condition of the conversations that a query selects, on all of its pages.
+func selected(query continuo.ConversationQuery) (condition string, args []any) {
+	args = []any{query.ProjectID, string(query.Kind)}
+	parameter := parameters(&args)
+	condition = listed + "NULL"
+	if query.Archived {
+		condition = listed + "NOT NULL"
+	}
+	if query.UserID != "" {
+		condition += ` AND user_id <> '' AND user_id = ` + parameter(query.UserID)
+	}
+	if len(query.Labels) > 0 {
+		condition += ` AND labels IS NOT NULL AND labels @> ` + parameter(string(rawjson.MustMarshal(query.Labels))) + `::jsonb`
+	}
+	return condition + activityFilter(query, parameter), args
 }
 
 // conversationWidth is the number of conversationColumns.

@@ -235,8 +235,8 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 
 // appendStatement chooses the statement with only the parts that the batch needs.
 func appendStatement(batch continuo.Batch, rows *entryRows, turn *turnUpdate) (string, []any) {
-	args := batchArgs(batch, rows)
-	if len(rows.seqs) == 1 && len(rows.objects) == 0 && len(batch.Receipts)+len(batch.Prefixes)+len(batch.Runs)+len(batch.Blobs) == 0 && turn == nil {
+	args, used := batchArgs(batch, rows), continuo.UsageOf(batch.Entries)
+	if len(rows.seqs) == 1 && len(rows.objects) == 0 && len(used)+len(batch.Receipts)+len(batch.Prefixes)+len(batch.Runs)+len(batch.Blobs) == 0 && turn == nil {
 		return appendOne, append(args[:4], rows.ids[0], rows.roles[0], rows.hidden[0], orNull(rows.outputRefs[0]), rows.chars[0], rows.tokens[0], rows.bodies[0], rows.checksums[0])
 	}
 	statement, withRuns, end := appendSome, appendSomeAndRuns, ofHead
@@ -249,6 +249,7 @@ func appendStatement(batch continuo.Batch, rows *entryRows, turn *turnUpdate) (s
 		statement, args = withRuns, append(args, foldRuns(batch.Runs).columns()...)
 	}
 	statement, args = withPrefixes(batch, statement, end, args)
+	statement, args = withUsage(used, statement, end, args)
 	return withBlobs(batch.Blobs, "head", statement, end, args)
 }
 

@@ -237,6 +237,11 @@ func (put *recordsToPut) execute(ctx context.Context, tx pgx.Tx) error {
 		p := &put.prefixes[i]
 		batch.Queue(putPrefix, p.Hash[:], put.id, p.Seq, p.IDs, p.System, p.Session)
 	}
+	for i := range put.given {
+		for _, used := range continuo.UsageOf(put.given[i : i+1]) {
+			batch.Queue(putUsage, usageRow(put.id, used)...)
+		}
+	}
 	return tx.SendBatch(ctx, batch).Close()
 }
 

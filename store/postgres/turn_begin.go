@@ -92,6 +92,7 @@ func (b *turnBegin) change(batch continuo.Batch, rows *entryRows) *change {
 		c.statement, c.args = withCreate(batch.Create, c.statement, c.args)
 	}
 	c.statement, c.args = withPrefixes(batch, c.statement, ofBegunTurn, c.args)
+	c.statement, c.args = withUsage(continuo.UsageOf(batch.Entries), c.statement, ofBegunTurn, c.args)
 	c.statement, c.args = withBlobs(batch.Blobs, "head", c.statement, ofBegunTurn, c.args)
 	c.size += sizeOf(batch.Blobs)
 	c.scan = func(row pgx.Row) (err error) {

@@ -188,6 +188,8 @@ func listQuery(query continuo.ConversationQuery) (statement string, args []any) 
 	}
 	filter, more := conversationFilter(query.UserID, query.Labels)
 	statement, args = statement+filter, append(args, more...)
+	filter, more = activityFilter(query)
+	statement, args = statement+filter, append(args, more...)
 	if query.Before != (continuo.ConversationCursor{}) {
 		statement, args = statement+before, append(args, second(query.Before.UpdatedAt), stamp(query.Before.UpdatedAt), query.Before.ID)
 	}

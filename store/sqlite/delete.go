@@ -77,7 +77,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 // removeBeside removes what a conversation has besides its entries: receipts, turns, and the indexes of
 // prefixes, of runs and of terms.
 func removeBeside(conn *connection, id string) error {
-	for _, statement := range []string{deleteReceipts, deletePrefixes, deleteRuns, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns} {
+	for _, statement := range []string{deleteReceipts, deletePrefixes, deleteUsage, deleteRuns, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns} {
 		if _, err := conn.exec(statement, id); err != nil {
 			return err
 		}

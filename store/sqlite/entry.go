@@ -223,6 +223,9 @@ func (b *encodedBatch) append(conn *connection, now time.Time) error {
 	if err := putBlobs(conn, b.Blobs); err != nil {
 		return err
 	}
+	if err := addUsage(conn, b.ConversationID, b.Entries); err != nil {
+		return err
+	}
 	if err := changeRuns(conn, b.ConversationID, b.Runs); err != nil || b.begin == nil {
 		return err
 	}

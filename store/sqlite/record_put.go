@@ -112,7 +112,9 @@ func encodeRecord(conversationID string, r *maintenance.Record) (put func(*conne
 		return func(conn *connection) error { return putConversation(conn, r.Conversation, row) }, r.Conversation.ID, err
 	case r.Entry != nil:
 		row, err := encodeEntry(r.Entry, r.Damaged)
-		return func(conn *connection) error { return putEntry(conn, row) }, r.Entry.ConversationID, err
+		return func(conn *connection) error {
+			return errors.Join(putEntry(conn, row), addUsage(conn, conversationID, []continuo.Entry{*r.Entry}))
+		}, r.Entry.ConversationID, err
 	case r.Receipt != nil:
 		err := checkReceipts([]continuo.Receipt{*r.Receipt})
 		return func(conn *connection) error { return putReceipt(conn, conversationID, r.Receipt) }, conversationID, err

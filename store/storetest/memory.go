@@ -52,6 +52,7 @@ type memoryConversation struct {
 	needs    []memoryNeed // also of entries that are archived
 	receipts map[string]continuo.Receipt
 	prefixes []continuo.Prefix
+	usage    []continuo.UsageCount
 	turns    []*memoryTurn
 	runs     []continuo.Run
 	memoryIndex
@@ -117,6 +118,7 @@ func (m *memory) Create(ctx context.Context, conversation continuo.Conversation,
 	c := newMemoryConversation(conversation)
 	m.conversations = append(m.conversations, c)
 	c.append(encoded)
+	c.addUsage(entries)
 	return nil
 }
 
@@ -223,15 +225,19 @@ func (m *memory) Conversations(ctx context.Context, query continuo.ConversationQ
 	var found []continuo.Conversation
 	before := continuo.Conversation{UpdatedAt: query.Before.UpdatedAt, ID: query.Before.ID}
 	for _, c := range m.conversations {
-		if c.deleted || c.ArchivedAt.IsZero() == query.Archived || c.ProjectID != query.ProjectID || c.Kind != query.Kind ||
-			!c.isOne(query.UserID, query.Labels) ||
-			query.Before != (continuo.ConversationCursor{}) && newestFirst(c.Conversation, before) <= 0 {
+		if !c.isListed(query) || query.Before != (continuo.ConversationCursor{}) && newestFirst(c.Conversation, before) <= 0 {
 			continue
 		}
 		found = append(found, c.Conversation)
 	}
 	slices.SortFunc(found, newestFirst)
 	return found[:min(len(found), query.Limit)], nil
+}
+
+// isListed reports whether a query selects the conversation, on whatever page.
+func (c *memoryConversation) isListed(query continuo.ConversationQuery) bool {
+	return !c.deleted && c.ArchivedAt.IsZero() != query.Archived && c.ProjectID == query.ProjectID && c.Kind == query.Kind &&
+		c.isOne(query.UserID, query.Labels) && c.isActive(query)
 }
 
 // isOne reports whether a conversation belongs to a user ("": any user) and has labels.
@@ -311,7 +317,7 @@ func (m *memory) Delete(ctx context.Context, id string) error {
 	}
 	archivedAt := c.ArchivedAt
 	c.deleted, c.UserID, c.Key, c.Title, c.Metadata, c.Lineage, c.ArchivedAt = true, "", "", "", nil, nil, time.Time{}
-	c.receipts, c.turns, c.runs, c.prefixes = nil, nil, nil, nil
+	c.receipts, c.turns, c.runs, c.prefixes, c.usage = nil, nil, nil, nil, nil
 	c.forget()
 	m.release()
 	if !archivedAt.IsZero() && m.find(id) != nil { // otherwise all of its objects are discarded

@@ -70,6 +70,7 @@ func (m *memory) Append(ctx context.Context, batch continuo.Batch) error {
 		c.LastSeq, c.UpdatedAt = encoded[i].seq, batch.Entries[i].CreatedAt
 	}
 	c.append(encoded)
+	c.addUsage(batch.Entries)
 	c.changeRuns(batch.Runs)
 	c.beginTurn(batch.Begin, now)
 	return nil

@@ -178,7 +178,7 @@ func (m *memory) keep(c *memoryConversation) (undo func()) {
 	if c != nil {
 		kept = *c
 		kept.entries, kept.needs, kept.turns = slices.Clone(c.entries), slices.Clone(c.needs), slices.Clone(c.turns)
-		kept.runs, kept.prefixes = slices.Clone(c.runs), slices.Clone(c.prefixes)
+		kept.runs, kept.prefixes, kept.usage = slices.Clone(c.runs), slices.Clone(c.prefixes), slices.Clone(c.usage)
 		kept.receipts, kept.documents = maps.Clone(c.receipts), maps.Clone(c.documents)
 	}
 	return func() {
@@ -268,6 +268,7 @@ func (c *memoryConversation) put(m *memory, r maintenance.Record) error {
 		c.entries = slices.DeleteFunc(c.entries, func(e memoryEntry) bool { return e.seq == r.Entry.Seq })
 		c.needs = slices.DeleteFunc(c.needs, func(n memoryNeed) bool { return n.seq == r.Entry.Seq })
 		c.append(encoded)
+		c.addUsage([]continuo.Entry{*r.Entry})
 		slices.SortFunc(c.entries, func(a, b memoryEntry) int { return cmp.Compare(a.seq, b.seq) })
 		for _, id := range encoded[0].objects {
 			m.undiscard(continuo.ObjectName(c.ID, id))
@@ -316,7 +317,7 @@ func (m *memory) Archive(ctx context.Context, seen continuo.Conversation, at tim
 	if running := c.running(); running != nil {
 		return &continuo.BusyError{Turn: running.at(memoryNow())}
 	}
-	c.ArchivedAt, c.receipts, c.turns, c.runs, c.prefixes = at, map[string]continuo.Receipt{}, nil, nil, nil
+	c.ArchivedAt, c.receipts, c.turns, c.runs, c.prefixes, c.usage = at, map[string]continuo.Receipt{}, nil, nil, nil, nil
 	c.forget()
 	m.release()
 	return nil

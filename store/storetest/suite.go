@@ -146,6 +146,8 @@ func careTests() []test {
 		{"projects are kept", testProjects},
 		{"keys are kept", testAPIKeys},
 		{"sessions are kept", testSessions},
+		{"usage is counted", testUsage},
+		{"conversations are listed by activity", testActivities},
 		{"a lease has one owner at a time", testNamedLeases},
 		{"of many at once one gets a lease", testOneHoldsALease},
 		{"texts and times come back as they came, or not at all", testTexts},

@@ -40,6 +40,8 @@ CREATE INDEX conversations_by_label ON continuo.conversations USING gin (labels 
 
 CREATE INDEX conversations_archived ON continuo.conversations (project_id, kind, updated_second) WHERE NOT deleted AND archived_at IS NOT NULL;
 
+CREATE INDEX conversations_by_parent ON continuo.conversations (parent_id) WHERE parent_id IS NOT NULL AND NOT deleted;
+
 CREATE INDEX conversations_unindexed ON continuo.conversations (project_id, id) WHERE behind AND NOT deleted AND archived_at IS NULL;
 
 CREATE TABLE continuo.conversation_keys (
@@ -192,6 +194,21 @@ CREATE INDEX runs_by_start ON continuo.runs (project_id, started_at, id);
 CREATE INDEX runs_of_conversation ON continuo.runs (conversation_id, started_at, id);
 
 CREATE INDEX runs_running ON continuo.runs (updated_at, conversation_id, id) WHERE state = 'running';
+
+CREATE TABLE continuo.usage (
+  -- The requests that a conversation's own entries answer, counted by day and model.
+  conversation_id    text COLLATE "C" NOT NULL,
+  day                text COLLATE "C" NOT NULL, -- of the answers, in UTC
+  model              text COLLATE "C" NOT NULL,
+  requests           bigint NOT NULL,
+  input_tokens       bigint NOT NULL,      -- with the cached ones
+  cached_tokens      bigint NOT NULL,
+  cache_write_tokens bigint NOT NULL,
+  output_tokens      bigint NOT NULL,
+  last_seq           bigint NOT NULL,      -- of the newest answer
+  shares             text NOT NULL,        -- of the newest requests: cached tokens in per cent, three characters each
+  PRIMARY KEY (conversation_id, day, model)
+); -- by conversation_id
 
 CREATE TABLE continuo.documents (
   -- The index of words; it runs behind the log.
