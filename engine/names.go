@@ -108,6 +108,12 @@ var (
 	ErrRunWaits      = runs.ErrWaiting
 )
 
+// Of package catalog.
+const (
+	WindowAuto   = catalog.WindowAuto
+	WindowClient = catalog.WindowClient
+)
+
 // Of package start.
 type (
 	Chat          = start.Chat
@@ -117,9 +123,11 @@ type (
 	Repeat = start.Repeat
 	// EmbeddingRequest is a client's request for embeddings.
 	EmbeddingRequest = start.EmbeddingRequest
-	OnBusy           = start.OnBusy
-	ResumeRequest    = start.ResumeRequest
-	Resumed          = start.Resumed
+	// PassRequest is a client's request that is forwarded without being recorded.
+	PassRequest   = start.PassRequest
+	OnBusy        = start.OnBusy
+	ResumeRequest = start.ResumeRequest
+	Resumed       = start.Resumed
 )
 
 // Of package start.

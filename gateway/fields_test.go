@@ -79,7 +79,7 @@ var fieldEndpoints = []struct {
 }
 
 // newFieldGateway makes a gateway before an upstream of each protocol, all of them in one server that refuses.
-func newFieldGateway(t *testing.T, u *httptest.Server) *testGateway {
+func newFieldGateway(t *testing.T, u *httptest.Server, options gateway.Options) *testGateway {
 	speaker := func() *model.Speaker {
 		return model.NewSpeaker(model.Dialect{Structured: model.StructuredSchema, StructuredWithTools: true}, model.Fixed{})
 	}
@@ -94,7 +94,7 @@ func newFieldGateway(t *testing.T, u *httptest.Server) *testGateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &testGateway{log: log, Server: httptest.NewServer(gateway.New(e, log, store, gateway.Options{}).Handler(continuo.Scope{ProjectID: continuo.DefaultProject}))}
+	g := &testGateway{log: log, Server: httptest.NewServer(gateway.New(e, log, store, options).Handler(continuo.Scope{ProjectID: continuo.DefaultProject}))}
 	t.Cleanup(func() {
 		g.Close()
 		_ = e.Close(context.Background())
@@ -123,7 +123,7 @@ func TestMembersAcrossProtocols(t *testing.T) {
 		t.Fatal(err)
 	}
 	u, newest := refusingUpstream(t)
-	g := newFieldGateway(t, u)
+	g := newFieldGateway(t, u, gateway.Options{})
 	for _, endpoint := range fieldEndpoints {
 		t.Run(endpoint.name, func(t *testing.T) {
 			var rows []string
@@ -234,7 +234,7 @@ func withMember(t *testing.T, body, path, value string) string {
 // they came, with the messages that the view shows.
 func TestOwnMembersAreSentAsTheyCame(t *testing.T) {
 	u := newUpstream(t, stream(chatStream), stream(chatStream), stream(messagesStream), stream(messagesStream))
-	g := newFieldGateway(t, u.Server)
+	g := newFieldGateway(t, u.Server, gateway.Options{})
 	for _, test := range []struct{ protocol, path, first, second, want string }{
 		{
 			"openai-chat", "/v1/chat/completions", `{"model":"openai-chat","messages":[{"role":"user","content":"one"}]}`,

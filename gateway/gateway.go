@@ -24,6 +24,8 @@ import (
 type Options struct {
 	// Logger receives the causes of internal errors, which answers do not have. Default: no logging.
 	Logger *slog.Logger
+	// Record says which requests are in the log. Default: all.
+	Record Record
 	// MaxMessageBytes bounds a message over a WebSocket connection. Default 32 MiB.
 	MaxMessageBytes int64
 }
@@ -152,6 +154,9 @@ func (g *Gateway) answerBody(w http.ResponseWriter, r *http.Request, scope conti
 	if err != nil {
 		return err
 	}
+	if !g.records(asked.Request) {
+		return g.pass(w, r, scope, e, asked, body)
+	}
 	var stored *storing
 	if storesCompletion(e, asked) {
 		if stored, err = g.newStoring(scope, asked); err != nil {
@@ -188,6 +193,9 @@ func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []b
 	forwards := info.Forwards && info.Protocol == y.endpoint.protocol() && found.view == ""
 	if !forwards {
 		y.encoder = y.endpoint.encoder(asked)
+	}
+	if !forwards && found.from > 0 {
+		return nil, api.Refuse(viewHeader, "only a model that speaks the client's protocol can be shown the client's messages alone: send the whole history, or let a view decide")
 	}
 	if repeated, err := g.repeated(r.Context(), found); repeated != nil || err != nil {
 		return repeated, err

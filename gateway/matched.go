@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -22,6 +23,7 @@ type matched struct {
 	*match.Match
 	conversation continuo.Conversation // without an id where it is to be created
 	view         string                // what the model is shown; "": what the client sent
+	from         int64                 // the seq of the first entry that the client sent; 0 for the conversation's first
 	chat         *engine.Chat          // the turn that the request repeats; nil where Match says it
 }
 
@@ -90,10 +92,32 @@ func (g *Gateway) match(r *http.Request, scope continuo.Scope, asked *askedReque
 		found.conversation, err = g.forkOnce(ctx, scope, found.conversation.ID, decided.At, created, repeat)
 	case decided.Fork || found.conversation.ID == "":
 		found.conversation = created
-	case found.conversation.LastSeq > 0 && !found.tracked():
-		found.view = usualView(asked)
+	}
+	if err == nil {
+		err = g.chooseView(r.Header, asked, found)
 	}
 	return found, err
+}
+
+// viewHeader says what the model is shown of a request: client, or the name of a view.
+const viewHeader = "X-Continuo-View"
+
+// chooseView decides what the model is shown of a request.
+func (g *Gateway) chooseView(header http.Header, asked *askedRequest, found *matched) error {
+	repeats := found.conversation.LastSeq == 0 || found.tracked()
+	switch chosen := cmp.Or(header.Get(viewHeader), asked.upstream.Window, engine.WindowAuto); {
+	case chosen == engine.WindowAuto && !repeats:
+		found.view = usualView(asked)
+	case chosen == engine.WindowClient && !repeats:
+		found.from = found.conversation.LastSeq + 1
+	case chosen == engine.WindowAuto, chosen == engine.WindowClient:
+	default:
+		if _, err := g.engine.Catalog.View(chosen); err != nil {
+			return api.Refuse(viewHeader, "%s", err)
+		}
+		found.view = chosen
+	}
+	return nil
 }
 
 // forkOnce forks a conversation for a request. One with an idempotency key makes one fork, however often it is sent.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,7 @@ type responseRequest struct {
 	previous *responseRef      // nil for none
 	from     *compacted        // what the input continues; nil for none
 	named    string            // the id of the conversation; "" for none
+	view     string            // that the request's header names; "" for none
 	unstored bool              // the previous response need not be stored
 	upstream engine.Upstream
 	repeat   engine.Repeat // how it is recognised when it is sent again
@@ -180,9 +182,8 @@ func providerOf(entry *continuo.Entry) string {
 
 // place finds the conversation of a request and the view of it that the model is shown; "" for everything.
 func (a *responsesAPI) place(ctx context.Context, q *responseRequest) (conversation continuo.Conversation, view string, err error) {
-	view = "continuity"
-	if len(q.Tools) > 0 {
-		view = "codex"
+	if view, err = a.viewOf(q); err != nil {
+		return conversation, view, err
 	}
 	switch {
 	case q.named != "":
@@ -205,7 +206,27 @@ func (a *responsesAPI) place(ctx context.Context, q *responseRequest) (conversat
 		return conversation, view, err
 	}
 	conversation = continuo.Conversation{ProjectID: a.scope.ProjectID, UserID: a.scope.UserID, ActiveMode: continuo.ModeChat}
-	return conversation, "", nil
+	if q.view == "" && (q.upstream.Window == "" || q.upstream.Window == engine.WindowAuto || q.upstream.Window == engine.WindowClient) {
+		view = "" // the whole input
+	}
+	return conversation, view, nil
+}
+
+// viewOf is the view of a conversation whose history the server keeps for a request.
+func (a *responsesAPI) viewOf(q *responseRequest) (string, error) {
+	chosen := cmp.Or(q.view, q.upstream.Window)
+	switch {
+	case q.view == engine.WindowClient:
+		return "", api.Refuse(viewHeader, "the client has not sent its history: name a view, or send the history with store false")
+	case chosen != "" && chosen != engine.WindowAuto && chosen != engine.WindowClient:
+		if _, err := a.engine.Catalog.View(chosen); err != nil {
+			return "", api.Refuse(viewHeader, "%s", err)
+		}
+		return chosen, nil
+	case len(q.Tools) > 0:
+		return "codex", nil
+	}
+	return "continuity", nil
 }
 
 // continued returns the conversation that a request with a previous response adds to: that of the response, or a fork

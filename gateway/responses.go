@@ -63,6 +63,9 @@ func (a *responsesAPI) respond(w http.ResponseWriter, r *http.Request, q *respon
 	if keepsHistory(q) {
 		return a.answerBody(w, r, a.scope, clientResponses{}, q.body, q.repeat)
 	}
+	if record := a.options.Record; record == RecordOff || record == RecordStored && !q.echo.stored() {
+		return api.Refuse("store", "the request is not recorded (gateway.record), so its history cannot be kept: send the whole input with store false, without conversation, previous_response_id and background")
+	}
 	provider := q.upstream.Model.Info().Provider
 	entries, _, err := responses.Entries(q.items, responses.Options{Provider: provider})
 	if err != nil {
@@ -75,6 +78,7 @@ func (a *responsesAPI) respond(w http.ResponseWriter, r *http.Request, q *respon
 	if chat != nil {
 		return a.writeResponse(w, q, chat, &upstreamAnswer{})
 	}
+	q.view = r.Header.Get(viewHeader)
 	conversation, view, err := a.place(r.Context(), q)
 	if err != nil {
 		return err

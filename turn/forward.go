@@ -20,6 +20,7 @@ type Forward struct {
 	Messages int // in Body
 	Request  *model.Forwarding
 	Omitted  []string // what the client sent and Body does not have; see continuo.Round
+	From     int64    // the first seq of the log that Body has; 0 means 1
 	// Retry returns the request to send after one that failed without output; nil for none. Default none.
 	Retry func(ctx context.Context, failure *continuo.TurnError) (*Forward, error)
 	// Envelope is where the body is found again; see [Forwards.Keep].
@@ -32,6 +33,9 @@ type Forward struct {
 
 // request returns the forwarded request.
 func (f *Forward) request(conversation continuo.Conversation, view View) (*Request, error) {
+	if _, ok := view.(ClientView); ok {
+		view = ClientView{From: f.From}
+	}
 	plan, err := view.Build(nil, window.Input{At: conversation.LastSeq})
 	if err != nil {
 		return nil, err
@@ -58,17 +62,22 @@ func (c *toolLoop) reforward(answer *continuo.Entry) (replaced bool, err error) 
 	return true, nil
 }
 
-// ClientView is the view of a forwarded request: the client decides which messages the model is shown.
-type ClientView struct{}
+// ClientView is the view of a forwarded request: the client decides which messages the model is shown. From is the first
+// seq that it sent; 0 means 1.
+type ClientView struct{ From int64 }
 
 // ClientViewName names ClientView in plans and rounds.
 const ClientViewName = "client"
 
-// Build describes what the client sent: everything up to the newest entry.
-func (ClientView) Build(_ window.Source, in window.Input) (*window.Plan, error) {
-	plan := &window.Plan{View: ClientViewName, At: in.At, Window: continuo.Window{Start: 1}}
-	plan.Totals.Entries, plan.Totals.Kept, plan.Totals.SharedBytes = in.At, in.At, -1
-	plan.Items = []window.PlanItem{{Seq: 1, Through: in.At, Verdict: window.Client, Reason: window.ReasonClient}}
+// Build describes what the client sent: everything from From up to the newest entry.
+func (v ClientView) Build(_ window.Source, in window.Input) (*window.Plan, error) {
+	from := max(v.From, 1)
+	plan := &window.Plan{View: ClientViewName, At: in.At, Window: continuo.Window{Start: from}}
+	plan.Totals.Entries, plan.Totals.Kept, plan.Totals.Excluded, plan.Totals.SharedBytes = in.At, in.At-from+1, from-1, -1
+	if from > 1 {
+		plan.Items = append(plan.Items, window.PlanItem{Seq: 1, Through: from - 1, Verdict: window.Excluded, Reason: window.ReasonDroppedByClient})
+	}
+	plan.Items = append(plan.Items, window.PlanItem{Seq: from, Through: in.At, Verdict: window.Client, Reason: window.ReasonClient})
 	return plan, nil
 }
 
@@ -218,7 +227,7 @@ func replayForwarded(ctx context.Context, log *continuo.Log, round *continuo.Rou
 	if err != nil {
 		return nil, false, err
 	}
-	plan, err := ClientView{}.Build(nil, window.Input{At: round.At})
+	plan, err := ClientView{From: round.Window.Start}.Build(nil, window.Input{At: round.At})
 	if err != nil {
 		return nil, false, err
 	}

@@ -47,7 +47,7 @@ type modelWiring struct {
 
 // upstreams makes the models and connectors that the settings name, and the demo model.
 func (w modelWiring) upstreams(settings *config.Config) (map[string]engine.Upstream, error) {
-	models := map[string]engine.Upstream{config.DemoModel: {Model: w.telemetry.model(demo.New(demo.Options{WordDelay: w.pace}))}}
+	models := map[string]engine.Upstream{config.DemoModel: {Model: w.telemetry.model(demo.New(demo.Options{WordDelay: w.pace})), Window: settings.Gateway.Window}}
 	for name, m := range settings.Models {
 		upstream, err := w.upstream(m)
 		if err != nil {
@@ -56,6 +56,7 @@ func (w modelWiring) upstreams(settings *config.Config) (map[string]engine.Upstr
 		models[name] = engine.Upstream{
 			Model:           w.telemetry.model(w.guarded(upstream, m)),
 			MaxOutputTokens: m.MaxOutputTokens, Temperature: m.Temperature, ReasoningEffort: reasoningEffort(m), Fallback: m.Fallback, Speaker: speaker(m),
+			Window: settings.Gateway.Window,
 		}
 	}
 	w.addConnectors(settings, models)
@@ -225,7 +226,7 @@ func (w modelWiring) serving(settings *config.Config) func(name, protocol string
 		}
 		made[key] = engine.Upstream{
 			Model: w.telemetry.model(w.guarded(client, m)), MaxOutputTokens: m.MaxOutputTokens, Speaker: speaker(m),
-			ForwardCredentials: chosen.Credentials == config.CredentialsForward,
+			ForwardCredentials: chosen.Credentials == config.CredentialsForward, Window: cmp.Or(chosen.Window, settings.Gateway.Window),
 		}
 		return made[key], true
 	}

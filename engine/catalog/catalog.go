@@ -163,4 +163,14 @@ type Upstream struct {
 	Fallback string
 	// ForwardCredentials says that a client's request is forwarded with the client's own credentials.
 	ForwardCredentials bool
+	// Window says what the model is shown of a client's request: WindowClient, the name of a view, or WindowAuto, which ""
+	// means too.
+	Window string
 }
+
+// The values of Upstream.Window that are no views. WindowClient: what the client sent. WindowAuto: that, where the client sends its
+// history, else the view for the request.
+const (
+	WindowAuto   = "auto"
+	WindowClient = "client"
+)

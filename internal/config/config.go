@@ -47,6 +47,7 @@ type Config struct {
 	Telegram   TelegramConfig   `key:"telegram"`
 	Turn       TurnConfig       `key:"turn"`
 	Server     ServerConfig     `key:"server"`
+	Gateway    GatewayConfig    `key:"gateway"`
 	Demo       DemoConfig       `key:"demo"`
 	Prompts    PromptsConfig    `key:"prompts"`
 	Workflows  WorkflowsConfig  `key:"workflows"`

@@ -83,6 +83,8 @@ func TestDefaults(t *testing.T) {
 		"crew.system_reminder_interval = 5",
 		"crews.dir = crews",
 		"demo.pace = 0s",
+		"gateway.record = all",
+		"gateway.window = auto",
 		"handoff.agent_timeout = 30m",
 		"handoff.assistant_max_chars = 150",
 		"handoff.max_agents = 8",
@@ -221,7 +223,7 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 	samples := map[string]string{
 		"listen": "localhost:0", "project": "p", "model": "m", "store.path": "/s.db", "store.url": "postgres://u@h/d", "objects.location": "/o", "log.level": "debug", "log.format": "json",
 		"log.message_text": "true", "context.include_tool_results": "false", "context.include_collapsed": "true", "context.low_water": "0.5",
-		"chat.strategy": "summarize", "context.strategy": "summarize", "context.outputs": "whole", "context.summarizer": "m", "prompts.dir": "/p", "workflows.dir": "/w", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.deny_files": "x.*, y", "tools.otherwise": "deny", "server.keys": "always", "server.inspector": "false", "turn.show_events": "immediate", "chat.max_context_tokens": "500",
+		"chat.strategy": "summarize", "context.strategy": "summarize", "context.outputs": "whole", "context.summarizer": "m", "prompts.dir": "/p", "workflows.dir": "/w", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.deny_files": "x.*, y", "tools.otherwise": "deny", "server.keys": "always", "gateway.window": "client", "gateway.record": "stored", "server.inspector": "false", "turn.show_events": "immediate", "chat.max_context_tokens": "500",
 		"crews.dir": "/c", "telegram.crew": "a", "telegram.project": "p", "telegram.bot_token": "${T}", "telegram.webhook_secret": "${T}", "telegram.api_url": "http://t:1", "telegram.max_message_length": "100", "telegram.webhook_url": "https://w/t",
 		"telemetry.otlp_endpoint": "http://c:1", "telemetry.otlp_headers_env": "H", "telemetry.sample": "0.5", "telemetry.message_text": "true",
 	}

@@ -109,6 +109,18 @@ type ServerConfig struct {
 	ShutdownTimeout time.Duration `key:"shutdown_timeout" default:"10s" help:"How long the server waits for running requests when it receives a signal to stop."`
 }
 
+// The values of the settings window that are no views.
+const (
+	WindowAuto   = "auto"
+	WindowClient = "client"
+)
+
+// GatewayConfig is the section gateway.
+type GatewayConfig struct {
+	Window string `key:"window" kind:"window" default:"auto" help:"What a model is shown of a client's request to the gateway. client: the client's messages, as they came. The name of a view: what the view shows of the conversation, also to clients that send their whole history, with the client's instructions and tools. auto: a client that sends its history decides, and for others continuity, or codex for a request with tools. The header X-Continuo-View says it for one request."`
+	Record string `key:"record" enum:"all,stored,off" default:"all" help:"Which requests of the gateway's clients are in the log: all; stored, which leaves out those with store false; or off. A request that is not recorded is forwarded and counted; it needs a model of its own protocol, and no history on the server."`
+}
+
 // DemoConfig is the section demo.
 type DemoConfig struct {
 	Pace time.Duration `key:"pace" zero:"true" default:"0s" help:"How long the built-in demo model waits before each word, to see what a slow model's stream is like. 0s: 20ms in a terminal, and not at all elsewhere."`

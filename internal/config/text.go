@@ -46,6 +46,8 @@ func (b binder) textKind(tag reflect.StructTag) textKind {
 		return textKind{allowed: "host:port with a port from 0 to 65535, such as 127.0.0.1:8787", read: that(isAddress)}
 	case "view":
 		return b.view()
+	case "window":
+		return b.window()
 	case "persona":
 		return textKind{
 			allowed: "a text that is not blank, in one line or below persona: |",
@@ -208,6 +210,20 @@ func variable(text string) (string, error) {
 }
 
 // view is the name of a view; while the names are not known, any is accepted.
+// window is the kind of a setting that says who decides what a model is shown.
+func (b binder) window() textKind {
+	kind := b.view()
+	read := kind.read
+	kind.allowed = "auto, client or " + kind.allowed
+	kind.read = func(text string) (string, error) {
+		if text == WindowAuto || text == WindowClient {
+			return text, nil
+		}
+		return read(text)
+	}
+	return kind
+}
+
 func (b binder) view() textKind {
 	if len(b.views) == 0 {
 		return textKind{allowed: "the name of a view", read: that(isName)}

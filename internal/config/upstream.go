@@ -21,6 +21,7 @@ type UpstreamConfig struct {
 	APIKeyEnv   string            `key:"api_key_env" kind:"variable" unset:"as for a model" example:"OPENAI_API_KEY" help:"The environment variable that holds the API key; empty sends none."`
 	Credentials string            `key:"credentials" enum:"own,forward" default:"own" help:"Whose credentials a forwarded request has: own is the key in api_key_env; forward passes the client's own on, which are never stored. A server with keys of its own takes its key in X-Continuo-Key then."`
 	Models      []string          `key:"models" kind:"models" default:"*" help:"The names of models that the upstream serves; * stands for any characters. A list."`
+	Window      string            `key:"window" kind:"window" unset:"gateway.window" example:"client" help:"What the upstream's models are shown of a client's request, as gateway.window says it for all."`
 	Provider    string            `key:"provider" unset:"as for a model" example:"openai" help:"Who answers, as the log records it."`
 	Headers     map[string]string `key:"headers" kind:"plain_headers" unset:"none" help:"HTTP headers that each request to the upstream carries besides its own."`
 }
