@@ -131,7 +131,7 @@ func (a *responsesAPI) createConversation(w http.ResponseWriter, r *http.Request
 
 // entriesOf returns the entries of items that a client adds.
 func (a *responsesAPI) entriesOf(ctx context.Context, items []json.RawMessage) ([]continuo.Entry, error) {
-	resolved, err := a.resolve(ctx, items)
+	resolved, err := a.resolve(ctx, items, echoItems)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (a *responsesAPI) createItems(w http.ResponseWriter, r *http.Request) error
 		for _, call := range stored[i].ToolCalls {
 			calls[call.ID] = call
 		}
-		items = append(items, itemsOf(&stored[i], calls[stored[i].ToolCallID], "")...)
+		items = append(items, itemsOf(&stored[i], calls[stored[i].ToolCallID])...)
 	}
 	writeJSON(w, http.StatusOK, pageOf(items, len(items)))
 	return nil
@@ -298,7 +298,7 @@ func (a *responsesAPI) itemsBetween(ctx context.Context, conversation continuo.C
 		for _, call := range entry.ToolCalls {
 			calls[call.ID] = call
 		}
-		for _, item := range itemsOf(&entry, calls[entry.ToolCallID], providerOf(&entry)) {
+		for _, item := range itemsOf(&entry, calls[entry.ToolCallID]) {
 			if !deleted[item.id] {
 				items = append(items, item)
 			}
@@ -314,7 +314,7 @@ func (a *responsesAPI) itemsAt(ctx context.Context, conversation continuo.Conver
 		if err != nil {
 			return nil, err
 		}
-		for _, item := range itemsOf(&entry, continuo.ToolCall{}, providerOf(&entry)) {
+		for _, item := range itemsOf(&entry, continuo.ToolCall{}) {
 			if !deleted[item.id] {
 				items = append(items, item)
 			}

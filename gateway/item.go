@@ -13,22 +13,27 @@ const (
 	reasoningIndex = iota
 	messageIndex
 	firstCallIndex
+	firstOwnIndex = 0x8000 // of the provider's own items, such as tools that it ran
 )
 
 // item is an item of a conversation, as clients see it.
 type item struct {
 	id  string
 	raw json.RawMessage
+	// own is the item as its provider has it, under its own id, and keeper the provider; nil for an item that this server
+	// made.
+	own    json.RawMessage
+	keeper string
 }
 
 // itemsOf returns the items of an entry. Call is the call that a tool entry answers; it is not read for other entries.
-func itemsOf(entry *continuo.Entry, call continuo.ToolCall, provider string) []item {
+func itemsOf(entry *continuo.Entry, call continuo.ToolCall) []item {
 	if entry.Hidden {
 		return nil
 	}
 	switch entry.Role {
 	case continuo.Assistant:
-		return answerItems(entry, provider)
+		return answerItems(entry)
 	case continuo.Tool:
 		kind := responses.TypeFunctionCallOutput
 		if call.Type == "custom" {
@@ -43,20 +48,19 @@ func itemsOf(entry *continuo.Entry, call continuo.ToolCall, provider string) []i
 	})}
 }
 
-// answerItems returns the items of an assistant entry: its reasoning, its message and its calls.
-func answerItems(entry *continuo.Entry, provider string) []item {
+// answerItems returns the items of an assistant entry: in the provider's order where the log has it, else its reasoning,
+// its message and its calls.
+func answerItems(entry *continuo.Entry) []item {
 	var items []item
 	status := responses.StatusCompleted
 	if entry.Error != nil || entry.Round != nil && finishReason(entry) == "length" {
 		status = responses.StatusIncomplete
 	}
-	encrypted := encryptedReasoning(entry, provider)
-	if entry.Reasoning != nil || encrypted != nil {
-		reasoning := ""
-		if entry.Reasoning != nil {
-			reasoning = entry.Reasoning.Text
-		}
-		items = append(items, reasoningItem(refOf(entry, reasoningIndex), reasoning, encrypted, responses.StatusCompleted))
+	if own, ok := responses.Own(entry, responses.Options{Provider: keeperOf(entry)}); ok {
+		return newOwnItems(entry, own, status).list()
+	}
+	if entry.Reasoning != nil {
+		items = append(items, reasoningItem(refOf(entry, reasoningIndex), entry.Reasoning.Text, nil, responses.StatusCompleted))
 	}
 	if !entry.Content.IsEmpty() || len(entry.ToolCalls) == 0 && len(items) == 0 {
 		items = append(items, messageItem(refOf(entry, messageIndex), entry.Content.String(), status))
@@ -67,20 +71,6 @@ func answerItems(entry *continuo.Entry, provider string) []item {
 	return items
 }
 
-// encryptedReasoning is the encrypted content of an entry's reasoning that its provider sent; nil for none.
-func encryptedReasoning(entry *continuo.Entry, provider string) json.RawMessage {
-	own, ok := responses.Own(entry, responses.Options{Provider: provider})
-	if !ok {
-		return nil
-	}
-	for _, raw := range own {
-		if parsed, err := responses.ParseItem(raw); err == nil && parsed.Type == responses.TypeReasoning && parsed.EncryptedContent != nil {
-			return rawjson.MustMarshal(*parsed.EncryptedContent)
-		}
-	}
-	return nil
-}
-
 func text(key, value string) rawjson.Field {
 	return rawjson.Field{Key: key, Value: rawjson.MustMarshal(value)}
 }
@@ -89,7 +79,7 @@ func text(key, value string) rawjson.Field {
 func newItem(ref itemRef, kind string, members []rawjson.Field) item {
 	id := ref.id(kind)
 	object := rawjson.Object{text("type", kind), text("id", id)}
-	return item{id, rawjson.MustMarshal(append(object, members...))}
+	return item{id: id, raw: rawjson.MustMarshal(append(object, members...))}
 }
 
 // messageItem is a message of the model. With a status in_progress it has no content yet.
@@ -164,7 +154,7 @@ func withoutEncrypted(items []item) []item {
 	var shown []item
 	for _, one := range items {
 		object, err := rawjson.ParseObject(one.raw)
-		if err == nil && object.Get("encrypted_content") != nil {
+		if kind, _ := rawjson.String(object.Get("type")); err == nil && kind == responses.TypeReasoning && object.Get("encrypted_content") != nil {
 			one.raw = rawjson.MustMarshal(object.Without("encrypted_content"))
 		}
 		shown = append(shown, one)

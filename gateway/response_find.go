@@ -79,7 +79,7 @@ func (f *foundResponse) response(encrypted bool) *wireResponse {
 			continue
 		}
 		answer = entry
-		items := answerItems(entry, providerOf(entry))
+		items := answerItems(entry)
 		if !encrypted {
 			items = withoutEncrypted(items)
 		}

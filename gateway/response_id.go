@@ -53,6 +53,8 @@ type itemRef struct {
 var itemPrefixes = map[string]string{
 	responses.TypeMessage: "msg", responses.TypeReasoning: "rs", responses.TypeFunctionCall: "fc", responses.TypeFunctionCallOutput: "fco",
 	responses.TypeCustomCall: "ctc", responses.TypeCustomCallOutput: "cto", responses.TypeCompaction: "cmp",
+	"web_search_call": "ws", "file_search_call": "fs", "code_interpreter_call": "ci", "image_generation_call": "ig", "computer_call": "cu",
+	"mcp_call": "mcp", "mcp_list_tools": "mcpl", "mcp_approval_request": "mcpr",
 }
 
 // id is the id of an item of a type.

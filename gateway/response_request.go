@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -57,7 +58,11 @@ func (a *responsesAPI) read(r *http.Request, lenient bool) (*responseRequest, er
 		return nil, unknownModel(read.Model, a.engine.Catalog.Models())
 	}
 	read.from, read.items = splitCompacted(read.Input)
-	read.items, err = a.resolve(r.Context(), read.items)
+	provider := ""
+	if read.upstream.Model != nil {
+		provider = read.upstream.Model.Info().Provider
+	}
+	read.items, err = a.resolve(r.Context(), read.items, provider)
 	return read, err
 }
 
@@ -122,24 +127,70 @@ func noPrevious(id string) error {
 	}
 }
 
-// resolve replaces the references in an input by the items that they name.
-func (a *responsesAPI) resolve(ctx context.Context, input []json.RawMessage) ([]json.RawMessage, error) {
+// resolve replaces the references in an input by the items that they name, and our ids of a provider's own items by the
+// provider's.
+func (a *responsesAPI) resolve(ctx context.Context, input []json.RawMessage, provider string) ([]json.RawMessage, error) {
 	items := slices.Clone(input)
 	for i, raw := range items {
 		parsed, err := responses.ParseItem(raw)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, api.Refuse(fmt.Sprintf("input[%d]", i), "%s", err)
-		case parsed.Type != responses.TypeItemReference:
-			continue
 		}
-		found, err := a.item(ctx, parsed.ID)
+		_, ours := parseItemID(parsed.ID)
+		switch {
+		case parsed.Type == "mcp_approval_response":
+			items[i], err = a.approval(ctx, raw, provider)
+		case parsed.Type == responses.TypeItemReference:
+			items[i], err = a.referred(ctx, parsed.ID, provider)
+		case ours && isOwnType(parsed.Type):
+			if own, failed := a.referred(ctx, parsed.ID, provider); failed == nil {
+				items[i] = own
+			}
+		}
 		if err != nil {
 			return nil, err
 		}
-		items[i] = found.raw
 	}
 	return items, nil
+}
+
+// isOwnType reports whether items of a type are a provider's own, which has them under an id of its own.
+func isOwnType(kind string) bool {
+	switch kind {
+	case responses.TypeMessage, responses.TypeReasoning, responses.TypeCompaction, responses.TypeFunctionCall, responses.TypeFunctionCallOutput,
+		responses.TypeCustomCall, responses.TypeCustomCallOutput:
+		return false
+	}
+	return true
+}
+
+// referred is the item of an id: as the provider has it, where it is the provider's.
+func (a *responsesAPI) referred(ctx context.Context, id, provider string) (json.RawMessage, error) {
+	found, err := a.item(ctx, id)
+	if found.own != nil && found.keeper == provider {
+		return found.own, err
+	}
+	return found.raw, err
+}
+
+// approval is a client's answer to a provider's request for an approval, which it names by our id.
+func (a *responsesAPI) approval(ctx context.Context, raw json.RawMessage, provider string) (json.RawMessage, error) {
+	object, err := rawjson.ParseObject(raw)
+	if err != nil {
+		return nil, err
+	}
+	id, _ := rawjson.String(object.Get("approval_request_id"))
+	if _, ours := parseItemID(id); !ours {
+		return raw, nil
+	}
+	asked, err := a.referred(ctx, id, provider)
+	if err != nil {
+		return nil, err
+	}
+	if own, err := responses.ParseItem(asked); err == nil && own.ID != "" {
+		object.Set("approval_request_id", rawjson.MustMarshal(own.ID))
+	}
+	return object.Raw(), nil
 }
 
 // item finds an item by its id.
@@ -170,6 +221,20 @@ func (a *responsesAPI) item(ctx context.Context, id string) (item, error) {
 		err = missing
 	}
 	return item{}, err
+}
+
+// keeperOf is the provider under which an entry keeps its items: that of an answer, or the one that a client's item was read
+// for; "" where it keeps none.
+func keeperOf(entry *continuo.Entry) string {
+	if entry.Round != nil {
+		return entry.Round.Provider
+	}
+	for _, name := range slices.Sorted(maps.Keys(entry.Vendor)) {
+		if name != echoMember {
+			return name
+		}
+	}
+	return ""
 }
 
 // providerOf is the provider of an answer; "" for other entries.

@@ -28,6 +28,7 @@ type responseStream struct {
 	calls   map[int]*openItem // the open calls by their index; they end with the answer, as their pieces may alternate
 	items   []item            // begun; open ones are replaced when they end
 	shown   map[string]bool
+	own     int // of the provider's own items of the round
 }
 
 // openItem is the item to which deltas are being added.
@@ -63,8 +64,11 @@ func (s *responseStream) event(event *turn.Event) string {
 		}
 	case turn.CallDelta:
 		return s.callDelta(event)
+	case turn.OwnItem:
+		return s.ownItem(event.Item)
 	case turn.Answered, turn.ToolDone:
 		wire := s.close()
+		s.own = 0
 		s.through = max(s.through, event.Entry.Seq)
 		if event.Kind == turn.Answered {
 			wire += s.complete(event.Entry)
@@ -215,7 +219,7 @@ func (s *responseStream) closeOpen() string {
 // others.
 func (s *responseStream) complete(answer *continuo.Entry) string {
 	wire := ""
-	for _, final := range s.visible(answerItems(answer, s.provider)) {
+	for _, final := range s.visible(answerItems(answer)) {
 		if s.shown[final.id] {
 			for i := range s.items {
 				if s.items[i].id == final.id {
@@ -233,6 +237,19 @@ func (s *responseStream) complete(answer *continuo.Entry) string {
 		s.items, s.shown[final.id] = append(s.items, final), true
 	}
 	return wire
+}
+
+// ownItem adds an item of the provider's own.
+func (s *responseStream) ownItem(raw json.RawMessage) string {
+	wire := s.closeText()
+	made := ownItem(itemRef{s.conversation, s.through + 1, firstOwnIndex + s.own}, raw)
+	s.own++
+	made = s.visible([]item{made})[0]
+	index := len(s.items)
+	s.items, s.shown[made.id] = append(s.items, made), true
+	s.open = nil
+	return wire + s.send(responses.Event{Type: responses.EventItemAdded, OutputIndex: &index, Item: made.raw}) +
+		s.send(responses.Event{Type: responses.EventItemDone, OutputIndex: &index, Item: made.raw})
 }
 
 // visible removes encrypted reasoning that the client did not ask for.

@@ -322,7 +322,7 @@ func (a *responsesAPI) inputItems(w http.ResponseWriter, r *http.Request) error 
 		for _, call := range entry.ToolCalls {
 			calls[call.ID] = call
 		}
-		items = append(items, itemsOf(entry, calls[entry.ToolCallID], "")...)
+		items = append(items, itemsOf(entry, calls[entry.ToolCallID])...)
 	}
 	return writeItems(w, r, items)
 }

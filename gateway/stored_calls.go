@@ -61,7 +61,7 @@ func (c *completions) completionOf(ctx context.Context, record *completionRecord
 	if rawjson.IsNull(shown.Metadata) {
 		shown.Metadata = json.RawMessage("{}")
 	}
-	return item{record.ID, rawjson.MustMarshal(shown)}, nil
+	return item{id: record.ID, raw: rawjson.MustMarshal(shown)}, nil
 }
 
 // noCompletion is the problem of a request for a completion that is not stored.
@@ -274,7 +274,7 @@ func storedMessage(id string, message json.RawMessage) item {
 	}
 	object.Set("content", content)
 	object.Set("content_parts", parts)
-	return item{id, rawjson.MustMarshal(append(rawjson.Object{text("id", id)}, object.Without("id")...))}
+	return item{id: id, raw: rawjson.MustMarshal(append(rawjson.Object{text("id", id)}, object.Without("id")...))}
 }
 
 // chatMessages are the messages of the body of a request in any protocol, as chat completions have them.

@@ -82,6 +82,9 @@ type Delta struct {
 	// Vendor is the provider's own data for the whole answer, at most once and after all content, for
 	// [Answer] to store under the provider's name. A failed stream may set it for its complete parts.
 	Vendor json.RawMessage
+	// Item is a whole item of the answer that is neither text nor readable reasoning nor a call, such as a tool that the
+	// provider ran, in its place among the others. Vendor has it too.
+	Item json.RawMessage
 	// Wire is the part of the answer's bytes that ended with this delta, where the request forwards a client's
 	// ([WithForwarding]): one or more whole events of the stream, or the whole body of an answer that is not streamed.
 	Wire string

@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"encoding/json"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -14,7 +15,8 @@ type Kind string
 // The kinds of events, in the order in which a turn emits them: one Started, and another one each time that a process
 // takes the turn over from one that is gone ([Keeper.TakeUp]); for each round a Planned, any number of TextDelta,
 // ReasoningDelta and CallDelta, an Answered, and for each call a Called, perhaps an Asked and a Decided, and a
-// ToolDone; at the end one Finished or one Failed. A Wired has bytes of a forwarded answer that added nothing to its entry. Where the provider refuses the form of a request and another dialect,
+// ToolDone; at the end one Finished or one Failed. An OwnItem is
+// an item of the provider's own among them, such as a tool that it ran. A Wired has bytes of a forwarded answer that added nothing to its entry. Where the provider refuses the form of a request and another dialect,
 // or another forwarded request, may fix it, a Rephrased comes after the round's Planned, and then the Planned of that request. Where
 // the model fails before it has shown any output and there is a fallback, a FellBack comes after the round's Planned,
 // and then the fallback's Planned.
@@ -24,6 +26,7 @@ const (
 	TextDelta      Kind = "text"
 	ReasoningDelta Kind = "reasoning"
 	CallDelta      Kind = "call_delta"
+	OwnItem        Kind = "item"
 	Wired          Kind = "wire"
 	Rephrased      Kind = "rephrased"
 	FellBack       Kind = "fell_back"
@@ -48,6 +51,8 @@ type Event struct {
 	Signature string
 	// Wire are the bytes of a forwarded answer that end with this event; of the deltas and Wired.
 	Wire string
+	// Item is the provider's item; of OwnItem.
+	Item json.RawMessage
 	// Delta is a piece of a call; of CallDelta.
 	Delta *model.ToolCallDelta
 	// Call is the call that begins (Called), waits for a person's decision (Asked), or was decided (Decided), under the

@@ -18,6 +18,7 @@ type storedEvent struct {
 	Text      string             `json:"text,omitempty"`
 	Signature string             `json:"signature,omitempty"`
 	Wire      string             `json:"wire,omitempty"`
+	Item      json.RawMessage    `json:"item,omitempty"`
 	Delta     *storedDelta       `json:"delta,omitempty"`
 	Call      *continuo.ToolCall `json:"call,omitempty"`
 	Until     time.Time          `json:"until,omitzero"`
@@ -43,7 +44,7 @@ type storedDelta struct {
 // encode returns an event's stored form.
 func encode(e *Event) continuo.TurnEvent {
 	stored := storedEvent{
-		Kind: e.Kind, Text: e.Text, Signature: e.Signature, Wire: e.Wire, Delta: (*storedDelta)(e.Delta), Call: e.Call, Until: e.Until, Decision: e.Decision,
+		Kind: e.Kind, Text: e.Text, Signature: e.Signature, Wire: e.Wire, Item: e.Item, Delta: (*storedDelta)(e.Delta), Call: e.Call, Until: e.Until, Decision: e.Decision,
 		Plan: e.Plan, Round: e.Round, Attempt: e.Attempt,
 	}
 	if e.Entry != nil {
@@ -62,7 +63,7 @@ func decode(turnID string, stored continuo.TurnEvent) (Event, error) {
 		return Event{}, fmt.Errorf("event %d of turn %s: %w", stored.ID, turnID, err)
 	}
 	e := Event{
-		ID: stored.ID, Kind: k.Kind, TurnID: turnID, Text: k.Text, Signature: k.Signature, Wire: k.Wire, Delta: (*model.ToolCallDelta)(k.Delta),
+		ID: stored.ID, Kind: k.Kind, TurnID: turnID, Text: k.Text, Signature: k.Signature, Wire: k.Wire, Item: k.Item, Delta: (*model.ToolCallDelta)(k.Delta),
 		Call: k.Call, Until: k.Until, Decision: k.Decision, Plan: k.Plan, Round: k.Round, Attempt: k.Attempt,
 	}
 	if k.Seq > 0 {

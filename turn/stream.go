@@ -67,7 +67,7 @@ const maxAnswerBytes = 16 << 20
 const wirePerText = 16
 
 func sizeOf(delta model.Delta) int {
-	return len(delta.Text) + len(delta.Wire)/wirePerText + len(delta.Reasoning) + len(delta.Vendor) + len(delta.Signature) + sizeOfCall(delta.ToolCall)
+	return len(delta.Text) + len(delta.Wire)/wirePerText + len(delta.Reasoning) + len(delta.Vendor) + len(delta.Item) + len(delta.Signature) + sizeOfCall(delta.ToolCall)
 }
 
 func sizeOfCall(call *model.ToolCallDelta) int {
@@ -99,6 +99,9 @@ func (c *toolLoop) show(delta model.Delta) {
 			piece.Extra = bytes.ToValidUTF8(piece.Extra, []byte("\uFFFD"))
 		}
 		emit(Event{Kind: CallDelta, Delta: &piece})
+	}
+	if json.Valid(delta.Item) && utf8.Valid(delta.Item) {
+		emit(Event{Kind: OwnItem, Item: delta.Item})
 	}
 	if wire != "" {
 		emit(Event{Kind: Wired})

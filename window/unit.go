@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
 // Unit is what is shown or left out as a whole: a message, or a group, which is an assistant message with
@@ -147,9 +148,22 @@ func exclude(view *View, e *continuo.Entry) string {
 		return ""
 	case e.Reasoning != nil:
 		return ReasonThinking
+	case keepsItems(e):
+		return ""
 	default:
 		return ReasonEmpty
 	}
+}
+
+// keepsItems reports whether an entry has items of a provider, such as a tool that it ran or a compaction: they go back to
+// it although the entry says nothing to others.
+func keepsItems(e *continuo.Entry) bool {
+	for _, data := range e.Vendor {
+		if _, _, ok := rawjson.Find(data, "items"); ok {
+			return true
+		}
+	}
+	return false
 }
 
 // Assembler builds units from entries that come newest first.

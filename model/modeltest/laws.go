@@ -105,7 +105,7 @@ func forwardedAnswer(t *testing.T, options Options, transcript *transcript) {
 		delta.Wire = ""
 		if err != nil {
 			plain.err = err
-		} else if delta.Visible() || delta.Finish != "" || delta.Usage != nil || delta.Vendor != nil || delta.Model != "" || delta.Signature != "" {
+		} else if delta.Visible() || delta.Finish != "" || delta.Usage != nil || delta.Vendor != nil || delta.Item != nil || delta.Model != "" || delta.Signature != "" {
 			plain.deltas = append(plain.deltas, delta)
 		}
 	}

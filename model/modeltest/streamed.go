@@ -93,6 +93,7 @@ type deltaJSON struct {
 	ToolCall  *callJSON       `json:"tool_call,omitempty"`
 	Finish    string          `json:"finish,omitempty"`
 	Usage     *continuo.Usage `json:"usage,omitempty"`
+	Item      json.RawMessage `json:"item,omitempty"`
 	Vendor    json.RawMessage `json:"vendor,omitempty"`
 }
 
@@ -112,7 +113,7 @@ func (g *streamed) deltasText() []byte {
 	for _, delta := range g.deltas {
 		line := deltaJSON{
 			Model: delta.Model, Reasoning: delta.Reasoning, Signature: delta.Signature, Text: delta.Text,
-			Finish: delta.Finish, Usage: delta.Usage, Vendor: delta.Vendor,
+			Finish: delta.Finish, Usage: delta.Usage, Vendor: delta.Vendor, Item: delta.Item,
 		}
 		if delta.ToolCall != nil {
 			line.ToolCall = (*callJSON)(delta.ToolCall)

@@ -230,12 +230,29 @@ func (a *answer) close(i *item, raw json.RawMessage) error {
 		for part, text := range final.ReasoningParts() {
 			a.yieldReasoning(i, part, i.rest(part, text))
 		}
+		if len(i.texts) == 0 {
+			a.Yield(model.Delta{Item: final.Raw})
+		}
 	default:
 		if made, ok := final.Call(); ok {
 			return a.closeCall(i, made)
 		}
+		a.yieldRan(final)
+		a.Yield(model.Delta{Item: final.Raw})
 	}
 	return nil
+}
+
+// yieldRan yields the call whose result an item is: only then it is known that the provider ran it.
+func (a *answer) yieldRan(result wire.Item) {
+	if !result.IsOutput() {
+		return
+	}
+	for _, item := range a.items {
+		if item.done && item.CallID == result.CallID && !item.IsOutput() && !item.streams() {
+			a.Yield(model.Delta{Item: item.Raw})
+		}
+	}
 }
 
 // closeCall ends a call. One whose arguments did not arrive in pieces is yielded whole; a tool of the provider's own
