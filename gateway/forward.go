@@ -26,7 +26,7 @@ func (g *Gateway) forward(r *http.Request, y *relay, asked *askedRequest, body [
 	return func(_ context.Context, conversation continuo.Conversation) (*turn.Forward, error) {
 		made := func(sent []byte, omitted []string) (*turn.Forward, error) {
 			forward := &turn.Forward{
-				Body: sent, Messages: len(asked.Messages), Omitted: omitted, From: y.matched.from, Request: y.forwarding(r, info.Name, asked.upstream.ForwardCredentials),
+				Body: sent, Messages: len(asked.Messages), Whole: !asked.Stream, Omitted: omitted, From: y.matched.from, Request: y.forwarding(r, info.Name, asked.upstream.ForwardCredentials),
 			}
 			return forward, g.forwards.Keep(forward, conversation.ID, info.Name)
 		}

@@ -252,7 +252,7 @@ func (r *truncatedStore) Entries(ctx context.Context, id string, query continuo.
 func TestExportThatBreaksOff(t *testing.T) {
 	for until, broken := range map[int64]bool{0: false, 100: true} {
 		store, log := &truncatedStore{storetest.NewMemory(), 1000}, &logBuffer{}
-		handler := New(engineOver(t, store, engine.Options{}), Options{Logger: log.logger()})
+		handler := New(engineWith(t, store, continuo.LogOptions{CacheBytes: -1}, engine.Options{}), Options{Logger: log.logger()}) // every entry is read from the store
 		ask(t, handler, "POST", "/api/conversations", `{"key": "s"}`)
 		many := strings.TrimSuffix(strings.Repeat(`{"role": "user", "content": "`+strings.Repeat("words ", 50)+`"},`, 400), ",")
 		ask(t, handler, "POST", "/api/conversations/s/entries", `{"entries": [`+many+`]}`)

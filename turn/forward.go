@@ -18,9 +18,11 @@ import (
 type Forward struct {
 	Body     []byte
 	Messages int // in Body
-	Request  *model.Forwarding
-	Omitted  []string // what the client sent and Body does not have; see continuo.Round
-	From     int64    // the first seq of the log that Body has; 0 means 1
+	// Whole says that the answer comes as one value, not as a stream.
+	Whole   bool
+	Request *model.Forwarding
+	Omitted []string // what the client sent and Body does not have; see continuo.Round
+	From    int64    // the first seq of the log that Body has; 0 means 1
 	// Retry returns the request to send after one that failed without output; nil for none. Default none.
 	Retry func(ctx context.Context, failure *continuo.TurnError) (*Forward, error)
 	// Envelope is where the body is found again; see [Forwards.Keep].

@@ -56,6 +56,7 @@ type Journal struct {
 	bytes     int             // of pending
 	blobs     []continuo.Blob // that the next write stores, because its events or entries name them
 	oldest    time.Time       // when the first of pending was queued
+	quiet     bool            // all of pending can wait for quietDelay
 	flushed   time.Time       // when the newest write of events ended
 	took      time.Duration   // the duration of that write
 	ended     bool
@@ -114,18 +115,29 @@ func (j *Journal) Context() context.Context { return j.ctx }
 // Stop cancels the journal's context: with ErrInterrupted when the program ends, with nil when the user cancels.
 func (j *Journal) Stop(cause error) { j.stop(cause) }
 
+// quietDelay is how long an event that nobody waits for, such as a Planned, waits to be written together with the next ones. An
+// upstream that answers at once then costs one write less before its first event is shown.
+const quietDelay = 10 * time.Millisecond
+
 // emit queues and shows an event, and returns its id. It blocks where the store is too far behind.
-func (j *Journal) emit(e Event) int64 {
+func (j *Journal) emit(e Event) int64 { return j.emitEvent(e, false) }
+
+// emitQuiet is emit for an event that nobody waits for.
+func (j *Journal) emitQuiet(e Event) int64 { return j.emitEvent(e, true) }
+
+func (j *Journal) emitEvent(e Event, quiet bool) int64 {
 	stored := encode(&e) // before any lock: it panics when JSON cannot encode a model's output
 	j.order.Lock()
 	defer j.order.Unlock()
-	first, due, behind := j.queue(&e, stored)
+	first, due, behind := j.queue(&e, stored, quiet)
 	j.observe(e)
 	if j.immediate() {
 		j.show(e)
 	}
 	if behind {
 		_ = j.flush() // retried with the next event
+	} else if first && quiet {
+		time.AfterFunc(quietDelay, j.wakeFlusher)
 	} else if first || due {
 		j.wakeFlusher()
 	}
@@ -138,7 +150,7 @@ func (j *Journal) emitKept(e Event) int64 {
 	stored := encode(&e)
 	j.order.Lock()
 	defer j.order.Unlock()
-	j.queue(&e, stored)
+	j.queue(&e, stored, false)
 	_ = j.flush() // retried with the next event
 	j.observe(e)
 	if j.immediate() {
@@ -147,17 +159,20 @@ func (j *Journal) emitKept(e Event) int64 {
 	return e.ID
 }
 
-// queue gives an event its id and adds it to the pending events. The caller holds order.
-func (j *Journal) queue(e *Event, stored continuo.TurnEvent) (first, due, behind bool) {
+// queue gives an event its id and adds it to the pending events. First says that no event that is written at once is pending.
+// The caller holds order.
+func (j *Journal) queue(e *Event, stored continuo.TurnEvent, quiet bool) (first, due, behind bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	e.ID, e.TurnID = j.last+1, j.turn.ID
 	stored.ID, j.last = e.ID, e.ID
+	first = len(j.pending) == 0 || j.quiet && !quiet
 	if len(j.pending) == 0 {
-		j.oldest = time.Now()
+		j.oldest, j.quiet = time.Now(), quiet
 	}
+	j.quiet = j.quiet && quiet
 	j.pending, j.bytes = append(j.pending, pending{*e, stored}), j.bytes+len(e.Text)+len(e.Wire)+sizeOfCall(e.Delta)
-	return len(j.pending) == 1, j.bytes >= j.keeper.options.FlushBytes, j.behind()
+	return first, j.bytes >= j.keeper.options.FlushBytes, j.behind()
 }
 
 // immediate reports whether readers see events before the store has them.

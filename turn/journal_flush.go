@@ -67,7 +67,7 @@ func storedOf(events []pending) []continuo.TurnEvent {
 func (j *Journal) putBack(events []pending) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.pending, j.bytes = append(events, j.pending...), j.bytes+j.inFlight.bytes
+	j.pending, j.bytes, j.quiet = append(events, j.pending...), j.bytes+j.inFlight.bytes, false
 	if len(events) > 0 {
 		j.oldest = j.inFlight.oldest
 	}

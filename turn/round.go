@@ -191,7 +191,7 @@ func (a *AnswerSchema) format(dialect model.Dialect, info model.Info, tools bool
 func (c *toolLoop) ask(asked *readyRequest) continuo.Entry {
 	round := *asked.round // a copy for the event: results are added to asked.round
 	c.newestPlan = summary(asked.Plan)
-	c.journal.emit(Event{Kind: Planned, Plan: c.newestPlan, Round: &round})
+	c.journal.emitQuiet(Event{Kind: Planned, Plan: c.newestPlan, Round: &round})
 	answer := c.stream(asked.upstream.Model, asked.Body, asked.round)
 	if answer.Error != nil && answer.Error.Reason == continuo.ReasonContextOverflow {
 		answer.Error.Message += overflowHelp(asked.round)

@@ -82,6 +82,10 @@ func (c *toolLoop) show(delta model.Delta) {
 	wire := delta.Wire
 	emit := func(e Event) {
 		e.Wire, wire = wire, ""
+		if c.Forward != nil && c.Forward.Whole {
+			c.journal.emitQuiet(e) // the answer follows at once
+			return
+		}
 		c.journal.emit(e)
 	}
 	if delta.Reasoning != "" || delta.Signature != "" {

@@ -81,12 +81,12 @@ func (c Chain) add(e *continuo.Entry) Chain {
 	}
 	switch {
 	case isCut(e):
-		next.before, next.cut = &c, e.Content.String()
+		next.before, next.cut = &c, strings.Clone(e.Content.String()) // a trail may keep it
 	case e.Role == continuo.Assistant:
 		next.before, next.cut = nil, ""
 	}
 	if e.Role == continuo.Tool {
-		next.results = append(slices.Clip(c.results), e.ToolCallID)
+		next.results = append(slices.Clip(c.results), strings.Clone(e.ToolCallID))
 	}
 	if e.Role == continuo.Assistant {
 		next.answered, next.results = true, nil

@@ -17,14 +17,14 @@ func (m *Match) Lacking(ctx context.Context) ([]int64, error) {
 		return nil, nil
 	}
 	var lacking []int64
-	chain := m.search.states[0]
+	chain, position := m.search.states[0], 0
 	for entry, err := range m.search.log.ReadShared(ctx, m.Conversation, continuo.Range{From: 1, To: newest}) {
 		if err != nil {
 			return nil, err
 		}
 		next := chain.add(entry)
-		if _, known := m.search.known[next.hash]; known || next.hash == chain.hash {
-			chain = next
+		if known, ok := m.search.after(position, next.hash); ok || next.hash == chain.hash {
+			chain, position = next, max(position, known)
 			continue
 		}
 		if !entry.Hidden {

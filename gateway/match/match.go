@@ -21,6 +21,7 @@ type Options struct {
 type Matcher struct {
 	log      *continuo.Log
 	prefixes continuo.PrefixStore
+	trails   trails
 }
 
 // New makes a Matcher.

@@ -18,34 +18,21 @@ type search struct {
 	conversations map[string]continuo.Conversation
 	side          string
 	session       string
-	// states are the states of the hash before the first entry and after each; positions the numbers of entries after
-	// which the state changed.
-	states    []Chain
-	positions []int
-	known     map[continuo.PrefixHash]int // the number of entries that a hash stands for
-	answers   int                         // how many entries there are up to the last answer
+	*trail
+	asked   map[continuo.PrefixHash]int // the number of entries that a hash stands for that was looked up
+	answers int                         // how many entries there are up to the last answer
 }
 
 func newSearch(m *Matcher, q Query) *search {
-	count := len(q.Request.Entries)
 	s := &search{
-		Matcher: m, conversations: map[string]continuo.Conversation{}, query: q, call: newCall(q.Header, q.Request), known: make(map[continuo.PrefixHash]int, count),
-		states: make([]Chain, 0, count+1), positions: make([]int, 0, count),
+		Matcher: m, conversations: map[string]continuo.Conversation{}, query: q, call: newCall(q.Header, q.Request), asked: map[continuo.PrefixHash]int{},
 	}
 	if s.query.Scope.ProjectID == "" {
 		s.query.Scope.ProjectID = continuo.DefaultProject
 	}
 	s.side, s.session = s.call.side(), s.call.session()
-	chain := newChain(s.query.Scope.ProjectID, strings.Join(q.Request.System, "\n"), s.sessionName())
-	s.states = append(s.states, chain)
-	for i := range q.Request.Entries {
-		next := chain.add(&q.Request.Entries[i])
-		if next.hash != chain.hash {
-			s.positions = append(s.positions, i+1)
-		}
-		chain = next
-		s.states = append(s.states, chain)
-		s.known[chain.hash] = i + 1
+	s.trail = m.trailOf(newChain(s.query.Scope.ProjectID, strings.Join(q.Request.System, "\n"), s.sessionName()), q.Request.Entries)
+	for i := len(q.Request.Entries) - 1; i >= 0 && s.answers == 0; i-- {
 		if q.Request.Entries[i].Role == continuo.Assistant {
 			s.answers = i + 1
 		}
@@ -98,7 +85,7 @@ func (s *search) find(ctx context.Context, session int64, kinds ...continuo.Kind
 	best := map[string]continuo.Prefix{}
 	for _, row := range rows {
 		old, found := best[row.ConversationID]
-		at, was := s.known[row.Hash], s.known[old.Hash]
+		at, was := s.asked[row.Hash], s.asked[old.Hash]
 		if !found || at > was || at == was && s.sameIDs(row) && !s.sameIDs(old) {
 			best[row.ConversationID] = row
 		}
@@ -108,7 +95,7 @@ func (s *search) find(ctx context.Context, session int64, kinds ...continuo.Kind
 		all = append(all, row)
 	}
 	slices.SortFunc(all, func(a, b continuo.Prefix) int {
-		return cmp.Or(cmp.Compare(s.known[b.Hash], s.known[a.Hash]), strings.Compare(b.ConversationID, a.ConversationID))
+		return cmp.Or(cmp.Compare(s.asked[b.Hash], s.asked[a.Hash]), strings.Compare(b.ConversationID, a.ConversationID))
 	})
 	var found []*candidate
 	for _, row := range all {
@@ -132,7 +119,7 @@ func (s *search) candidate(ctx context.Context, row continuo.Prefix, kinds []con
 	if !s.mayReach(conversation) || !slices.Contains(kinds, conversation.Kind) {
 		return nil, nil
 	}
-	c := &candidate{conversation: conversation, prefix: row, common: s.known[row.Hash], at: row.Seq}
+	c := &candidate{conversation: conversation, prefix: row, common: s.asked[row.Hash], at: row.Seq}
 	if newest := int(conversation.LastSeq-c.at) + 1; newest <= maxWalkEntries {
 		var err error
 		if c.snapshot, err = s.log.LatestOf(ctx, conversation, max(newest, fewestEntries)); err != nil {
@@ -170,7 +157,7 @@ func (s *search) lookUp(ctx context.Context, session int64) ([]continuo.Prefix, 
 		}
 		longest := 0
 		for _, row := range found {
-			longest = max(longest, s.known[row.Hash])
+			longest = max(longest, s.asked[row.Hash])
 		}
 		if len(found) > 0 && len(ask) == high-low {
 			return rows, nil
@@ -218,7 +205,8 @@ func spread(positions []int) []int {
 func (s *search) ask(ctx context.Context, session int64, positions []int) ([]continuo.Prefix, error) {
 	hashes := make([]continuo.PrefixHash, 0, len(positions))
 	for _, position := range slices.Backward(positions) {
-		hashes = append(hashes, s.states[position].hash)
+		hash := s.states[position].hash
+		hashes, s.asked[hash] = append(hashes, hash), s.last(position)
 	}
 	rows, of, err := s.prefixes.Prefixes(ctx, continuo.PrefixQuery{
 		ProjectID: s.query.Scope.ProjectID, Hashes: hashes, Session: session, Limit: samePrefix,
@@ -248,7 +236,7 @@ func (s *search) walk(ctx context.Context, c *candidate) error {
 		if entry.Hidden || next.hash == chain.hash && entry.Error == nil {
 			continue
 		}
-		if common, ok := s.known[next.hash]; ok && common > c.common {
+		if common, ok := s.after(c.common, next.hash); ok {
 			chain, c.common, c.at, c.turn, c.cut = next, common, entry.Seq, entry.TurnID, isCut(entry)
 			c.dropped, c.failed, waiting = 0, false, 0
 			continue
@@ -274,7 +262,7 @@ func isCut(e *continuo.Entry) bool {
 }
 
 // sameIDs reports whether a prefix has the call ids of the request.
-func (s *search) sameIDs(row continuo.Prefix) bool { return row.IDs == s.states[s.known[row.Hash]].ids }
+func (s *search) sameIDs(row continuo.Prefix) bool { return row.IDs == s.states[s.asked[row.Hash]].ids }
 
 // answered reports whether the common entries of a candidate have an answer.
 func (s *search) answered(c *candidate) bool { return s.states[c.common].answered }

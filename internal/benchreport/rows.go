@@ -67,6 +67,7 @@ const (
 	postgresDir = "./store/postgres"
 	programDir  = "./internal/e2e"
 	windowDir   = "./internal/properties"
+	matchDir    = "./gateway/match"
 )
 
 var rows = []row{
@@ -88,6 +89,14 @@ var rows = []row{
 	{work: "turns, 64 clients, PostgreSQL", dir: programDir, bench: "Turns/postgresql/clients=64", unit: "turns/s", ratio: "x_proxy", than: "of a bare proxy", time: "20x"},
 	{work: "memory of 1 000 open streams", dir: programDir, bench: "Streams", unit: "rss-KiB/stream", time: "1x", goal: "≤ 80 KiB", limit: atMost("rss-KiB/stream", 80), env: []string{"CONTINUO_STREAMS=1000"}},
 	{work: "processor time of a streamed token", dir: programDir, bench: "Streams", unit: "cpu-us/token", time: "1x", goal: "≤ 40 µs", limit: atMost("cpu-us/token", 40), env: []string{"CONTINUO_STREAMS=1000"}},
+	{work: "first byte added to the upstream by the gateway, forwarding, SQLite", dir: programDir, bench: "Gateway/sqlite", unit: "over-us/forward", ratio: "x-proxy/forward", than: "times what a proxy adds", time: "100x", goal: "≤ 600 µs", limit: atMost("over-us/forward", 600)},
+	{work: "the same, compared with what a bare proxy adds", dir: programDir, bench: "Gateway/sqlite", unit: "x-proxy/forward", time: "100x", goal: "≤ 2 times", limit: atMost("x-proxy/forward", 2)},
+	{work: "the same, with a view", dir: programDir, bench: "Gateway/sqlite", unit: "over-us/view", ratio: "x-proxy/view", than: "times what a proxy adds", time: "100x"},
+	{work: "first byte added by the gateway, forwarding, PostgreSQL", dir: programDir, bench: "Gateway/postgresql", unit: "over-us/forward", ratio: "x-proxy/forward", than: "times what a proxy adds", time: "100x", goal: "≤ 1500 µs", limit: atMost("over-us/forward", 1500)},
+	{work: "an event that the gateway forwards", dir: programDir, bench: "Gateway/sqlite", unit: "token-us/forward", ratio: "token-x/forward", than: "times the upstream alone", time: "100x"},
+	{work: "requests through the gateway, 16 clients", dir: programDir, bench: "Gateway/sqlite", unit: "requests/s/forward", ratio: "rate-x/forward", than: "of a bare proxy", time: "100x"},
+	{work: "memory of 1 000 open streams of the gateway", dir: programDir, bench: "GatewayStreams", unit: "rss-KiB/stream", time: "1x", goal: "≤ 100 KiB", limit: atMost("rss-KiB/stream", 100), env: []string{"CONTINUO_STREAMS=1000"}},
+	{work: "finding the conversation of a history of 5 000 messages", dir: matchDir, bench: "Match/continued", unit: "ns/op", time: "200x", goal: "≤ 1 ms", limit: atMost("ns/op", 1e6)},
 	{work: "start until ready", dir: programDir, bench: "Ready", unit: "ready-ms", time: "20x", goal: "≤ 40 ms", limit: atMost("ready-ms", 40)},
 	{work: "size of the program", dir: programDir, bench: "Ready", unit: "binary-MB", time: "20x", goal: "≤ 35 MB", limit: atMost("binary-MB", 35)},
 }

@@ -72,6 +72,10 @@ type arrival struct {
 // listener reads streams of a metronome's tokens, from itself or through something else.
 type listener struct {
 	url, body string
+	// bodyOf makes the body of each request; nil: it is body.
+	bodyOf func() string
+	// conversation is the conversation that requests name; "" for none.
+	conversation string
 	// text is what an event adds to the answer.
 	text func(event sse.Event) (string, error)
 }
@@ -129,9 +133,15 @@ func throughBody(url, body string) listener {
 
 // listen runs one stream to its end. first, if it is not nil, is called at the first token.
 func (l listener) listen(ctx context.Context, client *http.Client, first func()) (begin time.Duration, arrivals []arrival, err error) {
+	if l.bodyOf != nil {
+		l.body = l.bodyOf()
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, l.url, bytes.NewReader([]byte(l.body)))
 	if err != nil {
 		return 0, nil, err
+	}
+	if l.conversation != "" {
+		request.Header.Set("X-Conversation-ID", l.conversation)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	begin = time.Since(epoch)

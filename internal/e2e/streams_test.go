@@ -19,7 +19,12 @@ import (
 // goroutines per stream, beyond those that it has without any, its processor time per token, and how long
 // tokens were under way while all streams ran: the quantiles of all of them, and, since what else a machine does
 // shows there, the medians of each second's quantiles (steady). Without the variable it is skipped: a thousand streams keep a machine busy for a while.
-func BenchmarkStreams(b *testing.B) {
+func BenchmarkStreams(b *testing.B) { benchmarkStreams(b, through) }
+
+// BenchmarkGatewayStreams is BenchmarkStreams for requests that the gateway forwards.
+func BenchmarkGatewayStreams(b *testing.B) { benchmarkStreams(b, forwarded) }
+
+func benchmarkStreams(b *testing.B, through func(url, model string) listener) {
 	streams, err := strconv.Atoi(os.Getenv("CONTINUO_STREAMS"))
 	if err != nil || streams < 1 {
 		b.Skip("SKIPPED: set CONTINUO_STREAMS to the number of streams, such as 1000")

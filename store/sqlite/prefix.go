@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
+	"strings"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/maintenance"
@@ -13,10 +15,11 @@ const (
 	insertPrefix = `
 INSERT OR REPLACE INTO prefixes (hash, conversation_id, seq, ids, system, session) VALUES (?, ?, ?, ?, ?, ?)`
 
-	selectPrefixes = `
+	// In the project ?1 with the session ?2, at most ?3.
+	prefixesOfHash = `
 SELECT p.conversation_id, p.seq, p.hash, p.ids, p.system, p.session FROM prefixes AS p CROSS JOIN conversations AS c ON c.id = p.conversation_id
-WHERE p.hash = ?1 AND c.project_id = ?2 AND c.deleted = 0 AND c.archived_at IS NULL AND (?3 = 0 OR p.session = ?3)
-ORDER BY p.conversation_id DESC, p.seq DESC LIMIT +?4`
+WHERE p.hash = ?4 AND c.project_id = ?1 AND c.deleted = 0 AND c.archived_at IS NULL AND (?2 = 0 OR p.session = ?2)
+ORDER BY p.conversation_id DESC, p.seq DESC LIMIT +?3`
 
 	prefixesAbove = `
 SELECT conversation_id, seq, hash, ids, system, session FROM prefixes
@@ -29,6 +32,20 @@ WHERE conversation_id = ?1 AND (seq, hash) > (?2, ?3) ORDER BY seq, hash LIMIT +
 	deletePrefixesOfForks = `
 DELETE FROM prefixes WHERE conversation_id IN (SELECT conversation_id FROM lineage WHERE ancestor_id = ? AND through >= ?)`
 )
+
+// prefixesAtOnce is how many hashes a statement looks up.
+const prefixesAtOnce = 8
+
+// selectPrefixes finds the prefixes of several hashes, from ?4 on; one that is NULL has none.
+var selectPrefixes = func() string {
+	var each []string
+	for i := range prefixesAtOnce {
+		one := strings.Replace(prefixesOfHash, "?4", fmt.Sprintf("?%d", 4+i), 1)
+		each = append(each, fmt.Sprintf("SELECT %d AS number, * FROM (%s)", i, one))
+	}
+	return `SELECT conversation_id, seq, hash, ids, system, session FROM (` + strings.Join(each, " UNION ALL ") + `
+) ORDER BY number, conversation_id DESC, seq DESC`
+}()
 
 func checkPrefixes(batch continuo.Batch) error {
 	for _, p := range batch.Prefixes {
@@ -76,8 +93,13 @@ func (s *Store) Prefixes(ctx context.Context, query continuo.PrefixQuery) (found
 	}
 	err = s.read(ctx, func(conn *connection) error {
 		return conn.snapshot(func() error {
-			for _, hash := range query.Hashes {
-				err := conn.query(selectPrefixes, []any{hash[:], query.ProjectID, query.Session, query.Limit}, func(rows *sql.Rows) error {
+			for hashes := range slices.Chunk(query.Hashes, prefixesAtOnce) {
+				args := make([]any, 3+prefixesAtOnce)
+				args[0], args[1], args[2] = query.ProjectID, query.Session, query.Limit
+				for i := range hashes {
+					args[3+i] = hashes[i][:]
+				}
+				err := conn.query(selectPrefixes, args, func(rows *sql.Rows) error {
 					p, err := scanPrefix(rows)
 					found = append(found, p)
 					return err

@@ -198,7 +198,7 @@ func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {
 		receiptsAbove:   "(conversation_id=? AND key>?)",
 		prefixesAbove:   "prefixes_of_conversation (conversation_id=? AND (seq,hash)>(?,?))",
 
-		selectPrefixes:        "(hash=?)",
+		prefixesOfHash:        "(hash=?)", // selectPrefixes consists of it
 		deletePrefixes:        "prefixes_of_conversation (conversation_id=?)",
 		deletePrefixesFrom:    "prefixes_of_conversation (conversation_id=? AND seq>?)",
 		deletePrefixesOfForks: "prefixes_of_conversation (conversation_id=?)",
