@@ -20,7 +20,7 @@ const maxRedacted = 10_000
 // Redact permanently removes the content of the entries from and to (0: the newest) of a conversation, as a person
 // asked; reason may be empty. The entries keep their seqs, roles, calls and results, so that the log can still be
 // rendered. Removed are: texts, arguments, reasoning, vendors' data and objects; the events of their turns; their terms
-// in the index; titles made of their text, of this conversation and of those that the entries were written to, but not
+// in the index; the facts that were taken from them; titles made of their text, of this conversation and of those that the entries were written to, but not
 // of forks that copied such a title; and the summaries and notes that cover one of the entries, except those made in
 // other forks. Inherited entries are redacted where they were written, so that all forks show it. Redact returns the
 // redacted entries, without those that had been redacted before. It fails with a *BusyError while one of their turns
@@ -71,9 +71,11 @@ func (l *Log) RedactWith(ctx context.Context, conversation Conversation, request
 	for i := range said {
 		redacted[i] = l.redact(&said[i], request)
 	}
+	facts := len(said) - len(sources) // they come first
 	if done, err := l.storeRedacted(ctx, redacted); err != nil {
-		return redacted[:done], err
+		return redacted[facts:max(done, facts)], err
 	}
+	redacted = redacted[facts:]
 	if err := l.retractAgain(ctx, conversation, sources); err != nil {
 		return redacted, fmt.Errorf("the entries are redacted, but facts that were taken from them meanwhile may be left: %w", err)
 	}

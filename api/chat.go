@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
@@ -60,6 +61,10 @@ type ChatRequest struct {
 	View string `json:"view,omitempty" enum:"chat,agent,run,codex,continuity,replay"`
 	// Whether the answer is a stream. The default is what the header `Accept` asks for.
 	Stream *bool `json:"stream,omitempty"`
+	// `false` leaves the turn out of the memory: no fact is extracted from it.
+	Memory *bool `json:"memory,omitempty" default:"true"`
+	// Another form of `memory`: `false`.
+	MemoryHeader string `header:"X-Continuo-Memory" hidden:"true"`
 	// What to do while the conversation has another turn in progress.
 	OnBusy engine.OnBusy `json:"on_busy,omitempty" enum:"wait,reject,interrupt" default:"wait"`
 }
@@ -102,10 +107,13 @@ func (s *Service) Chat(ctx context.Context, scope continuo.Scope, in ChatRequest
 	chat, err := s.Engine.Turns.Chat(ctx, engine.ChatRequest{
 		Scope: scope, UserID: string(in.UserID), SessionID: in.SessionID, Message: in.Message,
 		Mode: in.Mode, AgentID: in.AgentID, Model: in.Model, View: in.View, OnBusy: in.OnBusy,
-		Key: string(in.Key), Retry: in.retries(), Detached: true,
+		Key: string(in.Key), Retry: in.retries(), Detached: true, NoMemory: in.Memory != nil && !*in.Memory || LeavesOut(in.MemoryHeader),
 	})
 	return chat, aboutChat(err)
 }
+
+// LeavesOut reports whether a header X-Continuo-Memory leaves a turn out of the memory.
+func LeavesOut(header string) bool { return strings.EqualFold(strings.TrimSpace(header), "false") }
 
 // retries is the retry count of an official SDK; nil for other clients.
 func (in *ChatRequest) retries() *int {

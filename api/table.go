@@ -6,7 +6,7 @@ import "slices"
 func (s *Service) Operations() []Operation {
 	return slices.Concat(
 		s.chatOperations(),
-		s.conversationOperations(), []Operation{s.importOperation()}, s.entryOperations(), s.liveOperations(), s.contextOperations(), s.searchOperations(),
+		s.conversationOperations(), []Operation{s.importOperation()}, s.entryOperations(), s.liveOperations(), s.contextOperations(), s.searchOperations(), s.memoryOperations(),
 		s.turnOperations(),
 		s.workflowOperations(), s.runOperations(), s.repairOperations(),
 		s.crewOperations(), s.crewSessionOperations(), s.crewContextOperations(),

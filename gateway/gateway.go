@@ -204,6 +204,7 @@ func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []b
 		Conversation: found.conversation, Title: match.Title(asked.Entries), Entries: found.Entries(), Prefixes: found.prefixes(), Mode: continuo.ModeChat, Model: asked.Model, Upstream: &asked.upstream,
 		System: asked.System, Tools: asked.Tools, MaxOutputTokens: asked.MaxOutputTokens, Temperature: asked.Temperature,
 		View: found.view, Answered: y.answer.report, Repeat: repeat,
+		NoMemory: api.LeavesOut(r.Header.Get("X-Continuo-Memory")),
 	}
 	if !forwards {
 		var err error

@@ -98,7 +98,7 @@ func (a *responsesAPI) respond(w http.ResponseWriter, r *http.Request, q *respon
 	answer := &upstreamAnswer{}
 	wanted := engine.ClientRequest{
 		Answered: answer.report, Conversation: conversation, Title: match.Title(entries), Entries: withEcho(entries, q.echo), Mode: continuo.ModeChat, Model: q.Model, Upstream: &q.upstream, View: view, Tools: members.Tools,
-		MaxOutputTokens: q.MaxOutputTokens, Temperature: q.Temperature, Detached: q.Background, Repeat: q.repeat,
+		MaxOutputTokens: q.MaxOutputTokens, Temperature: q.Temperature, Detached: q.Background, Repeat: q.repeat, NoMemory: api.LeavesOut(r.Header.Get("X-Continuo-Memory")),
 	}
 	if err := ask(&wanted, members, model.ProtocolResponses, r.Header); err != nil {
 		return err

@@ -60,6 +60,9 @@ func Tools() []Tool {
 		define("report_agent_finding", "Report a finding", adds, (*projectServer).reportFinding),
 		define("kill_real_agent", "End an agent's work", ends, (*projectServer).killAgent),
 		define("search_conversations", "Search the conversations", reads, (*projectServer).searchConversations),
+		define("remember", "Remember a fact", adds, (*projectServer).remember),
+		define("recall", "Find what is known", reads, (*projectServer).recall),
+		define("forget", "Forget a fact", ends, (*projectServer).forget),
 		define("get_context", "Show what a model would be sent", reads, (*projectServer).getContext),
 		define("append_message", "Append a message", adds, (*projectServer).appendMessage),
 	}

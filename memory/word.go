@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	continuo "github.com/continuo-log/continuo"
 )
 
 // wordsOf splits a text into lower-case words and numbers.
@@ -74,3 +76,12 @@ var denial = regexp.MustCompile(`(?i)\b(i|we)('ve| have)? never\b|\bi (haven't|h
 
 // isDenial reports whether a text says that something never happened.
 func isDenial(text string) bool { return denial.MatchString(strings.ReplaceAll(text, "’", "'")) }
+
+// Relates reports whether a fact may have to do with a text: they have a word in common, or it is a standing instruction.
+func Relates(text string, k *Known) bool {
+	if k.Kind == continuo.FactInstruction {
+		return true
+	}
+	content := contentWords(k.Text + " " + k.Subject)
+	return slices.ContainsFunc(contentWords(text), func(word string) bool { return slices.Contains(content, word) })
+}

@@ -109,6 +109,7 @@ func (v *victim) fill(e *engine.Engine) {
 	v.runs(e)
 	v.crews()
 	v.tasks(e, first.ConversationID)
+	v.remembers()
 	v.session, v.call = first.ConversationID, "call_waits_"+mark
 	v.conversations = []string{first.ConversationID, fork.ID, waiting.ConversationID, once.ConversationID}
 	v.turns = []string{failed.TurnID, ofFork.TurnID, waiting.TurnID, once.TurnID}
@@ -299,6 +300,13 @@ var outside = map[string]func(v *victim){
 	"GET /api/tasks/{task}/agents/{agent}":        hidesAgent("GET", "", ""),
 	"GET /api/tasks/{task}/agents/{agent}/output": hidesAgent("GET", "/output", ""),
 	"POST /api/tasks/{task}/agents/{agent}/kill":  hidesAgent("POST", "/kill", ""),
+	"GET /api/memory":                             hidesMemory("GET", "", ""),
+	"POST /api/memory":                            hidesMemory("POST", "", `{"text": "I was here"}`),
+	"DELETE /api/memory":                          hidesMemory("DELETE", "", ""),
+	"GET /api/memory/export":                      hidesMemory("GET", "/export", ""),
+	"GET /api/memory/{fact}":                      hidesFact("GET", "", ""),
+	"DELETE /api/memory/{fact}":                   hidesFact("DELETE", "", ""),
+	"POST /api/memory/{fact}/correct":             hidesFact("POST", "/correct", `{"text": "mine"}`),
 	"GET /api/session":                            func(v *victim) { v.askAsOther("GET", "/api/session", "") },
 	"POST /api/session":                           (*victim).opensSessions,
 	"DELETE /api/session":                         func(v *victim) { v.askAsOther("DELETE", "/api/session", "") },

@@ -183,6 +183,7 @@ func (r *Runner) entriesPerRead() int {
 func withTurnFields(entries []continuo.Entry, turn *continuo.Turn, in Input) []continuo.Entry {
 	for i := range entries {
 		entries[i].Mode, entries[i].AgentID = in.Mode, in.AgentID
+		entries[i].NoMemory = in.NoMemory
 		tag(&entries[i], turn, in.Author)
 	}
 	return entries

@@ -175,6 +175,8 @@ type Input struct {
 	AgentID string
 	// Cue replaces the message: a system entry that instructs the model.
 	Cue *continuo.Entry
+	// NoMemory says that nothing may be remembered of the turn: its first entries say so.
+	NoMemory bool
 	// Leave keeps the turn running when this program ends, for another process to take over (see [Keeper.TakeUp]).
 	Leave bool
 	// At is the seq that the first entry of the turn must get. Default 0: any.

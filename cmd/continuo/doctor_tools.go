@@ -16,7 +16,7 @@ import (
 
 // tools checks the policy, the folder of the files, and whether the MCP servers can be started.
 func (d *diagnosis) tools(settings *config.Config) {
-	known, err := builtIn(settings, nil, nil)
+	known, err := builtIn(settings, nil, nil, nil)
 	if err == nil {
 		_, err = policy(settings, known)
 	}
@@ -35,7 +35,7 @@ func (d *diagnosis) tools(settings *config.Config) {
 
 // agents lists the agents and checks what they may use.
 func (d *diagnosis) agents(settings *config.Config) {
-	known, err := builtIn(settings, nil, nil)
+	known, err := builtIn(settings, nil, nil, nil)
 	if err != nil {
 		return // reported already
 	}

@@ -12,6 +12,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/engine/memories"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/internal/process"
 	"github.com/continuo-log/continuo/internal/secret"
@@ -22,6 +23,7 @@ import (
 	"github.com/continuo-log/continuo/token"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/tool/mcptool"
+	memorytool "github.com/continuo-log/continuo/tool/memory"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
 )
@@ -143,7 +145,7 @@ func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) 
 		MaxInlineOutput: settings.Objects.InlineOutputBytes, MaxInlinePart: settings.Objects.InlinePartBytes,
 		CacheBytes: cacheBytes(settings.Store.CacheMiB), PageRead: metrics.PageRead,
 	})
-	own, err := builtIn(settings, w.log, w.store)
+	own, err := builtIn(settings, w.log, w.store, func() memorytool.Memory { return memories.ForModels{Memories: w.engine.Memories} })
 	if err != nil {
 		return err
 	}
@@ -171,7 +173,12 @@ func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) 
 	if err != nil {
 		return err
 	}
+	remembers, err := w.remembers(ctx, wiring.stays)
+	if err != nil {
+		return err
+	}
 	w.engine, err = engine.New(w.log, engine.Options{
+		Memory: memories.Options{Enabled: remembers, Extractor: settings.Memory.Extractor},
 		Models: upstreams, Serve: models.serving(settings), Default: settings.DefaultModel, Views: viewSettings(settings),
 		Prompts: prompt.Prompts{Dir: settings.Prompts.Dir}, Summarizer: settings.Context.Summarizer, Tools: w.telemetry.tools(tools), Policy: allowed, Limits: turnLimits(settings),
 		Handoff: handoffLimits(settings.Handoff), MaxAgents: settings.Handoff.MaxAgents, TakeUp: wiring.stays, AgentTimeout: settings.Handoff.AgentTimeout, Index: w.store, Archivist: &archivist,
@@ -180,6 +187,25 @@ func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) 
 		Wait:  settings.Turn.WaitTimeout, MaxTurns: settings.Server.MaxTurns, Logger: logger, Redact: secret.FromEnv(a.env).Text, LogText: settings.Log.MessageText, Tracer: w.telemetry.ids,
 	}, metrics)
 	return err
+}
+
+// remembers reports whether facts are extracted: where the settings leave it open, unless the program is a server that needs
+// keys.
+func (w *services) remembers(ctx context.Context, isServer bool) (bool, error) {
+	if w.settings.Memory.Enabled != config.MemoryAuto {
+		return w.settings.Memory.Enabled == config.MemoryOn, nil
+	}
+	if !isServer {
+		return true, nil
+	}
+	if w.settings.Server.Keys == config.KeysAlways {
+		return false, nil
+	}
+	keys, err := w.store.Keys(ctx, "")
+	if err != nil {
+		return false, fmt.Errorf("list API keys: %w", err)
+	}
+	return len(keys) == 0 || w.settings.Server.Keys == config.KeysNever, nil
 }
 
 // cacheBytes is a size as LogOptions.CacheBytes has it.

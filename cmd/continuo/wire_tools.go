@@ -15,11 +15,12 @@ import (
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/tool/fs"
 	"github.com/continuo-log/continuo/tool/mcptool"
+	memorytool "github.com/continuo-log/continuo/tool/memory"
 	"github.com/continuo-log/continuo/tool/search"
 )
 
 // builtIn returns Continuo's own tools, over the folder of tools.project_dir, which belongs to the settings' project.
-func builtIn(settings *config.Config, log *continuo.Log, words index.Store) (tool.Set, error) {
+func builtIn(settings *config.Config, log *continuo.Log, words index.Store, memory func() memorytool.Memory) (tool.Set, error) {
 	if dir := settings.Tools.ProjectDir; dir != "" {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			return nil, usage("tools.project_dir: there is no folder %s; make it, or correct the setting", dir)
@@ -30,7 +31,11 @@ func builtIn(settings *config.Config, log *continuo.Log, words index.Store) (too
 		return nil, usage("tools.deny_files: %w", err)
 	}
 	roots := fs.Roots{Log: log, ProjectDir: settings.Tools.ProjectDir, Project: settings.Project, Secrets: secrets}
-	return tool.Set{fs.Read{Roots: roots}, fs.List{Roots: roots}, fs.Search{Roots: roots}, fs.Write{Roots: roots}, search.Tool{Log: log, Index: words}}, nil
+	own := tool.Set{fs.Read{Roots: roots}, fs.List{Roots: roots}, fs.Search{Roots: roots}, fs.Write{Roots: roots}, search.Tool{Log: log, Index: words}}
+	if settings.Memory.Tools {
+		own = append(own, memorytool.Tools(memory)...)
+	}
+	return own, nil
 }
 
 // storeFiles are the files and the folder with the store's data of all projects.

@@ -19,7 +19,7 @@ func TestTheProjectFolderIsTheSettingsProjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})
-	tools, err := builtIn(&config.Config{Project: "own", Tools: config.ToolsConfig{ProjectDir: folder}}, log, nil)
+	tools, err := builtIn(&config.Config{Project: "own", Tools: config.ToolsConfig{ProjectDir: folder}}, log, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func newWorkflowFolder(settings *config.Config) workflowFolder {
 // knownTools are the tools that steps and roles may name: the built-in ones, and all of the MCP servers. Nil if the
 // section tools is invalid, which is reported elsewhere.
 func knownTools(settings *config.Config) []string {
-	own, err := builtIn(settings, nil, nil)
+	own, err := builtIn(settings, nil, nil, nil)
 	if err != nil {
 		return nil
 	}

@@ -86,6 +86,8 @@ type ChatRequest struct {
 	// Retry is the retry count that the client's library sends with the request, as the official ones do; nil where it
 	// sends none.
 	Retry *int
+	// NoMemory says that nothing may be remembered of the turn.
+	NoMemory bool
 	// Detached lets the turn continue when the caller's context ends.
 	Detached bool
 }
@@ -143,7 +145,7 @@ func (ts *Turns) chatIn(ctx context.Context, request ChatRequest, conversation c
 		return nil, err
 	}
 	prepare := func(_ context.Context, now continuo.Conversation) (*turn.Runner, turn.Input, error) {
-		input := turn.Input{Message: request.Message, Fits: true, Mode: chosen.Mode, AgentID: chosen.Agent}
+		input := turn.Input{Message: request.Message, Fits: true, Mode: chosen.Mode, AgentID: chosen.Agent, NoMemory: request.NoMemory}
 		if request.choice(now) == asked {
 			return runner, input, nil
 		}
@@ -151,7 +153,7 @@ func (ts *Turns) chatIn(ctx context.Context, request ChatRequest, conversation c
 		if err != nil {
 			return nil, turn.Input{}, err
 		}
-		return ts.catalog.Runner(again), turn.Input{Message: request.Message, Mode: again.Mode, AgentID: again.Agent}, nil
+		return ts.catalog.Runner(again), turn.Input{Message: request.Message, Mode: again.Mode, AgentID: again.Agent, NoMemory: request.NoMemory}, nil
 	}
 	requested, same := ts.requestedTurnOf(conversation, request, chosen), request.Key != ""
 	if !same {

@@ -55,6 +55,8 @@ type ClientRequest struct {
 	// Repeat identifies the request where the client may send it again. A request with a key that has begun a turn gets that
 	// turn, unless it failed. Default: each request is another one.
 	Repeat Repeat
+	// NoMemory says that nothing may be remembered of the turn.
+	NoMemory bool
 	// Detached lets the turn continue when the caller's context ends.
 	Detached bool
 }
@@ -104,7 +106,7 @@ func (ts *Turns) Request(ctx context.Context, request ClientRequest) (*Chat, err
 				return nil, turn.Input{}, fmt.Errorf("begin a turn: %w", &continuo.ConflictError{Want: conversation.LastSeq + 1, Have: now.LastSeq + 1})
 			}
 			return runner, turn.Input{
-				Snapshot: request.Snapshot, Entries: request.Entries, Prefixes: request.Prefixes, Resume: len(request.Entries) == 0, Again: request.View == "", Fits: true, Mode: request.Mode,
+				Snapshot: request.Snapshot, Entries: request.Entries, Prefixes: request.Prefixes, Resume: len(request.Entries) == 0, Again: request.View == "", Fits: true, Mode: request.Mode, NoMemory: request.NoMemory,
 			}, nil
 		},
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/engine/conversations"
+	"github.com/continuo-log/continuo/engine/memories"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/linediff"
 	"github.com/continuo-log/continuo/task"
@@ -25,6 +26,11 @@ var names = map[reflect.Type]string{
 	reflect.TypeFor[conversations.Usage]():         "RequestUsage",
 	reflect.TypeFor[api.List[engine.ListedTask]](): "TaskList",
 	reflect.TypeFor[api.ChatIDs]():                 "TurnEvent",
+	reflect.TypeFor[memories.Fact]():               "KnownFact",
+	reflect.TypeFor[memories.Source]():             "KnownSource",
+	reflect.TypeFor[memories.Shown]():              "ShownFact",
+	reflect.TypeFor[memories.Export]():             "MemoryExport",
+	reflect.TypeFor[api.List[memories.Fact]]():     "KnownFactList",
 	reflect.TypeFor[api.BrokenFile]():              "BrokenWorkflow",
 	reflect.TypeFor[engine.CrewStatus]():           "CrewStatus",
 	reflect.TypeFor[engine.RunStatus]():            "RunStatus",

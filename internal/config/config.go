@@ -40,6 +40,7 @@ type Config struct {
 	Objects    ObjectsConfig    `key:"objects"`
 	Context    ContextConfig    `key:"context"`
 	Chat       ChatConfig       `key:"chat"`
+	Memory     MemoryConfig     `key:"memory"`
 	Transcript TranscriptConfig `key:"transcript"`
 	Handoff    HandoffConfig    `key:"handoff"`
 	Crews      CrewsConfig      `key:"crews"`

@@ -168,7 +168,8 @@ func (l *loader) finish() {
 	if !slices.Contains(c.AnswerNames(), c.DefaultModel) && !l.broken {
 		l.problems.add(l.row("model").origin, "model: given %s, which is not there; %s", quoted(c.DefaultModel), modelAdvice(c.DefaultModel, c.AnswerNames()))
 	}
-	l.checkSummarizer()
+	l.checkAssistantModel("context.summarizer", c.Context.Summarizer, "summarizer")
+	l.checkAssistantModel("memory.extractor", c.Memory.Extractor, "rules")
 	for _, e := range l.entries {
 		e.config.check(l, e)
 	}
@@ -184,16 +185,14 @@ func (l *loader) finish() {
 	slices.SortFunc(c.settings, func(a, b Setting) int { return strings.Compare(a.Key, b.Key) })
 }
 
-// checkSummarizer refuses a summarizer that is no model.
-func (l *loader) checkSummarizer() {
-	const key = "context.summarizer"
-	given := l.config.Context.Summarizer
+// checkAssistantModel refuses a setting that names a model which is not there; what is used without one.
+func (l *loader) checkAssistantModel(key, given, what string) {
 	if _, ok := l.config.Models[given]; ok || given == "" || l.broken {
 		return
 	}
 	names := slices.Sorted(maps.Keys(l.config.Models))
 	if len(names) == 0 {
-		l.problems.add(l.row(key).origin, "%s: given %s, and there are no models; leave it empty for the built-in summarizer", key, quoted(given))
+		l.problems.add(l.row(key).origin, "%s: given %s, and there are no models; leave it empty for the built-in %s", key, quoted(given), what)
 		return
 	}
 	l.problems.add(l.row(key).origin, "%s: given %s, which is no model; the models are %s", key, quoted(given), strings.Join(names, ", "))

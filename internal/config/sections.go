@@ -27,6 +27,20 @@ type ContextConfig struct {
 	Summarizer         string  `key:"summarizer" allowed:"a name under models" empty:"for the built-in one" help:"The model that makes summaries, for this strategy and for chat.strategy. Empty: the built-in summarizer, which picks sentences and asks no model. It makes them too where the model fails or takes longer than 30 seconds."`
 }
 
+// MemoryConfig is the section memory.
+type MemoryConfig struct {
+	Enabled   string `key:"enabled" enum:"auto,on,off" default:"auto" help:"Whether facts are extracted from what users say after each turn, and the profile made of them is shown to models in the modes chat and agent. auto: in the terminal, and in a server that needs no API keys when it starts. Facts can be listed, added, corrected and forgotten either way."`
+	Extractor string `key:"extractor" allowed:"a name under models" empty:"for the built-in rules alone" help:"The model that extracts facts in the background after a turn, besides the built-in rules, which ask no model. It is sent what was said; each fact that it finds needs a quote that stands word for word in its message."`
+	Tools     bool   `key:"tools" default:"false" help:"Whether models are offered the tools memory.recall, memory.remember and memory.forget, under the policy of the section tools. A model can remember only what stands word for word in a message of the user."`
+}
+
+// The values of memory.enabled.
+const (
+	MemoryAuto = "auto"
+	MemoryOn   = "on"
+	MemoryOff  = "off"
+)
+
 // ChatConfig is the section chat.
 type ChatConfig struct {
 	// MaxContextTokensGiven says that MaxContextTokens was set and is no default.

@@ -1,0 +1,236 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine/memories"
+)
+
+func (s *Service) memoryOperations() []Operation {
+	const all, one, tag = "/api/memory", "/api/memory/{fact}", "memory"
+	quoteless := failing(http.StatusBadRequest, "A quote does not stand word for word in its source (`rule`).")
+	return []Operation{
+		define(Operation{
+			ID: "listMemory", Method: "GET", Path: all, Tag: tag, Summary: "list what is known of a user, the newest first",
+			Answers: answers(ok("A page of facts.")),
+		}, s.ListMemory),
+		define(Operation{
+			ID: "remember", Method: "POST", Path: all, Tag: tag, Summary: "add a fact", Answers: answers(created("The fact."), quoteless),
+			Example: `{"text": "I prefer short answers", "kind": "preference"}`,
+		}, s.Remember),
+		define(Operation{
+			ID: "forgetAll", Method: "DELETE", Path: all, Tag: tag, Summary: "remove everything that is known of a user",
+			Answers: answers(Answer{Status: http.StatusNoContent, Description: "It is gone."}),
+		}, s.ForgetAll),
+		define(Operation{
+			ID: "exportMemory", Method: "GET", Path: all + "/export", Tag: tag, Summary: "everything that is known of a user, in one answer",
+			Answers: answers(ok("All facts, and the profile.")),
+		}, s.ExportMemory),
+		define(Operation{
+			ID: "showFact", Method: "GET", Path: one, Tag: tag, Summary: "show a fact and its history", Answers: answers(ok("The fact.")),
+		}, s.ShowFact),
+		define(Operation{
+			ID: "forgetFact", Method: "DELETE", Path: one, Tag: tag, Summary: "remove a fact permanently",
+			Answers: answers(Answer{Status: http.StatusNoContent, Description: "It is gone."}, failing(http.StatusConflict,
+				"With `sources`: a turn of a source runs (`conversation_busy`), or its conversation is archived (`archived`).")),
+		}, s.ForgetFact),
+		define(Operation{
+			ID: "correctFact", Method: "POST", Path: one + "/correct", Tag: tag, Summary: "add a fact that supersedes another one",
+			Answers: answers(created("The new fact."), quoteless),
+		}, s.CorrectFact),
+	}
+}
+
+// MemoryOwner says whose memory is meant.
+type MemoryOwner struct {
+	// The user whose memory it is. Default: the user that the key is bound to; without one, the memory of the conversations
+	// that have no user.
+	UserID *string `query:"user_id" doc:"minLength=1,maxLength=256"`
+	// The memory of the project instead, which all of its users share. A key that is bound to a user may read it only.
+	Project bool `query:"project" default:"false"`
+}
+
+// owner is the owner as the engine has it.
+func (o MemoryOwner) owner(scope continuo.Scope) (memories.Owner, error) {
+	if o.UserID != nil && *o.UserID == "" {
+		return memories.Owner{}, Refuse("user_id", "user_id is empty: leave it out for the conversations without a user")
+	}
+	if o.Project && o.UserID != nil {
+		return memories.Owner{}, Refuse("project", "a memory is a user's or the project's: leave out user_id or project")
+	}
+	if _, err := scope.Owner(valueOf(o.UserID)); err != nil {
+		return memories.Owner{}, At("user_id", err)
+	}
+	return memories.Owner{UserID: valueOf(o.UserID), Project: o.Project}, nil
+}
+
+// FactPath names a fact in a path.
+type FactPath struct {
+	// The id of a fact, which names it within its memory.
+	Fact int64 `path:"fact" arg:"fact" minimum:"1"`
+	MemoryOwner
+}
+
+// MemoryQuery selects facts.
+type MemoryQuery struct {
+	MemoryOwner
+	// Only facts that have to do with this text, the most likely ones first, in one page.
+	Query string `query:"query" maxLength:"2000"`
+	// Only facts of this kind; without `query`.
+	Kind continuo.FactKind `query:"kind" enum:"identity,preference,instruction,decision,event,relation,other"`
+	// Also facts that others have superseded.
+	All bool `query:"all" default:"false"`
+	// How many to give at most.
+	Limit int `query:"limit" minimum:"1" maximum:"500" default:"100"`
+	Cursor
+}
+
+// ListMemory lists facts.
+//
+// The fact that was recorded last comes first. Without `all`, facts that others have superseded are left out. What users
+// have said since the last turn is extracted first, where `memory.enabled` is on.
+func (s *Service) ListMemory(ctx context.Context, scope continuo.Scope, in MemoryQuery) (List[memories.Fact], error) {
+	var none List[memories.Fact]
+	owner, err := in.owner(scope)
+	if err != nil {
+		return none, err
+	}
+	if in.Query != "" {
+		if in.Cursor.Cursor != nil || in.Kind != "" || in.All {
+			return none, Refuse("query", "query gives one page of facts that hold: leave out cursor, kind and all")
+		}
+		found, err := s.Engine.Memories.Recall(ctx, scope, owner, in.Query, in.Limit)
+		return List[memories.Fact]{Data: found}, err
+	}
+	query := memories.Query{Owner: owner, Kind: in.Kind, All: in.All, Limit: in.Limit + 1}
+	if _, err := in.decode(&query.Before); err != nil {
+		return none, err
+	}
+	found, err := s.Engine.Memories.List(ctx, scope, query)
+	if err != nil {
+		return none, err
+	}
+	return listed(found, in.Limit, func(f memories.Fact) any { return f.ID }), nil
+}
+
+// FactFields are the fields of a fact that a caller may set.
+type FactFields struct {
+	Text string `json:"text" doc:"minLength=1" maxLength:"2000"`
+	// Default: found by the built-in rules, else `other`; of a correction, the old fact's.
+	Kind continuo.FactKind `json:"kind,omitempty" enum:"identity,preference,instruction,decision,event,relation,other"`
+	// Whom or what it is about. Default: `user`.
+	Subject string `json:"subject,omitempty" maxLength:"200"`
+	// What it says of the subject, such as `home`. Of two facts with the same subject and attribute, the newer one supersedes
+	// the older one. Default: found by the built-in rules, else none.
+	Attribute string `json:"attribute,omitempty" maxLength:"200"`
+	// Since when it holds. Default: now.
+	ValidFrom *time.Time `json:"valid_from,omitempty"`
+	// What supports it: entries of conversations of the same user, each with words that stand in it. Default: the statement
+	// is its own source.
+	Sources []memories.Source `json:"sources,omitempty" doc:"maxItems=64"`
+}
+
+func (f FactFields) statement(owner memories.Owner, key IdempotencyKey) memories.Statement {
+	return memories.Statement{
+		Owner: owner, Text: f.Text, Kind: f.Kind, Subject: f.Subject, Attribute: f.Attribute, ValidFrom: valueOf(f.ValidFrom), Sources: f.Sources, Key: string(key),
+	}
+}
+
+// RememberRequest is a fact to add.
+type RememberRequest struct {
+	Once
+	MemoryOwner
+	FactFields
+}
+
+// Remember adds a fact.
+//
+// A fact without `sources` is a statement of the caller, who answers for it. A quote of a source must stand word for word
+// in it.
+func (s *Service) Remember(ctx context.Context, scope continuo.Scope, in RememberRequest) (memories.Fact, error) {
+	owner, err := in.owner(scope)
+	if err != nil {
+		return memories.Fact{}, err
+	}
+	fact, err := s.Engine.Memories.Remember(ctx, scope, in.statement(owner, in.Key))
+	return fact, aboutFact(err)
+}
+
+// CorrectRequest is a fact that supersedes another one.
+type CorrectRequest struct {
+	Once
+	FactPath
+	FactFields
+}
+
+// CorrectFact adds a fact that supersedes another one. Both stay, with their times.
+func (s *Service) CorrectFact(ctx context.Context, scope continuo.Scope, in CorrectRequest) (memories.Fact, error) {
+	owner, err := in.owner(scope)
+	if err != nil {
+		return memories.Fact{}, err
+	}
+	fact, err := s.Engine.Memories.Correct(ctx, scope, in.Fact, in.statement(owner, in.Key))
+	return fact, aboutFact(err)
+}
+
+// aboutFact adds the member of the request that caused an error.
+func aboutFact(err error) error {
+	var rule *continuo.RuleError
+	if errors.As(err, &rule) {
+		return Refuse("sources", "%s", rule.Message)
+	}
+	return err
+}
+
+// ShowFact shows a fact, with the facts of its subject and attribute and those that supersede or contradict it.
+func (s *Service) ShowFact(ctx context.Context, scope continuo.Scope, in FactPath) (memories.Shown, error) {
+	owner, err := in.owner(scope)
+	if err != nil {
+		return memories.Shown{}, err
+	}
+	return s.Engine.Memories.Get(ctx, scope, owner, in.Fact)
+}
+
+// ForgetRequest says which fact to forget.
+type ForgetRequest struct {
+	FactPath
+	// Also redact the messages that the fact was taken from.
+	Sources bool `query:"sources" default:"false"`
+}
+
+// ForgetFact removes a fact permanently.
+//
+// No byte of it stays in the memory, the profiles, the index or in what is recalled, and it is not extracted again from the
+// same message. The message itself stays in its conversation, unless `sources` is true.
+func (s *Service) ForgetFact(ctx context.Context, scope continuo.Scope, in ForgetRequest) (None, error) {
+	owner, err := in.owner(scope)
+	if err != nil {
+		return None{}, err
+	}
+	return None{}, s.Engine.Memories.Forget(ctx, scope, owner, in.Fact, in.Sources)
+}
+
+// ForgetAll removes everything that is known of a user, or of the project. Conversations stay; nothing that was said in
+// them before is extracted again.
+func (s *Service) ForgetAll(ctx context.Context, scope continuo.Scope, in MemoryOwner) (None, error) {
+	owner, err := in.owner(scope)
+	if err != nil {
+		return None{}, err
+	}
+	return None{}, s.Engine.Memories.ForgetAll(ctx, scope, owner)
+}
+
+// ExportMemory returns everything that is known of a user, or of the project.
+//
+// Facts that others have superseded are there too. The oldest fact comes first.
+func (s *Service) ExportMemory(ctx context.Context, scope continuo.Scope, in MemoryOwner) (memories.Export, error) {
+	owner, err := in.owner(scope)
+	if err != nil {
+		return memories.Export{}, err
+	}
+	return s.Engine.Memories.Export(ctx, scope, owner)
+}

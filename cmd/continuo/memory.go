@@ -1,0 +1,318 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/api"
+	"github.com/continuo-log/continuo/engine/memories"
+	"github.com/continuo-log/continuo/internal/term"
+)
+
+type memoryCommand struct {
+	List     listMemoryCommand   `cmd:"" help:"List facts, the newest first, or those that have to do with a text."`
+	Show     showFactCommand     `cmd:"" help:"Show a fact, its sources and its history."`
+	Remember rememberCommand     `cmd:"" help:"Add a fact."`
+	Forget   forgetCommand       `cmd:"" help:"Remove facts, or everything that is known, permanently."`
+	Correct  correctCommand      `cmd:"" help:"Add a fact that supersedes another one."`
+	Export   exportMemoryCommand `cmd:"" help:"Write everything that is known as JSON."`
+}
+
+// memoryOwner are the flags that say whose memory is meant.
+type memoryOwner struct {
+	User   string `placeholder:"USER" help:"The memory of this user. Default: of the conversations without a user."`
+	Shared bool   `help:"The memory of the project, which all of its users share."`
+}
+
+func (o *memoryOwner) owner() (memories.Owner, error) {
+	if o.Shared && o.User != "" {
+		return memories.Owner{}, usage("--shared: a memory is a user's or the project's: leave out --user")
+	}
+	if err := continuo.CheckUserID(o.User); err != nil {
+		return memories.Owner{}, usage("--user: %v", err)
+	}
+	return memories.Owner{UserID: o.User, Project: o.Shared}, nil
+}
+
+type listMemoryCommand struct {
+	memoryOwner
+	Query []string          `arg:"" optional:"" help:"Only facts that have to do with this text, the most likely ones first."`
+	Kind  continuo.FactKind `placeholder:"KIND" help:"Only facts of this kind: identity, preference, instruction, decision, event, relation, other."`
+	All   bool              `help:"Also facts that others have superseded."`
+	Limit int               `default:"100" help:"How many facts to show at most."`
+	JSON  bool              `help:"Write JSON: {data, …}, in the form of the API's lists."`
+}
+
+func (listMemoryCommand) Help() string {
+	return `Lists what is known of a user: each fact with its number, kind and day, and the words. What was said since the last turn is read first, where memory.enabled allows it.
+
+Examples:
+
+    continuo memory list
+    continuo memory list where do I live
+    continuo memory list --user ada@example.com --kind preference
+    continuo memory list --all --json | jq -r '.data[].text'`
+}
+
+// Run prints the list.
+func (c *listMemoryCommand) Run(ctx context.Context, a *app, w *services) error {
+	owner, err := c.owner()
+	if err != nil {
+		return err
+	}
+	if c.Limit < 1 {
+		return usage("--limit %d: give 1 or more", c.Limit)
+	}
+	var facts []memories.Fact
+	if len(c.Query) > 0 {
+		facts, err = w.engine.Memories.Recall(ctx, w.scope(), owner, strings.Join(c.Query, " "), c.Limit)
+	} else {
+		facts, err = w.engine.Memories.List(ctx, w.scope(), memories.Query{Owner: owner, Kind: c.Kind, All: c.All, Limit: c.Limit})
+	}
+	if err != nil {
+		return err
+	}
+	return a.show(c.JSON, api.AllOf(facts), func() {
+		if len(facts) == 0 {
+			a.note("No facts. Facts are taken from what you say, or added with continuo memory remember TEXT.")
+			return
+		}
+		table := a.table("fact", "kind", "said", "text")
+		for i := range facts {
+			table.Add(strconv.FormatInt(facts[i].ID, 10), string(facts[i].Kind), facts[i].ValidFrom.Local().Format(time.DateOnly), factText(&facts[i]))
+		}
+		a.printTable(table, a.width)
+	})
+}
+
+// maxFactText bounds the text of a fact in a list, in cells.
+const maxFactText = 160
+
+func factText(fact *memories.Fact) string {
+	text := term.OneLine(fact.Text, maxFactText)
+	switch {
+	case fact.SupersededBy != 0:
+		text += fmt.Sprintf(" (superseded by %d)", fact.SupersededBy)
+	case len(fact.Contradicts) > 0:
+		text += fmt.Sprintf(" (contradicts %s)", strings.Trim(fmt.Sprint(fact.Contradicts), "[]"))
+	}
+	return text
+}
+
+type showFactCommand struct {
+	memoryOwner
+	Fact int64 `arg:"" help:"The number of the fact."`
+	JSON bool  `help:"Write JSON."`
+}
+
+func (showFactCommand) Help() string {
+	return `Shows one fact: since when it holds, who found it, the words that it was taken from, and the facts of the same subject and attribute.
+
+Examples:
+
+    continuo memory show 12`
+}
+
+// Run prints the fact.
+func (c *showFactCommand) Run(ctx context.Context, a *app, w *services) error {
+	owner, err := c.owner()
+	if err != nil {
+		return err
+	}
+	shown, err := w.engine.Memories.Get(ctx, w.scope(), owner, c.Fact)
+	if err != nil {
+		return err
+	}
+	return a.show(c.JSON, shown, func() {
+		table := term.NewTable(a.paint)
+		table.Fact("text", term.Clean(shown.Text))
+		table.Fact("kind", string(shown.Kind))
+		table.Fact("about", term.OneLine(shown.Subject, maxFactText))
+		if shown.Attribute != "" {
+			table.Fact("attribute", term.OneLine(shown.Attribute, maxFactText))
+		}
+		table.Fact("since", term.Time(shown.ValidFrom))
+		if !shown.ValidTo.IsZero() {
+			table.Fact("until", term.Time(shown.ValidTo))
+		}
+		table.Fact("confidence", strconv.FormatFloat(shown.Confidence, 'g', -1, 64))
+		table.Fact("by", term.OneLine(shown.By, maxFactText))
+		for _, source := range shown.Sources {
+			table.Fact("source", fmt.Sprintf("%s %d: %q", source.ConversationID, source.Seq, term.OneLine(source.Quote, maxFactText)))
+		}
+		for i := range shown.History {
+			table.Fact("history", fmt.Sprintf("%d, %s: %s", shown.History[i].ID, shown.History[i].ValidFrom.Local().Format(time.DateOnly), factText(&shown.History[i])))
+		}
+		for _, line := range table.Lines(0) {
+			a.print("%s", line)
+		}
+	})
+}
+
+// factFlags are the flags of commands that add a fact.
+type factFlags struct {
+	Kind      continuo.FactKind `placeholder:"KIND" help:"What it is: identity, preference, instruction, decision, event, relation, other. Default: found by the rules, else other; of a correction, the old fact's."`
+	Subject   string            `placeholder:"TEXT" help:"Whom or what it is about. Default: user."`
+	Attribute string            `placeholder:"TEXT" help:"What it says of the subject, such as home: a newer fact of the same subject and attribute supersedes it."`
+	JSON      bool              `help:"Write JSON."`
+}
+
+func (f *factFlags) statement(owner memories.Owner, text []string) memories.Statement {
+	return memories.Statement{Owner: owner, Text: strings.Join(text, " "), Kind: f.Kind, Subject: f.Subject, Attribute: f.Attribute}
+}
+
+type rememberCommand struct {
+	memoryOwner
+	factFlags
+	Text []string `arg:"" help:"The fact."`
+}
+
+func (rememberCommand) Help() string {
+	return `Adds a fact that you state; its number goes to stdout.
+
+Examples:
+
+    continuo memory remember I prefer short answers
+    continuo memory remember --shared --kind decision "We release on Mondays"`
+}
+
+// Run adds the fact.
+func (c *rememberCommand) Run(ctx context.Context, a *app) error {
+	owner, err := c.owner()
+	if err != nil {
+		return err
+	}
+	settings, err := a.loadSettings()
+	if err != nil {
+		return err
+	}
+	w, err := a.wireWith(ctx, settings, buildOptions{})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	fact, err := w.engine.Memories.Remember(ctx, w.scope(), c.statement(owner, c.Text))
+	if err != nil {
+		return err
+	}
+	return a.showAdded(c.JSON, fact)
+}
+
+func (a *app) showAdded(asJSON bool, fact memories.Fact) error {
+	return a.show(asJSON, fact, func() {
+		a.print("%d", fact.ID)
+		a.note("Remembered as %s: %s", fact.Kind, factText(&fact))
+	})
+}
+
+type correctCommand struct {
+	memoryOwner
+	factFlags
+	Fact int64    `arg:"" help:"The number of the fact that is no longer right."`
+	Text []string `arg:"" help:"The new fact."`
+}
+
+func (correctCommand) Help() string {
+	return `Adds a fact that supersedes another one. Both stay, with their times; continuo memory forget removes one.
+
+Examples:
+
+    continuo memory correct 12 I live in Bergen`
+}
+
+// Run adds the fact.
+func (c *correctCommand) Run(ctx context.Context, a *app, w *services) error {
+	owner, err := c.owner()
+	if err != nil {
+		return err
+	}
+	fact, err := w.engine.Memories.Correct(ctx, w.scope(), c.Fact, c.statement(owner, c.Text))
+	if err != nil {
+		return err
+	}
+	return a.showAdded(c.JSON, fact)
+}
+
+type forgetCommand struct {
+	memoryOwner
+	Facts   []int64 `arg:"" optional:"" name:"fact" help:"The numbers of the facts."`
+	All     bool    `help:"Everything that is known."`
+	Sources bool    `help:"Also redact the messages that the facts were taken from."`
+	Yes     bool    `short:"y" help:"Do not ask."`
+}
+
+func (forgetCommand) Help() string {
+	return `Removes facts permanently, from the memory and from everything that was made of them. They are not taken from the same messages again. The messages stay, unless --sources is given. The command asks first; without a terminal it needs --yes.
+
+Examples:
+
+    continuo memory forget 12
+    continuo memory forget 12 13 --sources --yes
+    continuo memory forget --all --user ada@example.com`
+}
+
+// Run forgets after asking.
+func (c *forgetCommand) Run(ctx context.Context, a *app, w *services) error {
+	owner, err := c.owner()
+	if err != nil {
+		return err
+	}
+	if c.All == (len(c.Facts) > 0) {
+		return usage("give the numbers of facts, or --all")
+	}
+	if c.All && c.Sources {
+		return usage("--sources: give the numbers of the facts")
+	}
+	question := fmt.Sprintf("Forget %s permanently?", term.Count(len(c.Facts), "fact"))
+	if c.All {
+		question = "Forget everything that is known, permanently?"
+	}
+	if !c.Yes {
+		if yes, err := a.ask(question); err != nil || !yes {
+			return err
+		}
+	}
+	if c.All {
+		if err := w.engine.Memories.ForgetAll(ctx, w.scope(), owner); err != nil {
+			return err
+		}
+		a.print("forgot everything")
+		return nil
+	}
+	for _, id := range c.Facts {
+		if err := w.engine.Memories.Forget(ctx, w.scope(), owner, id, c.Sources); err != nil {
+			return err
+		}
+		a.print("forgot fact %d", id)
+	}
+	return nil
+}
+
+type exportMemoryCommand struct {
+	memoryOwner
+}
+
+func (exportMemoryCommand) Help() string {
+	return `Writes everything that is known of a user as JSON: all facts with their sources, those that others have superseded too, and the profile.
+
+Examples:
+
+    continuo memory export --user ada@example.com > ada.json`
+}
+
+// Run writes the export.
+func (c *exportMemoryCommand) Run(ctx context.Context, a *app, w *services) error {
+	owner, err := c.owner()
+	if err != nil {
+		return err
+	}
+	export, err := w.engine.Memories.Export(ctx, w.scope(), owner)
+	if err != nil {
+		return err
+	}
+	return a.json(export)
+}
