@@ -21,6 +21,13 @@ func (s *Service) liveOperations() []Operation {
 			ID: "showUsage", Method: "GET", Path: "/api/usage", Tag: "context", Summary: "add up what requests to models used, by day and model",
 			Answers: answers(ok("The sums.")),
 		}, s.ShowUsage),
+		handled[ListEvents, None](Operation{
+			ID: "followConversations", Method: "GET", Path: "/api/events", Tag: "conversations", Summary: "follow the list of conversations",
+			Description: "The rows of the list that are new or change from now on, or since a time, on whichever process, within about a " +
+				"second. With `state`, a conversation is sent from when it has that state on, also when it leaves it. A row may come " +
+				"twice, and a deletion is not told. The stream has no end of its own; it breaks off as that of a conversation does.",
+			Answers: answers(ok("The events.").as(events[ListStream]())),
+		}),
 		handled[ConversationEvents, None](Operation{
 			ID: "followConversation", Method: "GET", Path: one + "/events", Tag: "conversations", Summary: "follow its entries and turns as they come",
 			Description: "The entries after the last one that the client has received, and then what changes, whichever process changes it. The " +

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -258,6 +259,7 @@ var inside = map[string]string{
 // outside are the other calls, each with what the thief tries.
 var outside = map[string]func(v *victim){
 	"GET /api/search":                             (*victim).searches,
+	"GET /api/events":                             (*victim).followsList,
 	"GET /api/usage":                              func(v *victim) { v.askAsOther("GET", "/api/usage", "").into(200, &struct{}{}) },
 	"POST /mcp":                                   (*victim).callsMCPTools,
 	"POST /chat":                                  (*victim).chats,
@@ -432,6 +434,31 @@ func (v *victim) imports() {
 	}
 	if v.askAsOther("POST", "/api/conversations/import", importBody).into(201, &imported); imported.Existed || imported.Conversation.ProjectID != "thief" {
 		v.t.Errorf("imported %+v", imported)
+	}
+}
+
+// followsList: the stream of the list has one's own rows only.
+func (v *victim) followsList() {
+	v.t.Helper()
+	remote := httptest.NewServer(v.handler)
+	defer remote.Close()
+	request := newRequest(v.t, "GET", remote.URL+"/api/events?kind=all&since=2000-01-01T00:00:00Z", "")
+	request.Header.Set("Authorization", "Bearer "+v.thief)
+	stream := listen(v.t, request)
+	defer stream.Body.Close()
+	for {
+		event, err := stream.events.Next()
+		if err != nil {
+			v.t.Fatal(err)
+		}
+		for _, mark := range v.marks {
+			if strings.Contains(string(event.Data), mark) {
+				v.t.Errorf("the stream for the thief has %q: %s", mark, event.Data)
+			}
+		}
+		if strings.Contains(string(event.Data), v.thiefs) {
+			return // the first look is over
+		}
 	}
 }
 

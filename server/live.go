@@ -33,6 +33,28 @@ func (s *server) conversationEvents(w http.ResponseWriter, r *http.Request, in a
 	return s.abortStream(w, r, out, context.Cause(ctx))
 }
 
+// listEvents streams the rows of the list of conversations that change, until the client disconnects.
+func (s *server) listEvents(w http.ResponseWriter, r *http.Request, in api.ListEvents) error {
+	ctx, stop := s.whileAllowed(r)
+	defer stop()
+	rows, err := s.api.FollowList(ctx, scopeOf(r), in)
+	if err != nil {
+		return err
+	}
+	out := newEventStream(w, s.options.KeepAlive)
+	defer out.close()
+	out.sendHeader()
+	for row, err := range rows {
+		if err != nil {
+			return s.abortStream(w, r, out, err)
+		}
+		if out.send(row.UpdatedAt.Format(time.RFC3339Nano), "conversation", row); out.disconnected() {
+			return nil
+		}
+	}
+	return s.abortStream(w, r, out, context.Cause(ctx))
+}
+
 // sendChange sends one change. Only entries have ids: everything else is a state, which the client gets again when it
 // reconnects.
 func sendChange(out *eventStream, id string, change conversations.Change) {

@@ -34,6 +34,9 @@ func followConversation(t *testing.T, url, id, lastEventID string, header ...str
 func (l *listener) next(t *testing.T, kind string, into any) sse.Event {
 	t.Helper()
 	event, err := l.events.Next()
+	if kind == "row" && event.Type == "conversation" {
+		event.Type = "row"
+	}
 	if err != nil || event.Type != kind {
 		t.Fatalf("the next event is %s %s (%v), want %s", event.Type, event.Data, err, kind)
 	}
@@ -41,7 +44,7 @@ func (l *listener) next(t *testing.T, kind string, into any) sse.Event {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schema := map[string]string{"entry": "Entry", "turn": "Turn", "conversation": "Conversation", "revised": "RevisedEvent", "deleted": "DeletedEvent", "error": "Error"}[kind]
+	schema := map[string]string{"entry": "Entry", "turn": "Turn", "conversation": "Conversation", "revised": "RevisedEvent", "row": "ConversationRow", "error": "Error"}[kind]
 	if err := d.validate("/components/schemas/"+schema, event.Data); err != nil {
 		t.Errorf("%s: %v\n%s", kind, err, event.Data)
 	}
@@ -156,6 +159,44 @@ func sessionAt(t *testing.T, url, key string) string {
 	return ""
 }
 
+// A reader of the list at one replica gets what happens at another, and what it missed.
+func TestListIsFollowed(t *testing.T) {
+	store, gate := storetest.NewMemory(), newGate()
+	writer := New(engineOver(t, store, withModel(gate.model())), Options{})
+	remote := httptest.NewServer(New(engineOver(t, store, engine.Options{}), Options{}))
+	defer remote.Close()
+	ask(t, writer, "POST", "/api/conversations", `{"key": "before"}`).into(201, &struct{}{})
+	request := newRequest(t, "GET", remote.URL+"/api/events?since=2000-01-01T00:00:00Z", "")
+	stream := listen(t, request)
+	var row api.ConversationRow
+	until := func(stream *listener, key, state string) sse.Event {
+		t.Helper()
+		for {
+			event := stream.next(t, "row", &row)
+			if row.Key == key && row.State == state {
+				return event
+			}
+		}
+	}
+	until(stream, "before", "idle")
+	answer := background(t, writer, `{"message": "tell", "session_id": "s"}`)
+	within(t, "the first word", gate.reached)
+	seen := until(stream, "s", "running")
+	if err := stream.Body.Close(); err != nil {
+		t.Fatal(err)
+	}
+	close(gate.open)
+	<-answer
+	request = newRequest(t, "GET", remote.URL+"/api/events", "")
+	request.Header.Set("Last-Event-ID", seen.ID)
+	again := listen(t, request)
+	defer again.Body.Close() // before the server, which waits for it
+	until(again, "s", "idle")
+	if row.Last == nil || row.Last.Text != "Once upon a time" || row.Usage.Requests != 1 {
+		t.Errorf("the row is %+v", row)
+	}
+}
+
 // roundPage reads a page of rounds.
 func roundPage(t *testing.T, handler http.Handler, query string) (seqs []int64, next *string) {
 	t.Helper()
@@ -210,8 +251,12 @@ func exerciseLive(t *testing.T) {
 	ask(t, handler, "GET", "/api/conversations/none/events", "").failed(404, "not_found", "")
 	ask(t, handler, "GET", "/api/conversations/s/events?after=3", "").failed(400, "bad_range", "after")
 	ask(t, handler, "GET", "/api/conversations/s/events", "", "Last-Event-ID", "2/end").failed(400, "invalid_request", "Last-Event-ID")
+	TestHealthReport(t)
+	ask(t, handler, "GET", "/api/health?x=1", "").failed(400, "invalid_request", "x")
 	ask(t, handler, "GET", "/api/usage", "").into(200, &struct{}{})
 	ask(t, handler, "GET", "/api/usage?to=x", "").failed(400, "invalid_request", "to")
+	ask(t, handler, "GET", "/api/events", "", "Last-Event-ID", "x").failed(400, "invalid_request", "Last-Event-ID")
 	made.Drain()
+	ask(t, handler, "GET", "/api/events?since=2000-01-01T00:00:00Z", "")
 	ask(t, handler, "GET", "/api/conversations/s/events?after=0", "")
 }
