@@ -29,7 +29,7 @@ build: ## build bin/continuo, static
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o bin/continuo ./cmd/continuo
 
 install: ## install continuo into Go's bin folder
-	CGO_ENABLED=0 $(GO) install -trimpath ./cmd/continuo
+	CGO_ENABLED=0 $(GO) install -trimpath -ldflags "-s -w" ./cmd/continuo
 
 npm: ## install the npm programs that some tests need (Node.js 20 or newer)
 	@command -v npm >/dev/null || { echo "NOT INSTALLED, for there is no npm in PATH: $(NPM_PACKAGES); tests that need them will be skipped"; exit 1; }

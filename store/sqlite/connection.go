@@ -20,6 +20,7 @@ type connection struct {
 	indexDirty bool                 // removed documents may still have terms in the index
 	// inTransaction says that transact has not ended; it stays set when its work panics.
 	inTransaction bool
+	alone         bool // the transaction has one change: any error rolls it back
 	residue       bool // what was redacted or deleted may still be in the write-ahead log
 }
 
@@ -133,8 +134,11 @@ func (c *connection) snapshot(work func() error) error {
 }
 
 // inSavepoint runs work that may return a verdict (see isVerdict) after it has written: its writes are rolled
-// back, and the transaction can continue.
+// back, and the transaction can continue. A change that is alone in its transaction needs none.
 func (c *connection) inSavepoint(work func() error) error {
+	if c.alone {
+		return work()
+	}
 	if _, err := c.exec(`SAVEPOINT work`); err != nil {
 		return err
 	}

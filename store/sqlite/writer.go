@@ -307,14 +307,16 @@ func (w *writer) tidy() {
 // commit commits a group in one transaction. If that fails for a reason that one change alone may have
 // caused, each change gets a transaction of its own.
 func (w *writer) commit(group []*change) {
+	w.conn.alone = len(group) == 1
 	err := w.conn.transact(func() error {
 		for _, c := range group {
-			if c.err = c.try(w.conn); c.err != nil && !isVerdict(c.err) {
+			if c.err = c.try(w.conn); c.err != nil && (w.conn.alone || !isVerdict(c.err)) {
 				return c.err
 			}
 		}
 		return nil
 	})
+	w.conn.alone = false
 	var begin *beginError
 	switch {
 	case err == nil:
