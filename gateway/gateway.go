@@ -116,6 +116,19 @@ func endpointOf(r *http.Request) endpoint {
 	return chatCompletions{}
 }
 
+// WriteError answers a request with an error that the gateway does not find itself, such as one of authentication, in the
+// form of the API that the request calls.
+func WriteError(w http.ResponseWriter, r *http.Request, p *api.Problem) {
+	switch {
+	case strings.HasPrefix(r.URL.Path, "/v1beta/"):
+		generateContent{}.writeError(w, p)
+	case strings.HasPrefix(r.URL.Path, "/v1/messages"):
+		messages{}.writeError(w, p)
+	default:
+		endpointOf(r).writeError(w, p)
+	}
+}
+
 // serve answers a request for an answer of a model.
 func (g *Gateway) serve(w http.ResponseWriter, r *http.Request, scope continuo.Scope, e endpoint) {
 	if err := g.answer(w, r, scope, e); err != nil {
@@ -194,6 +207,9 @@ func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []b
 	if !forwards {
 		y.encoder = y.endpoint.encoder(asked)
 	}
+	if err := checkRoles(asked); err != nil && !forwards { // of one that is forwarded, the upstream decides
+		return nil, err
+	}
 	if !forwards && found.from > 0 {
 		return nil, api.Refuse(viewHeader, "only a model that speaks the client's protocol can be shown the client's messages alone: send the whole history, or let a view decide")
 	}
@@ -223,6 +239,16 @@ func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []b
 		return nil, err
 	}
 	return g.engine.Turns.Request(r.Context(), wanted)
+}
+
+// checkRoles refuses a message whose role the endpoint does not have.
+func checkRoles(asked *askedRequest) error {
+	for _, problem := range asked.Problems {
+		if problem.Rule == continuo.RuleUnknownRole {
+			return api.Refuse(fmt.Sprintf("messages[%d].role", problem.Message), "messages[%d] has a role that this endpoint does not have", problem.Message)
+		}
+	}
+	return nil
 }
 
 // askedRequest is a request and the model that it asks.

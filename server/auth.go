@@ -121,7 +121,7 @@ func (s *server) requiresKey(ctx context.Context, token string) (bool, error) {
 	return s.options.Keys.InUse(ctx)
 }
 
-// tokenOf finds the key of a request, "" for none, in the headers that the clients of OpenAI, Anthropic and Azure use.
+// tokenOf finds the key of a request, "" for none, in the headers that the clients of OpenAI, Anthropic, Azure and Google use.
 // Clients that must have a key send any value; a key of ours takes precedence over those.
 func tokenOf(header http.Header) (string, error) {
 	var tokens []string
@@ -130,7 +130,9 @@ func tokenOf(header http.Header) (string, error) {
 			tokens = append(tokens, strings.TrimSpace(token))
 		}
 	}
-	tokens = append(append(tokens, header.Values("X-Api-Key")...), header.Values("Api-Key")...)
+	for _, name := range []string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
+		tokens = append(tokens, header.Values(name)...)
+	}
 	if own := header.Get("X-Continuo-Key"); own != "" {
 		tokens = []string{own} // the others are for the upstream
 	}

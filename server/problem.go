@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/continuo-log/continuo/api"
 )
@@ -24,6 +25,10 @@ func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	if seconds := p.Wait(); seconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	}
+	if s.options.GatewayError != nil && (strings.HasPrefix(r.URL.Path, "/v1/") || strings.HasPrefix(r.URL.Path, "/v1beta/")) {
+		s.options.GatewayError(w, r, p)
+		return
 	}
 	_ = writeJSON(w, p.Status, p)
 }

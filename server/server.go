@@ -75,6 +75,9 @@ type Options struct {
 	// GatewayPatterns are the patterns below which it answers. Default: there is none.
 	Gateway         func(scope continuo.Scope) http.Handler
 	GatewayPatterns []string
+	// GatewayError answers a request below /v1/ or /v1beta/ with an error, in the form of the API that it calls. Default: the
+	// form of the other errors.
+	GatewayError func(w http.ResponseWriter, r *http.Request, p *api.Problem)
 	// Inspector answers / for clients that ask for HTML, and its patterns, without a key. Default: there is no page.
 	Inspector Inspector
 }

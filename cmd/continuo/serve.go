@@ -87,7 +87,7 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	}
 	models := gateway.New(w.engine, w.log, w.store, gateway.Options{Logger: logger, MaxMessageBytes: settings.Server.MaxBodyBytes, Record: gateway.Record(settings.Gateway.Record)})
 	handler := server.New(w.engine, server.Options{
-		Gateway: models.Handler, GatewayPatterns: gateway.Patterns, Inspector: page,
+		Gateway: models.Handler, GatewayPatterns: gateway.Patterns, GatewayError: gateway.WriteError, Inspector: page,
 		Project: settings.Project, Keys: auth.NewChecker(w.store, auth.Options{}), KeyPolicy: policy, SessionLife: settings.Server.SessionLife, RequestsPerSecond: settings.Server.MaxRequestRate, MaxBodyBytes: settings.Server.MaxBodyBytes,
 		BodyTimeout: settings.Server.BodyTimeout, MemoryBudget: memoryBudget(settings.Server),
 		Logger: logger, Tracer: w.telemetry.ids, Registry: registry, Version: readVersion().Version,
