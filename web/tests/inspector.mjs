@@ -53,7 +53,7 @@ await check('what have my agents been doing: the list, live, filtered by its add
   await call('POST', '/api/conversations', { key: 'live', title: 'Begun meanwhile' });
   await page.getByRole('button', { name: /new conversation/ }).click();
   await page.getByRole('link', { name: 'Begun meanwhile' }).waitFor();
-  await page.getByLabel('Mode').selectOption('agent');
+  await page.getByLabel('Mode', { exact: true }).selectOption('agent');
   expect(address() === '/conversations?mode=agent', `the filter is not in the address: ${address()}`);
   await open('/conversations?q=growing+pause');
   await page.locator('mark').first().waitFor();
@@ -358,7 +358,9 @@ for (const [width, height] of [[1440, 900], [720, 450], [390, 844]]) {
         await page.locator('.loading').waitFor({ state: 'detached' });
         await page.waitForLoadState('load');
         await page.evaluate(() => document.fonts.ready);
-        for (const look of width === 720 || (width === 390 && scheme === 'dark') ? [fits] : [fits, axe]) await look(page, `${name} (${path})`).catch((err) => found.push(err.message));
+        await fits(page, name).catch((err) => found.push(err.message));
+        // The markup is one in both schemes; the colours are not.
+        if (width !== 720) await axe(page, `${name} (${path})`, scheme === 'dark' ? ['color-contrast'] : undefined).catch((err) => found.push(err.message));
         if (shots && width !== 720) await page.screenshot({ path: `${shots}/${name}-${scheme}${width < 1000 ? '-phone' : ''}.png` });
       }
       expect(!found.length, found.join('\n'));
