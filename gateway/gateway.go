@@ -56,7 +56,10 @@ func New(engine *engine.Engine, log *continuo.Log, prefixes continuo.PrefixStore
 }
 
 // Patterns are the patterns of http.ServeMux below which a gateway answers.
-var Patterns = []string{"GET /v1/", "POST /v1/", "DELETE /v1/", "GET /v1beta/", "POST /v1beta/"}
+var Patterns = []string{"HEAD /api/hello", "GET /v1/", "POST /v1/", "DELETE /v1/", "GET /v1beta/", "POST /v1beta/"}
+
+// probed are the paths that clients ask for with HEAD before their first request.
+var probed = []string{"/api/hello", "/v1/chat/completions", "/v1/responses", "/v1/messages", "/v1/embeddings", "/v1/{$}"}
 
 // Handler returns the handler for a caller's scope. The bodies of requests must be bounded by the caller.
 func (g *Gateway) Handler(scope continuo.Scope) http.Handler {
@@ -74,6 +77,9 @@ func (g *Gateway) Handler(scope continuo.Scope) http.Handler {
 		}
 	})
 	(&completions{g, scope}).routes(mux)
+	for _, path := range probed { // whether the server is there
+		mux.HandleFunc("HEAD "+path, func(http.ResponseWriter, *http.Request) {})
+	}
 	g.geminiRoutes(mux, scope)
 	stateful := &responsesAPI{g, scope}
 	stateful.routes(mux)

@@ -351,3 +351,13 @@ func TestRefusedHandshakes(t *testing.T) {
 		t.Errorf("of another origin: %v", err)
 	}
 }
+
+// Clients ask with HEAD whether the server is there.
+func TestProbesOfClients(t *testing.T) {
+	g := newGateway(t, newUpstream(t))
+	for path, status := range map[string]int{"/api/hello": 200, "/v1/messages": 200, "/v1/responses": 200, "/v1/models": 200, "/v1/nothing": 404} {
+		if got := g.call(t, http.MethodHead, path, ""); got.status != status || got.body != "" {
+			t.Errorf("HEAD %s: got %+v", path, got)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -25,7 +27,7 @@ import (
 )
 
 type launchCommand struct {
-	Agent     string   `arg:"" enum:"claude,codex,gemini,opencode,qwen" help:"The agent: claude, codex, gemini, opencode or qwen."`
+	Agent     string   `arg:"" enum:"claude,codex,gemini,opencode,pi,qwen" help:"The agent: claude, codex, gemini, opencode, pi or qwen."`
 	Arguments []string `arg:"" optional:"" passthrough:"" help:"Its arguments, after --."`
 	Server    string   `placeholder:"URL" help:"A server that runs already, such as http://127.0.0.1:8787. Default: one of its own, for as long as the agent runs."`
 	Print     bool     `help:"Print the variables and the command instead, for a server that runs already."`
@@ -46,6 +48,32 @@ type agentRow struct {
 	program   string
 	arguments func(base string) []string // before the user's
 	env       func(base string) []string
+	// extension is the text of a file that the agent loads by an argument; "" for none.
+	extension string
+}
+
+// piExtension points pi's providers at a server, which its variables and arguments cannot.
+//
+//go:embed launch_pi.ts
+var piExtension string
+
+// extended returns the first arguments of an agent that loads an extension, whose file is in the user's cache.
+func (r agentRow) extended() ([]string, error) {
+	if r.extension == "" {
+		return nil, nil
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("launch %s: %w", r.program, err)
+	}
+	path := filepath.Join(cache, "continuo", "launch_"+r.program+".ts")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("launch %s: %w", r.program, err)
+	}
+	if err := os.WriteFile(path, []byte(r.extension), 0o600); err != nil {
+		return nil, fmt.Errorf("launch %s: %w", r.program, err)
+	}
+	return []string{"-e", path}, nil
 }
 
 // none is for an agent that needs no arguments.
@@ -53,21 +81,22 @@ func none(string) []string { return nil }
 
 // launchable are the agents that can be launched. Each was run with the program whose version docs/gateway.md names.
 var launchable = map[string]agentRow{
-	"claude": {"claude", none, func(base string) []string { return []string{"ANTHROPIC_BASE_URL=" + base} }},
-	"codex": {"codex", func(base string) []string {
+	"claude": {program: "claude", arguments: none, env: func(base string) []string { return []string{"ANTHROPIC_BASE_URL=" + base} }},
+	"codex": {program: "codex", env: none, arguments: func(base string) []string {
 		return []string{
 			"-c", "model_provider=continuo", "-c", "model_providers.continuo.name=continuo", "-c", `model_providers.continuo.wire_api="responses"`,
 			"-c", fmt.Sprintf("model_providers.continuo.base_url=%q", base+"/v1"), "-c", `model_providers.continuo.env_key="OPENAI_API_KEY"`,
 		}
-	}, none},
-	"gemini": {"gemini", none, func(base string) []string { return []string{"GOOGLE_GEMINI_BASE_URL=" + base} }},
-	"opencode": {"opencode", none, func(base string) []string {
+	}},
+	"gemini": {program: "gemini", arguments: none, env: func(base string) []string { return []string{"GOOGLE_GEMINI_BASE_URL=" + base} }},
+	"opencode": {program: "opencode", arguments: none, env: func(base string) []string {
 		provider := func(name, path string) string {
 			return fmt.Sprintf(`"%s":{"options":{"baseURL":"%s%s"}}`, name, base, path)
 		}
 		return []string{"OPENCODE_CONFIG_CONTENT={\"provider\":{" + provider("openai", "/v1") + "," + provider("anthropic", "/v1") + "," + provider("google", "/v1beta") + "}}"}
 	}},
-	"qwen": {"qwen", func(string) []string { return []string{"--auth-type", "openai"} }, func(base string) []string {
+	"pi": {program: "pi", arguments: none, extension: piExtension, env: func(base string) []string { return []string{"PI_CONTINUO_URL=" + base} }},
+	"qwen": {program: "qwen", arguments: func(string) []string { return []string{"--auth-type", "openai"} }, env: func(base string) []string {
 		return []string{"OPENAI_BASE_URL=" + base + "/v1"}
 	}},
 }
@@ -78,6 +107,11 @@ func (l *launchCommand) Run(ctx context.Context, a *app) error {
 	if len(arguments) > 0 && arguments[0] == "--" {
 		arguments = arguments[1:]
 	}
+	extension, err := row.extended()
+	if err != nil {
+		return err
+	}
+	arguments = append(extension, arguments...)
 	if l.Print {
 		base := strings.TrimSuffix(cmp.Or(l.Server, "http://127.0.0.1:8787"), "/")
 		for _, variable := range row.env(base) {
