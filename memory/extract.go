@@ -88,7 +88,7 @@ var rules = []rule{
 	{pattern(`(?:my|our) (?P<of>\p{L}[\p{L}' -]{1,40}?) (?:is|are|was) (?:now |currently |about |around |still |set (?:to|at|for) |on |due )*(?:\$|€|£)?\d`), continuo.FactOther, 0.8, ""},
 	{pattern(`my ` + person + `(?:'s|s)?,? +\p{L}`), continuo.FactRelation, 0.75, ""},
 	{pattern(`(?:i|we)(?:'ve| have)? ` + adverbs + `never\b`), continuo.FactEvent, 0.8, ""},
-	{pattern(`(?:i've|i have|we've|we have|i|we) ` + adverbs + `(?:\p{L}+ed|been|begun|began|bought|brought|built|caught|came|did|done|drew|drove|drunk|drank|eaten|ate|fell|felt|found|flew|forgot|gone|got|gotten|gave|given|went|grew|had|heard|held|hit|hurt|kept|knew|led|left|lost|made|met|paid|put|ran|read|rode|said|saw|seen|sent|set|sold|spent|spoke|stood|swam|taken|took|taught|thought|told|understood|visited|won|woke|wore|written|wrote)\b`), continuo.FactEvent, 0.7, ""},
+	{pattern(`(?:i've|i have|we've|we have|i|we) ` + adverbs + `(?:\p{L}+ed|been|begun|began|bought|brought|built|caught|came|did|done|drew|drove|drunk|drank|eaten|ate|fell|felt|found|flew|forgot|gone|got|gotten|gave|given|went|grew|had|heard|held|hit|hurt|kept|knew|led|left|lost|made|met|paid|put|ran|read|rode|said|saw|seen|sent|set|sold|spent|spoke|stood|swam|taken|took|taught|thought|told|understood|visited|won +(?:an?|the|my|our|first|second|third)|woke|wore|written|wrote)\b`), continuo.FactEvent, 0.7, ""},
 	{pattern(`(?:i'm|i am|we're|we are|i've been|i have been) ` + adverbs + `(?:\p{L}+ing)\b`), continuo.FactEvent, 0.6, ""},
 	{pattern(`(?:my|our) (?:\p{L}[\p{L}' -]{1,60}?) (?:is|are|was|were|has|have|had|means|takes|includes?|starts|ends)\b`), continuo.FactOther, 0.6, ""},
 	{pattern(`(?:i|we) ` + adverbs + `(?:have|own|play|speak|study|teach|run|use|drive|attend|volunteer|practi[cs]e|collect|make|cook|need|plan|hope|want|dream|believe|feel|know|go|take|meet|keep|do|eat|drink|visualize|typically|work)\b`), continuo.FactOther, 0.6, ""},
@@ -99,6 +99,7 @@ var (
 	hedge    = regexp.MustCompile(`(?i)^(?:if|suppose|imagine|assume|say|pretend|unless)\b|\b(?:i|we) (?:might|may|could|would|should) |\bmaybe i\b|\bperhaps i\b|\bas if i\b|\bif i\b|\bi wish\b`)
 	reported = regexp.MustCompile(`(?i)\b(?:he|she|they|it|who|\p{L}+) (?:says?|said|claims?|claimed|writes?|wrote|tells|told me|asks?|asked|states?|stated)[:,]? +["“'‘]|["“][^"”]*\b[Ii] [^"”]*["”]`)
 	noRule   = regexp.MustCompile(`(?i)^(?:always|never) (?:mind|give up|thought|knew|been|had|heard|seen|a|an|the|been|good|great|nice|fun|happy|here|there|love|loved|wanted|felt|know|tried|got|better|say|stop|too)\b`)
+	doubt    = regexp.MustCompile(`(?i)\b(?:worried|worry|afraid|concerned|nervous|fear|unsure|sure|ensure|whether|how|why|wondering|wonder|check|hope|hoping)\b[^,;.]*$`)
 	chatter  = regexp.MustCompile(`(?i)^(?:i|we)(?:'m| am|'re| are)? ?(?:so |really |very |just )*(?:still |currently |also )*(?:glad|happy|sorry|sure|excited|trying to|looking (?:for|to)|wondering|not sure|curious|worried|concerned|struggling|having (?:trouble|issues|some|difficulty)|getting|feeling|experiencing|seeing|facing|encountering|wanting|stuck|ready|able|working on|thinking|going to try|hoping|want to make sure|need help|need to|want to|would like|think|guess|see|know|understand|agree|hope|appreciate (?:it|that|your|you)|love (?:it|that|this|your)|like (?:it|that|this|your)|feel you|hear you|'ll|do)\b`)
 )
 
@@ -115,6 +116,9 @@ func statement(sentence string) (Candidate, bool) {
 		}
 		from, to := clause(plain, r.start(plain, at))
 		text := plain[from:to]
+		if doubt.MatchString(plain[:from]) {
+			continue
+		}
 		if utf8.RuneCountInString(text) < minStatement || len(strings.Fields(text)) < 3 || isNoStatement(r.kind, text) {
 			continue
 		}

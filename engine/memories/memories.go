@@ -29,8 +29,8 @@ type Memories struct {
 
 // Options configures Memories.
 type Options struct {
-	// Enabled says whether facts are extracted from conversations and shown to models. Facts can be listed, added,
-	// corrected and forgotten either way.
+	// Enabled says whether facts are extracted from conversations. Facts can be listed, added, corrected and forgotten
+	// either way.
 	Enabled bool
 	// Extractor names the model that extracts facts besides the rules; "": the rules alone.
 	Extractor string

@@ -29,7 +29,7 @@ type ContextConfig struct {
 
 // MemoryConfig is the section memory.
 type MemoryConfig struct {
-	Enabled   string `key:"enabled" enum:"auto,on,off" default:"auto" help:"Whether facts are extracted from what users say after each turn, and the profile made of them is shown to models in the modes chat and agent. auto: in the terminal, and in a server that needs no API keys when it starts. Facts can be listed, added, corrected and forgotten either way."`
+	Enabled   string `key:"enabled" enum:"auto,on,off" default:"auto" help:"Whether facts are extracted from what users say after each turn. auto: in the terminal, and in a server that needs no API keys when it starts. Facts can be listed, added, corrected and forgotten either way."`
 	Extractor string `key:"extractor" allowed:"a name under models" empty:"for the built-in rules alone" help:"The model that extracts facts in the background after a turn, besides the built-in rules, which ask no model. It is sent what was said; each fact that it finds needs a quote that stands word for word in its message."`
 	Tools     bool   `key:"tools" default:"false" help:"Whether models are offered the tools memory.recall, memory.remember and memory.forget, under the policy of the section tools. A model can remember only what stands word for word in a message of the user."`
 }
