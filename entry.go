@@ -95,6 +95,8 @@ type Entry struct {
 	Profile *Profile `json:"profile,omitempty"`
 	// NoMemory says that nothing may be remembered of the turn that the entry begins.
 	NoMemory bool `json:"no_memory,omitempty"`
+	// Recall says which earlier entries the content shows again; nil for every other entry.
+	Recall *Recall `json:"recall,omitempty"`
 	// Vendor holds a provider's opaque data under the provider's name; only that provider's package reads it.
 	Vendor map[string]json.RawMessage `json:"vendor,omitempty"`
 	// Repairs lists the rules by which an import changed this entry.

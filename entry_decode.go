@@ -135,6 +135,8 @@ func (d *entryDecoder) rareMember(name string) bool {
 		return e.Profile == nil && d.value(&e.Profile)
 	case "no_memory":
 		return d.bool(&e.NoMemory)
+	case "recall":
+		return e.Recall == nil && d.value(&e.Recall)
 	case "vendor":
 		return e.Vendor == nil && d.value(&e.Vendor)
 	case "repairs":

@@ -160,6 +160,9 @@ func (e *Entry) encodeRare(w *rawjson.Encoder) {
 		w.Any("profile", e.Profile)
 	}
 	w.Bool("no_memory", e.NoMemory)
+	if e.Recall != nil {
+		w.Any("recall", e.Recall)
+	}
 	if len(e.Vendor) > 0 {
 		w.Any("vendor", e.Vendor)
 	}

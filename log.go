@@ -190,12 +190,12 @@ func timesOf(conversation Conversation, entries []Entry, now time.Time) (created
 	return created.UTC(), updated.UTC()
 }
 
-// withoutRuns removes the events of runs and tasks, and the Summary, Fact and Profile fields, from entries: they are
+// withoutRuns removes the events of runs and tasks, and the Summary, Recall, Fact and Profile fields, from entries: they are
 // valid only in the log in which they were written. The content of the entries stays.
 func withoutRuns(entries []Entry) []Entry {
 	without := slices.Clone(entries)
 	for i := range without {
-		without[i].RunEvent, without[i].TaskEvent, without[i].Summary = nil, nil, nil
+		without[i].RunEvent, without[i].TaskEvent, without[i].Summary, without[i].Recall = nil, nil, nil, nil
 		without[i].Fact, without[i].Profile = nil, nil
 	}
 	return without

@@ -21,7 +21,7 @@ const maxRedacted = 10_000
 // asked; reason may be empty. The entries keep their seqs, roles, calls and results, so that the log can still be
 // rendered. Removed are: texts, arguments, reasoning, vendors' data and objects; the events of their turns; their terms
 // in the index; the facts that were taken from them; titles made of their text, of this conversation and of those that the entries were written to, but not
-// of forks that copied such a title; and the summaries and notes that cover one of the entries, except those made in
+// of forks that copied such a title; and the summaries, notes and recalls that repeat one of the entries, except those made in
 // other forks. Inherited entries are redacted where they were written, so that all forks show it. Redact returns the
 // redacted entries, without those that had been redacted before. It fails with a *BusyError while one of their turns
 // runs, with ErrBadRange, ErrArchived and ErrNotFound.
@@ -140,8 +140,8 @@ func (l *Log) withOutputs(ctx context.Context, conversation Conversation, said [
 	return said, nil
 }
 
-// withSummaries adds the summaries and notes whose range includes one of the entries, because they repeat its content.
-// They are recorded after it, in the conversation or in its ancestors. They come first in the result: if a redaction
+// withSummaries adds the summaries and notes whose range includes one of the entries, and the recalls that show one or were
+// made for one, because they repeat its content. They are recorded after it, in the conversation or in its ancestors. They come first in the result: if a redaction
 // fails between them and the entries, a retry still finds them by the entries.
 func (l *Log) withSummaries(ctx context.Context, conversation Conversation, said []Entry) ([]Entry, error) {
 	if len(said) == 0 {
@@ -153,11 +153,11 @@ func (l *Log) withSummaries(ctx context.Context, conversation Conversation, said
 		known[said[i].ID] = true
 	}
 	find := func(in Conversation) error {
-		for entry, err := range l.Read(ctx, in, Range{From: said[0].Seq + 1}) {
+		for entry, err := range l.Read(ctx, in, Range{From: max(1, said[0].Seq-1)}) { // a recall comes before its input
 			if err != nil {
 				return err
 			}
-			if entry.Redacted == nil && !known[entry.ID] && summarizesAny(&entry, in, said) {
+			if entry.Redacted == nil && !known[entry.ID] && (summarizesAny(&entry, in, said) || recallsAny(&entry, in, said)) {
 				known[entry.ID] = true
 				summaries = append(summaries, entry)
 			}
@@ -220,7 +220,7 @@ func namesTool(e *Entry) bool {
 
 // knownParts are the PartTypes that this program writes. Any other is a client's text.
 var knownParts = []string{
-	PartResume, PartStep, PartToolError, PartInterrupted, PartUndecided, PartSummary, PartNotes, PartDeletion, PartFact, PartProfile, "tool_result", "run_event", "task_event", "crew_event",
+	PartResume, PartStep, PartToolError, PartInterrupted, PartUndecided, PartSummary, PartNotes, PartRecall, PartDeletion, PartFact, PartProfile, "tool_result", "run_event", "task_event", "crew_event",
 }
 
 // redactedAuthor keeps the RoleName, which the windows of a crew's roles need, and no other names. A person's message
@@ -255,6 +255,9 @@ func (l *Log) redact(e *Entry, request RedactRequest) Entry {
 	}
 	if s := e.Summary; s != nil {
 		kept.Summary = &Summary{From: s.From, Through: s.Through, Role: s.Role, By: s.By}
+	}
+	if r := e.Recall; r != nil {
+		kept.Recall = &Recall{Scope: r.Scope, Ranker: r.Ranker}
 	}
 	if event := e.TaskEvent; event != nil {
 		kept.TaskEvent = &TaskEvent{Kind: event.Kind, AgentID: event.AgentID, AgentType: event.AgentType}

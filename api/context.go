@@ -10,6 +10,8 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/recall/lookup"
+	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -70,14 +72,20 @@ type ContextQuery struct {
 	ConversationPath
 	// How the log is shown. `codex` is what coding agents are sent, `continuity` the first message and the newest ones,
 	// `replay` a transcript to continue from, `handoff` what an agent gets that takes over the work; `chat`, `agent` and `run`
-	// are the views of these modes. `role:NAME` is what a role of a crew that has spoken in the conversation sees. The default
+	// are the views of these modes. `recall` are the earlier entries that `query` needs most, and nothing else. `role:NAME` is what a role of a crew that has spoken in the conversation sees. The default
 	// is the agent's view, else `continuity` in the mode chat and `codex` in the others.
-	View string `query:"view" pattern:"^(chat|agent|run|codex|continuity|replay|handoff|role:.+)$"`
+	View string `query:"view" pattern:"^(chat|agent|run|codex|continuity|replay|handoff|recall|role:.+)$"`
 	// The crew of the role that `view` names. The default is the one that spoke last at that place.
 	Crew *string `query:"crew"`
 	// The form of the rendering; the default is `transcript` for the view `replay`, `handoff` for the view `handoff`, which
 	// alone has it, and `openai` for the others.
 	Format engine.Format `query:"format" enum:"openai,anthropic,transcript,handoff"`
+	// The next message: the answer is the request that it would get, with the earlier entries that would be recalled for it. In
+	// the view `recall` it is what entries are recalled for; the default there is the newest message of a user. Nothing is
+	// appended.
+	Query *string `query:"query" maxLength:"20000"`
+	// Where the view `recall` looks.
+	Scope lookup.Scope `query:"scope" enum:"conversation,user,project" default:"conversation"`
 	Moment
 	// Replaces the view's limit of messages; 0 lifts it.
 	MaxMessages *int `query:"max_messages" minimum:"0"`
@@ -123,13 +131,16 @@ func (s *Service) ShowContext(ctx context.Context, scope continuo.Scope, in Cont
 	if err := s.checkContext(&in); err != nil {
 		return shown, err
 	}
+	if in.Scope == lookup.Project && scope.UserID != "" {
+		return shown, Refuse("scope", "scope project is not for keys of one user: use conversation or user")
+	}
 	conversation, err := s.open(ctx, scope, in.Conversation)
 	if err != nil {
 		return shown, err
 	}
 	result, err := s.Engine.Contexts.Build(ctx, conversation, engine.ContextRequest{
 		View: in.View, Format: in.Format, Model: valueOf(in.Model), AgentID: valueOf(in.AgentID), Crew: valueOf(in.Crew), RunID: valueOf(in.RunID),
-		System: in.System, At: in.At, MaxMessages: in.MaxMessages, MaxChars: in.MaxChars, MaxTokens: in.MaxTokens,
+		Query: valueOf(in.Query), Scope: in.Scope, System: in.System, At: in.At, MaxMessages: in.MaxMessages, MaxChars: in.MaxChars, MaxTokens: in.MaxTokens,
 	})
 	switch {
 	case err == nil:
@@ -147,7 +158,7 @@ func (s *Service) ShowContext(ctx context.Context, scope continuo.Scope, in Cont
 
 // checkContext refuses unknown names, and parameters that cannot be combined.
 func (s *Service) checkContext(in *ContextQuery) error {
-	for _, check := range []func(*ContextQuery) error{s.checkView, checkRun} {
+	for _, check := range []func(*ContextQuery) error{s.checkView, checkRun, checkQuery} {
 		if err := check(in); err != nil {
 			return err
 		}
@@ -190,6 +201,24 @@ func checkRun(in *ContextQuery) error {
 	}
 	if strings.HasPrefix(in.View, engine.RoleViewPrefix) {
 		return Refuse("view", "the view of a role cannot be combined with run_id: the steps of runs have no roles")
+	}
+	return nil
+}
+
+// checkQuery refuses parameters that cannot be combined with the next message.
+func checkQuery(in *ContextQuery) error {
+	recalls := in.View == catalog.RecallView
+	switch {
+	case in.Query == nil && recalls && in.At != 0:
+		return Refuse("query", "query is missing: the view recall of an earlier moment needs it")
+	case in.Query == nil || recalls:
+		return nil
+	case in.RunID != nil:
+		return Refuse("query", "query cannot be combined with run_id: a run's step has no message of a person")
+	case in.At != 0:
+		return Refuse("query", "query cannot be combined with at: it stands for the next message")
+	case strings.HasPrefix(in.View, engine.RoleViewPrefix), in.View == task.HandoffView:
+		return Refuse("query", "query cannot be combined with the view %s", in.View)
 	}
 	return nil
 }

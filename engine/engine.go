@@ -22,6 +22,7 @@ import (
 	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/engine/memories"
 	"github.com/continuo-log/continuo/engine/metrics"
+	"github.com/continuo-log/continuo/engine/recalls"
 	"github.com/continuo-log/continuo/engine/runs"
 	"github.com/continuo-log/continuo/engine/start"
 	"github.com/continuo-log/continuo/engine/summary"
@@ -30,6 +31,7 @@ import (
 	"github.com/continuo-log/continuo/internal/secret"
 	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/prompt"
+	"github.com/continuo-log/continuo/recall/lookup"
 	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/turn"
@@ -47,6 +49,8 @@ type Engine struct {
 	Runs          *runs.Runs
 	Crews         *crews.Crews
 	Tasks         *tasks.Tasks
+	// Recalls finds the earlier entries that messages need.
+	Recalls *recalls.Recalls
 	// Summaries makes the summaries that views and roles need.
 	Summaries *summary.Summaries
 	// Memories has what is known of users.
@@ -108,6 +112,9 @@ type Options struct {
 	MaxTurns int
 	// Index is the full-text index of the log. Default: none, and only single conversations can be searched.
 	Index index.Store
+	// RecallThreshold is the probability, in millionths, below which a turn recalls no entry. Default
+	// recalls.DefaultThreshold.
+	RecallThreshold int
 	// Archivist archives and restores conversations. Default: none can be archived.
 	Archivist *maintenance.Archivist
 	// Logger receives log events. Default: none are logged.
@@ -144,9 +151,10 @@ func New(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, error
 
 // compose makes the features; each has those below it.
 func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, error) {
+	recalled := recalls.New(lookup.Finder{Log: log, Store: options.Index}, recalls.Options{Threshold: options.RecallThreshold, Logger: options.Logger})
 	catalog, err := catalog.New(log, catalog.Options{
 		Models: options.Models, Default: options.Default, Serve: options.Serve, Views: options.Views, Prompts: options.Prompts, Tools: options.Tools,
-		Policy: options.Policy, Agents: options.Agents, Limits: options.Limits, Handoff: options.Handoff,
+		Policy: options.Policy, Agents: options.Agents, Limits: options.Limits, Handoff: options.Handoff, Recaller: recalled,
 	})
 	if err != nil {
 		return nil, err
@@ -158,7 +166,7 @@ func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, e
 		return nil, fmt.Errorf("engine: the extractor of memory: %w", err)
 	}
 	options.Memory.Logger = options.Logger
-	e := &Engine{log: log, Catalog: catalog, logger: options.Logger, life: lifecycle.New(options.MaxTurns)}
+	e := &Engine{Recalls: recalled, log: log, Catalog: catalog, logger: options.Logger, life: lifecycle.New(options.MaxTurns)}
 	e.Summaries = summary.New(log, catalog, m, summary.Options{Summarizer: options.Summarizer, Logger: options.Logger, LogText: options.LogText})
 	takeUp := func(ctx context.Context, seen continuo.Turn) (turn.Recovery, error) { return e.Tasks.TakeUp(ctx, seen) }
 	afterTurn := func(conversation continuo.Conversation) { e.Memories.AfterTurn(conversation) }
@@ -172,7 +180,7 @@ func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, e
 		Redact: options.Redact, Wait: options.Wait, StepPause: options.StepPause, Logger: options.Logger,
 		Draining: e.life.Draining, Closing: e.life.Closing,
 	})
-	e.Contexts = contexts.New(log, catalog)
+	e.Contexts = contexts.New(log, catalog, recalled)
 	e.Runs = runs.New(log, catalog, e.Turns, e.life, e.keeper, e.driver, m, runs.Options{
 		Workflows: options.Workflows, Wait: options.Wait, Logger: options.Logger, LogText: options.LogText,
 	})

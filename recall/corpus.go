@@ -173,8 +173,7 @@ func (c *Corpus) rarity(term int32) fixed {
 	} else if len(c.documents) > 0 {
 		in = in * c.total / int64(len(c.documents))
 	}
-	in = min(in, c.total)
-	return ln(one + div(2*(c.total-in)+1, 2*in+1))
+	return Rarity(in, c.total)
 }
 
 // maxGap is how far the seqs of neighbours are apart: entries without words are not documents.

@@ -19,6 +19,77 @@ type question struct {
 	when, count, overview, advice fixed
 }
 
+// Term is a stem that a query looks for.
+type Term struct {
+	Stem string
+	Wide bool // characters of a script without spaces
+}
+
+// Terms returns what a query looks for, in its order, without repetitions.
+func Terms(query string) []Term {
+	var all, subject []Term
+	known := map[string]bool{}
+	for w := range words(query) {
+		stem := w.stem()
+		if stopWords[w.Text] || known[stem] {
+			continue
+		}
+		known[stem] = true
+		all = append(all, Term{stem, w.Wide})
+		if !requestWords[w.Text] {
+			subject = append(subject, Term{stem, w.Wide})
+		}
+	}
+	if len(subject) == 0 {
+		return all
+	}
+	return subject
+}
+
+// Rarity is the logarithm of how rare a stem is that so many of all entries have, in units of 1/65536.
+func Rarity(entries, all int64) int64 {
+	entries = max(0, min(entries, all))
+	return ln(one + div(2*(all-entries)+1, 2*entries+1))
+}
+
+// Matched returns the words of a query that a document has, in the query's order.
+func (c *Corpus) Matched(query string, document int) []string {
+	var found []string
+	has := map[int32]bool{}
+	for _, term := range c.prepared[document].terms {
+		has[term] = true
+	}
+	for _, term := range c.prepared[document].dates {
+		has[term] = true
+	}
+	known := map[string]bool{}
+	for w := range words(query) {
+		if stopWords[w.Text] || known[w.Text] {
+			continue
+		}
+		known[w.Text] = true
+		if term, ok := c.terms[w.stem()]; ok && has[term] {
+			found = append(found, w.Text)
+		}
+	}
+	return found
+}
+
+// Weight sums the rarities of what a query asks about and a document has, in units of 1/65536. It grows with the number of
+// entries that were searched: a match among few entries says little.
+func (c *Corpus) Weight(query string, document int) (sum int64) {
+	has := map[int32]bool{}
+	for _, term := range c.prepared[document].terms {
+		has[term] = true
+	}
+	for _, term := range c.analyze(query).terms {
+		if has[term] {
+			sum += c.rarity(term)
+		}
+	}
+	return sum
+}
+
 // analyze reads a query.
 func (c *Corpus) analyze(text string) *question {
 	q := &question{dates: map[int32]bool{}, speakers: map[string]bool{}}

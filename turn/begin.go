@@ -141,6 +141,11 @@ func (r *Runner) openWith(ctx context.Context, o *firstEntries, in Input) (err e
 		if !in.Fits {
 			err = r.CheckFits(ctx, o.snapshot.Conversation, in.Message)
 		}
+		if r.Recaller != nil && r.Forward == nil && err == nil {
+			if recalled := r.Recaller.Recall(ctx, r, o.snapshot, in.Message); recalled != nil {
+				o.entries = append(o.entries, *recalled)
+			}
+		}
 		o.entries = append(o.entries, continuo.Entry{Role: continuo.User, Content: in.Message})
 	case len(o.entries) > 0 && !o.entries[0].Hidden: // the turn continues from the results
 	default:

@@ -66,11 +66,20 @@ type Runner struct {
 	ClientTools []continuo.ToolSpec
 	// Options are what the turn's client asks of the answer. Default nothing.
 	Options *ClientOptions
+	// Recaller returns what is appended right before a message: earlier entries that it may need and that the request would
+	// not show. Default none.
+	Recaller Recaller
 	// Forward sends a client's request as it came instead of one that is built from the log; all calls of its answer are
 	// the client's. Default none.
 	Forward *Forward
 	// Answered is called with the status and the headers of each answer of an upstream. Default none.
 	Answered func(status int, header http.Header)
+}
+
+// Recaller finds the earlier entries that a new message may need. It returns a hidden entry that shows them, nil for none. A
+// turn never fails because of it.
+type Recaller interface {
+	Recall(ctx context.Context, runner *Runner, snapshot *continuo.Snapshot, message continuo.Content) *continuo.Entry
 }
 
 // AnswerSchema describes an answer. Without a Schema it is any JSON object; Strict is what a client asks, nil for nothing.

@@ -93,7 +93,7 @@ func (b *build) withLeadIn(pieces []piece) []piece {
 
 // role is the role of the first message.
 func (p piece) role() continuo.Role {
-	if p.unit == nil || p.unit.Entries[0].IsCue() {
+	if p.unit == nil || p.unit.Entries[0].IsCue() || p.unit.Entries[0].HoldsRecall() {
 		return continuo.User
 	}
 	return p.unit.Entries[0].Role

@@ -36,7 +36,7 @@ type Plan struct {
 // Partial reports whether the plan leaves out or shortens an entry that its reader could look up.
 func (p *Plan) Partial() bool {
 	t := &p.Totals
-	return t.Previewed+t.Truncated+t.Summarized+t.Dropped > 0
+	return t.Previewed+t.Truncated+t.Summarized+t.Recalled+t.Dropped > 0
 }
 
 // RolePlan describes a plan for one role of a crew.
@@ -74,6 +74,7 @@ type PlanTotals struct {
 	Previewed  int64         `json:"previewed"`
 	Truncated  int64         `json:"truncated"`
 	Summarized int64         `json:"summarized,omitempty"` // not shown, but covered by a summary that is shown
+	Recalled   int64         `json:"recalled,omitempty"`   // shown again by a block of recalled entries, and such blocks
 	Dropped    int64         `json:"dropped"`
 	Excluded   int64         `json:"excluded"`
 	Messages   int           `json:"messages"`         // rendered, markers included
@@ -99,6 +100,22 @@ type PlanItem struct {
 	// entries were not read.
 	Before *continuo.Size `json:"before,omitempty"`
 	After  *continuo.Size `json:"after,omitempty"`
+	// Recall says why the entry was recalled; nil where it was not.
+	Recall *RecallMatch `json:"recall,omitempty"`
+}
+
+// RecallMatch says why an entry was recalled.
+type RecallMatch struct {
+	// By is the seq of the entry with the block that shows it; 0 in the view recall.
+	By int64 `json:"by,omitempty"`
+	// ConversationID names the entry's conversation where it is not the one of the plan.
+	ConversationID string `json:"conversation_id,omitempty"`
+	// Score is the estimated probability that the entry is needed, in millionths.
+	Score int `json:"score"`
+	// Words are the words of the query that the entry has, in some form.
+	Words []string `json:"words,omitempty"`
+	// Passage says that only a part of the entry is shown.
+	Passage bool `json:"passage,omitempty"`
 }
 
 // WithheldBlocks names the blocks of one message that belong to another provider than the request's.
@@ -111,7 +128,7 @@ type WithheldBlocks struct {
 // Verdict is the treatment of an entry in a request.
 type Verdict string
 
-// The verdicts. No view gives Recalled yet: it is reserved for entries outside of the window that are shown again.
+// The verdicts. Recalled is that of entries outside of the window that are shown again, and of the blocks that show them.
 const (
 	Kept       Verdict = "kept"
 	Previewed  Verdict = "previewed"

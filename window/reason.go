@@ -48,6 +48,11 @@ const (
 	ReasonOverTokens = "over_tokens"
 	// ReasonBeforeWindow: dropped. The entry is before the window's start, and the window has no limit recorded.
 	ReasonBeforeWindow = "before_window"
+	// ReasonRecall: recalled. An earlier entry that a block shows again, because a message may need it, or the block itself
+	// (recall.share).
+	ReasonRecall = "recall"
+	// ReasonNotRecalled: dropped. In the view recall: other entries are worth more of its tokens.
+	ReasonNotRecalled = "not_recalled"
 	// ReasonSummary: summarized. A summary that is shown covers the entry (context.strategy, chat.strategy). In the view
 	// of a role, also the verdict kept or truncated on the summary itself.
 	ReasonSummary = "summary"

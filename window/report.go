@@ -16,6 +16,7 @@ func (b *build) plan() *Plan {
 	pieces, _ := b.layout(b.window)
 	v := b.show(p, pieces)
 	p.Items = summarized(Fold(v.items, b.in.At, DropReason(b.window.Limit)), shownSummary(pieces))
+	p.Items = recalled(p.Items, pieces)
 	p.Totals = Totals(p)
 	limits := b.Limits()
 	p.Limits = continuo.Size{Messages: limits.Messages, Chars: limits.Chars, Tokens: limits.Tokens}
@@ -236,6 +237,9 @@ func Totals(p *Plan) PlanTotals {
 			continue
 		case Summarized:
 			totals.Summarized += count
+			continue
+		case Recalled:
+			totals.Recalled += count
 			continue
 		case Previewed:
 			totals.Previewed += count

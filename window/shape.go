@@ -36,7 +36,7 @@ func (s *shaper) message(entry *continuo.Entry, at Level) (Message, Verdict) {
 		Seq: entry.Seq, Role: entry.Role, Content: entry.Content, ToolCalls: entry.ToolCalls,
 		ToolCallID: entry.ToolCallID, Name: entry.Name, Entry: entry,
 	}
-	if entry.IsCue() {
+	if entry.IsCue() || entry.HoldsRecall() {
 		message.Role = continuo.User
 	}
 	whole, verdict := message, Kept

@@ -134,6 +134,8 @@ type Exclusion struct {
 // exclude returns why a view never shows an entry, or "".
 func exclude(view *View, e *continuo.Entry) string {
 	switch {
+	case view.RecallShare > 0 && e.HoldsRecall():
+		return ""
 	case e.Hidden && e.Role == continuo.Tool && len(e.Repairs) > 0:
 		return ReasonOrphan
 	case e.Hidden:
@@ -189,6 +191,11 @@ func (a *Assembler) Add(entry *continuo.Entry) *Unit {
 		a.deleted = append(a.deleted, seq)
 	}
 	reason := exclude(&a.view, entry)
+	if reason == "" && entry.HoldsRecall() { // between a message and the attempt before
+		u := a.unit(1)
+		u.Entries = append(u.Entries, entry)
+		return u
+	}
 	if reason == "" && a.attempts && a.attempt.leavesOut(entry) {
 		reason = ReasonAttempt
 	}

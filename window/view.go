@@ -48,6 +48,9 @@ type View struct {
 	Outputs Outputs `json:"outputs,omitempty"`
 	// Without are the seqs of entries that are left out, because the client that keeps its history itself does not have them.
 	Without []int64 `json:"without,omitempty"`
+	// RecallShare is the share of the limits that recalled entries take at most, all that are still shown together; 0: recalls
+	// are neither made nor shown.
+	RecallShare float64 `json:"recall_share,omitempty"`
 }
 
 // Outputs chooses between more messages and whole tool outputs.
@@ -102,7 +105,12 @@ type Settings struct {
 	Strategy, ChatStrategy Strategy
 	// Outputs is that of all views except the replay view, whose outputs are always whole.
 	Outputs Outputs
+	// RecallShare is that of all views except the replay view, which shows no recalls.
+	RecallShare float64
 }
+
+// DefaultRecallShare is the default of Settings.RecallShare.
+const DefaultRecallShare = 0.25
 
 // DefaultSettings returns the numbers of the design documents.
 func DefaultSettings() Settings {
@@ -110,7 +118,7 @@ func DefaultSettings() Settings {
 		MaxMessages: 80, MaxChars: 120_000, IncludeToolResults: true, LowWater: 0.4,
 		ToolOutputChars: 8000, PreviewChars: 1200,
 		ChatMaxMessages: 50, ChatMaxTokens: 6000, ChatFollowsWindow: true, ChatReserve: 4500,
-		ReplayHistory: 15,
+		ReplayHistory: 15, RecallShare: DefaultRecallShare,
 	}
 }
 
@@ -118,7 +126,7 @@ func DefaultSettings() Settings {
 func (s Settings) View(name string) (View, error) {
 	view := View{
 		Name: name, LowWater: s.LowWater, Marker: Marker,
-		ToolOutputChars: s.ToolOutputChars, PreviewChars: s.PreviewChars,
+		ToolOutputChars: s.ToolOutputChars, PreviewChars: s.PreviewChars, RecallShare: s.RecallShare,
 		OmitToolResults: !s.IncludeToolResults, ShowCollapsed: s.IncludeCollapsed,
 	}
 	switch name {
@@ -133,7 +141,7 @@ func (s Settings) View(name string) (View, error) {
 		view.Outputs = s.Outputs
 	case Replay:
 		view.History, view.LowWater = s.ReplayHistory, 1
-		view.Marker, view.SkipSystem = "", true
+		view.Marker, view.SkipSystem, view.RecallShare = "", true, 0
 		view.ToolOutputChars, view.PreviewChars = 0, s.PreviewChars
 	default:
 		return View{}, fmt.Errorf("unknown view %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(Names(), ", "))
@@ -166,6 +174,9 @@ func (v View) Check() error {
 	}
 	if math.IsNaN(v.LowWater) || v.LowWater <= 0 || v.LowWater > 1 {
 		return fmt.Errorf("view %s: %w: the low-water mark must be above 0 and at most 1, not %v", v.title(), continuo.ErrInvalid, v.LowWater)
+	}
+	if math.IsNaN(v.RecallShare) || v.RecallShare < 0 || v.RecallShare > 1 {
+		return fmt.Errorf("view %s: %w: the share of recalled entries must be from 0 to 1, not %v", v.title(), continuo.ErrInvalid, v.RecallShare)
 	}
 	if v.Strategy != Truncate && v.Strategy != Summarize {
 		return fmt.Errorf("view %s: %w: the strategy %q is not known; use summarize, or none", v.title(), continuo.ErrInvalid, v.Strategy)

@@ -12,6 +12,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/term"
+	"github.com/continuo-log/continuo/recall/lookup"
 )
 
 type contextCommand struct {
@@ -23,6 +24,8 @@ type contextShowCommand struct {
 	View         *string `placeholder:"VIEW" help:"The view to build: ${allviews}, or role:NAME for the view of a crew's role. Default: the agent's, else ${usualview}."`
 	Crew         string  `placeholder:"CREW" help:"The role's crew. Default: the one that answered last at that entry."`
 	Format       *string `enum:"openai,anthropic,transcript,handoff" help:"Show the rendering too, in this form: openai, anthropic, transcript, or, of the view handoff alone, handoff."`
+	Query        string  `placeholder:"TEXT" help:"The next message: show the request that it would get, with the entries that would be recalled for it. In the view recall, what to recall for. Nothing is appended."`
+	Scope        string  `enum:"conversation,user,project" default:"conversation" help:"Where the view recall looks: conversation, user or project."`
 	At           seq     `placeholder:"SEQ" help:"Show it as it was up to this entry. Default: the newest."`
 	MaxMessages  *int    `placeholder:"N" help:"Another limit on messages; 0 for none."`
 	MaxChars     *int    `placeholder:"N" help:"Another limit on characters; 0 for none."`
@@ -44,6 +47,8 @@ Examples:
 
     continuo context show s1
     continuo context show s1 --view codex --max-tokens 2000
+    continuo context show s1 --query "What did we decide about the schema?"
+    continuo context show s1 --view recall --query "What did we decide about the schema?" --raw
     continuo context show s1 --view replay --raw
     continuo context show s1 --view handoff --raw
     continuo context show s1 --at 40 --format anthropic --system
@@ -67,7 +72,7 @@ func (c *contextShowCommand) Run(ctx context.Context, a *app, w *services) error
 		return err
 	}
 	request := engine.ContextRequest{
-		UsualView: usualView, AgentID: c.Agent, At: int64(c.At), MaxMessages: c.MaxMessages, MaxChars: c.MaxChars, MaxTokens: c.MaxTokens, Model: c.Model, System: c.System, Crew: c.Crew,
+		Query: c.Query, Scope: lookup.Scope(c.Scope), UsualView: usualView, AgentID: c.Agent, At: int64(c.At), MaxMessages: c.MaxMessages, MaxChars: c.MaxChars, MaxTokens: c.MaxTokens, Model: c.Model, System: c.System, Crew: c.Crew,
 	}
 	if c.View != nil {
 		request.View = *c.View

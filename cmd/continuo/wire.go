@@ -181,7 +181,7 @@ func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) 
 		Memory: memories.Options{Enabled: remembers, Extractor: settings.Memory.Extractor},
 		Models: upstreams, Serve: models.serving(settings), Default: settings.DefaultModel, Views: viewSettings(settings),
 		Prompts: prompt.Prompts{Dir: settings.Prompts.Dir}, Summarizer: settings.Context.Summarizer, Tools: w.telemetry.tools(tools), Policy: allowed, Limits: turnLimits(settings),
-		Handoff: handoffLimits(settings.Handoff), MaxAgents: settings.Handoff.MaxAgents, TakeUp: wiring.stays, AgentTimeout: settings.Handoff.AgentTimeout, Index: w.store, Archivist: &archivist,
+		Handoff: handoffLimits(settings.Handoff), MaxAgents: settings.Handoff.MaxAgents, TakeUp: wiring.stays, AgentTimeout: settings.Handoff.AgentTimeout, Index: w.store, RecallThreshold: int(settings.Recall.Threshold * 1_000_000), Archivist: &archivist,
 		Agents: agents, Workflows: w.workflows, Crews: newCrewFolder(settings), CrewDefaults: crewDefaults(settings.Crew),
 		Turns: turn.KeeperOptions{Owner: process.Self(), Gone: process.Ended, Lease: settings.Turn.Lease, Show: showEvents(settings.Turn)},
 		Wait:  settings.Turn.WaitTimeout, MaxTurns: settings.Server.MaxTurns, Logger: logger, Redact: secret.FromEnv(a.env).Text, LogText: settings.Log.MessageText, Tracer: w.telemetry.ids,
@@ -238,7 +238,7 @@ func viewSettings(settings *config.Config) *window.Settings {
 		ToolOutputChars: settings.Context.ToolOutputChars, PreviewChars: settings.Context.PreviewChars,
 		ChatMaxMessages: settings.Chat.MaxHistoryMessages, ChatMaxTokens: settings.Chat.MaxContextTokens,
 		ChatFollowsWindow: !settings.Chat.MaxContextTokensGiven, ChatReserve: settings.Chat.ReservedTokens, ReplayHistory: settings.Transcript.HistoryMessages,
-		Strategy: strategyOf(settings.Context.Strategy), ChatStrategy: strategyOf(settings.Chat.Strategy),
+		Strategy: strategyOf(settings.Context.Strategy), ChatStrategy: strategyOf(settings.Chat.Strategy), RecallShare: settings.Recall.Share,
 	}
 }
 

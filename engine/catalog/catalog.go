@@ -53,6 +53,8 @@ type Options struct {
 	Agents  map[string]Agent
 	Limits  turn.Limits
 	Handoff task.Limits
+	// Recaller finds what messages need; see turn.Runner. Default none.
+	Recaller turn.Recaller
 }
 
 // New makes a catalog; the names that its upstreams give must exist.

@@ -92,14 +92,20 @@ func (cat *Catalog) TakesMessages(c ResolvedTurn) bool {
 	return c.Upstream.Model.Info().TakesMessages() && (c.Upstream.Fallback == "" || !ok || fallback.Model.Info().TakesMessages())
 }
 
+// RecallView shows the entries that a query needs most, and nothing else.
+const RecallView = "recall"
+
 // ViewNames lists the names of the views that a context can be built with, without those of roles.
-func ViewNames() []string { return append(window.Names(), task.HandoffView) }
+func ViewNames() []string { return append(window.Names(), task.HandoffView, RecallView) }
 
 // View is the definition of a view by its name.
 func (cat *Catalog) View(name string) (window.View, error) {
 	switch {
 	case name == task.HandoffView:
 		return cat.Options.Handoff.View().View, nil
+	case name == RecallView:
+		settings := cat.Options.Views
+		return window.View{Name: name, LowWater: 1, Limits: window.Limits{Tokens: settings.ChatMaxTokens}}, nil
 	case !slices.Contains(window.Names(), name):
 		return window.View{}, fmt.Errorf("unknown view %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(ViewNames(), ", "))
 	}
@@ -140,6 +146,7 @@ func (cat *Catalog) Runner(c ResolvedTurn) *turn.Runner {
 		MaxOutputTokens: c.Upstream.MaxOutputTokens, Temperature: c.Upstream.Temperature,
 		ReasoningEffort: c.Upstream.ReasoningEffort, Speaker: c.Upstream.Speaker,
 	}
+	runner.Recaller = cat.Options.Recaller
 	switch {
 	case c.Role != nil:
 		runner.View, runner.Since = crewview.View{View: c.View, Role: *c.Role}, c.Role.Since

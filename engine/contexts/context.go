@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/recalls"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/recall/lookup"
 	"github.com/continuo-log/continuo/render"
 	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/turn"
@@ -31,6 +33,7 @@ const (
 type Contexts struct {
 	log     *continuo.Log
 	catalog *catalog.Catalog
+	recalls *recalls.Recalls
 	readers Readers
 }
 
@@ -40,8 +43,8 @@ type Readers struct {
 	Step func(ctx context.Context, conversation continuo.Conversation, request Request, at int64) (catalog.ResolvedTurn, error)
 }
 
-func New(log *continuo.Log, catalog *catalog.Catalog) *Contexts {
-	return &Contexts{log: log, catalog: catalog}
+func New(log *continuo.Log, catalog *catalog.Catalog, recalls *recalls.Recalls) *Contexts {
+	return &Contexts{log: log, catalog: catalog, recalls: recalls}
 }
 
 // SetReaders sets the readers, which are made after the Contexts that they use.
@@ -59,6 +62,11 @@ type Request struct {
 	UsualView string
 	// Format is the rendering. Default: transcript for the replay view, handoff for the handoff view, openai for the others.
 	Format Format
+	// Query is the next message: the context is that of the request that it would get, with what a turn would recall for it. In
+	// the view recall it is what entries are recalled for; default: the newest message of a user. Nothing is appended.
+	Query string
+	// Scope is where the view recall looks. Default: the conversation.
+	Scope lookup.Scope
 	// At is the newest seq to consider. Default 0: the newest of the log.
 	At int64
 	// MaxMessages, MaxChars and MaxTokens replace the view's limits; nil keeps them, 0 removes them.
@@ -89,6 +97,9 @@ type Context struct {
 
 // Build builds what a reader sees. It calls no model and changes nothing.
 func (cx *Contexts) Build(ctx context.Context, conversation continuo.Conversation, request Request) (*Context, error) {
+	if err := checkQuery(request); err != nil {
+		return nil, err
+	}
 	at, err := CheckSeq(conversation, request.At)
 	if err != nil {
 		return nil, err
@@ -103,7 +114,7 @@ func (cx *Contexts) Build(ctx context.Context, conversation continuo.Conversatio
 	}
 	info := chosen.Upstream.Model.Info()
 	format := cmp.Or(request.Format, usualFormat(view.Name))
-	plan, envelope, err := cx.Plan(ctx, conversation, at, view, chosen, format)
+	plan, envelope, err := cx.plan(ctx, conversation, at, view, chosen, format, request)
 	if err != nil {
 		return nil, err
 	}
@@ -209,10 +220,23 @@ func CheckSeq(conversation continuo.Conversation, at int64) (int64, error) {
 
 // Plan builds the plan of a conversation's next request.
 func (cx *Contexts) Plan(ctx context.Context, conversation continuo.Conversation, at int64, view window.View, c catalog.ResolvedTurn, format Format) (*window.Plan, continuo.Envelope, error) {
+	return cx.plan(ctx, conversation, at, view, c, format, Request{})
+}
+
+// plan is Plan with the query of a request, or its view recall.
+func (cx *Contexts) plan(ctx context.Context, conversation continuo.Conversation, at int64, view window.View, c catalog.ResolvedTurn, format Format, request Request) (*window.Plan, continuo.Envelope, error) {
 	c.View = view
+	if request.View == catalog.RecallView {
+		plan, err := cx.recallView(ctx, conversation, at, c, request)
+		return plan, continuo.Envelope{System: c.System}, err
+	}
 	runner := cx.catalog.Runner(c)
 	runner.Model = formatted{runner.Model, inFormat(runner.Model.Info(), format)}
-	return runner.Plan(ctx, conversation, turn.Source{Context: ctx, Log: cx.log, Conversation: conversation}, at)
+	source, at, err := cx.sourceOf(ctx, runner, conversation, request.Query, at)
+	if err != nil {
+		return nil, continuo.Envelope{}, err
+	}
+	return runner.Plan(ctx, conversation, source, at)
 }
 
 // render writes the envelope's system messages and then the plan's messages in the format. A transcript has only the

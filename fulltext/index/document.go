@@ -14,11 +14,13 @@ const searchTool = "conversation.search"
 
 // textsOf returns the searchable texts of an entry; none for a redacted one.
 func textsOf(entry *continuo.Entry) []string {
-	if entry.Redacted != nil || entry.Role == continuo.Tool && strings.ReplaceAll(entry.ToolName, "_", ".") == searchTool {
+	if entry.Redacted != nil || IsSearchResult(entry) {
 		return nil
 	}
 	return fulltext.TextsOf(entry)
 }
+
+func isSearchTool(name string) bool { return strings.ReplaceAll(name, "_", ".") == searchTool }
 
 // batch collects the documents of one call of Index.
 type batch struct {

@@ -41,6 +41,7 @@ type Config struct {
 	Context    ContextConfig    `key:"context"`
 	Chat       ChatConfig       `key:"chat"`
 	Memory     MemoryConfig     `key:"memory"`
+	Recall     RecallConfig     `key:"recall"`
 	Transcript TranscriptConfig `key:"transcript"`
 	Handoff    HandoffConfig    `key:"handoff"`
 	Crews      CrewsConfig      `key:"crews"`

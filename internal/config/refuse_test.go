@@ -20,7 +20,7 @@ func TestRefused(t *testing.T) {
 		{text: "contextMaxChars: 1\n", want: `continuo.yaml:1:1: unknown key contextMaxChars; did you mean context.max_chars?`},
 		{text: "conversation_max_history_messages: 1\n", want: `continuo.yaml:1:1: unknown key conversation_max_history_messages; did you mean chat.max_history_messages?`},
 		{text: "log:\n  colour: red\n", want: `continuo.yaml:2:3: unknown key log.colour; the keys of log are level, format, message_text`},
-		{text: "quux: 1\n", want: `continuo.yaml:1:1: unknown key quux; the file's keys are listen, project, model, log, store, objects, context, chat, memory, transcript, handoff, crews, crew, telegram, turn, server, gateway, demo, prompts, workflows, tools, telemetry, models, upstreams, agents, connectors, mcp`},
+		{text: "quux: 1\n", want: `continuo.yaml:1:1: unknown key quux; the file's keys are listen, project, model, log, store, objects, context, chat, memory, recall, transcript, handoff, crews, crew, telegram, turn, server, gateway, demo, prompts, workflows, tools, telemetry, models, upstreams, agents, connectors, mcp`},
 		{text: "context.max_chars: 1\n", want: `continuo.yaml:1:1: the key context.max_chars must be written as max_chars, indented below context:`},
 		{text: "models:\n  gpt:\n    protcol: x\n", want: `continuo.yaml:3:5: unknown key models.gpt.protcol; did you mean models.gpt.protocol?`},
 		{text: "models:\n  gpt:\n    flavour: x\n", want: `continuo.yaml:3:5: unknown key models.gpt.flavour; the keys of a model are api_key_env, base_url, context_window, fallback, first_token_timeout, headers, inline_thinking, max_output_tokens, model, protocol, provider, reasoning_effort, strict, structured_outputs, temperature, tool_calls`},

@@ -51,6 +51,12 @@ type ChatConfig struct {
 	Strategy              string `key:"strategy" enum:"truncate,summarize" default:"truncate" alias:"conversation_context_strategy" help:"What the view continuity does with history that does not fit: truncate leaves out the middle and marks the gap; summarize puts a summary there."`
 }
 
+// RecallConfig is the section recall.
+type RecallConfig struct {
+	Share     float64 `key:"share" min:"0" max:"1" default:"0.25" help:"The share of a request's budget that earlier entries take at most which are shown again because a message may need them, in all views but replay, handoff and those of roles. 0: nothing is recalled, and earlier recalls are not shown."`
+	Threshold float64 `key:"threshold" above:"0" max:"1" default:"0.3" help:"How probable it must be that a message needs an entry for the entry to be recalled. Lower values recall more, also where nothing is needed."`
+}
+
 // TranscriptConfig is the section transcript.
 type TranscriptConfig struct {
 	HistoryMessages int `key:"history_messages" default:"15" help:"How many messages the HISTORY part of a transcript shows; the current cycle is always whole."`

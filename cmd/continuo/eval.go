@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+
+	"github.com/continuo-log/continuo/internal/evidence"
+	"github.com/continuo-log/continuo/internal/recallbench"
+	"github.com/continuo-log/continuo/recall/lookup"
+)
+
+type evalCommand struct {
+	Recall evalRecallCommand `cmd:"" help:"Measure how much of annotated evidence contexts hold."`
+}
+
+type evalRecallCommand struct {
+	Files      []string `arg:"" name:"file" help:"JSON Lines, packed with gzip or not: conversations with messages, and qa: [{question, evidence: [message indexes], category}]."`
+	Tokens     []int    `default:"1000,2000,4000,8000" help:"The budgets to measure; 0 for the view's own."`
+	View       string   `default:"recall" help:"The view: recall, or one of ${turnviews}, with recalls and without."`
+	Scope      string   `enum:"conversation,user,project" default:"conversation" help:"Where the view recall looks."`
+	Sessions   bool     `help:"Make a conversation of each session of a file's conversation, all of one user; use it with --scope user."`
+	Categories bool     `help:"Show the categories too."`
+	JSON       bool     `help:"Write JSON."`
+}
+
+func (evalRecallCommand) Help() string {
+	return `For each question with evidence, the context is built that the question would get as the next message; no model is asked. Recall is the mean share of the evidence messages that the context holds whole, full the share of the questions all of whose evidence it holds. Conversations are put into temporary stores; the settings and the store of this installation are not used.
+
+Examples:
+
+    continuo eval recall questions.jsonl
+    continuo eval recall questions.jsonl.gz --tokens 2000 --categories
+    continuo eval recall questions.jsonl --view continuity --tokens 0`
+}
+
+// evalRow is the result of one setting.
+type evalRow struct {
+	File    string             `json:"file"`
+	View    string             `json:"view"`
+	Tokens  int                `json:"tokens"`
+	Recalls bool               `json:"recalls"`
+	Result  recallbench.Result `json:"result"`
+}
+
+func (c *evalRecallCommand) Run(ctx context.Context, a *app) error {
+	var rows []evalRow
+	for _, path := range c.Files {
+		conversations, err := evidence.Load(path)
+		if err != nil {
+			return err
+		}
+		var settings []recallbench.Setting
+		for _, tokens := range c.Tokens {
+			setting := recallbench.Setting{View: c.View, Tokens: tokens, Scope: lookup.Scope(c.Scope)}
+			settings = append(settings, setting)
+			if c.View != "recall" {
+				setting.Off = true
+				settings = append(settings, setting)
+			}
+		}
+		results, err := recallbench.Measure(ctx, conversations, recallbench.Options{Settings: settings, Sessions: c.Sessions})
+		if err != nil {
+			return err
+		}
+		for i, result := range results {
+			rows = append(rows, evalRow{filepath.Base(path), c.View, settings[i].Tokens, !settings[i].Off, result})
+		}
+	}
+	if c.JSON {
+		return a.json(rows)
+	}
+	for _, row := range rows {
+		c.show(a, row)
+	}
+	return nil
+}
+
+func (c *evalRecallCommand) show(a *app, row evalRow) {
+	note := ""
+	if !row.Recalls {
+		note = "  without recalls"
+	}
+	for _, category := range slices.Sorted(maps.Keys(row.Result)) {
+		score := row.Result[category]
+		recall, full := score.Means()
+		line := fmt.Sprintf("recall %.3f  full %.3f  of %d questions", recall, full, score.Questions)
+		switch {
+		case category == "":
+			a.print("%s  %s  %d tokens%s: %s", row.File, row.View, row.Tokens, note, line)
+		case c.Categories:
+			a.print("    %-26s %s", category, line)
+		}
+	}
+}

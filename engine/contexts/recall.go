@@ -1,0 +1,95 @@
+package contexts
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/recalls"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/recall/lookup"
+	"github.com/continuo-log/continuo/token"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
+)
+
+// checkQuery refuses what cannot be combined with a query.
+func checkQuery(request Request) error {
+	switch {
+	case request.View == catalog.RecallView && request.Query == "" && request.At != 0:
+		return fmt.Errorf("the view %s at an earlier entry: %w: it needs a query", catalog.RecallView, continuo.ErrInvalid)
+	case request.Scope != "" && !slices.Contains(lookup.Scopes(), request.Scope):
+		return fmt.Errorf("scope %q: %w: known are conversation, user, project", request.Scope, continuo.ErrInvalid)
+	case request.Query == "" || request.View == catalog.RecallView:
+		return nil
+	case request.RunID != "" || request.At != 0:
+		return fmt.Errorf("a query with a run or an earlier entry: %w: a query stands for the next message", continuo.ErrInvalid)
+	}
+	return nil
+}
+
+// sourceOf returns the log that a request reads, up to a seq: with a query, that is the next message, and what a turn would
+// recall for it.
+func (cx *Contexts) sourceOf(ctx context.Context, runner *turn.Runner, conversation continuo.Conversation, query string, at int64) (window.Source, int64, error) {
+	source := turn.Source{Context: ctx, Log: cx.log, Conversation: conversation}
+	if query == "" {
+		return source, at, nil
+	}
+	message := continuo.Text(query)
+	var more []continuo.Entry
+	recalled, err := cx.recalls.Ahead(ctx, runner, conversation, message)
+	if err != nil {
+		return nil, 0, err
+	}
+	counter, _ := token.ForModel(runner.Model.Info().Name)
+	if recalled != nil {
+		more = append(more, *recalled)
+	}
+	more = append(more, continuo.Entry{Role: continuo.User, Content: message})
+	for i := range more {
+		entry := &more[i]
+		size := continuo.Measure(entry.Content, nil, counter)
+		entry.Seq, entry.Chars, entry.Tokens, entry.Tokenizer = at+1+int64(i), size.Chars, size.Tokens, counter.Name()
+	}
+	return turn.Ahead{Source: source, More: more}, at + int64(len(more)), nil
+}
+
+// recallView builds the view recall: the entries that a query needs most, as far as they fit into the limit of tokens.
+func (cx *Contexts) recallView(ctx context.Context, conversation continuo.Conversation, at int64, chosen catalog.ResolvedTurn, request Request) (*window.Plan, error) {
+	query := request.Query
+	if query == "" {
+		newest, err := cx.log.LatestUser(ctx, conversation, at)
+		if err != nil {
+			return nil, fmt.Errorf("the view %s needs a query, or a message of a user: %w", catalog.RecallView, err)
+		}
+		query = newest.Content.String()
+	}
+	counter, _ := token.ForModel(chosen.Upstream.Model.Info().Name)
+	limits := chosen.View.Limits
+	shown, err := cx.recalls.View(ctx, recalls.ViewRequest{
+		Request: lookup.Request{Text: query, Conversation: conversation, Scope: request.Scope, To: at, Patience: recalls.ViewPatience},
+		Tokens:  limits.Tokens, Counter: counter,
+	})
+	if err != nil {
+		return nil, err
+	}
+	plan := &window.Plan{View: catalog.RecallView, ViewHash: chosen.View.Hash(), At: at}
+	plan.Limits = continuo.Size{Tokens: limits.Tokens}
+	if shown.Text != "" {
+		plan.Messages = []window.Message{{Role: continuo.User, Content: continuo.Text(shown.Text), Size: shown.Size}}
+	}
+	var own, others []window.PlanItem
+	for _, item := range shown.Items {
+		if item.Recall.ConversationID == "" {
+			own = append(own, item)
+		} else {
+			others = append(others, item)
+		}
+	}
+	plan.Items = window.Fold(own, at, window.ReasonNotRecalled)
+	plan.Totals = window.Totals(plan)
+	plan.Items = append(plan.Items, others...)
+	return plan, nil
+}

@@ -1,0 +1,280 @@
+// Package recalls shows a model earlier entries that a message needs and that its request would not show. Before a turn
+// appends its message, Recall plans the request, looks for what the plan leaves out, and makes a hidden entry with a block of
+// it, which is appended in the commit of the message. So requests only grow at the end, and earlier requests stay the same
+// when the ranking changes.
+package recalls
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/recall"
+	"github.com/continuo-log/continuo/recall/lookup"
+	"github.com/continuo-log/continuo/turn"
+	"github.com/continuo-log/continuo/window"
+)
+
+// Recalls finds what requests need.
+type Recalls struct {
+	finder  lookup.Finder
+	options Options
+}
+
+// Options configures recalls.
+type Options struct {
+	// Threshold is the probability, in millionths, below which an entry is not recalled. Default DefaultThreshold.
+	Threshold int
+	Logger    *slog.Logger
+}
+
+// The defaults, and the bounds of one recall.
+const (
+	DefaultThreshold = 300_000
+	turnCandidates   = 300 // entries that are ranked before a turn
+	longEntry        = 300 // tokens above which only a passage of an entry is shown
+	passageTokens    = 100
+	maxQuery         = 4_000 // characters of a message that are looked for
+	maxStoredQuery   = 300
+	maxItems         = 20 // of one block
+	maxTerms         = 40 // of a message: a longer one says itself what it is about
+	// leastWeight is how much one entry must have in common with a message, in units of 1/65536: greetings and thanks have
+	// less, two rare words of a long conversation more.
+	leastWeight   = 5 << 16
+	charsPerToken = 4
+	leastTokens   = 40 // below which no block is made
+	stampTokens   = 7  // of a day
+)
+
+// ViewPatience bounds how long missing entries are indexed before the view recall is built.
+const ViewPatience = 2 * time.Second
+
+// New makes recalls. Without an index nothing is recalled.
+func New(finder lookup.Finder, options Options) *Recalls {
+	options.Threshold = cmp.Or(options.Threshold, DefaultThreshold)
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Recalls{finder: finder, options: options}
+}
+
+// Finder finds and ranks the candidates.
+func (r *Recalls) Finder() lookup.Finder { return r.finder }
+
+// Recall is part of [turn.Recaller].
+func (r *Recalls) Recall(ctx context.Context, runner *turn.Runner, snapshot *continuo.Snapshot, message continuo.Content) *continuo.Entry {
+	entry, err := r.recall(ctx, runner, turn.Source{Context: ctx, Log: r.finder.Log, Conversation: snapshot.Conversation, Snapshot: snapshot}, message)
+	if err != nil && ctx.Err() == nil {
+		r.options.Logger.WarnContext(ctx, "recall_failed", "conversation_id", snapshot.Conversation.ID, "error", err.Error())
+	}
+	return entry
+}
+
+// Ahead returns the entry that a turn with a message would append before it; nil for none.
+func (r *Recalls) Ahead(ctx context.Context, runner *turn.Runner, conversation continuo.Conversation, message continuo.Content) (*continuo.Entry, error) {
+	return r.recall(ctx, runner, turn.Source{Context: ctx, Log: r.finder.Log, Conversation: conversation}, message)
+}
+
+func (r *Recalls) recall(ctx context.Context, runner *turn.Runner, source turn.Source, message continuo.Content) (*continuo.Entry, error) {
+	view, ok := runner.View.(window.View)
+	query := head(message.String(), maxQuery)
+	if !ok || view.RecallShare == 0 || r.finder.Store == nil {
+		return nil, nil
+	}
+	if terms := len(recall.Terms(query)); terms == 0 || terms > maxTerms {
+		return nil, nil
+	}
+	conversation := source.Conversation
+	next := continuo.Entry{Role: continuo.User, Content: message, Seq: conversation.LastSeq + 1}
+	plan, _, err := runner.Plan(ctx, conversation, turn.Ahead{Source: source, More: []continuo.Entry{next}}, next.Seq)
+	var overflow *continuo.OverflowError
+	if errors.As(err, &overflow) { // the turn reports it
+		return nil, nil
+	}
+	if err != nil || plan.Totals.Dropped+plan.Totals.Summarized == 0 {
+		return nil, err
+	}
+	left := budget(plan, view.RecallShare)
+	if left < leastTokens {
+		return nil, nil
+	}
+	items, err := r.finder.Find(ctx, lookup.Request{Text: query, Conversation: conversation, Candidates: turnCandidates})
+	if err != nil {
+		return nil, err
+	}
+	isLeftOut := leftOut(plan)
+	chosen := r.choose(items, left, query, func(item *lookup.Item) bool { return isLeftOut(item.Entry.Seq) })
+	if !slices.ContainsFunc(chosen, func(one chosenEntry) bool { return one.Weight >= leastWeight }) {
+		return nil, nil
+	}
+	return entryOf(query, chosen), nil
+}
+
+// budget is how many tokens a new block may have.
+func budget(plan *window.Plan, share float64) int {
+	limit := plan.Limits.Tokens
+	if chars := plan.Limits.Chars / charsPerToken; limit == 0 || chars > 0 && chars < limit {
+		limit = chars
+	}
+	left := int(float64(limit) * share)
+	for _, block := range plan.Blocks() {
+		left -= block.Tokens
+	}
+	return left
+}
+
+// leftOut returns what reports whether a plan does not show an entry in any form.
+func leftOut(plan *window.Plan) func(seq int64) bool {
+	var ranges [][2]int64
+	for _, item := range plan.Items {
+		if item.Verdict == window.Dropped || item.Verdict == window.Summarized {
+			ranges = append(ranges, [2]int64{item.Seq, max(item.Seq, item.Through)})
+		}
+	}
+	return func(seq int64) bool {
+		i, found := slices.BinarySearchFunc(ranges, seq, func(r [2]int64, seq int64) int { return cmp.Compare(r[0], seq) })
+		return found || i > 0 && seq <= ranges[i-1][1]
+	}
+}
+
+// chosenEntry is an entry that is recalled.
+type chosenEntry struct {
+	lookup.Item
+	text    string // as it is shown
+	passage bool
+}
+
+// choose takes the best entries that may be shown, at least the threshold, as far as they fit.
+func (r *Recalls) choose(items []lookup.Item, tokens int, query string, may func(*lookup.Item) bool) []chosenEntry {
+	var taken []chosenEntry
+	tokens -= blockTokens
+	for i := range items {
+		item := &items[i]
+		if item.Score.Probability() < r.options.Threshold || !may(item) {
+			continue
+		}
+		one := chosenEntry{Item: *item, text: item.Entry.Content.String()}
+		if item.Tokens > longEntry {
+			one.text, one.passage = Passage(one.text, query, passageTokens*charsPerToken), true
+		}
+		size := (utf8.RuneCountInString(one.text)+charsPerToken-1)/charsPerToken + lineTokens
+		if size > tokens {
+			continue
+		}
+		tokens -= size
+		if taken = append(taken, one); len(taken) == maxItems {
+			break
+		}
+	}
+	inOrder(taken)
+	return taken
+}
+
+func inOrder(taken []chosenEntry) {
+	slices.SortFunc(taken, func(a, b chosenEntry) int {
+		return cmp.Or(a.Entry.CreatedAt.Compare(b.Entry.CreatedAt), cmp.Compare(a.Owner.ID, b.Owner.ID), cmp.Compare(a.Entry.Seq, b.Entry.Seq))
+	})
+}
+
+// entryOf makes the hidden entry of a recall.
+func entryOf(query string, taken []chosenEntry) *continuo.Entry {
+	slices.SortFunc(taken, func(a, b chosenEntry) int { return cmp.Compare(a.Entry.Seq, b.Entry.Seq) })
+	made := &continuo.Recall{Query: head(query, maxStoredQuery), Scope: string(lookup.Conversation), Ranker: recall.Version}
+	for _, one := range taken {
+		made.Items = append(made.Items, continuo.RecallItem{
+			Seq: one.Entry.Seq, Passage: one.passage, Score: one.Score.Probability(), Words: one.Words,
+		})
+	}
+	return &continuo.Entry{
+		Role: continuo.System, Hidden: true, PartType: continuo.PartRecall, Recall: made,
+		Content: continuo.Text(block(taken, begins, ends)),
+	}
+}
+
+// head is the beginning of a text, of at most so many characters.
+func head(text string, most int) string {
+	for i := range text {
+		if most == 0 {
+			return text[:i]
+		}
+		most--
+	}
+	return text
+}
+
+// View is what the view recall shows: the entries that a query needs most, as one text.
+type View struct {
+	Text  string
+	Items []window.PlanItem
+	Size  continuo.Size
+}
+
+// ViewRequest asks for a View.
+type ViewRequest struct {
+	lookup.Request
+	Tokens  int // 0: no limit
+	Counter continuo.Counter
+}
+
+// View fills a budget with the entries that a query needs most, whatever their probability.
+func (r *Recalls) View(ctx context.Context, request ViewRequest) (*View, error) {
+	items, err := r.finder.Find(ctx, request.Request)
+	if err != nil {
+		return nil, fmt.Errorf("recall: %w", err)
+	}
+	count := request.Counter.Count
+	var taken []chosenEntry
+	left := request.Tokens
+	stamps := map[string]bool{}
+	for _, item := range items {
+		one := chosenEntry{Item: item, text: item.Entry.Content.String()}
+		size := item.Tokens + count(strings.TrimSpace(label(&one)))
+		stamp := item.Owner.ID + stampAfter(nil, &one)
+		if !stamps[stamp] {
+			size += stampTokens
+		}
+		if request.Tokens > 0 && size > left {
+			continue
+		}
+		left -= size
+		stamps[stamp] = true
+		taken = append(taken, one)
+	}
+	inOrder(taken)
+	text := strings.TrimSuffix(block(taken, "", ""), "\n")
+	for request.Tokens > 0 && len(taken) > 0 && count(text) > request.Tokens { // the estimate was too small
+		last := 0
+		for i := range taken {
+			if taken[i].Score.Value < taken[last].Score.Value {
+				last = i
+			}
+		}
+		taken = slices.Delete(taken, last, last+1)
+		text = strings.TrimSuffix(block(taken, "", ""), "\n")
+	}
+	shown := &View{Text: text}
+	for _, one := range taken {
+		shown.Items = append(shown.Items, itemOf(&one, request.Conversation))
+	}
+	slices.SortFunc(shown.Items, func(a, b window.PlanItem) int { return cmp.Compare(a.Seq, b.Seq) })
+	shown.Size = continuo.Size{Messages: 1, Chars: utf8.RuneCountInString(text), Tokens: count(text)}
+	return shown, nil
+}
+
+func itemOf(one *chosenEntry, conversation continuo.Conversation) window.PlanItem {
+	match := &window.RecallMatch{Score: one.Score.Probability(), Words: one.Words, Passage: one.passage}
+	if one.Owner.ID != conversation.ID {
+		match.ConversationID = one.Owner.ID
+	}
+	size := continuo.Size{Messages: 1, Chars: one.Entry.Chars, Tokens: one.Entry.Tokens}
+	return window.PlanItem{
+		Seq: one.Entry.Seq, Role: one.Entry.Role, Verdict: window.Recalled, Reason: window.ReasonRecall, Before: &size, After: &size, Recall: match,
+	}
+}

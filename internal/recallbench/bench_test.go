@@ -1,0 +1,59 @@
+package recallbench
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/continuo-log/continuo/internal/evidence"
+)
+
+func dataFile(t *testing.T, name string) []evidence.Conversation {
+	t.Helper()
+	path := filepath.Join(cmp.Or(os.Getenv("CONTINUO_DATA"), filepath.Join("..", "..", "..", "shared", "data")), name)
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("SKIPPED: there is no %s: set CONTINUO_DATA to the folder that holds it", path)
+	}
+	if testing.Short() {
+		t.Skip("SKIPPED: replays whole conversations")
+	}
+	conversations, err := evidence.Load(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conversations
+}
+
+// TestFewTurnsRecall replays talk and work in which hardly a message asks for something that the window no longer holds.
+func TestFewTurnsRecall(t *testing.T) {
+	turns, blocks := 0, 0
+	for _, name := range []string{"coding-agents.jsonl.gz", "tau2.jsonl.gz", "multi-agent.jsonl.gz", "multilingual.jsonl.gz", "aider-history.jsonl.gz"} {
+		fileTurns, fileBlocks, shown := 0, 0, 0
+		for _, c := range dataFile(t, name) {
+			if len(c.Messages) < 20 || fileTurns > 600 {
+				continue
+			}
+			found, err := Replay(t.Context(), &c, "continuity", 0)
+			if err != nil {
+				t.Logf("%s: %v", c.ID, err)
+				continue
+			}
+			fileTurns += found.Turns
+			fileBlocks += len(found.Blocks)
+			for _, block := range found.Blocks[:min(len(found.Blocks), 2)] {
+				if shown++; shown <= 8 {
+					t.Logf("%s\n  asked %.300q\n  %.900q %v", c.ID, block.Message, block.Text, block.Items)
+				}
+			}
+		}
+		t.Logf("%s: %d of %d turns recall something", name, fileBlocks, fileTurns)
+		turns, blocks = turns+fileTurns, blocks+fileBlocks
+	}
+	if turns < 50 {
+		t.Fatalf("only %d turns have a window that leaves something out", turns)
+	}
+	if 20*blocks > turns {
+		t.Errorf("%d of %d turns recall something, more than 5 %%", blocks, turns)
+	}
+}

@@ -1,0 +1,91 @@
+package recallbench
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/internal/evidence"
+	"github.com/continuo-log/continuo/model/demo"
+	"github.com/continuo-log/continuo/store/sqlite"
+	"github.com/continuo-log/continuo/window"
+)
+
+// Recalled is what the turns of a conversation would have recalled.
+type Recalled struct {
+	Turns  int // messages of users after which the window leaves something out
+	Blocks []Block
+}
+
+// Block is one recall.
+type Block struct {
+	Message string
+	Items   []continuo.RecallItem
+	Text    string
+}
+
+// console is the name of messages that a program's terminal wrote.
+const console = "console"
+
+// Replay goes through a conversation, and makes before each message of a user what a turn would have recalled for it.
+func Replay(ctx context.Context, c *evidence.Conversation, view string, threshold int) (Recalled, error) {
+	var found Recalled
+	folder, err := os.MkdirTemp("", "continuo-eval-")
+	if err != nil {
+		return found, err
+	}
+	defer os.RemoveAll(folder)
+	store, err := sqlite.Open(ctx, filepath.Join(folder, "log.db"), sqlite.Options{Synchronous: sqlite.Normal})
+	if err != nil {
+		return found, err
+	}
+	defer store.Close()
+	log := continuo.NewLog(store, continuo.LogOptions{})
+	views := window.DefaultSettings()
+	e, err := engine.New(log, engine.Options{
+		Models: map[string]catalog.Upstream{"demo": {Model: demo.New(demo.Options{})}}, Default: "demo", Views: &views, Index: store, RecallThreshold: threshold,
+	}, nil)
+	if err != nil {
+		return found, err
+	}
+	defer e.Close(ctx)
+	conversation, err := log.Create(ctx, continuo.Conversation{})
+	if err != nil {
+		return found, err
+	}
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		if m.Role != continuo.User && m.Role != continuo.Assistant || m.Text() == "" {
+			continue
+		}
+		entry := continuo.Entry{Role: m.Role, Content: continuo.Text(m.Text()), Name: m.Name, CreatedAt: m.At()}
+		if m.Role == continuo.User && m.Name != console && conversation.LastSeq > 0 {
+			shown, err := e.Contexts.Build(ctx, conversation, engine.ContextRequest{View: view, Query: m.Text()})
+			if err != nil {
+				return found, err
+			}
+			if shown.Plan.Totals.Dropped+shown.Plan.Totals.Recalled > 0 {
+				found.Turns++
+			}
+			blocks := shown.Plan.Blocks()
+			if len(blocks) > 0 && blocks[len(blocks)-1].ID == "" {
+				made := *blocks[len(blocks)-1]
+				found.Blocks = append(found.Blocks, Block{Message: m.Text(), Items: made.Recall.Items, Text: made.Content.String()})
+				made.Seq, made.Chars, made.Tokens, made.Tokenizer = 0, 0, 0, ""
+				if _, err := log.Append(ctx, conversation.ID, []continuo.Entry{made}, continuo.AppendOptions{}); err != nil {
+					return found, err
+				}
+			}
+		}
+		if _, err := log.Append(ctx, conversation.ID, []continuo.Entry{entry}, continuo.AppendOptions{}); err != nil {
+			return found, err
+		}
+		if conversation, err = log.Conversation(ctx, conversation.ID); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,352 @@
+// Package lookup finds in a log what package recall ranks: the index lists the entries that have any of a query's stems,
+// the rarest stems first; those that may be worth it are read with their neighbours, and ranked.
+//
+// The cost follows the hits: for each stem at most the newest maxHits entries count, and at most Request.Candidates are
+// read. Entries that are not indexed yet are read from the log, at most the newest maxUnindexed.
+//
+// Never found are hidden and redacted entries, system messages, and the groups of tool calls and their results.
+package lookup
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext"
+	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/recall"
+)
+
+// Scope is what is searched.
+type Scope string
+
+// The scopes: the conversation with what it was forked from; all conversations of its user; all of its project.
+const (
+	Conversation Scope = "conversation"
+	User         Scope = "user"
+	Project      Scope = "project"
+)
+
+// Scopes lists the scopes.
+func Scopes() []Scope { return []Scope{Conversation, User, Project} }
+
+// The bounds of one search.
+const (
+	lookedUp     = 32    // stems that are looked up
+	counted      = 12    // the rarest of them that count
+	maxHits      = 2_000 // of one stem
+	maxSignals   = 100   // entries that are found because of their form
+	maxUnindexed = 2_000
+	reach        = 2 // neighbours on each side
+	// DefaultCandidates is the default of Request.Candidates.
+	DefaultCandidates = 800
+)
+
+// Finder finds entries.
+type Finder struct {
+	Log *continuo.Log
+	// Store is the index. Default nil: entries are read from the log.
+	Store index.Store
+}
+
+// Request says what to look for, and where.
+type Request struct {
+	Text         string
+	Conversation continuo.Conversation
+	Scope        Scope // default Conversation
+	// To is the newest seq of the conversation that is searched. Default 0: its newest.
+	To int64
+	// Candidates bounds how many entries are read and ranked. Default DefaultCandidates.
+	Candidates int
+	// Patience bounds how long missing entries are indexed first. Default 0: not at all.
+	Patience time.Duration
+}
+
+// Item is a found entry.
+type Item struct {
+	Entry *continuo.Entry
+	// Owner is the conversation that the entry was read from: the searched one, or another one in the scope.
+	Owner  continuo.Conversation
+	Score  recall.Scored
+	Words  []string // of the query, that the entry has
+	Weight int64    // of these words; see recall.Corpus.Weight
+	Tokens int
+}
+
+// place is the position of an entry.
+type place struct {
+	conversation string // that it is read from
+	seq          int64
+}
+
+// Find returns the candidates, the most valuable first.
+func (f Finder) Find(ctx context.Context, request Request) ([]Item, error) {
+	corpus, items, err := f.Corpus(ctx, request)
+	if err != nil || corpus == nil {
+		return nil, err
+	}
+	ranked := corpus.Rank(request.Text)
+	found := make([]Item, len(ranked))
+	for i, scored := range ranked {
+		found[i] = items[scored.Index]
+		found[i].Score = scored
+	}
+	return found, nil
+}
+
+// Corpus returns the candidates, prepared for the ranking, and the same ones as items. The corpus is nil where there are
+// none.
+func (f Finder) Corpus(ctx context.Context, request Request) (*recall.Corpus, []Item, error) {
+	request.Scope = cmp.Or(request.Scope, Conversation)
+	request.Candidates = cmp.Or(request.Candidates, DefaultCandidates)
+	if request.To == 0 {
+		request.To = request.Conversation.LastSeq
+	}
+	terms := recall.Terms(request.Text)
+	terms = terms[:min(len(terms), lookedUp)]
+	lookUp := []index.Term{fulltext.SignalsTerm()}
+	for _, term := range terms {
+		lookUp = append(lookUp, indexTerm(term))
+	}
+	hits, err := f.hits(ctx, request, lookUp)
+	if err != nil {
+		return nil, nil, err
+	}
+	chosen, statistics := choose(request, terms, hits)
+	items, err := f.read(ctx, request, chosen, hits.Unindexed)
+	if err != nil || len(items) == 0 {
+		return nil, nil, err
+	}
+	documents := make([]recall.Document, len(items))
+	for i := range items {
+		documents[i] = document(&items[i])
+	}
+	statistics.Documents = max(statistics.Documents, int64(len(items)))
+	corpus := recall.NewCorpus(statistics, documents)
+	for i := range items {
+		items[i].Words, items[i].Weight = corpus.Matched(request.Text, i), corpus.Weight(request.Text, i)
+	}
+	return corpus, items, nil
+}
+
+func indexTerm(term recall.Term) index.Term {
+	switch {
+	case !term.Wide:
+		return fulltext.StemTerm(term.Stem)
+	case utf8.RuneCountInString(term.Stem) == 1:
+		return index.Term{Text: term.Stem, Prefix: true}
+	}
+	return index.Term{Text: term.Stem}
+}
+
+// hits looks terms up. Those of other conversations are found where they are indexed.
+func (f Finder) hits(ctx context.Context, request Request, terms []index.Term) (index.AnyResult, error) {
+	searcher := index.Searcher{Log: f.Log, Store: f.Store}
+	if request.Scope == Conversation || f.Store == nil {
+		if request.Patience > 0 {
+			if err := searcher.CatchUp(ctx, request.Conversation, request.Patience); err != nil && ctx.Err() != nil {
+				return index.AnyResult{}, err // otherwise entries are read from the log
+			}
+		}
+		return searcher.Any(ctx, request.Conversation, terms, 1, request.To, maxHits)
+	}
+	if request.Patience > 0 {
+		until := time.Now().Add(request.Patience)
+		if _, err := (index.Indexer{Log: f.Log, Store: f.Store}).Run(ctx, index.Scope{ProjectID: request.Conversation.ProjectID}, until); err != nil && ctx.Err() != nil {
+			return index.AnyResult{}, err
+		}
+	}
+	query := index.HitQuery{ProjectID: request.Conversation.ProjectID, Terms: terms, Limit: maxHits}
+	if request.Scope == User {
+		query.UserID = request.Conversation.UserID
+		if query.UserID == "" { // of nobody: only the conversation itself
+			return searcher.Any(ctx, request.Conversation, terms, 1, request.To, maxHits)
+		}
+	}
+	lists, err := f.Store.AnyHits(ctx, query)
+	return index.AnyResult{Lists: lists}, err
+}
+
+// choose selects the places that are read: those with the rarest stems, their neighbours, and those that are found by
+// their form.
+func choose(request Request, terms []recall.Term, hits index.AnyResult) ([]place, recall.Statistics) {
+	statistics := recall.Statistics{Counts: map[string]int64{}}
+	if request.Scope == Conversation {
+		statistics.Documents = request.To
+	}
+	lists := hits.Lists[1:]
+	order := make([]int, 0, len(terms))
+	for i := range terms {
+		if len(lists[i]) > 0 {
+			order = append(order, i)
+			statistics.Documents = max(statistics.Documents, 2*int64(len(lists[i])))
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(lists[a]), len(lists[b])) })
+	scores := map[place]int64{}
+	for _, i := range order[:min(len(order), counted)] {
+		statistics.Counts[terms[i].Stem] = int64(len(lists[i]))
+		rarity := recall.Rarity(int64(len(lists[i])), statistics.Documents)
+		for _, hit := range lists[i] {
+			scores[placeOf(request, hit)] += rarity
+		}
+	}
+	for _, hit := range hits.Lists[0][:min(len(hits.Lists[0]), maxSignals)] {
+		scores[placeOf(request, hit)] += recall.Rarity(int64(len(hits.Lists[0])), statistics.Documents)
+	}
+	around := map[place]int64{}
+	for p, score := range scores {
+		around[p] = max(around[p], score)
+		for apart := int64(1); apart <= reach; apart++ {
+			score /= 2
+			for _, seq := range []int64{p.seq - apart, p.seq + apart} {
+				beside := place{p.conversation, seq}
+				around[beside] = max(around[beside], score)
+			}
+		}
+	}
+	places := slices.Collect(maps.Keys(around))
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(cmp.Compare(around[b], around[a]), cmp.Compare(b.seq, a.seq), cmp.Compare(a.conversation, b.conversation))
+	})
+	places = places[:min(len(places), request.Candidates)]
+	slices.SortFunc(places, comparePlaces)
+	return places, statistics
+}
+
+func comparePlaces(a, b place) int {
+	return cmp.Or(cmp.Compare(a.conversation, b.conversation), cmp.Compare(a.seq, b.seq))
+}
+
+// placeOf is the place of a hit. The searched conversation has its ancestors' entries too.
+func placeOf(request Request, hit index.Hit) place {
+	if request.Scope == Conversation {
+		return place{request.Conversation.ID, hit.Seq}
+	}
+	return place{hit.ConversationID, hit.Seq}
+}
+
+// maxGap is how many entries that are not wanted are read with one read of the log.
+const maxGap = 8
+
+// read reads the chosen entries and those that are not indexed, in order.
+func (f Finder) read(ctx context.Context, request Request, chosen []place, unindexed []continuo.Range) ([]Item, error) {
+	left := int64(maxUnindexed)
+	for _, r := range unindexed {
+		for seq := r.To; seq >= r.From && left > 0; seq, left = seq-1, left-1 {
+			chosen = append(chosen, place{request.Conversation.ID, seq})
+		}
+	}
+	slices.SortFunc(chosen, comparePlaces)
+	chosen = slices.Compact(chosen)
+	var items []Item
+	for len(chosen) > 0 {
+		n := 1
+		for n < len(chosen) && chosen[n].conversation == chosen[0].conversation {
+			n++
+		}
+		owner, ok, err := f.owner(ctx, request, chosen[0].conversation)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			if items, err = f.readOwner(ctx, owner, chosen[:n], request, items); err != nil {
+				return nil, err
+			}
+		}
+		chosen = chosen[n:]
+	}
+	return items, nil
+}
+
+// owner returns a conversation, if it is in the scope.
+func (f Finder) owner(ctx context.Context, request Request, id string) (continuo.Conversation, bool, error) {
+	if id == request.Conversation.ID {
+		return request.Conversation, true, nil
+	}
+	found, err := f.Log.Conversation(ctx, id)
+	if err != nil {
+		return found, false, nil // it was deleted after the search
+	}
+	scope := continuo.Scope{ProjectID: request.Conversation.ProjectID}
+	if request.Scope == User {
+		scope.UserID = request.Conversation.UserID
+	}
+	return found, scope.Has(found) && found.ArchivedAt.IsZero(), ctx.Err()
+}
+
+// readOwner reads the places of one conversation.
+func (f Finder) readOwner(ctx context.Context, owner continuo.Conversation, places []place, request Request, items []Item) ([]Item, error) {
+	for len(places) > 0 {
+		n := 1
+		for n < len(places) && places[n].seq-places[n-1].seq <= maxGap {
+			n++
+		}
+		run := continuo.Range{From: max(1, places[0].seq), To: min(places[n-1].seq, owner.LastSeq)}
+		if owner.ID == request.Conversation.ID {
+			run.To = min(run.To, request.To)
+		}
+		run.Expect = int(run.To - run.From + 1)
+		wanted := places[:n]
+		places = places[n:]
+		if run.To < run.From {
+			continue
+		}
+		for entry, err := range f.Log.ReadShared(ctx, owner, run) {
+			if err != nil {
+				if ctx.Err() == nil && owner.ID != request.Conversation.ID {
+					break // it was removed after the search
+				}
+				return nil, fmt.Errorf("recall: %w", err)
+			}
+			for len(wanted) > 0 && wanted[0].seq < entry.Seq {
+				wanted = wanted[1:]
+			}
+			if len(wanted) > 0 && wanted[0].seq == entry.Seq && Recallable(entry) {
+				items = append(items, Item{Entry: entry, Owner: owner, Tokens: tokensOf(entry)})
+			}
+		}
+	}
+	return items, nil
+}
+
+// Recallable reports whether an entry may be recalled: a message with a text that a person or a model wrote.
+func Recallable(entry *continuo.Entry) bool {
+	switch {
+	case entry.Hidden, entry.Redacted != nil, entry.IsCollapsed, entry.HasCalls(), entry.Error != nil:
+		return false
+	case entry.Role != continuo.User && entry.Role != continuo.Assistant:
+		return false
+	}
+	return strings.TrimSpace(entry.Content.String()) != ""
+}
+
+func tokensOf(entry *continuo.Entry) int {
+	if entry.Tokens > 0 {
+		return entry.Tokens
+	}
+	return continuo.Measure(entry.Content, nil, nil).Tokens
+}
+
+// document is an item as the ranker reads it.
+func document(item *Item) recall.Document {
+	entry := item.Entry
+	return recall.Document{
+		ConversationID: item.Owner.ID, Seq: entry.Seq, Role: entry.Role, Speaker: Speaker(entry), At: entry.CreatedAt,
+		Text: strings.Join(fulltext.TextsOf(entry), "\n"), Tokens: item.Tokens,
+	}
+}
+
+// Speaker is the name of who wrote an entry; "" for none.
+func Speaker(entry *continuo.Entry) string {
+	if entry.Name != "" || entry.Author == nil {
+		return entry.Name
+	}
+	return cmp.Or(entry.Author.DisplayName, entry.Author.RoleName)
+}

@@ -1,0 +1,49 @@
+package continuo
+
+import "slices"
+
+// Recall says which earlier entries a hidden entry shows again, because the input after it may need them. The entry's content
+// is the block that a request shows: it stays the same when the ranking changes.
+type Recall struct {
+	// Query is what was looked for: the beginning of the input's text.
+	Query string `json:"query,omitempty"`
+	// Scope is what was searched: conversation.
+	Scope string `json:"scope"`
+	// Items are the entries, in the order of the block.
+	Items []RecallItem `json:"items"`
+	// Ranker identifies the ranking, and the weights that it used.
+	Ranker string `json:"ranker"`
+}
+
+// RecallItem is one entry that is shown again.
+type RecallItem struct {
+	Seq int64 `json:"seq"`
+	// Passage says that only a part of the entry's text is shown.
+	Passage bool `json:"passage,omitempty"`
+	// Score is the estimated probability that the entry is needed, in millionths.
+	Score int `json:"score"`
+	// Words are the words of the query that the entry has, in some form.
+	Words []string `json:"words,omitempty"`
+}
+
+// PartRecall is the PartType of an entry with a Recall.
+const PartRecall = "recall"
+
+// HoldsRecall reports whether an entry shows earlier entries again. A redacted one is shown as such.
+func (e *Entry) HoldsRecall() bool {
+	return e.Recall != nil && e.PartType == PartRecall && e.Role == System && e.Hidden
+}
+
+// recallsAny reports whether an entry that a conversation shows repeats one of some entries, or looked for what one says.
+func recallsAny(e *Entry, in Conversation, entries []Entry) bool {
+	if !e.HoldsRecall() {
+		return false
+	}
+	return slices.ContainsFunc(entries, func(said Entry) bool {
+		if segmentOf(&in, said.Seq).id != said.ConversationID {
+			return false
+		}
+		isInput := said.Seq == e.Seq+1
+		return isInput || slices.ContainsFunc(e.Recall.Items, func(item RecallItem) bool { return item.Seq == said.Seq })
+	})
+}
