@@ -21,9 +21,14 @@ type Replayed struct {
 	// Same says that the request equals the one that was sent, byte for byte.
 	Same bool `json:"same"`
 	// Redacted are the seqs of entries in the request that were redacted since: the request differs from the one sent.
-	Redacted []int64         `json:"redacted,omitempty"`
-	Round    *continuo.Round `json:"round"`
-	Plan     *window.Plan    `json:"plan"`
+	Redacted []int64 `json:"redacted,omitempty"`
+	// Previous is the seq of the answer to the view's previous request, to which `plan.totals.shared_bytes` compares this one;
+	// absent where none is found among the newest 256 entries before.
+	Previous int64 `json:"previous,omitempty"`
+	// Parts are the system texts, tools and messages of the body, in its order.
+	Parts []RequestPart   `json:"parts,omitempty"`
+	Round *continuo.Round `json:"round"`
+	Plan  *window.Plan    `json:"plan"`
 }
 
 // Request rebuilds the request of an assistant entry.
@@ -43,7 +48,8 @@ func (cx *Contexts) Request(ctx context.Context, conversation continuo.Conversat
 			return nil, err
 		}
 		replayed := &Replayed{Body: request.Body, SHA256: request.SHA256(), Same: same, Round: entry.Round, Plan: request.Plan}
-		request.Plan.Totals.SharedBytes = cx.sharedBody(ctx, conversation, entry.Round, request.Body)
+		request.Plan.Totals.SharedBytes, replayed.Previous = cx.sharedBody(ctx, conversation, entry.Round, request.Body)
+		replayed.Parts = partsOf(request.Body, request.Plan)
 		if err := cx.measureUnread(ctx, conversation, request.Plan); err != nil {
 			return nil, err
 		}
@@ -75,17 +81,17 @@ func readView(stored json.RawMessage) (turn.View, error) {
 }
 
 // sharedBody returns the length of the common prefix of a round's request body and that of the view's previous
-// request; -1 where none is found within maxRoundsBack entries.
-func (cx *Contexts) sharedBody(ctx context.Context, conversation continuo.Conversation, round *continuo.Round, body []byte) int64 {
-	before := cx.roundBefore(ctx, conversation, round.ViewHash, round.At)
+// request, and the seq of that one's answer; -1 and 0 where none is found within maxRoundsBack entries.
+func (cx *Contexts) sharedBody(ctx context.Context, conversation continuo.Conversation, round *continuo.Round, body []byte) (shared, previous int64) {
+	before, previous := cx.roundBefore(ctx, conversation, round.ViewHash, round.At)
 	if before == nil {
-		return -1
+		return -1, 0
 	}
 	request, _, err := turn.Replay(ctx, cx.log, conversation, before, readView)
 	if err != nil {
-		return -1
+		return -1, previous
 	}
-	return commonPrefix(string(request.Body), string(body))
+	return commonPrefix(string(request.Body), string(body)), previous
 }
 
 // sharedBytes returns the length of the common prefix of a rendering, without system messages, and that of the view's
@@ -94,7 +100,7 @@ func (cx *Contexts) sharedBytes(ctx context.Context, conversation continuo.Conve
 	if now.Format == FormatTranscript {
 		return -1
 	}
-	before := cx.roundBefore(ctx, conversation, plan.ViewHash, plan.At)
+	before, _ := cx.roundBefore(ctx, conversation, plan.ViewHash, plan.At)
 	if before == nil {
 		return -1
 	}
@@ -120,22 +126,22 @@ func (cx *Contexts) sharedBytes(ctx context.Context, conversation continuo.Conve
 // maxRoundsBack bounds how many entries are read to find the previous request.
 const maxRoundsBack = 256
 
-// roundBefore finds the newest request of a view at or before a seq; nil where none is found within maxRoundsBack
-// entries.
-func (cx *Contexts) roundBefore(ctx context.Context, conversation continuo.Conversation, viewHash string, at int64) *continuo.Round {
+// roundBefore finds the newest request of a view at or before a seq, and the seq of its answer; nil where none is found
+// within maxRoundsBack entries.
+func (cx *Contexts) roundBefore(ctx context.Context, conversation continuo.Conversation, viewHash string, at int64) (*continuo.Round, int64) {
 	if at < 1 {
-		return nil
+		return nil, 0
 	}
 	rows := 0
 	for entry, err := range cx.log.Read(ctx, conversation, continuo.Range{To: at, Backward: true}) {
 		if rows++; err != nil || rows > maxRoundsBack {
-			return nil
+			return nil, 0
 		}
 		if entry.Round != nil && entry.Round.ViewHash == viewHash {
-			return entry.Round
+			return entry.Round, entry.Seq
 		}
 	}
-	return nil
+	return nil, 0
 }
 
 // maxMeasured bounds how many entries are counted to measure one range of a plan.
