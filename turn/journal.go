@@ -137,7 +137,7 @@ func (j *Journal) emitEvent(e Event, quiet bool) int64 {
 	if behind {
 		_ = j.flush() // retried with the next event
 	} else if first && quiet {
-		time.AfterFunc(quietDelay, j.wakeFlusher)
+		time.AfterFunc(quietDelay, j.wakeIfPending)
 	} else if first || due {
 		j.wakeFlusher()
 	}

@@ -29,6 +29,16 @@ func (j *Journal) wakeFlusher() {
 	}
 }
 
+// wakeIfPending wakes the flusher if there is something to write.
+func (j *Journal) wakeIfPending() {
+	j.mu.Lock()
+	pending := len(j.pending) > 0
+	j.mu.Unlock()
+	if pending {
+		j.wakeFlusher()
+	}
+}
+
 // take removes and returns the pending events. The caller holds flushing.
 func (j *Journal) take() []pending {
 	j.mu.Lock()
