@@ -3,26 +3,36 @@ package gateway
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/wire/anthropic"
+	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/turn"
 )
 
 func (messages) encoder(asked *askedRequest) encoder {
-	return &messagesEncoder{asked: asked, open: -1, call: -1}
+	return &messagesEncoder{asked: asked, open: -1, calls: map[int]*callBlock{}}
 }
 
 // messagesEncoder writes an answer as a message of Anthropic.
 type messagesEncoder struct {
 	asked *askedRequest
 	next  int    // index of the next block
-	open  int    // index of the open block, -1 for none
+	open  int    // index of the open block of text or thinking, -1 for none
 	kind  string // its type
-	call  int    // the index of its call, -1 for none
+	calls map[int]*callBlock
+}
+
+// callBlock is a call's block. The pieces of several calls may alternate, so that their blocks are open at the same time.
+type callBlock struct {
+	index     int
+	arguments []byte // so far
+	closed    bool
 }
 
 func (e *messagesEncoder) streams() bool { return e.asked.Stream }
@@ -43,9 +53,9 @@ func anthropicEvent(event anthropic.Event) string {
 func (e *messagesEncoder) event(event *turn.Event) string {
 	switch event.Kind {
 	case turn.TextDelta:
-		return e.block("text", -1, anthropic.TextBlock{Type: "text"}) + e.delta(anthropic.BlockDelta{Type: "text_delta", Text: &event.Text})
+		return e.block("text", anthropic.TextBlock{Type: "text"}) + e.delta(anthropic.BlockDelta{Type: "text_delta", Text: &event.Text})
 	case turn.ReasoningDelta:
-		wire := e.block("thinking", -1, anthropic.ThinkingBlock{Type: "thinking"})
+		wire := e.block("thinking", anthropic.ThinkingBlock{Type: "thinking"})
 		if event.Text != "" {
 			wire += e.delta(anthropic.BlockDelta{Type: "thinking_delta", Thinking: &event.Text})
 		}
@@ -54,12 +64,7 @@ func (e *messagesEncoder) event(event *turn.Event) string {
 		}
 		return wire
 	case turn.CallDelta:
-		delta := event.Delta
-		wire := e.block("tool_use", delta.Index, anthropic.ToolUseBlock{Type: "tool_use", ID: delta.ID, Name: delta.Name, Input: []byte("{}")})
-		if delta.Arguments != "" {
-			wire += e.delta(anthropic.BlockDelta{Type: "input_json_delta", PartialJSON: &delta.Arguments})
-		}
-		return wire
+		return e.callDelta(event.Delta)
 	case turn.Finished:
 		reason := rawjson.MustMarshal(anthropic.MessageDelta{StopReason: stopReason(event.Entry)})
 		usage := anthropicUsage(event.Usage)
@@ -71,28 +76,82 @@ func (e *messagesEncoder) event(event *turn.Event) string {
 	return ""
 }
 
-// block begins a block, unless the open one is of the same kind and call.
-func (e *messagesEncoder) block(kind string, call int, empty any) string {
-	if e.open >= 0 && e.kind == kind && e.call == call {
+// block begins a block of text or thinking, unless one of the same kind is open.
+func (e *messagesEncoder) block(kind string, empty any) string {
+	if e.open >= 0 && e.kind == kind {
 		return ""
 	}
-	wire := e.close()
-	e.open, e.kind, e.call = e.next, kind, call
+	wire := e.closeComplete()
+	e.open, e.kind = e.next, kind
+	return wire + e.beginNext(empty)
+}
+
+// beginNext begins the next block.
+func (e *messagesEncoder) beginNext(empty any) string {
+	index := e.next
 	e.next++
-	return wire + anthropicEvent(anthropic.Event{Type: anthropic.EventContentBlockStart, Index: &e.open, ContentBlock: rawjson.MustMarshal(empty)})
+	return anthropicEvent(anthropic.Event{Type: anthropic.EventContentBlockStart, Index: &index, ContentBlock: rawjson.MustMarshal(empty)})
 }
 
-func (e *messagesEncoder) delta(delta anthropic.BlockDelta) string {
-	return anthropicEvent(anthropic.Event{Type: anthropic.EventContentBlockDelta, Index: &e.open, Delta: rawjson.MustMarshal(delta)})
+// callDelta adds a piece to a call's block, or begins it.
+func (e *messagesEncoder) callDelta(delta *model.ToolCallDelta) string {
+	block, wire := e.calls[delta.Index], ""
+	if block == nil {
+		wire = e.closeComplete()
+		block = &callBlock{index: e.next}
+		e.calls[delta.Index] = block
+		wire += e.beginNext(anthropic.ToolUseBlock{Type: "tool_use", ID: delta.ID, Name: delta.Name, Input: []byte("{}")})
+	}
+	if delta.Arguments != "" && !block.closed {
+		block.arguments = append(block.arguments, delta.Arguments...)
+		wire += e.deltaOf(block.index, anthropic.BlockDelta{Type: "input_json_delta", PartialJSON: &delta.Arguments})
+	}
+	if delta.Done {
+		wire += e.closeCall(block)
+	}
+	return wire
 }
 
-// close ends the open block.
+func (e *messagesEncoder) delta(delta anthropic.BlockDelta) string { return e.deltaOf(e.open, delta) }
+
+func (e *messagesEncoder) deltaOf(index int, delta anthropic.BlockDelta) string {
+	return anthropicEvent(anthropic.Event{Type: anthropic.EventContentBlockDelta, Index: &index, Delta: rawjson.MustMarshal(delta)})
+}
+
+// closeComplete ends the blocks to which nothing can be added when another one begins.
+func (e *messagesEncoder) closeComplete() string {
+	return e.closeSome(func(call *callBlock) bool { return json.Valid(call.arguments) })
+}
+
+// close ends all open blocks.
 func (e *messagesEncoder) close() string {
-	if e.open < 0 {
+	return e.closeSome(func(*callBlock) bool { return true })
+}
+
+func (e *messagesEncoder) closeSome(ends func(call *callBlock) bool) string {
+	wire := ""
+	if e.open >= 0 {
+		wire = stopOf(e.open)
+		e.open = -1
+	}
+	for _, index := range slices.Sorted(maps.Keys(e.calls)) {
+		if call := e.calls[index]; ends(call) {
+			wire += e.closeCall(call)
+		}
+	}
+	return wire
+}
+
+func (e *messagesEncoder) closeCall(call *callBlock) string {
+	if call.closed {
 		return ""
 	}
-	index := e.open
-	e.open = -1
+	call.closed = true
+	return stopOf(call.index)
+}
+
+// stopOf is the end of a block.
+func stopOf(index int) string {
 	return anthropicEvent(anthropic.Event{Type: anthropic.EventContentBlockStop, Index: &index})
 }
 
