@@ -28,7 +28,7 @@ func dataFile(t *testing.T, name string) []evidence.Conversation {
 // TestFewTurnsRecall replays talk and work in which hardly a message asks for something that the window no longer holds.
 func TestFewTurnsRecall(t *testing.T) {
 	turns, blocks := 0, 0
-	for _, name := range []string{"coding-agents.jsonl.gz", "tau2.jsonl.gz", "multi-agent.jsonl.gz", "multilingual.jsonl.gz", "aider-history.jsonl.gz"} {
+	for _, name := range []string{"coding-agents.jsonl.gz", "tau2.jsonl.gz", "multi-agent.jsonl.gz", "multilingual.jsonl.gz"} {
 		fileTurns, fileBlocks, shown := 0, 0, 0
 		for _, c := range dataFile(t, name) {
 			if len(c.Messages) < 20 || fileTurns > 600 {
