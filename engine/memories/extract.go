@@ -280,11 +280,11 @@ func (s *scanning) fact(entry *continuo.Entry, candidate memory.Candidate) conti
 
 // skip marks all conversations of a user as read, so that nothing of their past is extracted later.
 func (m *Memories) skip(ctx context.Context, scope continuo.Scope, owner Owner) error {
-	conversation, err := m.find(ctx, scope, owner)
+	_, user, err := owner.key(scope)
 	if err != nil || owner.Project {
 		return err
 	}
-	changed, err := m.changed(ctx, conversation, time.Time{})
+	changed, err := m.changed(ctx, continuo.Conversation{ProjectID: scope.ProjectID, UserID: user}, time.Time{})
 	if err != nil {
 		return err
 	}
