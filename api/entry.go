@@ -149,7 +149,7 @@ var (
 	}
 	FilledMembers = []string{
 		"id", "conversation_id", "seq", "created_at", "chars", "tokens", "tokenizer", "output_ref", "output", "attachments",
-		"repairs", "redacted", "run_event", "task_event", "summary", "recall",
+		"repairs", "redacted", "run_event", "task_event", "summary", "recall", "fact", "profile", "no_memory",
 	}
 )
 

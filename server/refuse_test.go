@@ -231,7 +231,7 @@ func TestEntryFieldsAreComplete(t *testing.T) {
 		"mode": "chat", "run_id": "r", "workflow_id": "w", "node_id": "n", "agent_id": "a", "turn_id": "t", "author": {"role_name": "r"},
 		"include_in_context": false, "part_type": "p", "tool_name": "t", "outcome": "o", "duration_ms": 1, "is_collapsed": true, "widget": {},
 		"output_ref": "o", "output": {"id": "o"}, "attachments": [{"part": 0, "id": "o"}], "chars": 1, "tokens": 1, "tokenizer": "t", "round": {"view": "v", "view_hash": "h", "at": 1, "window": {"epoch": 1, "start": 1}},
-		"run_event": {"kind": "run_began"}, "task_event": {"kind": "finding"}, "summary": {"from": 1, "through": 1, "by": "extractive"}, "recall": {"scope": "conversation", "items": [], "ranker": "r"}, "vendor": {"v": {}}, "repairs": ["r"], "redacted": {"at": "2026-01-02T03:04:05Z"}, "extra": {}}`
+		"run_event": {"kind": "run_began"}, "task_event": {"kind": "finding"}, "summary": {"from": 1, "through": 1, "by": "extractive"}, "fact": {"subject": "s"}, "profile": {}, "no_memory": true, "recall": {"scope": "conversation", "items": [], "ranker": "r"}, "vendor": {"v": {}}, "repairs": ["r"], "redacted": {"at": "2026-01-02T03:04:05Z"}, "extra": {}}`
 	var entry continuo.Entry
 	if err := entry.UnmarshalJSON([]byte(whole)); err != nil {
 		t.Fatal(err)
