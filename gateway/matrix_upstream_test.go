@@ -121,9 +121,37 @@ func (s scripted) messages(streamed bool) string {
 	}
 	wire := named(`{"type":"message_start","message":{"id":"m1","type":"message","role":"assistant","content":[],"model":"m","stop_reason":null,"usage":` + usage + `}}`)
 	for i, block := range blocks {
-		wire += named(fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, i, block)) + named(fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, i))
+		start, deltas := asDeltas(block)
+		wire += named(fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, i, start))
+		for _, delta := range deltas {
+			wire += named(fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":%s}`, i, quoted(delta)))
+		}
+		wire += named(fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, i))
 	}
 	return wire + named(fmt.Sprintf(`{"type":"message_delta","delta":{"stop_reason":%q,"stop_sequence":null},"usage":{"output_tokens":%d}}`, stop, outputTokens)) + named(`{"type":"message_stop"}`)
+}
+
+// asDeltas is a block as it begins, and what is added to it.
+func asDeltas(block string) (start string, deltas []map[string]any) {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(block), &members); err != nil {
+		panic(err)
+	}
+	for _, piece := range []struct{ member, kind, as, empty string }{
+		{"thinking", "thinking_delta", "thinking", `""`}, {"signature", "signature_delta", "signature", `""`}, {"text", "text_delta", "text", `""`}, {"input", "input_json_delta", "partial_json", "{}"},
+	} {
+		value, has := members[piece.member]
+		if !has {
+			continue
+		}
+		members[piece.member] = json.RawMessage(piece.empty)
+		delta := map[string]any{"type": piece.kind, piece.as: value}
+		if piece.member == "input" {
+			delta[piece.as] = string(value)
+		}
+		deltas = append(deltas, delta)
+	}
+	return quoted(members), deltas
 }
 
 func (s scripted) gemini(streamed bool) string {
