@@ -21,6 +21,7 @@ type relay struct {
 
 	begun bool   // the client's header was written
 	last  string // the newest bytes that were written
+	held  string // the end of the answer, until it is in the log
 }
 
 // forwarding is what a client's request adds to its body, with the client's own credentials where withCredentials says so.
@@ -42,7 +43,7 @@ func (y *relay) run(chat *engine.Chat) error {
 	}
 	for event, err := range chat.Events {
 		nameOmitted(y.out.Header(), &event)
-		if err == nil && event.Wire != "" && !y.write(event.Wire) {
+		if err == nil && !y.forward(&event) {
 			return nil // the client has left; leaving the loop stops the turn
 		}
 		if err == nil && event.Kind == turn.Failed {
@@ -56,6 +57,20 @@ func (y *relay) run(chat *engine.Chat) error {
 		y.writeLast(y.endpoint.lastEvent())
 	}
 	return nil
+}
+
+// forward writes the bytes that came with an event. The end of an answer is held back until the answer is in the log: a
+// client that has the end has an answer that is not lost.
+func (y *relay) forward(event *turn.Event) bool {
+	wire := event.Wire
+	switch {
+	case event.Kind == turn.Answered, event.IsEnd():
+		wire, y.held = y.held, ""
+	case wire != "" && (y.held != "" || !y.streamed || y.endpoint.ends(wire)):
+		y.held += wire
+		return true
+	}
+	return wire == "" || y.write(wire)
 }
 
 // isStream reports whether the answer is a stream of events.
