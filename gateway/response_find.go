@@ -71,7 +71,7 @@ func (a *responsesAPI) findByPath(r *http.Request) (*foundResponse, error) {
 
 // response is a stored response as it is now.
 func (f *foundResponse) response(encrypted bool) *wireResponse {
-	response := f.echo.response(f.ref.String(), seconds(f.turn.StartedAt))
+	response := f.echo.response(f.ref.String(), createdAt(f.turn.ID))
 	var answer *continuo.Entry
 	for i := range f.entries {
 		entry := &f.entries[i]

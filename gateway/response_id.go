@@ -81,3 +81,14 @@ func parseItemID(id string) (ref itemRef, ok bool) {
 func refOf(entry *continuo.Entry, index int) itemRef {
 	return itemRef{entry.ConversationID, entry.Seq, index}
 }
+
+// createdAt is when the response of a turn was created: the time in the turn's id, which is the same in its stream and
+// whenever it is shown again. It is 0 for an id without a time.
+func createdAt(turnID string) float64 {
+	digits := strings.TrimPrefix(turnID, "turn_")
+	milliseconds, err := strconv.ParseInt(digits[:min(len(digits), 12)], 16, 64)
+	if err != nil {
+		return 0
+	}
+	return float64(milliseconds / 1000)
+}

@@ -141,7 +141,7 @@ func (a *responsesAPI) repeated(ctx context.Context, q *responseRequest) (*engin
 // writeResponse answers with the response that a turn makes.
 func (a *responsesAPI) writeResponse(w http.ResponseWriter, q *responseRequest, chat *engine.Chat, answer *upstreamAnswer) error {
 	ref := responseRef{chat.Conversation.ID, chat.TurnID, chat.Conversation.LastSeq + 1}
-	response := q.echo.response(ref.String(), seconds(a.engine.Conversations.Now()))
+	response := q.echo.response(ref.String(), createdAt(chat.TurnID))
 	stream := newResponseStream(response, ref.conversation, q.upstream.Model.Info().Provider, ref.first, slices.Contains(q.Include, responses.IncludeEncryptedReasoning))
 	w.Header().Set(conversationHeader, ref.conversation)
 	w.Header().Set("X-Continuo-Turn", chat.TurnID)
@@ -256,7 +256,7 @@ func (a *responsesAPI) retrieve(w http.ResponseWriter, r *http.Request) error {
 		}
 		from = number + 1
 	}
-	response := found.echo.response(found.ref.String(), seconds(found.turn.StartedAt))
+	response := found.echo.response(found.ref.String(), createdAt(found.turn.ID))
 	upstream, _ := a.engine.Catalog.Served(found.turn.Model, model.ProtocolResponses)
 	provider := ""
 	if upstream.Model != nil {
