@@ -40,33 +40,51 @@ func (s *server) readRaw(w http.ResponseWriter, r *http.Request, kinds ...string
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return nil, unsupported("Content-Encoding", "bodies must not be compressed: leave out the header Content-Encoding")
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.options.MaxBodyBytes))
-	var tooLarge *http.MaxBytesError
-	var refused *api.Problem // set when the budget refused the body
-	switch {
-	case errors.As(err, &tooLarge):
-		return nil, &api.Problem{
-			Status: http.StatusRequestEntityTooLarge, Type: api.InvalidRequest, Code: "body_too_large",
-			Message: "the body has more than " + strconv.FormatInt(s.options.MaxBodyBytes, 10) + " bytes, the limit of this server",
-		}
-	case errors.Is(err, http.ErrServerClosed):
-		return nil, engine.ErrClosing
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, &api.Problem{
-			Status: http.StatusRequestTimeout, Type: api.InvalidRequest, Code: "body_timeout",
-			Message: "the body came too slowly: this server waits " + s.options.BodyTimeout.String() + " for it, and a second more for each 64 KiB",
-		}
-	case errors.As(err, &refused):
-		return nil, refused
-	case err != nil:
-		return nil, api.Refuse("", "the body could not be read to its end")
-	case len(data) == 0:
-		return nil, nil
+	data, err := io.ReadAll(s.boundedBody(w, r))
+	if err != nil || len(data) == 0 {
+		return nil, err
 	}
 	if at := invalidUTF8(data); at >= 0 {
 		return nil, &api.Problem{Status: http.StatusBadRequest, Type: api.InvalidRequest, Code: "invalid_utf8", Message: "the body is not valid UTF-8 at byte " + strconv.Itoa(at)}
 	}
 	return data, nil
+}
+
+// boundedBody returns a request's body, whose reads fail with an *api.Problem or engine.ErrClosing, also beyond the
+// largest body that the server accepts.
+func (s *server) boundedBody(w http.ResponseWriter, r *http.Request) io.ReadCloser {
+	return &boundedBody{http.MaxBytesReader(w, r.Body, s.options.MaxBodyBytes), s}
+}
+
+type boundedBody struct {
+	io.ReadCloser
+	server *server
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == nil || errors.Is(err, io.EOF) {
+		return n, err //nolint:wrapcheck // io.EOF must be itself
+	}
+	var tooLarge *http.MaxBytesError
+	var refused *api.Problem // set when the budget refused the body
+	switch {
+	case errors.As(err, &tooLarge):
+		return n, &api.Problem{
+			Status: http.StatusRequestEntityTooLarge, Type: api.InvalidRequest, Code: "body_too_large",
+			Message: "the body has more than " + strconv.FormatInt(b.server.options.MaxBodyBytes, 10) + " bytes, the limit of this server",
+		}
+	case errors.Is(err, http.ErrServerClosed):
+		return n, engine.ErrClosing
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return n, &api.Problem{
+			Status: http.StatusRequestTimeout, Type: api.InvalidRequest, Code: "body_timeout",
+			Message: "the body came too slowly: this server waits " + b.server.options.BodyTimeout.String() + " for it, and a second more for each 64 KiB",
+		}
+	case errors.As(err, &refused):
+		return n, refused
+	}
+	return n, api.Refuse("", "the body could not be read to its end")
 }
 
 // checkContentType accepts JSON, and the type that curl -d sends by default. A page of another origin can send that

@@ -160,7 +160,10 @@ func New(engine *engine.Engine, options Options) http.Handler {
 		})
 	}
 	for _, pattern := range options.GatewayPatterns {
-		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { options.Gateway(scopeOf(r)).ServeHTTP(w, r) })
+		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			r.Body = s.boundedBody(w, r)
+			options.Gateway(scopeOf(r)).ServeHTTP(w, r)
+		})
 	}
 	s.addInspector()
 	s.limited = LimitBodies(http.HandlerFunc(s.serve), options.BodyTimeout)
