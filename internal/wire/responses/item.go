@@ -147,15 +147,6 @@ type message struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// call is a call as it is written.
-type call struct {
-	Type      string  `json:"type"`
-	CallID    string  `json:"call_id"`
-	Name      string  `json:"name"`
-	Arguments *string `json:"arguments,omitempty"`
-	Input     *string `json:"input,omitempty"`
-}
-
 // Parts returns the texts of a message's parts by their index, refusals among them.
 func (i Item) Parts() []string {
 	if text, ok := rawjson.String(i.Content); ok {
