@@ -3,6 +3,7 @@ package continuo
 import (
 	"context"
 	"fmt"
+	"strings"
 )
 
 // Mark is the read position of a named reader of a conversation, such as a front end that shows its entries elsewhere.
@@ -23,6 +24,11 @@ func markKey(name string) string { return "mark " + name }
 
 // markFingerprint distinguishes the receipts of marks from those of appends.
 const markFingerprint = "mark"
+
+// IsMark reports whether a receipt is a mark: its numbers are a position, and need not name entries.
+func (r Receipt) IsMark() bool {
+	return r.Fingerprint == markFingerprint && strings.HasPrefix(r.Key, markKey(""))
+}
 
 // Mark returns the mark of a reader; ErrNotFound where it has none.
 func (l *Log) Mark(ctx context.Context, conversationID, name string) (Mark, error) {

@@ -185,6 +185,9 @@ func (w *walk) envelope(seq int64, hash string) error {
 }
 
 func (w *walk) receipt(r *continuo.Receipt) {
+	if r.IsMark() {
+		return
+	}
 	if r.First < 1 || r.Last < r.First || r.Last > w.record0.LastSeq {
 		w.report(0, BadReference, fmt.Sprintf("the receipt of the key %q names entries %d to %d", r.Key, r.First, r.Last), restoreAdvice)
 	}

@@ -42,7 +42,8 @@ func TestBodiesForTheGatewayAreBounded(t *testing.T) {
 		},
 	})
 	for body, code := range map[string]string{"12345678": "", "123456789": "body_too_large"} {
-		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/v1/messages", strings.NewReader(body)))
+		read = nil
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "http://localhost/v1/messages", strings.NewReader(body)))
 		if got := new(api.Problem); errors.As(read, &got) != (code != "") || got.Code != code {
 			t.Errorf("%d bytes: got %v, want %q", len(body), read, code)
 		}
