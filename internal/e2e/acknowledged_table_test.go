@@ -13,6 +13,7 @@ const (
 	oneRun          = "/api/runs/{run}"
 	oneCrew         = "/api/crews/{crew}"
 	oneTask         = "/api/tasks/{task}"
+	oneFact         = "/api/memory/{fact}"
 )
 
 // acknowledgements are the routes that acknowledge a write. The test fails where one has no row.
@@ -230,6 +231,63 @@ var acknowledgements = map[string]acknowledgement{
 		prepare: (*ackFixture).task,
 		body:    func(*ackFixture) any { return map[string]any{"message": "The kettle is empty."} },
 		verify:  func(s *ackFixture) { s.answerContains(oneTask, "The kettle is empty.") },
+	},
+	"POST /api/memory": {
+		body: ackFact,
+		verify: func(s *ackFixture) {
+			again := s.call(http.MethodPost, "/api/memory", ackFact(s), "Idempotency-Key", s.key)
+			s.names["fact"] = fmt.Sprint(again["id"])
+			s.answerContains(oneFact, ackStatement(s))
+			s.knows(ackStatement(s), 1)
+		},
+	},
+	"DELETE /api/memory": {
+		prepare: (*ackFixture).fact,
+		verify:  func(s *ackFixture) { s.knows(ackStatement(s), 0) },
+	},
+	"DELETE " + oneFact: {
+		prepare: (*ackFixture).fact,
+		verify: func(s *ackFixture) {
+			if status, answer := s.try(http.MethodGet, oneFact, nil); status != http.StatusNotFound {
+				s.t.Errorf("the forgotten fact is answered with %d %v", status, answer)
+			}
+			s.knows(ackStatement(s), 0)
+		},
+	},
+	"POST " + oneFact + "/correct": {
+		prepare: (*ackFixture).fact,
+		body:    ackCorrection,
+		verify: func(s *ackFixture) {
+			again := s.call(http.MethodPost, oneFact+"/correct", ackCorrection(s), "Idempotency-Key", s.key)
+			if old := s.call(http.MethodGet, oneFact, nil); old["superseded_by"] != again["id"] {
+				s.t.Errorf("fact %v corrects %v", again["id"], old)
+			}
+			s.knows("coffee to "+s.key+".", 1)
+		},
+	},
+	"POST /api/session": {
+		prepare: (*ackFixture).keyed,
+		body:    func(s *ackFixture) any { return map[string]any{"key": s.apiKey} },
+		verify:  func(s *ackFixture) { s.sessionIsOpen(s.cookies, true) },
+	},
+	"DELETE /api/session": {
+		prepare: (*ackFixture).sessionOpened,
+		verify:  func(s *ackFixture) { s.sessionIsOpen(s.opened, false) },
+	},
+	"POST /api/keys": {
+		prepare: (*ackFixture).keyed,
+		body:    ackKey,
+		verify:  func(s *ackFixture) { s.keyIsRevoked(false) },
+	},
+	"DELETE /api/keys/{key}": {
+		prepare: (*ackFixture).keyMade,
+		verify: func(s *ackFixture) {
+			s.keyIsRevoked(true)
+			s.header = []string{"X-Continuo-Key", s.names["secret"]}
+			if status, answer := s.try(http.MethodGet, "/api/conversations", nil); status != http.StatusUnauthorized {
+				s.t.Errorf("the revoked key is answered with %d %v", status, answer)
+			}
+		},
 	},
 	"POST /mcp": {
 		prepare: (*ackFixture).conversationRoutes,

@@ -37,6 +37,10 @@ type ackFixture struct {
 	number  int
 	key     string            // of the session
 	names   map[string]string // the values of {id}, {turn}, … in the path
+	apiKey  string            // the server's first key; "" while no caller needs one
+	header  []string          // of every request, such as a key or a cookie
+	cookies []*http.Cookie    // of the last answer that was cut
+	opened  []*http.Cookie    // of the session that was opened before the kill
 }
 
 const (
@@ -119,7 +123,7 @@ func (s *ackFixture) call(method, path string, body any, header ...string) map[s
 
 func (s *ackFixture) try(method, path string, body any, header ...string) (status int, answer map[string]any) {
 	s.t.Helper()
-	response, err := s.k.do(s.t.Context(), method, s.path(path), body, header...)
+	response, err := s.k.do(s.t.Context(), method, s.path(path), body, slices.Concat(s.header, header)...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -172,7 +176,7 @@ func (s *ackFixture) cut(route string, row acknowledgement) {
 	if row.body != nil {
 		body = row.body(s)
 	}
-	header := append([]string{"Idempotency-Key", s.key}, row.header...)
+	header := slices.Concat([]string{"Idempotency-Key", s.key}, row.header, s.header)
 	response, err := s.k.do(s.t.Context(), method, s.path(path), body, header...)
 	if err != nil {
 		s.t.Fatal(err)
@@ -180,6 +184,7 @@ func (s *ackFixture) cut(route string, row acknowledgement) {
 	s.k.kill(s.t)
 	said, _ := io.ReadAll(response.Body) // what was sent before the kill
 	_ = response.Body.Close()
+	s.cookies = response.Cookies()
 	if response.StatusCode >= http.StatusBadRequest {
 		s.t.Fatalf("%s: %d %s", route, response.StatusCode, said)
 	}

@@ -117,6 +117,15 @@ func (i inspector) everyTool() (called map[string]bool) {
 	call("list_real_tasks", "limit=5")
 	call("get_context", "conversation=s1", "view=codex")
 	call("append_message", "conversation=s1", "role=user", "content=Thank you")
+	fact := call("remember", "text=The plumber comes on Fridays")["id"]
+	recall := func() string { return fmt.Sprint(call("recall", "query=When does the plumber come?")["facts"]) }
+	if facts := recall(); !strings.Contains(facts, "The plumber comes on Fridays") {
+		i.t.Errorf("the facts are %v", facts)
+	}
+	call("forget", fmt.Sprint("fact=", fact))
+	if facts := recall(); strings.Contains(facts, "plumber") {
+		i.t.Errorf("what was forgotten is recalled: %v", facts)
+	}
 	called["kill_real_agent"] = true
 	var refused struct {
 		StructuredContent struct{ Error struct{ Type string } }
