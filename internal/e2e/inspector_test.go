@@ -27,7 +27,9 @@ func TestInspectorInABrowser(t *testing.T) {
 	npmFile(t, "axe-core", "package.json")
 	browser := chromium(t)
 	t.Run("a file", func(t *testing.T) {
-		runInspector(t, browser, serveInspector(t, ""), os.Getenv("INSPECTOR_SHOTS"), "", inspectorWalks+inspectorSweeps)
+		// The page of health shows the file's path, which has to fit a phone whatever its length.
+		store := "store:\n  path: " + strings.Repeat("x", 80) + ".db\n"
+		runInspector(t, browser, serveInspector(t, store), os.Getenv("INSPECTOR_SHOTS"), "", inspectorWalks+inspectorSweeps)
 	})
 	t.Run("a database", func(t *testing.T) {
 		database := pgtest.Start(t, pgtest.Options{}).Database(t)
