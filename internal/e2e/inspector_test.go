@@ -14,12 +14,18 @@ import (
 	"github.com/continuo-log/continuo/internal/pgtest"
 )
 
-// The checks in web/tests/inspector.mjs: the walks, and those that look at every page in each size and scheme.
-const inspectorWalks, inspectorSweeps = 23, 6
+// The checks in web/tests/inspector.mjs: the walks, and those that look at every page in each size and scheme. Colours
+// are the only difference between schemes, so that by default only the widest pages are looked at in both.
+const (
+	inspectorWalks                = 23
+	inspectorSweeps, inspectorAll = 4, 6
+	inspectorDefault              = "^(?!every page at (720|390) px, dark)"
+)
 
 // The inspector in a real browser, before a server with a file and before one with a database: every question of the page
 // is walked as a person would. Console errors, failed requests, requests to another host and serious findings of axe fail
-// a check. INSPECTOR_SHOTS names a folder for pictures of the pages, INSPECTOR_ENTRIES the length of the longest log,
+// a check. INSPECTOR_SHOTS names a folder for pictures of the pages, all of which are
+// then looked at, as with CONTINUO_LONG, INSPECTOR_ENTRIES the length of the longest log,
 // INSPECTOR_ONLY is an expression for the names of the checks to run.
 func TestInspectorInABrowser(t *testing.T) {
 	t.Parallel()
@@ -29,7 +35,11 @@ func TestInspectorInABrowser(t *testing.T) {
 	t.Run("a file", func(t *testing.T) {
 		// The page of health shows the file's path, which has to fit a phone whatever its length.
 		store := "store:\n  path: " + strings.Repeat("x", 80) + ".db\n"
-		runInspector(t, browser, serveInspector(t, store), os.Getenv("INSPECTOR_SHOTS"), "", inspectorWalks+inspectorSweeps)
+		shots, only, sweeps := os.Getenv("INSPECTOR_SHOTS"), inspectorDefault, inspectorSweeps
+		if shots != "" || os.Getenv("CONTINUO_LONG") != "" {
+			only, sweeps = "", inspectorAll
+		}
+		runInspector(t, browser, serveInspector(t, store), shots, only, inspectorWalks+sweeps)
 	})
 	t.Run("a database", func(t *testing.T) {
 		database := pgtest.Start(t, pgtest.Options{}).Database(t)
