@@ -42,6 +42,9 @@ func TestInspectorInABrowser(t *testing.T) {
 		runInspector(t, browser, serveInspector(t, store), shots, only, inspectorWalks+sweeps)
 	})
 	t.Run("a database", func(t *testing.T) {
+		if os.Getenv("CONTINUO_LONG") == "" {
+			t.Skip("SKIPPED: the same walks on PostgreSQL need CONTINUO_LONG=1, as in .ci/run")
+		}
 		database := pgtest.Start(t, pgtest.Options{}).Database(t)
 		runInspector(t, browser, serveInspector(t, "store:\n  url: "+database+"\n"), "", "^(?!every page)", inspectorWalks)
 	})
