@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,9 +18,8 @@ type Checker struct {
 	store   KeyStore
 	options Options
 
-	mu       sync.Mutex
-	found    map[string]finding        // by id, of existing keys
-	sessions map[string]sessionFinding // by id
+	keys     *recent[Key]
+	sessions *recent[Session]
 
 	exists   atomic.Bool   // a key exists
 	asking   chan struct{} // held while the store is asked whether it has any key
@@ -30,17 +28,11 @@ type Checker struct {
 	failures atomic.Int64  // how many failed
 }
 
-// finding is a key as it was in the store.
-type finding struct {
-	key Key
-	at  time.Time
-}
-
 // Options configures a Checker. The zero value works.
 type Options struct {
 	// Keep is the lifetime of the cache: a revoked key is refused at most so much later, by every process. Default 5 s.
 	Keep time.Duration
-	// MaxKept bounds how many keys are cached. Default 1024.
+	// MaxKept bounds how many keys, and how many sessions, are cached. Default 1024.
 	MaxKept int
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -57,7 +49,10 @@ func NewChecker(store KeyStore, options Options) *Checker {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	return &Checker{store: store, options: options, found: map[string]finding{}, sessions: map[string]sessionFinding{}, asking: make(chan struct{}, 1)}
+	return &Checker{
+		store: store, options: options, asking: make(chan struct{}, 1),
+		keys: newRecent(options, store.Key), sessions: newRecent(options, store.Session),
+	}
 }
 
 // unknownHash replaces the hash of a key that does not exist. No secret that can be found has this hash.
@@ -89,28 +84,13 @@ func (c *Checker) Check(ctx context.Context, shown string) (Key, error) {
 	return key, nil
 }
 
-// find looks a key up by its id. An unknown id is queried each time: invented ids cannot fill the memory, and a new key
-// is valid at once.
+// find looks a key up by its id; ErrNotFound.
 func (c *Checker) find(ctx context.Context, id string) (Key, error) {
-	now := c.options.Now()
-	c.mu.Lock()
-	kept, ok := c.found[id]
-	c.mu.Unlock()
-	if ok && now.Sub(kept.at) < c.options.Keep {
-		return kept.key, nil
+	key, err := c.keys.get(ctx, id)
+	if err == nil {
+		c.exists.Store(true)
 	}
-	key, err := c.store.Key(ctx, id)
-	if err != nil {
-		return Key{}, err
-	}
-	c.exists.Store(true)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.found) >= c.options.MaxKept {
-		clear(c.found)
-	}
-	c.found[id] = finding{key, now}
-	return key, nil
+	return key, err
 }
 
 // InUse reports whether the store has a key of any project, even an expired or revoked one: the end of the last key
@@ -180,8 +160,6 @@ func (c *Checker) RevokeKey(ctx context.Context, id string) (Key, error) {
 	if err != nil {
 		return key, fmt.Errorf("revoke API key %s: %w", id, err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.found, id)
+	c.keys.forget(id)
 	return key, nil
 }

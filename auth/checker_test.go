@@ -22,6 +22,16 @@ type keys struct {
 	all   map[string]auth.Key
 	asked int
 	fails error
+	held  func() // called when a key was read, before it is returned
+}
+
+func (k *keys) RevokeKey(_ context.Context, id string, at time.Time) (auth.Key, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	key := k.all[id]
+	key.RevokedAt = at
+	k.all[id] = key
+	return key, nil
 }
 
 func (k *keys) Key(_ context.Context, id string) (auth.Key, error) {
@@ -29,6 +39,12 @@ func (k *keys) Key(_ context.Context, id string) (auth.Key, error) {
 	defer k.mu.Unlock()
 	k.asked++
 	key, ok := k.all[id]
+	if held := k.held; held != nil {
+		k.held = nil
+		k.mu.Unlock()
+		held()
+		k.mu.Lock()
+	}
 	if !ok && k.fails == nil {
 		return key, continuo.ErrNotFound
 	}
@@ -161,6 +177,19 @@ func TestRevokedKeysAreRefusedInTime(t *testing.T) {
 	if over := h.refused(shown, "revoked"); over.ID != key.ID {
 		t.Errorf("got %+v", over)
 	}
+}
+
+// A key that was revoked while a check was reading it is not cached as it was before.
+func TestAKeyIsRevokedWhileItIsRead(t *testing.T) {
+	h := newHouse(t, auth.Options{})
+	key, shown := h.key("p")
+	h.keys.held = func() {
+		if _, err := h.RevokeKey(t.Context(), key.ID); err != nil {
+			t.Error(err)
+		}
+	}
+	h.accepted(shown) // the check began before
+	h.refused(shown, "revoked")
 }
 
 // Whoever invents ids finds no memory to fill, and a new key counts at once.

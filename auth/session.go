@@ -61,7 +61,7 @@ func (c *Checker) CheckSession(ctx context.Context, token string) (Key, Session,
 	if err != nil {
 		return Key{}, Session{}, fmt.Errorf("%w: its token is not whole", ErrSession)
 	}
-	session, err := c.findSession(ctx, id)
+	session, err := c.sessions.get(ctx, id)
 	known := err == nil
 	if errors.Is(err, continuo.ErrNotFound) {
 		session.Hash = unknownHash // the same work whether the id exists or not
@@ -99,36 +99,6 @@ func (c *Checker) CloseSession(ctx context.Context, token string) error {
 	if err := c.store.DeleteSession(ctx, session.ID); err != nil {
 		return fmt.Errorf("end session %s: %w", session.ID, err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.sessions, session.ID)
+	c.sessions.forget(session.ID)
 	return nil
-}
-
-// sessionFinding is a session as it was in the store.
-type sessionFinding struct {
-	session Session
-	at      time.Time
-}
-
-// findSession looks a session up by its id, as find looks up a key.
-func (c *Checker) findSession(ctx context.Context, id string) (Session, error) {
-	now := c.options.Now()
-	c.mu.Lock()
-	kept, ok := c.sessions[id]
-	c.mu.Unlock()
-	if ok && now.Sub(kept.at) < c.options.Keep {
-		return kept.session, nil
-	}
-	session, err := c.store.Session(ctx, id)
-	if err != nil {
-		return Session{}, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.sessions) >= c.options.MaxKept {
-		clear(c.sessions)
-	}
-	c.sessions[id] = sessionFinding{session, now}
-	return session, nil
 }
