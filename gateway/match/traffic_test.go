@@ -432,8 +432,28 @@ func (p *replay) check() {
 			}
 		}
 	}
+	if want := p.rewrites(); counts["fork"] != want {
+		t.Errorf("there are %d forks, want %d", counts["fork"], want)
+	}
 	t.Logf("main %d, side %d, compaction %d, retry %d, forks %d, conversations %d", counts["main"], counts["side"], counts["compaction"], counts["retry"],
 		counts["fork"], len(session))
+}
+
+// rewrites returns how many forks the main requests make: one for a session that was forked from another, and one after
+// each compaction. Gemini CLI makes two calls for each compaction and names no session, so its forked one is not there.
+func (p *replay) rewrites() (forks int) {
+	for _, line := range p.lines {
+		if line.Kind == "compaction" {
+			forks++
+		}
+	}
+	switch {
+	case p.lines[0].Agent == "gemini":
+		return forks / 2
+	case p.lines[0].Scenario == "fork":
+		return forks + 1
+	}
+	return forks
 }
 
 // isUnlinked says that nothing in a side call says to which session it belongs.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/sse"
 	"github.com/continuo-log/continuo/model/internal/failure"
 	"github.com/continuo-log/continuo/model/internal/forward"
@@ -25,7 +26,7 @@ type Response struct {
 	peek []byte // read already to detect the format
 
 	forwarded *forward.Request // the client's request that it answers; nil for none
-	events    *sse.Reader      // of a streamed answer
+	events    *Events          // of a streamed answer
 	whole     []byte           // the body of an answer that is not streamed, until TakeWire returned it
 	said      bool             // the newest event is the upstream's own error
 }
@@ -94,9 +95,22 @@ func (r *Response) IsJSON() (bool, error) {
 	return false, nil
 }
 
+// Events are the events of an answer that is streamed. Characters that the upstream cut in two are whole in them.
+type Events struct {
+	*sse.Reader
+	halves rawjson.Halves
+}
+
+// Next returns the next event; see [sse.Reader.Next].
+func (e *Events) Next() (sse.Event, error) {
+	event, err := e.Reader.Next()
+	event.Data = e.halves.Join(event.Data)
+	return event, err
+}
+
 // Events reads the answer as a stream.
-func (r *Response) Events() *sse.Reader {
-	r.events = sse.NewReader(r, sse.DefaultMaxBytes)
+func (r *Response) Events() *Events {
+	r.events = &Events{Reader: sse.NewReader(r, sse.DefaultMaxBytes)}
 	if r.forwarded != nil {
 		r.events.KeepRaw()
 	}
