@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -52,42 +53,51 @@ func Rarity(entries, all int64) int64 {
 	return ln(one + div(2*(all-entries)+1, 2*entries+1))
 }
 
-// Matched returns the words of a query that a document has, in the query's order.
-func (c *Corpus) Matched(query string, document int) []string {
-	var found []string
-	has := map[int32]bool{}
-	for _, term := range c.prepared[document].terms {
-		has[term] = true
+// Match is what a document has of a query.
+type Match struct {
+	Words []string // in the query's order
+	// Weight sums the rarities of what the query asks about and the document has, in units of 1/65536. It grows with the number
+	// of entries that were searched: a match among few entries says little.
+	Weight int64
+}
+
+// Matches returns what each document has of a query.
+func (c *Corpus) Matches(query string) []Match {
+	type queryWord struct {
+		text string
+		term int32
 	}
-	for _, term := range c.prepared[document].dates {
-		has[term] = true
-	}
+	var asked []queryWord
 	known := map[string]bool{}
 	for w := range words(query) {
 		if stopWords[w.Text] || known[w.Text] {
 			continue
 		}
 		known[w.Text] = true
-		if term, ok := c.terms[w.stem()]; ok && has[term] {
-			found = append(found, w.Text)
+		if term := c.lookUp(w.stem()); term >= 0 {
+			asked = append(asked, queryWord{w.Text, term})
+		}
+	}
+	terms := slices.DeleteFunc(c.analyze(query).terms, func(term int32) bool { return term < 0 })
+	found := make([]Match, len(c.documents))
+	newest := make([]int32, len(c.names)) // the last document that has a stem, from 1
+	for i := range found {
+		document, m := int32(i+1), &found[i]
+		for _, term := range c.prepared[i].terms {
+			newest[term] = document
+		}
+		for _, term := range terms {
+			if newest[term] == document {
+				m.Weight += c.rarity(term)
+			}
+		}
+		for _, word := range asked {
+			if newest[word.term] == document || slices.Contains(c.prepared[i].dates, word.term) {
+				m.Words = append(m.Words, word.text)
+			}
 		}
 	}
 	return found
-}
-
-// Weight sums the rarities of what a query asks about and a document has, in units of 1/65536. It grows with the number of
-// entries that were searched: a match among few entries says little.
-func (c *Corpus) Weight(query string, document int) (sum int64) {
-	has := map[int32]bool{}
-	for _, term := range c.prepared[document].terms {
-		has[term] = true
-	}
-	for _, term := range c.analyze(query).terms {
-		if has[term] {
-			sum += c.rarity(term)
-		}
-	}
-	return sum
 }
 
 // analyze reads a query.

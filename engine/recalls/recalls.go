@@ -105,11 +105,13 @@ func (r *Recalls) recall(ctx context.Context, runner *turn.Runner, source turn.S
 	if left < leastTokens {
 		return nil, nil
 	}
-	items, err := r.finder.Find(ctx, lookup.Request{Text: query, Conversation: conversation, Candidates: turnCandidates})
+	isLeftOut := leftOut(plan)
+	items, err := r.finder.Find(ctx, lookup.Request{
+		Text: query, Conversation: conversation, Candidates: turnCandidates, LeastWeight: leastWeight, May: isLeftOut,
+	})
 	if err != nil {
 		return nil, err
 	}
-	isLeftOut := leftOut(plan)
 	chosen := r.choose(items, left, query, func(item *lookup.Item) bool { return isLeftOut(item.Entry.Seq) })
 	if !slices.ContainsFunc(chosen, func(one chosenEntry) bool { return one.Weight >= leastWeight }) {
 		return nil, nil

@@ -66,6 +66,10 @@ type Request struct {
 	Candidates int
 	// Patience bounds how long missing entries are indexed first. Default 0: not at all.
 	Patience time.Duration
+	// LeastWeight says that the candidates are of use only if one of the searched conversation that May accepts has this
+	// weight: where the index shows that none has, Find returns nothing, and reads no entries. Default 0: always of use.
+	LeastWeight int64
+	May         func(seq int64) bool
 }
 
 // Item is a found entry.
@@ -75,7 +79,7 @@ type Item struct {
 	Owner  continuo.Conversation
 	Score  recall.Scored
 	Words  []string // of the query, that the entry has
-	Weight int64    // of these words; see recall.Corpus.Weight
+	Weight int64    // of these words; see recall.Match
 	Tokens int
 }
 
@@ -114,8 +118,11 @@ func (f Finder) Corpus(ctx context.Context, request Request) (*recall.Corpus, []
 	for _, term := range terms {
 		lookUp = append(lookUp, indexTerm(term))
 	}
+	if ok, err := f.isProbable(ctx, request, lookUp[1:]); err != nil || !ok {
+		return nil, nil, err
+	}
 	hits, err := f.hits(ctx, request, lookUp)
-	if err != nil {
+	if err != nil || !request.isUseful(hits) {
 		return nil, nil, err
 	}
 	chosen, statistics := choose(request, terms, hits)
@@ -129,8 +136,8 @@ func (f Finder) Corpus(ctx context.Context, request Request) (*recall.Corpus, []
 	}
 	statistics.Documents = max(statistics.Documents, int64(len(items)))
 	corpus := recall.NewCorpus(statistics, documents)
-	for i := range items {
-		items[i].Words, items[i].Weight = corpus.Matched(request.Text, i), corpus.Weight(request.Text, i)
+	for i, match := range corpus.Matches(request.Text) {
+		items[i].Words, items[i].Weight = match.Words, match.Weight
 	}
 	return corpus, items, nil
 }
@@ -176,16 +183,12 @@ func (f Finder) hits(ctx context.Context, request Request, terms []index.Term) (
 // choose selects the places that are read: those with the rarest stems, their neighbours, and those that are found by
 // their form.
 func choose(request Request, terms []recall.Term, hits index.AnyResult) ([]place, recall.Statistics) {
-	statistics := recall.Statistics{Counts: map[string]int64{}}
-	if request.Scope == Conversation {
-		statistics.Documents = request.To
-	}
 	lists := hits.Lists[1:]
+	statistics := recall.Statistics{Counts: map[string]int64{}, Documents: documentsOf(request, lists)}
 	order := make([]int, 0, len(terms))
 	for i := range terms {
 		if len(lists[i]) > 0 {
 			order = append(order, i)
-			statistics.Documents = max(statistics.Documents, 2*int64(len(lists[i])))
 		}
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(lists[a]), len(lists[b])) })
@@ -218,6 +221,18 @@ func choose(request Request, terms []recall.Term, hits index.AnyResult) ([]place
 	places = places[:min(len(places), request.Candidates)]
 	slices.SortFunc(places, comparePlaces)
 	return places, statistics
+}
+
+// documentsOf estimates how many entries are searched.
+func documentsOf(request Request, lists [][]index.Hit) int64 {
+	var documents int64
+	if request.Scope == Conversation {
+		documents = request.To
+	}
+	for _, list := range lists {
+		documents = max(documents, 2*int64(len(list)))
+	}
+	return documents
 }
 
 func comparePlaces(a, b place) int {
