@@ -29,6 +29,20 @@ WITH head AS (
 INSERT INTO continuo.entries (` + entryColumns + `)
 SELECT $1, $3, $5, $6, $7, $4, $8, $9, $10, $11, $12 FROM head`
 
+	// The same for several conversations at once, given in the order of their ids: one row of each array is one of
+	// appendOne. It returns the conversations whose head was moved.
+	appendEach = `
+WITH given AS (
+  SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::text[], $5::text[], $6::text[], $7::boolean[], $8::text[], $9::bigint[], $10::bigint[], $11::text[], $12::bigint[])
+    AS g (conversation_id, after, seq, created_at, id, role, hidden, output_ref, chars, tokens, body, checksum)),
+head AS (
+  UPDATE continuo.conversations AS c SET last_seq = g.seq, updated_at = g.created_at FROM given AS g
+  WHERE c.id = g.conversation_id AND c.last_seq = g.after AND NOT c.deleted AND c.archived_at IS NULL
+  RETURNING g.*)
+INSERT INTO continuo.entries (` + entryColumns + `)
+SELECT conversation_id, seq, id, role, hidden, created_at, nullif(output_ref, ''), chars, tokens, body, checksum FROM head
+RETURNING conversation_id`
+
 	// $5 to $14 are the columns of the entries, $15 and $16 of the objects that they need, $17 to $20 of receipts.
 	appendParts = `,
 written AS (
@@ -172,6 +186,23 @@ func (r *entryRows) add(e *continuo.Entry) error {
 		r.objectSeqs, r.objects = append(r.objectSeqs, e.Seq), append(r.objects, object)
 	}
 	return nil
+}
+
+// appendTogether adds the statement that makes appends of one entry each, changes with the statement appendOne, at once.
+func appendTogether(batch *pgx.Batch, appends []*queued) {
+	var r entryRows
+	var ids []string
+	var afters []int64
+	for _, q := range appends {
+		args := q.args
+		ids, afters, r.seqs, r.created = append(ids, args[0].(string)), append(afters, args[1].(int64)), append(r.seqs, args[2].(int64)), append(r.created, args[3].(string))
+		r.ids, r.roles, r.hidden = append(r.ids, args[4].(string)), append(r.roles, args[5].(string)), append(r.hidden, args[6].(bool))
+		ref, _ := args[7].(string)
+		r.outputRefs = append(r.outputRefs, ref)
+		r.chars, r.tokens = append(r.chars, args[8].(int64)), append(r.tokens, args[9].(int64))
+		r.bodies, r.checksums = append(r.bodies, args[10].(string)), append(r.checksums, args[11].(int64))
+	}
+	batch.Queue(appendEach, ids, afters, r.seqs, r.created, r.ids, r.roles, r.hidden, r.outputRefs, r.chars, r.tokens, r.bodies, r.checksums)
 }
 
 // updated returns the new value of UpdatedAt: the time of the newest entry, NULL when there is none.

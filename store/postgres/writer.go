@@ -248,21 +248,68 @@ func (w *writer) commit(group []*queued) error {
 	if err := w.connect(ctx); err != nil {
 		return &lostError{err: err}
 	}
+	together, others := joinable(group)
 	batch := &pgx.Batch{}
-	for _, q := range group {
+	if len(together) > 0 {
+		appendTogether(batch, together)
+	}
+	for _, q := range others {
 		batch.Queue(q.statement, q.args...)
 	}
 	results := w.conn.SendBatch(ctx, batch)
 	var err error
-	for _, q := range group {
-		if q.applied, err = q.readFrom(results); err != nil {
+	if len(together) > 0 {
+		err = readTogether(results, together)
+	}
+	for _, q := range others {
+		if err != nil {
 			break
 		}
+		q.applied, err = q.readFrom(results)
 	}
 	if closeErr := results.Close(); err == nil {
 		err = closeErr
 	}
 	return w.checked(err)
+}
+
+// joinable separates from a group, which is ordered by key, the appends of one entry that one statement can make
+// together: the first of each conversation. Without two of them there are none.
+//
+// The statement locks the conversations in the order of the group as long as the database joins them with nested
+// loops. Should it choose another order and meet a group of another process that has the same conversations, then
+// groupLockTimeout ends one of both, and its changes are made alone.
+func joinable(group []*queued) (together, others []*queued) {
+	begun := "" // the conversation of the change before
+	for _, q := range group {
+		if q.statement == appendOne && q.conversationID != begun {
+			together = append(together, q)
+		} else {
+			others = append(others, q)
+		}
+		begun = q.conversationID
+	}
+	if len(together) < 2 {
+		return nil, group
+	}
+	return together, others
+}
+
+// readTogether reads which of the appends the statement made.
+func readTogether(results pgx.BatchResults, appends []*queued) error {
+	rows, err := results.Query()
+	if err != nil {
+		return err
+	}
+	made := make(map[string]bool, len(appends))
+	var id string
+	if _, err := pgx.ForEachRow(rows, []any{&id}, func() error { made[id] = true; return nil }); err != nil {
+		return err
+	}
+	for _, q := range appends {
+		q.applied = made[q.conversationID]
+	}
+	return nil
 }
 
 // checked closes a connection that can no longer be used.

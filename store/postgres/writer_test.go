@@ -236,3 +236,54 @@ func TestACancelledCallerChangesNothing(t *testing.T) {
 		t.Errorf("%v, and the conversation is at %d (%v)", err, c.LastSeq, findErr)
 	}
 }
+
+// TestAppendsOfAGroupAreMadeTogether has one group append to several conversations: those that can be appended to are,
+// and the others are refused, also the second append to one of them.
+func TestAppendsOfAGroupAreMadeTogether(t *testing.T) {
+	for _, partitions := range []int{0, 16} {
+		t.Run(fmt.Sprint("partitions=", partitions), func(t *testing.T) {
+			store := openAt(t, newDatabase(t, partitions), Options{Writers: 1})
+			defer store.Close()
+			var group []*queued
+			appended := func(id string, after int64) {
+				batch := continuo.Batch{ConversationID: id, After: after, Entries: someEntries(id, after+1, after+1, "text of "+id)}
+				batch.Entries[0].Role, batch.Entries[0].OutputRef = continuo.Tool, "@tool-output/"+id
+				rows, err := encodeEntries(id, after, batch.Entries)
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := &change{conversationID: id, key: id}
+				c.statement, c.args = appendStatement(batch, rows, nil)
+				group = append(group, &queued{change: c, done: make(chan struct{})})
+			}
+			for _, id := range []string{"a", "b", "c", "d"} {
+				newConversation(t, store, id, 0)
+			}
+			if err := store.Delete(t.Context(), "c"); err != nil {
+				t.Fatal(err)
+			}
+			appended("a", 0)
+			appended("a", 1)
+			appended("b", 5) // it has no such head
+			appended("c", 0) // it is deleted
+			appended("d", 0)
+			if together, others := joinable(group); len(together) != 4 || len(others) != 1 || others[0] != group[1] {
+				t.Fatalf("%d appends together and %d others", len(together), len(others))
+			}
+			if err := store.writers.each[0].commit(group); err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range []bool{true, true, false, false, true} {
+				if group[i].applied != want {
+					t.Errorf("append %d to %s: applied %v", i, group[i].conversationID, group[i].applied)
+				}
+			}
+			for id, want := range map[string]int{"a": 2, "b": 0, "d": 1} {
+				entries, err := store.Entries(t.Context(), id, continuo.EntryQuery{From: 1, To: 10, OutputRef: "@tool-output/" + id, Limit: 10})
+				if err != nil || len(entries) != want {
+					t.Errorf("%s has %d entries: %v", id, len(entries), err)
+				}
+			}
+		})
+	}
+}
