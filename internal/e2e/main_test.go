@@ -90,7 +90,7 @@ func start(t testing.TB, command *exec.Cmd, pattern, ready string) child {
 }
 
 // startTime is how long a program may take until it listens, and until it has ended.
-const startTime = 30 * time.Second
+const startTime = 5 * time.Minute
 
 // stop ends a program: by itself with the code 0, or by the signal.
 func stop(t testing.TB, command *exec.Cmd, ended <-chan struct{}, output *outputWatcher) {
