@@ -51,7 +51,7 @@ type Totals struct {
 	Usage         []UsageCount
 }
 
-// ActivityState selects conversations by what goes on in them.
+// ActivityState selects conversations by their activity.
 type ActivityState string
 
 // The states of activity. An active conversation has a turn that runs, or a run that runs or waits; in a failed one the

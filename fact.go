@@ -48,7 +48,7 @@ const (
 var FactKinds = []FactKind{FactIdentity, FactPreference, FactInstruction, FactDecision, FactEvent, FactRelation, FactOther}
 
 // Fact is what an entry of a memory conversation states; the entry's content is the text. A fact has sources, each with
-// a quote that stands word for word in it, or is a user entry without sources, which is its own source: a person (or
+// a quote that occurs verbatim in it, or is a user entry without sources, which is its own source: a person (or
 // a program for it) stated it. The log refuses any other fact, and redacts a fact when a source of it is redacted or
 // deleted, or becomes another user's.
 type Fact struct {
@@ -183,7 +183,7 @@ func (l *Log) checkSource(ctx context.Context, memory Conversation, source FactS
 	return checkQuote(name, source.Quote, &found[0])
 }
 
-// checkQuote refuses a quote that does not stand word for word in an entry.
+// checkQuote refuses a quote that does not occur verbatim in an entry.
 func checkQuote(name, quote string, entry *Entry) error {
 	switch {
 	case entry.Redacted != nil:
@@ -196,7 +196,7 @@ func checkQuote(name, quote string, entry *Entry) error {
 	return nil
 }
 
-// Quotes reports whether a quote stands word for word in the text of an entry: it neither begins nor ends inside of a
+// Quotes reports whether a quote occurs verbatim in the text of an entry: it neither begins nor ends inside of a
 // word.
 func Quotes(entry *Entry, quote string) bool {
 	text := entry.Content.String()

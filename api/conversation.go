@@ -18,7 +18,7 @@ func (s *Service) conversationOperations() []Operation {
 	return []Operation{
 		define(Operation{
 			ID: "listConversations", Method: "GET", Path: conversations, Tag: tag, Summary: "list conversations, the newest change first",
-			Answers: answers(ok("A page of conversations, and what goes on in them.")),
+			Answers: answers(ok("A page of conversations, and their activity.")),
 		}, s.ListConversations),
 		define(Operation{
 			ID: "createConversation", Method: "POST", Path: conversations, Tag: tag, Summary: "begin an empty conversation",

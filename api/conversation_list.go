@@ -98,7 +98,7 @@ type conversationCursor struct {
 	ID        string    `json:"id"`
 }
 
-// ConversationRow is a conversation in a list, with what goes on in it.
+// ConversationRow is a conversation in a list, with its activity.
 type ConversationRow struct {
 	conversations.Row
 	// What a person has to decide; absent unless `state` is `waiting`.

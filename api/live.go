@@ -25,7 +25,7 @@ func (s *Service) liveOperations() []Operation {
 			ID: "followConversations", Method: "GET", Path: "/api/events", Tag: "conversations", Summary: "follow the list of conversations",
 			Description: "The rows of the list that are new or change from now on, or since a time, on whichever process, within about a " +
 				"second. With `state`, a conversation is sent from when it has that state on, also when it leaves it. A row may come " +
-				"twice, and a deletion is not told. The stream has no end of its own; it breaks off as that of a conversation does.",
+				"twice, and deletions are not reported. The stream has no end of its own; it breaks off as that of a conversation does.",
 			Answers: answers(ok("The events.").as(events[ListStream]())),
 		}),
 		handled[ConversationEvents, None](Operation{

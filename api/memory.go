@@ -12,7 +12,7 @@ import (
 
 func (s *Service) memoryOperations() []Operation {
 	const all, one, tag = "/api/memory", "/api/memory/{fact}", "memory"
-	quoteless := failing(http.StatusBadRequest, "A quote does not stand word for word in its source (`rule`).")
+	quoteless := failing(http.StatusBadRequest, "A quote does not occur verbatim in its source (`rule`).")
 	return []Operation{
 		define(Operation{
 			ID: "listMemory", Method: "GET", Path: all, Tag: tag, Summary: "list what is known of a user, the newest first",
@@ -149,7 +149,7 @@ type RememberRequest struct {
 
 // Remember adds a fact.
 //
-// A fact without `sources` is a statement of the caller, who answers for it. A quote of a source must stand word for word
+// A fact without `sources` is a statement of the caller, who answers for it. A quote of a source must occur verbatim
 // in it.
 func (s *Service) Remember(ctx context.Context, scope continuo.Scope, in RememberRequest) (memories.Fact, error) {
 	owner, err := in.owner(scope)

@@ -27,7 +27,7 @@ func (s *Service) runOperations() []Operation {
 		define(Operation{
 			ID: "startRun", Method: "POST", Path: runs, Tag: "runs", Summary: "begin a run of a workflow",
 			Answers: answers(
-				created("The run, begun by this request or by an earlier one with the same `Idempotency-Key`."), ok("The run, as a stream.").as(stream),
+				created("The run, started by this request or by an earlier one with the same `Idempotency-Key`."), ok("The run, as a stream.").as(stream),
 				failing(404, "There is no such workflow, or no conversation with that id (`not_found`, with the field in `param`)."),
 				failing(409, "The `Idempotency-Key` was used for something else (`idempotency_conflict`), the conversation is busy "+
 					"(`conversation_busy`) or archived (`archived`)."),

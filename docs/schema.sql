@@ -135,7 +135,7 @@ CREATE TABLE turns (
   signals         INTEGER NOT NULL DEFAULT 0, -- how many turn_signals has
   started_at      TEXT NOT NULL,
   ended_at        TEXT,                  -- NULL while it runs
-  request         TEXT NOT NULL,         -- JSON: what it was begun with
+  request         TEXT NOT NULL,         -- JSON: what it was started with
   ended           TEXT,                  -- JSON: how it ended; NULL while it runs
   PRIMARY KEY (conversation_id, id)
 ) WITHOUT ROWID;

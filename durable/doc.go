@@ -46,7 +46,7 @@
 // ([turn.Keeper.RecoverIfAbandoned]). The run stays "running" in the index, and a process that finds it there without
 // a turn and without recent events ([Driver.ResumeAbandoned]) gives it a worker. The worker reads the log from the
 // run's first entry and continues: an attempt whose turn has ended without a conclusion is concluded or followed by
-// the next attempt, as the machine decides; an attempt whose turn never began is begun. A program that shuts down in
+// the next attempt, as the machine decides; an attempt whose turn never began is started. A program that shuts down in
 // an orderly way stops between steps ([Options.Draining]), and interrupts turns that take too long
 // ([Options.Closing]).
 package durable

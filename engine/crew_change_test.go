@@ -279,7 +279,7 @@ func TestAStopDoesNotWaitForAProgramToComeUp(t *testing.T) {
 	})
 }
 
-// Agents that remember are begun again once after a restore, and not again and again.
+// Agents that remember are started again once after a restore, and not again and again.
 func TestASessionLastsAfterARestore(t *testing.T) {
 	scripted := &scriptedRoles{answer: answerTimes(1)}
 	text := strings.ReplaceAll(threeRoleCrew, "system_prompt", "view: {kind: delta, chars: 1000}, system_prompt")
@@ -301,7 +301,7 @@ func TestASessionLastsAfterARestore(t *testing.T) {
 	sendMessage(t, e, "Three?")
 	awaitCycle(t, e)
 	if begun := scripted.sessionsOpened - before; begun != 2 {
-		t.Errorf("%d sessions were begun again for two roles", begun)
+		t.Errorf("%d sessions were started again for two roles", begun)
 	}
 }
 

@@ -156,7 +156,7 @@ func TestAStartHasTheTimeOfTheRolesTurn(t *testing.T) {
 
 // A start that takes the whole time leaves none to ask the role, who fails, and is not begun for ever.
 func TestAStartThatTakesAllTheTime(t *testing.T) {
-	for _, early := range []time.Duration{0, time.Second} { // the time is up at once, or while the turn is begun
+	for _, early := range []time.Duration{0, time.Second} { // the time is up at once, or while the turn is started
 		synctest.Test(t, func(t *testing.T) {
 			scripted := &scriptedRoles{answer: answerTimes(1)}
 			store := &slowStore{Store: storetest.NewMemory()}
@@ -216,7 +216,7 @@ func TestALoadThatHangsLeavesTimeForANewSession(t *testing.T) {
 		}
 		// Half of what is left after that is waited at most before the program is started once more.
 		if waited := bob.at[2].Sub(bob.at[1]); waited < 5*time.Minute || waited > 5*time.Minute+150*time.Second+moments {
-			t.Errorf("the new session was begun %s after the old one", waited)
+			t.Errorf("the new session was started %s after the old one", waited)
 		}
 	})
 }

@@ -122,7 +122,7 @@ func TestStepsAskForTheirOutputsByTheirSchema(t *testing.T) {
 	}
 }
 
-// A run with branches that is begun again after each of its writes goes on every time.
+// A run with branches that is started again after each of its writes goes on every time.
 func TestBranchesContinueAfterEveryWrite(t *testing.T) {
 	for writes := 1; ; writes++ {
 		store, m := storetest.NewMemory(), &scriptedModel{answer: func(a stepRequest) (string, error) { return "said " + a.step, nil }}

@@ -629,7 +629,7 @@ func requestsAfterRefusal(t *testing.T, e *testEngine, run continuo.Run) []conti
 	return calls
 }
 
-// A run that is begun again after each of the writes that it makes goes on every time, and does each step once.
+// A run that is started again after each of the writes that it makes goes on every time, and does each step once.
 func TestARunContinuesAfterEveryWrite(t *testing.T) {
 	var repeated, once counted
 	tools := tool.Set{&repeated, &once}

@@ -179,7 +179,7 @@ func TestKeysOfChatsTasksAndAgentsDoNotMeet(t *testing.T) {
 				t.Errorf("%s and %s are the same conversation", name, other)
 			}
 			if before := begun[name]; before != "" && before != id {
-				t.Errorf("%s was begun twice", name)
+				t.Errorf("%s was started twice", name)
 			}
 			begun[name], owner[id] = id, name
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 // Anthropic's models accept only thinking that they have signed. A request is refused whole for a block that another
-// provider has made, or that a program between has written anew. Such blocks matter to nobody in a tool loop that is
+// provider has made, or that a program between has written anew. Such blocks are not needed in a tool loop that is
 // finished, but in one that is not, the model must get its own thinking back.
 
 // thinkingBlock is a block of thinking in a request of Anthropic's API.

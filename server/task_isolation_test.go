@@ -11,7 +11,7 @@ const (
 	noAgentID = "agent_0199c5f0d1a270008000000000000000"
 )
 
-// taskKey is the Idempotency-Key that the victim's task and its agent were begun with.
+// taskKey is the Idempotency-Key that the victim's task and its agent were started with.
 const taskKey = "task-once"
 
 // tasks gives a task away, with the victim's s1, and has an agent work on it.

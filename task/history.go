@@ -102,7 +102,7 @@ func cutMark(what string, role Role, chars int) string {
 const maxAtOnce = 4
 
 // summarize makes the summaries of messages, several concurrently. The only error is that of a context that is done; no
-// summary is begun after that.
+// summary is started after that.
 func (s *shaper) summarize(ctx context.Context, messages []Message, shaped []Shaped, long []int) error {
 	progress := counted{report: s.progress, total: len(long)}
 	fellBack := make([]bool, len(messages))

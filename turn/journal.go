@@ -22,7 +22,7 @@ import (
 // One goroutine appends. Readers, signals and decisions may come from any.
 type Journal struct {
 	keeper *Keeper
-	turn   continuo.Turn  // as it was begun
+	turn   continuo.Turn  // as it was started
 	began  time.Time      // by this process's clock
 	used   continuo.Usage // of the turn in the process from which it was taken over
 	ctx    context.Context
@@ -105,10 +105,10 @@ func (j *Journal) use() error {
 	return nil
 }
 
-// Turn returns the turn as it was begun.
+// Turn returns the turn as it was started.
 func (j *Journal) Turn() continuo.Turn { return j.turn }
 
-// Context ends when the turn is cancelled, its lease is lost, or the context that it was begun with ends; the cause
+// Context ends when the turn is cancelled, its lease is lost, or the context that it was started with ends; the cause
 // says which.
 func (j *Journal) Context() context.Context { return j.ctx }
 

@@ -123,7 +123,7 @@ func (k *Keeper) Begin(ctx context.Context, turn continuo.Turn) (*Journal, error
 	return k.begin(ctx, turn, func(*continuo.Turn) (*firstEntries, error) { return nil, nil })
 }
 
-// Abandon ends a turn that was begun and has not run: as if it had never begun or, if its input is in the log already,
+// Abandon ends a turn that was started and has not run: as if it had never begun or, if its input is in the log already,
 // as interrupted.
 func (k *Keeper) Abandon(j *Journal) (err error) {
 	if err := j.use(); err != nil {

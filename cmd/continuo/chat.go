@@ -36,7 +36,7 @@ type chatCommand struct {
 func (chatCommand) Help() string {
 	return `Chats with a model over the local store; without a configured model the built-in demo answers. A line below each answer says how much of the conversation the model was shown. Ctrl-C stops an answer and keeps the part that has arrived; at the prompt it exits. /help lists the commands.
 
-A tool call that needs a decision is answered by a line that was begun after the question was shown. Lines typed before that are the next messages.
+A tool call that needs a decision is answered by a line that was started after the question was shown. Lines typed before that are the next messages.
 
 When standard input is no terminal, each line is a message: answers go to standard output, everything else to standard error.
 
@@ -61,7 +61,7 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 		return usage("--resume continues without a message: name the conversation, and leave --message out")
 	}
 	if c.Resume && (c.Mode != nil || c.Agent != nil) {
-		return usage("--resume continues as the turn was begun: leave --mode and --agent out")
+		return usage("--resume continues as the turn was started: leave --mode and --agent out")
 	}
 	settings, err := a.loadSettings(flag{"model", "model", c.Model})
 	if err != nil {
@@ -91,7 +91,7 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 	return t.run(ctx)
 }
 
-// begin finds the conversation, or checks that it can be begun.
+// begin finds the conversation, or checks that it can be started.
 func (c *chatCommand) begin(ctx context.Context, a *app, w *services) (*chatSession, error) {
 	t := &chatSession{app: a, services: w, user: c.User, plain: !a.inTerminal || !a.outTerminal}
 	if err := c.check(continuo.Conversation{}); err != nil {

@@ -20,10 +20,10 @@ import (
 type chatSession struct {
 	*app
 	*services
-	conversation continuo.Conversation // the zero value until it is begun
+	conversation continuo.Conversation // the zero value until it is started
 	session      string                // id or key, "" for a new conversation without a key
 	user         string                // the owner that it gets; "" for no change
-	title        string                // set once the conversation is begun
+	title        string                // set once the conversation is started
 	mode         continuo.Mode         // set with the next message; "" for none
 	agent        string                // likewise; config.NoAgent for none
 	view         string                // "" leaves it to the agent

@@ -85,8 +85,8 @@ var allowed = verdict{Decision: turn.Decision{Allowed: true}}
 // askAgain is the interval at which it is checked whether a call still waits.
 const askAgain = 300 * time.Millisecond
 
-// ask reads the person's verdict on a call. If no person can be asked the call may not run. A line that was begun when
-// the call was decided elsewhere is kept for the next prompt, and so is one that was begun before the question was
+// ask reads the person's verdict on a call. If no person can be asked the call may not run. A line that was started when
+// the call was decided elsewhere is kept for the next prompt, and so is one that was started before the question was
 // shown: it is no answer.
 func (s *stream) ask(ctx context.Context, of continuo.Turn, asked turn.Event) verdict {
 	call := *asked.Call
@@ -120,7 +120,7 @@ func (s *stream) ask(ctx context.Context, of continuo.Turn, asked turn.Event) ve
 	}
 }
 
-// queueLine keeps a line that was begun before a question for the next prompt, if there will be one.
+// queueLine keeps a line that was started before a question for the next prompt, if there will be one.
 func (s *stream) queueLine(line string) {
 	switch {
 	case strings.TrimSpace(line) == "":

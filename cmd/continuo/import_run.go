@@ -28,7 +28,7 @@ const importWorkers = 8
 // importReaders is how many files are read concurrently: reading is most of the work.
 const importReaders = 4
 
-// all imports every source and returns the reports of those that were begun, in order.
+// all imports every source and returns the reports of those that were started, in order.
 func (r *importRun) all(ctx context.Context, sources []importSource) []fileReport {
 	reports := make([]fileReport, len(sources))
 	slots := make(chan struct{}, min(importReaders, runtime.GOMAXPROCS(0)))

@@ -73,7 +73,7 @@ func TestPendingLineAtAQuestion(t *testing.T) {
 	}
 }
 
-// A terminal that edits lines itself holds an unfinished one back: that too was begun before the question, and a reader
+// A terminal that edits lines itself holds an unfinished one back: that too was started before the question, and a reader
 // that waits meanwhile is not in the way.
 func TestLineHeldBackAtAQuestion(t *testing.T) {
 	p := newTyping(t)

@@ -208,7 +208,7 @@ func (w *runWatch) answer(ctx context.Context, line term.Line) error {
 	}
 	w.live.answered(line.Text, line.Err == nil)
 	if line.Begun < q.since {
-		q.unclear = "That line was begun before the question: it is not taken as the answer."
+		q.unclear = "That line was started before the question: it is not taken as the answer."
 		w.askNext()
 		return nil
 	}

@@ -63,9 +63,9 @@ func (w *services) keyPolicyText(ctx context.Context, policy server.KeyPolicy) (
 	keys, err := w.store.Keys(ctx, "")
 	switch {
 	case policy == server.KeysNever:
-		return "none needed (server.keys): every client that reaches this address is let in", false
+		return "none needed (server.keys): every client that reaches this address has access", false
 	case err == nil && policy == server.KeysOnceMade && len(keys) == 0:
-		return "none yet: every client that reaches this address is let in (continuo keys create)", false
+		return "none yet: every client that reaches this address has access (continuo keys create)", false
 	}
 	return "needed by every caller (continuo keys list)", true
 }

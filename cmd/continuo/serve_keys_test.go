@@ -42,7 +42,7 @@ func askAs(t *testing.T, key, method, url, body string) (status int, answer map[
 func TestServeWithKeys(t *testing.T) {
 	dir := t.TempDir()
 	p, address := startServer(t, dir)
-	p.stderr.wait(t, "keys +none yet: every client that reaches this address is let in")
+	p.stderr.wait(t, "keys +none yet: every client that reaches this address has access")
 	if status, answer := askAs(t, "", "POST", address+"/chat", `{"session_id": "s1", "message": "Hello"}`); status != 200 {
 		t.Fatalf("status %d: %v", status, answer)
 	}

@@ -114,7 +114,7 @@ func TestTypedAheadInAChat(t *testing.T) {
 	m.callsTool("first")
 	p.stdout.wait(t, asksFor("first")+`(?s:.*)`+prompted(`y\r\n`)+`(?s:.*)Typed before the question(?s:.*)`+
 		prompted(`/status of it\r\n`)+`(?s:.*)Typed before the question(?s:.*)`+prompted(`y`))
-	p.types("\r") // ends what was begun before
+	p.types("\r") // ends what was started before
 	p.stdout.wait(t, `(?s:(Typed before the question.*){3}› )`)
 	p.types("no, thanks\r")
 	p.stdout.wait(t, `not allowed: fs\.list`)
@@ -124,7 +124,7 @@ func TestTypedAheadInAChat(t *testing.T) {
 	p.stdout.wait(t, `no, thanks(?s:.*)x`)
 	m.callsTool("second")
 	p.stdout.wait(t, asksFor("second")+`(?s:.*)`+prompted(`x`))
-	p.types("\x15y\r") // without what was begun before, it is a line of its own
+	p.types("\x15y\r") // without what was started before, it is a line of its own
 	p.stdout.wait(t, asksFor("second")+`(?s:.*)← fs\.list`)
 	m.gets("")
 	m.reply("Done.")
@@ -185,7 +185,7 @@ func TestTypedAheadInARun(t *testing.T) {
 	m.callsTool("first")
 	p.stdout.wait(t, `May this run\? fs\.list(?s:.*› )`)
 	p.types("\r")
-	p.stdout.wait(t, `begun before the question(?s:.*› )`)
+	p.stdout.wait(t, `started before the question(?s:.*› )`)
 	p.types("no\r")
 	m.gets("")
 	p.types("yes three")
@@ -193,7 +193,7 @@ func TestTypedAheadInARun(t *testing.T) {
 	m.reply("It is written.")
 	p.stdout.wait(t, `Publish it\?(?s:.*› )`)
 	p.types("\r")
-	p.stdout.wait(t, `Publish it\?(?s:.*)begun before the question(?s:.*› )`)
+	p.stdout.wait(t, `Publish it\?(?s:.*)started before the question(?s:.*› )`)
 	p.types("n\r")
 	p.stdout.wait(t, `"approved":false`)
 	if code := p.end(); code != 0 {

@@ -10,7 +10,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Row is a conversation in a list, with what goes on in it.
+// Row is a conversation in a list, with its activity.
 type Row struct {
 	continuo.Conversation
 	// State is `waiting` where a person has to decide, `running` where a turn or a run is in progress, `failed` where the
@@ -86,7 +86,7 @@ func clientOf(key string) string {
 	return client
 }
 
-// Rows are conversations with what goes on in them, in their order. A conversation that was deleted meanwhile is left out.
+// Rows are conversations with their activity, in their order. A conversation that was deleted meanwhile is left out.
 // Whether a turn waits for a person is not known here: its row says that it runs.
 func (cv *Conversations) Rows(ctx context.Context, found []continuo.Conversation) ([]Row, error) {
 	ids := make([]string, len(found))

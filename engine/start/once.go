@@ -18,7 +18,7 @@ type requestedTurn struct {
 	conversation continuo.Conversation
 	create       bool // the conversation is stored when the turn begins
 	wanted       continuo.Turn
-	// same says that the id of wanted identifies the request: a turn with that id was begun by the same request.
+	// same says that the id of wanted identifies the request: a turn with that id was started by the same request.
 	same     bool
 	policy   OnBusy
 	detached bool

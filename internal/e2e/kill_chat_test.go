@@ -257,7 +257,7 @@ func (c *chatClient) length() int {
 	return len(c.log)
 }
 
-// checkNoneRunning checks that no turn is left running where none was begun: looking does not close it.
+// checkNoneRunning checks that no turn is left running where none was started: looking does not close it.
 func (c *chatClient) checkNoneRunning(ctx context.Context, k *killable) bool {
 	turns, err := c.turnList(ctx, k)
 	if err != nil {

@@ -16,7 +16,7 @@ type reader struct {
 	err    error
 }
 
-// followed is a turn that is begun in one program and received in another.
+// followed is a turn that is started in one program and received in another.
 type followed struct {
 	client      *chatClient
 	turn        *attempt

@@ -29,7 +29,7 @@ type runHarness struct {
 	mu       sync.Mutex
 	slots    []*killable
 	kills    int
-	ending   bool // no run is begun any more
+	ending   bool // no run is started any more
 	journeys []*runClient
 	outlived int // questions that waited over a kill
 }
@@ -164,7 +164,7 @@ func (s *runHarness) replace(slot int) {
 	s.slots[slot] = k
 }
 
-// removeSlot leaves a slot empty: those in the others resume what was begun there.
+// removeSlot leaves a slot empty: those in the others resume what was started there.
 func (s *runHarness) removeSlot(slot int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,7 +184,7 @@ func (s *runHarness) waitForKillPoint(kind killPoint, n, fallback int) int {
 }
 
 // play executes runs in some conversations at once, kills programs meanwhile, the last of several for good, and
-// waits until every run that was begun has come to its end.
+// waits until every run that was started has come to its end.
 func (s *runHarness) play(ctx context.Context, name string, conversations, kills int) {
 	s.t.Helper()
 	s.open()

@@ -78,7 +78,7 @@ func (e *Editor) Read() Line {
 }
 
 // Asks says that a question has just been shown, and returns the least time of a line that answers it. A line that is
-// being typed stays in the editor; it has the time at which it was begun.
+// being typed stays in the editor; it has the time at which it was started.
 func (e *Editor) Asks() int {
 	e.mu.Lock() // the mode of the terminal stays as it is
 	defer e.mu.Unlock()

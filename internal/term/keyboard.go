@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Keyboard reads from a terminal for a line reader, and knows for each line whether it was begun before a question was
+// Keyboard reads from a terminal for a line reader, and knows for each line whether it was started before a question was
 // shown: text that was typed ahead is no answer. A Read returns at most one line, so that a line editor buffers nothing
 // of the next one, and never waits with the lock held. One goroutine reads at a time; any may call Mark.
 //

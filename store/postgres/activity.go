@@ -80,7 +80,7 @@ func usageRow(conversationID string, c continuo.UsageCount) []any {
 	return []any{conversationID, c.Day, c.Model, c.Requests, c.InputTokens, c.CachedTokens, c.CacheWriteTokens, c.OutputTokens, c.LastSeq, c.Shares}
 }
 
-// activityFilter narrows rows of conversations by what they are and what goes on in them.
+// activityFilter narrows rows of conversations by what they are and their activity.
 func activityFilter(query continuo.ConversationQuery, parameter func(any) string) (condition string) {
 	if query.Mode != "" {
 		condition += ` AND active_mode = ` + parameter(string(query.Mode))

@@ -67,7 +67,7 @@ func addUsage(conn *connection, conversationID string, entries []continuo.Entry)
 	return nil
 }
 
-// activityFilter narrows rows of conversations by what they are and what goes on in them.
+// activityFilter narrows rows of conversations by what they are and their activity.
 func activityFilter(query continuo.ConversationQuery) (condition string, args []any) {
 	if query.Mode != "" {
 		condition, args = condition+hasMode, append(args, string(query.Mode))

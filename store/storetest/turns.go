@@ -15,7 +15,7 @@ import (
 // time has ended when it begins.
 func turnTests() []test {
 	return []test{
-		{"a turn is found as it was begun and ended", testTurn},
+		{"a turn is found as it was started and ended", testTurn},
 		{"what may not begin does not", testBeginRefused},
 		{"a turn begins with entries and events", testBeginWithEntries},
 		{"a turn that may not begin writes no entries", testBeginWithEntriesRefused},

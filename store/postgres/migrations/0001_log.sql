@@ -139,7 +139,7 @@ CREATE TABLE continuo.turns (
   signals         bigint NOT NULL DEFAULT 0, -- how many turn_signals has
   started_at      text COLLATE "C" NOT NULL,
   ended_at        text COLLATE "C",        -- NULL while it runs
-  request         text NOT NULL,           -- JSON: what it was begun with
+  request         text NOT NULL,           -- JSON: what it was started with
   ended           text,                    -- JSON: how it ended; NULL while it runs
   told            boolean GENERATED ALWAYS AS (last_event + signals > 0) STORED, -- in an index, in the place of what each event changes
   PRIMARY KEY (conversation_id, id)
