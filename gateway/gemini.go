@@ -31,8 +31,10 @@ func (g *Gateway) geminiRoutes(mux *http.ServeMux, scope continuo.Scope) {
 		name, method, _ := strings.Cut(r.PathValue("call"), ":")
 		e := generateContent{name, method}
 		switch method {
-		case geminiGenerate, geminiStream:
+		case geminiGenerate:
 			g.serve(w, r, scope, e)
+		case geminiStream:
+			g.serveGeminiStream(w, r, scope, e)
 		case geminiCount:
 			if err := g.countTokens(w, r, e, func(count int) any { return map[string]int{"totalTokens": count} }); err != nil {
 				g.writeFailure(w, r, e, err)
@@ -58,8 +60,24 @@ func (g *Gateway) geminiRoutes(mux *http.ServeMux, scope continuo.Scope) {
 	mux.HandleFunc("/v1beta/", func(w http.ResponseWriter, r *http.Request) { generateContent{}.writeError(w, noCall(r)) })
 }
 
+// serveGeminiStream answers with a stream of events, or with an array unless the request says alt=sse. The upstream always
+// sends events, which can be recorded as they come.
+func (g *Gateway) serveGeminiStream(w http.ResponseWriter, r *http.Request, scope continuo.Scope, e generateContent) {
+	query := r.URL.Query()
+	if query.Get("alt") == "sse" {
+		g.serve(w, r, scope, e)
+		return
+	}
+	query.Set("alt", "sse")
+	r = r.Clone(r.Context())
+	r.URL.RawQuery = query.Encode()
+	array := &geminiArray{ResponseWriter: w}
+	g.serve(array, r, scope, e)
+	array.end()
+}
+
 func geminiModel(name string) map[string]any {
-	return map[string]any{"name": "models/" + name, "displayName": name, "supportedGenerationMethods": []string{geminiGenerate, geminiCount}}
+	return map[string]any{"name": "models/" + name, "displayName": name, "supportedGenerationMethods": []string{geminiGenerate, geminiStream, geminiCount}}
 }
 
 func (generateContent) protocol() string { return model.ProtocolGemini }
