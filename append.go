@@ -38,6 +38,9 @@ type AppendOptions struct {
 	Create *Conversation
 	// Blobs are stored with the entries; see [Log.EnvelopeBlob]. Default none.
 	Blobs []Blob
+	// Repaired says that entries may have Repairs, as those of an import may: a client's history was repaired. Default: they
+	// are refused.
+	Repaired bool
 	// Snapshot is the end of the conversation as the caller has read it, so that Append need not read it. It may be out
 	// of date. Default none.
 	Snapshot *Snapshot
@@ -56,8 +59,8 @@ func (l *Log) Append(ctx context.Context, conversationID string, entries []Entry
 		return nil, fmt.Errorf("append: %w: only an append that begins a turn creates a conversation", ErrInvalid)
 	}
 	for i := range entries {
-		if len(entries[i].Repairs) > 0 {
-			return nil, atIndex(broken(RuleRepairs, "only an import may carry repairs"), i)
+		if len(entries[i].Repairs) > 0 && !options.Repaired {
+			return nil, atIndex(broken(RuleRepairs, "only an import, and the history of a client, may carry repairs"), i)
 		}
 		if err := checkShape(&entries[i]); err != nil {
 			return nil, atIndex(err, i)

@@ -38,6 +38,7 @@ type Gateway struct {
 	prefixes continuo.PrefixStore
 	options  Options
 
+	queues       queues
 	socketLimits socketLimits
 	sockets      sync.WaitGroup // the WebSocket connections of clients
 }
@@ -182,6 +183,8 @@ func (g *Gateway) answerBody(w http.ResponseWriter, r *http.Request, scope conti
 			return err
 		}
 	}
+	place := queued{queues: &g.queues}
+	defer place.end()
 	for range maxMatches {
 		found, err := g.match(r, scope, asked, repeat)
 		if err != nil {
@@ -190,11 +193,15 @@ func (g *Gateway) answerBody(w http.ResponseWriter, r *http.Request, scope conti
 		y := &relay{endpoint: e, out: w, matched: found, streamed: asked.Stream}
 		chat, err := g.begin(r, y, asked, body, repeat)
 		if moved := new(continuo.ConflictError); errors.As(err, &moved) || found.conversation.ID == "" && errors.Is(err, continuo.ErrExists) {
+			if err := place.enter(r.Context(), found.conversation.ID); err != nil {
+				return err
+			}
 			continue // the conversation has grown, or was created, since the request was matched
 		}
 		if err != nil {
 			return err
 		}
+		place.end()
 		if stored != nil {
 			chat.Events = stored.events(r.Context(), chat.TurnID, chat.Events)
 		}
@@ -203,8 +210,9 @@ func (g *Gateway) answerBody(w http.ResponseWriter, r *http.Request, scope conti
 	return fmt.Errorf("begin a turn: %w", continuo.ErrBusy)
 }
 
-// maxMatches bounds how often a request is matched again because its conversation has grown meanwhile.
-const maxMatches = 8
+// maxMatches bounds how often a request is matched again because its conversation has grown meanwhile: those of this
+// process wait for each other, so that only those of other replicas make it grow.
+const maxMatches = 64
 
 // begin begins the turn of a request, or finds the one that it repeats.
 func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []byte, repeat engine.Repeat) (*engine.Chat, error) {
@@ -213,8 +221,8 @@ func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []b
 	if !forwards {
 		y.encoder = y.endpoint.encoder(asked)
 	}
-	if err := checkRoles(asked); err != nil && !forwards { // of one that is forwarded, the upstream decides
-		return nil, err
+	if refused := asked.Refusal(); refused != nil && !forwards { // of one that is forwarded, the upstream decides
+		return nil, api.Refuse(refused.Param, "%s", refused.Message)
 	}
 	if !forwards && found.from > 0 {
 		return nil, api.Refuse(viewHeader, "only a model that speaks the client's protocol can be shown the client's messages alone: send the whole history, or let a view decide")
@@ -245,16 +253,6 @@ func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []b
 		return nil, err
 	}
 	return g.engine.Turns.Request(r.Context(), wanted)
-}
-
-// checkRoles refuses a message whose role the endpoint does not have.
-func checkRoles(asked *askedRequest) error {
-	for _, problem := range asked.Problems {
-		if problem.Rule == continuo.RuleUnknownRole {
-			return api.Refuse(fmt.Sprintf("messages[%d].role", problem.Message), "messages[%d] has a role that this endpoint does not have", problem.Message)
-		}
-	}
-	return nil
 }
 
 // askedRequest is a request and the model that it asks.

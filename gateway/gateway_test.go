@@ -380,7 +380,7 @@ func TestErrorsHaveTheFormOfTheEndpoint(t *testing.T) {
 		{"/v1/chat/completions", `{"model":"gpt"}`, "", 400, `"param":"messages"`},
 		{"/v1/chat/completions", `{"model":`, "", 400, `"type":"invalid_request_error"`},
 		{"/v1/messages", `{"model":"nope","messages":[{"role":"user","content":"x"}]}`, "2023-06-01", 404, `{"type":"error","error":{"type":"not_found_error"`},
-		{"/v1/chat/completions", `{"model":"gpt","messages":[{"role":"tool","tool_call_id":"b","content":"seen"}]}`, "", 400, `"type":"invalid_request_error"`},
+		{"/v1/chat/completions", `{"model":"claude","messages":[{"role":"tool","tool_call_id":"b","content":"seen"}]}`, "", 400, `"type":"invalid_request_error"`},
 		{"/v1/messages", `{"model":"claude","messages":[]}`, "2023-06-01", 400, `{"type":"error","error":{"type":"invalid_request_error"`},
 		{"/v1beta/models/nope:generateContent", `{"contents":[{"role":"user","parts":[{"text":"x"}]}]}`, "", 404, `"status":"NOT_FOUND"`},
 		{"/v1beta/models/gpt:generateContent", `{"contents":7}`, "", 400, `"status":"INVALID_ARGUMENT"`},
@@ -486,27 +486,29 @@ func TestAnEndpointBeforeAModelOfAnotherProtocol(t *testing.T) {
 	}
 }
 
-// The calls of an answer are the client's: the turn ends with them, the next request has the results, and a result that
-// it lacks is in the log as such.
+// The calls of an answer are the client's: the turn ends with them, and the next request has the results of all of them.
 func TestResultsComeWithTheNextRequest(t *testing.T) {
 	calls := `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"look","arguments":"{}"}},{"index":1,"id":"b","type":"function","function":{"name":"look","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}` + "\n\ndata: [DONE]\n\n"
 	u := newUpstream(t, stream(calls), stream(chatStream))
 	g := newGateway(t, u)
 	_, _ = g.post(t, "/v1/chat/completions", `{"model":"gpt","stream":true,"messages":[{"role":"user","content":"hi"}]}`, "X-Conversation-ID", "trip")
-	response, got := g.post(t, "/v1/chat/completions", `{"model":"gpt","stream":true,"messages":[{"role":"tool","tool_call_id":"b","content":"seen"}]}`, "X-Conversation-ID", "trip")
-	if !strings.Contains(got, `"content":"Grüß"`) || !strings.HasSuffix(got, "data: [DONE]\n\n") {
-		t.Errorf("got %s", got)
-	}
 	<-u.requests
-	if sent := (<-u.requests).body; !strings.Contains(sent, `"content":"hi"`) || !strings.Contains(sent, `"tool_call_id":"b","content":"seen"`) && !strings.Contains(sent, `"content":"seen","tool_call_id":"b"`) || strings.Count(sent, `"role":"tool"`) != 2 {
+	const one, other = `{"role":"tool","tool_call_id":"b","content":"seen"}`, `{"role":"tool","tool_call_id":"a","content":"heard"}`
+	for _, lacking := range []string{one, `{"role":"user","content":"and now?"}`, one + `,{"role":"user","content":"and now?"}`} {
+		response, got := g.post(t, "/v1/chat/completions", `{"model":"gpt","stream":true,"messages":[`+lacking+`]}`, "X-Conversation-ID", "trip")
+		if response.StatusCode != http.StatusBadRequest || !strings.Contains(got, "no result of the call a") || !strings.Contains(got, `"type":"invalid_request_error"`) {
+			t.Errorf("%s: got %d %s", lacking, response.StatusCode, got)
+		}
+	}
+	response, got := g.post(t, "/v1/chat/completions", `{"model":"gpt","stream":true,"messages":[`+one+","+other+`]}`, "X-Conversation-ID", "trip")
+	if !strings.Contains(got, `"content":"Grüß"`) || !strings.HasSuffix(got, "data: [DONE]\n\n") {
+		t.Fatalf("got %s", got)
+	}
+	if sent := (<-u.requests).body; !strings.Contains(sent, `"content":"hi"`) || !strings.Contains(sent, "seen") || !strings.Contains(sent, "heard") || strings.Count(sent, `"role":"tool"`) != 2 {
 		t.Errorf("the upstream got %s", sent)
 	}
-	var roles []string
-	for _, entry := range g.entries(t, response) {
-		roles = append(roles, string(entry.Role)+":"+entry.ToolCallID+":"+entry.PartType)
-	}
-	if want := "user:: assistant:: tool:b: tool:a:tool_interrupted assistant::"; strings.Join(roles, " ") != want {
-		t.Errorf("the log has %s, want %s", roles, want)
+	if got, want := shownLog(g.entries(t, response)), "user hi, assistant (a b), tool b seen, tool a heard, assistant Grüß Gott"; got != want {
+		t.Errorf("the log has %s, want %s", got, want)
 	}
 }
 

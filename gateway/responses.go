@@ -79,13 +79,6 @@ func (a *responsesAPI) respond(w http.ResponseWriter, r *http.Request, q *respon
 		return a.writeResponse(w, q, chat, &upstreamAnswer{})
 	}
 	q.view = r.Header.Get(viewHeader)
-	conversation, view, err := a.place(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	if len(entries) == 0 && conversation.LastSeq == 0 {
-		return api.Refuse("input", "input is empty: send a text or a list of items")
-	}
 	members, err := request.ReadResponsesMembers(q.body)
 	if refused := new(request.Error); errors.As(err, &refused) {
 		return api.Refuse(refused.Param, "%s", refused.Error())
@@ -95,27 +88,52 @@ func (a *responsesAPI) respond(w http.ResponseWriter, r *http.Request, q *respon
 			return err
 		}
 	}
+	place := queued{queues: &a.queues}
+	defer place.end()
+	for range maxMatches {
+		begun, answer, conversation, err := a.begin(r, q, entries, members)
+		if moved := new(continuo.ConflictError); errors.As(err, &moved) { // the conversation has grown meanwhile
+			if err := place.enter(r.Context(), conversation.ID); err != nil {
+				return err
+			}
+			continue
+		}
+		if errors.Is(err, continuo.ErrExists) && conversation.ID == "" { // the same request has created it meanwhile
+			if begun, err = a.repeated(r.Context(), q); begun == nil && err == nil {
+				err = fmt.Errorf("begin a turn: %w", continuo.ErrBusy)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		place.end()
+		return a.writeResponse(w, q, begun, answer)
+	}
+	return fmt.Errorf("begin a turn: %w", continuo.ErrBusy)
+}
+
+// begin begins the turn of a response in its conversation, which it returns also where the turn did not begin.
+func (a *responsesAPI) begin(r *http.Request, q *responseRequest, entries []continuo.Entry, members *request.Request) (*engine.Chat, *upstreamAnswer, continuo.Conversation, error) {
+	conversation, view, err := a.place(r.Context(), q)
+	if err != nil {
+		return nil, nil, conversation, err
+	}
+	if len(entries) == 0 && conversation.LastSeq == 0 {
+		return nil, nil, conversation, api.Refuse("input", "input is empty: send a text or a list of items")
+	}
 	answer := &upstreamAnswer{}
 	wanted := engine.ClientRequest{
 		Answered: answer.report, Conversation: conversation, Title: match.Title(entries), Entries: withEcho(entries, q.echo), Mode: continuo.ModeChat, Model: q.Model, Upstream: &q.upstream, View: view, Tools: members.Tools,
 		MaxOutputTokens: q.MaxOutputTokens, Temperature: q.Temperature, Detached: q.Background, Repeat: q.repeat, NoMemory: api.LeavesOut(r.Header.Get("X-Continuo-Memory")),
 	}
 	if err := ask(&wanted, members, model.ProtocolResponses, r.Header); err != nil {
-		return err
+		return nil, nil, conversation, err
 	}
 	if q.Instructions != "" {
 		wanted.System = []string{q.Instructions}
 	}
-	chat, err = a.engine.Turns.Request(r.Context(), wanted)
-	if errors.Is(err, continuo.ErrExists) && conversation.ID == "" { // the same request has created it meanwhile
-		if chat, err = a.repeated(r.Context(), q); chat == nil && err == nil {
-			err = fmt.Errorf("begin a turn: %w", continuo.ErrBusy)
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return a.writeResponse(w, q, chat, answer)
+	chat, err := a.engine.Turns.Request(r.Context(), wanted)
+	return chat, answer, conversation, err
 }
 
 // repeated follows the turn that an earlier try of a request has begun; nil for none.

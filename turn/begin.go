@@ -98,6 +98,9 @@ func (r *Runner) firstEntries(ctx context.Context, turn *continuo.Turn, in Input
 	if err != nil {
 		return nil, err
 	}
+	if in.Entries, err = r.withResults(in.Entries, open); err != nil {
+		return nil, err
+	}
 	o.entries = unanswered(open, in.Entries)
 	if err := r.openWith(ctx, o, in); err != nil {
 		return nil, err
@@ -252,7 +255,7 @@ func (k *Keeper) commitBegin(ctx context.Context, turn continuo.Turn, open func(
 	var entries []continuo.Entry
 	if o != nil {
 		entries, options.ExpectSeq, options.Snapshot, options.Prefixes = o.entries, o.at, o.snapshot, o.prefixes
-		options.Create, options.Blobs = o.create, o.blobs
+		options.Create, options.Blobs, options.Repaired = o.create, o.blobs, true
 	}
 	started := time.Now()
 	stored, err := k.options.Log.Append(ctx, turn.ConversationID, entries, options)

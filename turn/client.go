@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"fmt"
 	"slices"
 
 	continuo "github.com/continuo-log/continuo"
@@ -60,4 +61,39 @@ func unanswered(open, input []continuo.Entry) []continuo.Entry {
 		}
 	}
 	return results
+}
+
+// withResults checks the results that the entries of a client's request begin with against the open calls. A request that
+// is built needs all of them, and no others. Of one that is forwarded the provider decides: a result of no open call is
+// hidden there.
+func (r *Runner) withResults(entries, open []continuo.Entry) ([]continuo.Entry, error) {
+	results := resultsOf(entries)
+	answers := func(call *continuo.Entry) bool {
+		return slices.ContainsFunc(results, func(result continuo.Entry) bool { return result.ToolCallID == call.ToolCallID })
+	}
+	if r.Forward == nil {
+		for i := range open {
+			if len(entries) > 0 && !answers(&open[i]) {
+				return nil, &continuo.RuleError{Rule: continuo.RuleUnanswered, Message: fmt.Sprintf(
+					"there is no result of the call %s: send the results of all calls of the newest answer, before anything else", open[i].ToolCallID)}
+			}
+		}
+		return entries, nil
+	}
+	var repaired []continuo.Entry
+	for i := range results {
+		ofCall := func(call continuo.Entry) bool { return call.ToolCallID == results[i].ToolCallID }
+		again := slices.ContainsFunc(results[:i], ofCall)
+		if results[i].Hidden || slices.ContainsFunc(open, ofCall) && !again {
+			continue
+		}
+		if repaired == nil {
+			repaired = slices.Clone(entries)
+		}
+		repaired[i].Hidden, repaired[i].Repairs = true, append(slices.Clone(results[i].Repairs), string(continuo.RuleOrphanTool))
+	}
+	if repaired != nil {
+		return repaired, nil
+	}
+	return entries, nil
 }

@@ -66,9 +66,10 @@ func shortHash(before int64, text string) int64 {
 	return int64(binary.BigEndian.Uint64(sum[:])>>1 | 1)
 }
 
-// add returns the state after an entry. Hidden entries, and those that say nothing, do not change it.
+// add returns the state after an entry. Those that say nothing do not change it, nor do hidden entries, unless a repair of
+// the client's history hid them, nor the results that stand for missing ones.
 func (c Chain) add(e *continuo.Entry) Chain {
-	if e.Hidden {
+	if e.Hidden && len(e.Repairs) == 0 || e.PartType == continuo.PartInterrupted {
 		return c
 	}
 	said := units(e, c.answered)

@@ -233,7 +233,7 @@ func (s *search) walk(ctx context.Context, c *candidate) error {
 			return nil
 		}
 		next := chain.add(entry)
-		if entry.Hidden || next.hash == chain.hash && entry.Error == nil {
+		if next.hash == chain.hash && (entry.Hidden || entry.Error == nil) {
 			continue
 		}
 		if common, ok := s.after(c.common, next.hash); ok {

@@ -85,12 +85,18 @@ var markSeed = maphash.MakeSeed()
 
 // markOf is a hash of all of an entry that Chain.add looks at.
 func markOf(e *continuo.Entry) uint64 {
-	flags := uint64(len(e.ToolCalls)) << 2
+	flags := uint64(len(e.ToolCalls)) << 4
 	if e.Hidden {
 		flags |= 1
 	}
 	if e.Error != nil {
 		flags |= 2
+	}
+	if len(e.Repairs) > 0 {
+		flags |= 4
+	}
+	if e.PartType == continuo.PartInterrupted {
+		flags |= 8
 	}
 	mark := mixed(mixed(flags, string(e.Role)), e.ToolCallID)
 	if e.Content.IsParts() {

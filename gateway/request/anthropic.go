@@ -16,7 +16,7 @@ func ReadAnthropic(body []byte, o Options) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Request{Fields: fields, members: anthropicMembers}
+	r := &Request{Fields: fields, List: "messages", members: anthropicMembers}
 	if err := r.readCommon("max_tokens"); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ func ReadChat(body []byte, o Options) (*Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Request{Fields: fields, members: chatMembers}
+	r := &Request{Fields: fields, List: "messages", members: chatMembers}
 	if err := r.readCommon("max_completion_tokens", "max_tokens"); err != nil {
 		return nil, err
 	}

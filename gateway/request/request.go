@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/messages"
@@ -31,8 +32,12 @@ type Request struct {
 	ResponseFormat json.RawMessage
 	// Fields are all members of the body except for the list of messages, as they came.
 	Fields rawjson.Object
-	// Problems are the rules of the log that the messages break, in order.
+	// Problems are the rules of the log that the messages break, in order. Entries are repaired: the log takes them.
 	Problems []*Problem
+	// Open are the ids of the last calls that have no result.
+	Open []string
+	// List is the name of the list of messages, as the protocol has it.
+	List string
 
 	input   json.RawMessage // the list of messages, where it may be something else
 	members members         // of the protocol
@@ -54,9 +59,11 @@ type Options struct {
 // Problem is a rule of the log that a message breaks.
 type Problem struct {
 	Message int // the position in the list of messages
-	Entry   int // the position in Entries
+	Entry   int // the position in Entries, which have a result for each call
 	Rule    continuo.Rule
 	Text    string
+	// Refused says that the log refuses the entry. Of others, what breaks the rule is left out.
+	Refused bool
 }
 
 func (p *Problem) Error() string {
@@ -136,7 +143,7 @@ func (r *Request) add(span rawjson.Span, read []*messages.Message) {
 			if repair.Rule == continuo.RuleNullContent && m.Entry.Role == continuo.System {
 				continue // clients send system messages without a text
 			}
-			r.Problems = append(r.Problems, &Problem{len(r.Messages), len(r.Entries), repair.Rule, repair.Text})
+			r.Problems = append(r.Problems, &Problem{Message: len(r.Messages), Entry: len(r.Entries), Rule: repair.Rule, Text: repair.Text})
 		}
 		m.Entry.Hidden = false
 		r.Entries = append(r.Entries, m.Entry)
@@ -144,7 +151,7 @@ func (r *Request) add(span rawjson.Span, read []*messages.Message) {
 	r.Messages = append(r.Messages, message)
 }
 
-// check adds the problems between entries: results without a call, calls without a result.
+// check adds the problems between entries: results without a call, calls without a result. Then it repairs the entries.
 func (r *Request) check() {
 	var group continuo.Group
 	for i := range r.Entries {
@@ -152,20 +159,59 @@ func (r *Request) check() {
 		if err == nil {
 			continue
 		}
-		if !r.has(i, err.Rule) {
-			r.Problems = append(r.Problems, &Problem{r.messageOf(i), i, err.Rule, err.Message})
-		}
 		if err.Rule == continuo.RuleUnanswered {
+			err.Message = missingResults(group.Open)
 			group = continuo.Group{}
 			_ = group.Accept(&r.Entries[i]) // the next problem, if it is one, is reported for the entries after it
 		}
+		known := r.problem(i, err.Rule)
+		if known == nil {
+			known = &Problem{Message: r.messageOf(i), Entry: i, Rule: err.Rule, Text: err.Message}
+			r.Problems = append(r.Problems, known)
+		}
+		known.Refused = true
 	}
 	slices.SortStableFunc(r.Problems, func(a, b *Problem) int { return cmp.Compare(a.Entry, b.Entry) })
+	r.Open = group.Open
+	r.repair()
 }
 
-// has reports whether a problem of an entry is known already.
-func (r *Request) has(entry int, rule continuo.Rule) bool {
-	return slices.ContainsFunc(r.Problems, func(p *Problem) bool { return p.Entry == entry && p.Rule == rule })
+// missingResults says that calls have no result.
+func missingResults(open []string) string {
+	return fmt.Sprintf("there is no result of the calls %s: send the results of all calls of an answer behind it", strings.Join(open, ", "))
+}
+
+// Refusal is why a request cannot be built from the messages; nil where it can.
+func (r *Request) Refusal() *Error {
+	for _, problem := range r.Problems {
+		param := fmt.Sprintf("%s[%d]", r.List, problem.Message)
+		switch {
+		case problem.Rule == continuo.RuleUnknownRole:
+			return wrong(param+".role", "%s has a role that this endpoint does not have", param)
+		case problem.Refused && problem.Rule != continuo.RuleDuplicateAnswer && !r.isLeading(problem):
+			return wrong(param, "%s: %s", param, problem.Text)
+		}
+	}
+	if len(r.Open) > 0 {
+		param := fmt.Sprintf("%s[%d]", r.List, len(r.Messages)-1)
+		return wrong(param, "%s: %s", param, missingResults(r.Open))
+	}
+	return nil
+}
+
+// isLeading reports whether a problem is a result at the beginning: the log may have its call.
+func (r *Request) isLeading(problem *Problem) bool {
+	return problem.Rule == continuo.RuleOrphanTool && !slices.ContainsFunc(r.Entries[:problem.Entry], func(e continuo.Entry) bool { return e.Role != continuo.Tool })
+}
+
+// problem returns the problem of an entry that is known already; nil for none.
+func (r *Request) problem(entry int, rule continuo.Rule) *Problem {
+	for _, p := range r.Problems {
+		if p.Entry == entry && p.Rule == rule {
+			return p
+		}
+	}
+	return nil
 }
 
 // messageOf returns the position of the first message of an entry.

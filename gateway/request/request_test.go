@@ -101,7 +101,7 @@ func TestProblems(t *testing.T) {
 		want           []string
 	}{
 		{"a result without a call", `{"role":"user","content":"x"},{"role":"tool","tool_call_id":"a","content":"1"}`, []string{"1 1 orphan_tool"}},
-		{"a call without a result", `{"role":"system","content":"s"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"x"},{"role":"assistant","content":"y"}`, []string{"2 1 unanswered"}},
+		{"a call without a result", `{"role":"system","content":"s"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"user","content":"x"},{"role":"assistant","content":"y"}`, []string{"2 2 unanswered"}},
 		{"nothing", `{"role":"assistant","content":null},{"role":"user","content":"x"}`, []string{"0 0 empty_assistant"}},
 		{"an unknown role", `{"role":"moderator","content":"x"}`, []string{"0 0 unknown_role"}},
 		{"open calls at the end", `{"role":"user","content":"x"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`, nil},

@@ -76,5 +76,5 @@ func begin(body []byte, list string) (r *Request, spans []rawjson.Span, err erro
 		_, _, err = parse(body, list) // which says what is wrong
 		return nil, nil, err
 	}
-	return &Request{Fields: fields.Without(list), input: fields.Get(list)}, rawjson.ElementSpans(body, list), nil
+	return &Request{Fields: fields.Without(list), List: list, input: fields.Get(list)}, rawjson.ElementSpans(body, list), nil
 }
