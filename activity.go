@@ -30,6 +30,8 @@ type UsageCount struct {
 	CachedTokens     int64
 	CacheWriteTokens int64
 	OutputTokens     int64
+	// CostNano is what the requests with a price cost, in billionths of a US dollar; Priced counts them.
+	CostNano, Priced int64
 	// LastSeq is the seq of the newest answer, Shares the cached shares of the newest requests; see SharesOf. Both are
 	// empty in sums over conversations.
 	LastSeq int64
@@ -92,6 +94,9 @@ func countUsage(counts []UsageCount, entry *Entry) []UsageCount {
 		if used.InputTokens > 0 {
 			one.Shares = fmt.Sprintf("%03d", min(max(100*used.CachedTokens/used.InputTokens, 0), 100))
 		}
+		if used.Cost.Currency == USD {
+			one.CostNano, one.Priced = used.Cost.Nano, 1
+		}
 	}
 	return AddUsage(counts, one)
 }
@@ -103,6 +108,8 @@ func (c *UsageCount) Add(later UsageCount) {
 	c.CachedTokens += later.CachedTokens
 	c.CacheWriteTokens += later.CacheWriteTokens
 	c.OutputTokens += later.OutputTokens
+	c.CostNano += later.CostNano
+	c.Priced += later.Priced
 	c.LastSeq = max(c.LastSeq, later.LastSeq)
 	c.Shares += later.Shares
 	c.Shares = c.Shares[max(0, len(c.Shares)-MaxSharesText):]

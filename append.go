@@ -145,6 +145,7 @@ func (l *Log) prepare(ctx context.Context, conversation *Conversation, tail *tai
 		entry.OutputRef = ref
 	}
 	entry.nameOutput()
+	l.price(entry)
 	entry.count(l.options.Counter)
 	if size := entry.storedSize(); size > l.options.MaxEntryBytes {
 		return broken(RuleTooLarge, "the entry has %d bytes, more than the limit of %d", size, l.options.MaxEntryBytes)

@@ -354,9 +354,23 @@ func (d *entryDecoder) usage(into **Usage) bool {
 			return d.int(&u.CacheWriteTokens)
 		case "reasoning_tokens":
 			return d.int(&u.ReasoningTokens)
+		case "cost":
+			return u.Cost == (Cost{}) && d.cost(&u.Cost)
 		}
 		return false
 	})
+}
+
+func (d *entryDecoder) cost(c *Cost) bool {
+	return d.Object(func(name string) bool {
+		switch name {
+		case "nano":
+			return d.int64(&c.Nano)
+		case "currency":
+			return d.string(&c.Currency)
+		}
+		return false
+	}) && *c != (Cost{})
 }
 
 // value reads a value other than null by encoding/json.

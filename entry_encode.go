@@ -207,6 +207,13 @@ func (r *Round) encode(w *rawjson.Encoder) {
 		w.Number("cached_tokens", int64(u.CachedTokens))
 		w.Number("cache_write_tokens", int64(u.CacheWriteTokens))
 		w.Number("reasoning_tokens", int64(u.ReasoningTokens))
+		if u.Cost != (Cost{}) {
+			w.Name("cost")
+			w.Open()
+			w.Int("nano", u.Cost.Nano)
+			w.String("currency", u.Cost.Currency)
+			w.Close()
+		}
 		w.Close()
 	}
 	w.Text("finish_reason", r.FinishReason)

@@ -52,6 +52,8 @@ type LogOptions struct {
 	// store again; -1 for none. Default 64 MiB. It is never more than a sixteenth of the process's memory limit
 	// (GOMEMLIMIT).
 	CacheBytes int64
+	// Prices says what requests cost: Append records it with the usage of each request. Default: nothing is known.
+	Prices PriceList
 	// PageRead is called after each page of entries that was read, from memory or from the store. It must be safe for
 	// concurrent use, and fast. Default: nothing is called.
 	PageRead func(fromMemory bool)
@@ -137,6 +139,26 @@ func (l *Log) Import(ctx context.Context, conversation Conversation, entries []E
 		return Conversation{}, err
 	}
 	return conversation, nil
+}
+
+// PriceUsage returns a usage with what it costs by [LogOptions].Prices, unless it has a cost.
+func (l *Log) PriceUsage(provider, model string, usage Usage) Usage {
+	if l.options.Prices != nil && usage.Cost == (Cost{}) {
+		usage.Cost = l.options.Prices.Cost(provider, model, usage)
+	}
+	return usage
+}
+
+// price adds what its request cost to an entry, unless it has it.
+func (l *Log) price(entry *Entry) {
+	if entry.Round == nil || entry.Round.Usage == nil {
+		return
+	}
+	usage := l.PriceUsage(entry.Round.Provider, entry.Round.Model, *entry.Round.Usage)
+	if usage != *entry.Round.Usage {
+		round := *entry.Round // the caller's
+		round.Usage, entry.Round = &usage, &round
+	}
 }
 
 // NewConversation sets what the log sets of a new conversation, as Create does, without storing it; see

@@ -64,6 +64,46 @@ type Usage struct {
 	CachedTokens     int `json:"cached_tokens,omitempty"`
 	CacheWriteTokens int `json:"cache_write_tokens,omitempty"`
 	ReasoningTokens  int `json:"reasoning_tokens,omitempty"`
+	// Cost is what this usage costs at the prices of its time; absent where no price is known.
+	Cost Cost `json:"cost,omitzero"`
+}
+
+// Add adds the usage of a later request. The sum has a cost only if every request in it that used tokens has one.
+func (u *Usage) Add(later Usage) {
+	if later == (Usage{}) {
+		return
+	}
+	switch {
+	case *u == (Usage{}):
+		u.Cost = later.Cost
+	case u.Cost.Currency != "" && u.Cost.Currency == later.Cost.Currency:
+		u.Cost.Nano += later.Cost.Nano
+	default:
+		u.Cost = Cost{}
+	}
+	u.InputTokens += later.InputTokens
+	u.OutputTokens += later.OutputTokens
+	u.CachedTokens += later.CachedTokens
+	u.CacheWriteTokens += later.CacheWriteTokens
+	u.ReasoningTokens += later.ReasoningTokens
+}
+
+// Cost is an amount of money; the zero value is an unknown one.
+type Cost struct {
+	// Nano is the amount in billionths of the currency's unit: 12345678 is 0.012345678.
+	Nano int64 `json:"nano"`
+	// Currency is its ISO 4217 code.
+	Currency string `json:"currency"`
+}
+
+// USD is the currency of all prices.
+const USD = "USD"
+
+// PriceList knows what requests to models cost.
+type PriceList interface {
+	// Cost returns what a request to a provider's model costs; zero where no price is known. It must be safe for
+	// concurrent use.
+	Cost(provider, model string, usage Usage) Cost
 }
 
 // Window is the position of a view's window during an epoch: while it does not move, each request extends the previous

@@ -204,6 +204,8 @@ CREATE TABLE usage (
   output_tokens      INTEGER NOT NULL,
   last_seq           INTEGER NOT NULL,   -- of the newest answer
   shares             TEXT NOT NULL,      -- of the newest requests: cached tokens in per cent, three characters each
+  cost_nano          INTEGER NOT NULL,   -- of those with a price, in billionths of a US dollar
+  priced             INTEGER NOT NULL,   -- how many requests have one
   PRIMARY KEY (conversation_id, day, model)
 ) WITHOUT ROWID;
 

@@ -330,9 +330,5 @@ func addUsage(sum *continuo.Usage, round *continuo.Round) {
 	if round == nil || round.Usage == nil {
 		return
 	}
-	sum.InputTokens += round.Usage.InputTokens
-	sum.OutputTokens += round.Usage.OutputTokens
-	sum.CachedTokens += round.Usage.CachedTokens
-	sum.CacheWriteTokens += round.Usage.CacheWriteTokens
-	sum.ReasoningTokens += round.Usage.ReasoningTokens
+	sum.Add(*round.Usage)
 }

@@ -196,6 +196,9 @@ func (c *toolLoop) ask(asked *readyRequest) continuo.Entry {
 	if answer.Error != nil && answer.Error.Reason == continuo.ReasonContextOverflow {
 		answer.Error.Message += overflowHelp(asked.round)
 	}
+	if used := asked.round.Usage; used != nil {
+		*used = c.Log.PriceUsage(asked.round.Provider, asked.round.Model, *used)
+	}
 	addUsage(&c.usage, asked.round)
 	return answer
 }

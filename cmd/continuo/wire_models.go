@@ -215,7 +215,7 @@ func (w modelWiring) serving(settings *config.Config) func(name, protocol string
 		if found, ok := made[key]; ok {
 			return found, true
 		}
-		m := chosen.Model(name)
+		m := settings.WithKnown(chosen.Model(name))
 		client, err := w.upstream(m)
 		if err != nil {
 			w.logger.Error("upstream_failed", "upstream", chosen.Name, "error", err.Error())

@@ -43,6 +43,10 @@ type Usage struct {
 	CachedTokens     int64 `json:"cached_tokens"`
 	CacheWriteTokens int64 `json:"cache_write_tokens"`
 	OutputTokens     int64 `json:"output_tokens"`
+	// Cost is what the requests with a known price cost together; absent where none has one.
+	Cost *continuo.Cost `json:"cost,omitempty"`
+	// UnpricedRequests counts those without a known price, which are not in `cost`.
+	UnpricedRequests int64 `json:"unpriced_requests"`
 }
 
 // LastMessage is the newest message of a conversation.
@@ -143,6 +147,13 @@ func SumOf(counts []continuo.UsageCount) (sum Usage) {
 		sum.CachedTokens += c.CachedTokens
 		sum.CacheWriteTokens += c.CacheWriteTokens
 		sum.OutputTokens += c.OutputTokens
+		sum.UnpricedRequests += c.Requests - c.Priced
+		if c.Priced > 0 {
+			if sum.Cost == nil {
+				sum.Cost = &continuo.Cost{Currency: continuo.USD}
+			}
+			sum.Cost.Nano += c.CostNano
+		}
 	}
 	return sum
 }

@@ -21,6 +21,7 @@ var layers = map[string]int{
 	"window/windowtest":    3,
 	"render":               3,
 	"model":                2,
+	"model/known":          2,
 	"tool":                 2,
 	"token":                2,
 	"prompt":               2,

@@ -16,9 +16,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/continuo-log/continuo/internal/nearest"
-
 	"github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/nearest"
+	"github.com/continuo-log/continuo/model/known"
 )
 
 // DemoModel names the built-in model, which needs no upstream.
@@ -55,6 +55,10 @@ type Config struct {
 	Workflows  WorkflowsConfig  `key:"workflows"`
 	Tools      ToolsConfig      `key:"tools"`
 	Telemetry  TelemetryConfig  `key:"telemetry"`
+	Catalogue  CatalogueConfig  `key:"catalogue"`
+
+	// Known are the models whose limits and prices are known.
+	Known known.Catalogue
 
 	Models     map[string]ModelConfig
 	Upstreams  map[string]UpstreamConfig

@@ -63,6 +63,7 @@ func TestDefaults(t *testing.T) {
 		}
 	}
 	want := []string{
+		"catalogue.file = ",
 		"chat.max_context_tokens = 6000",
 		"chat.max_history_messages = 50",
 		"chat.reserved_tokens = 4500",
@@ -230,7 +231,7 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 		"log.message_text": "true", "context.include_tool_results": "false", "context.include_collapsed": "true", "context.low_water": "0.5",
 		"chat.strategy": "summarize", "context.strategy": "summarize", "context.outputs": "whole", "context.summarizer": "m", "memory.enabled": "on", "memory.extractor": "m", "memory.tools": "true", "prompts.dir": "/p", "workflows.dir": "/w", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.deny_files": "x.*, y", "tools.otherwise": "deny", "server.keys": "always", "gateway.window": "client", "gateway.record": "stored", "server.inspector": "false", "turn.show_events": "immediate", "chat.max_context_tokens": "500", "recall.share": "0.5", "recall.threshold": "0.5",
 		"crews.dir": "/c", "telegram.crew": "a", "telegram.project": "p", "telegram.bot_token": "${T}", "telegram.webhook_secret": "${T}", "telegram.api_url": "http://t:1", "telegram.max_message_length": "100", "telegram.webhook_url": "https://w/t",
-		"telemetry.otlp_endpoint": "http://c:1", "telemetry.otlp_headers_env": "H", "telemetry.sample": "0.5", "telemetry.message_text": "true",
+		"catalogue.file": catalogueFile(t), "telemetry.otlp_endpoint": "http://c:1", "telemetry.otlp_headers_env": "H", "telemetry.sample": "0.5", "telemetry.message_text": "true",
 	}
 	for _, s := range Schema() {
 		if groupIn(strings.Split(s.Key, ".")[0]) != nil {

@@ -163,6 +163,7 @@ func (l *loader) apply(row *setting, g rawValue) {
 func (l *loader) finish() {
 	c := l.config
 	c.Chat.MaxContextTokensGiven = l.row("chat.max_context_tokens").origin.Kind != FromDefault
+	l.loadCatalogue()
 	l.checkStore()
 	l.checkTelegram()
 	if !slices.Contains(c.AnswerNames(), c.DefaultModel) && !l.broken {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -58,12 +59,17 @@ type ModelConfig struct {
 	// had a value when the settings were loaded.
 	APIKeyEnv     string `key:"api_key_env" kind:"variable" unset:"OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY" example:"OPENAI_API_KEY" help:"The environment variable that holds the API key; empty sends none. The default applies only to the protocol's default base_url: another host gets no key that was not named for it."`
 	Provider      string `key:"provider" unset:"anthropic for anthropic-messages, google for gemini; else openai, or the host of base_url" example:"openai" help:"Who answers, as the log records it. Data that a provider wants back is only given back to the same provider."`
-	ContextWindow int    `key:"context_window" default:"0" help:"How many tokens the model takes, prompt and answer together. 0: not known, so that requests are bounded by messages and characters only."`
+	ContextWindow int    `key:"context_window" unset:"the model's own, where the catalogue has it; else 0" example:"200000" help:"How many tokens the model takes, prompt and answer together. 0: not known, so that requests are bounded by messages and characters only."`
 	// MaxOutputTokens is 0 where the request leaves it to the provider; never 0 for Anthropic, whose protocol requires
 	// a number.
-	MaxOutputTokens   int               `key:"max_output_tokens" unset:"0; 4096 for anthropic-messages" example:"0" help:"How many tokens the model may answer with. 0 leaves it to the provider; anthropic-messages demands a number and takes 4096 for 0."`
+	MaxOutputTokens   int               `key:"max_output_tokens" unset:"0; for anthropic-messages the model's own limit, or 4096" example:"0" help:"How many tokens the model may answer with. 0 leaves it to the provider; anthropic-messages demands a number and takes the model's limit for 0 where the catalogue has it, else 4096."`
 	Temperature       *float64          `key:"temperature" max:"2" unset:"the provider's own" example:"1" help:"The sampling temperature: how random the answer is; at most 1 for anthropic-messages."`
 	ReasoningEffort   string            `key:"reasoning_effort" enum:"auto,none,minimal,low,medium,high,xhigh" default:"auto" help:"How much a reasoning model reasons: more takes longer and costs more. auto leaves it to the model; any other value also asks openai-responses and gemini for the readable text of the reasoning. Models without reasoning refuse it. Not for anthropic-messages."`
+	KnownAs           string            `key:"known_as" empty:"to look for the provider and the model" allowed:"a vendor and a model of the catalogue, such as openai/gpt-5.5" help:"The entry of the catalogue of models that has this model's limits and prices, where provider and model do not name it: behind a proxy, or for a deployment with a name of its own."`
+	InputPrice        *float64          `key:"input_price" max:"1000000" unset:"the catalogue's" example:"3" help:"What a million tokens of input cost, in US dollars. Given together with output_price, it replaces the catalogue's prices."`
+	CachedInputPrice  *float64          `key:"cached_input_price" max:"1000000" unset:"the catalogue's, or input_price if that is given" example:"0.3" help:"What a million tokens of input cost that the provider had cached, in US dollars."`
+	CacheWritePrice   *float64          `key:"cache_write_price" max:"1000000" unset:"the catalogue's, or input_price if that is given" example:"3.75" help:"What a million tokens of input cost that are written to the provider's cache, in US dollars."`
+	OutputPrice       *float64          `key:"output_price" max:"1000000" unset:"the catalogue's" example:"15" help:"What a million tokens of the answer cost, reasoning included, in US dollars."`
 	Fallback          string            `key:"fallback" allowed:"another name under models" empty:"for none" help:"The model that is asked when this one has failed before it showed anything, after its retries. The fallback's own fallback is not asked."`
 	FirstTokenTimeout time.Duration     `key:"first_token_timeout" unset:"turn.first_token_timeout" example:"15m" help:"How long the model may take until the first text, reasoning or tool call of its answer. Raise it for one that thinks in silence."`
 	Headers           map[string]string `key:"headers" kind:"plain_headers" unset:"none" help:"HTTP headers that each request to the upstream carries besides its own. Headers for keys are refused: name the key's variable in api_key_env."`
@@ -91,8 +97,9 @@ func (m *ModelConfig) finish(r *fileReader, e *entry, _ bool) {
 	r.config.Models[m.Name] = *m
 }
 
-// check refuses a fallback that is not another model.
+// check takes what the catalogue knows of the model, and refuses a fallback that is not another model.
 func (m *ModelConfig) check(l *loader, e *entry) {
+	m.fromCatalogue(l, e)
 	if _, known := l.config.Models[m.Fallback]; m.Fallback == "" || known && m.Fallback != m.Name {
 		return
 	}
@@ -144,6 +151,13 @@ func (m *ModelConfig) conflict(p Protocol) (key string, err error) {
 		return "strict", fmt.Errorf("given %s; allowed: auto for %s, whose requests keep to that form anyway", m.Strict, m.Protocol)
 	case m.StructuredOutputs != StructuredAuto && m.StructuredOutputs != StructuredOff && (!p.StructuredOutputs || m.ToolCalls == ToolCallsTranscript):
 		return "structured_outputs", fmt.Errorf("given %s; allowed: auto or off for %s with tool_calls: %s", m.StructuredOutputs, m.Protocol, m.ToolCalls)
+	case (m.InputPrice == nil) != (m.OutputPrice == nil):
+		key = map[bool]string{true: "output_price", false: "input_price"}[m.InputPrice == nil]
+		return key, errors.New("input_price and output_price are given together or not at all")
+	case m.InputPrice == nil && m.CachedInputPrice != nil:
+		return "cached_input_price", errors.New("give input_price and output_price too: the prices replace the catalogue's together")
+	case m.InputPrice == nil && m.CacheWritePrice != nil:
+		return "cache_write_price", errors.New("give input_price and output_price too: the prices replace the catalogue's together")
 	case m.ContextWindow > 0 && m.MaxOutputTokens >= m.ContextWindow:
 		return "context_window", fmt.Errorf("given %d; allowed: more than max_output_tokens, which is %d, or 0 when it is not known",
 			m.ContextWindow, m.MaxOutputTokens)

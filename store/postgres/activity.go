@@ -10,26 +10,28 @@ import (
 )
 
 const (
-	usageColumns = `conversation_id, day, model, requests, input_tokens, cached_tokens, cache_write_tokens, output_tokens, last_seq, shares`
+	usageColumns = `conversation_id, day, model, requests, input_tokens, cached_tokens, cache_write_tokens, output_tokens, last_seq, shares,
+    cost_nano, priced`
 
 	// Entries that are put again, or in another order, do not count twice. 72 is continuo.MaxSharesText.
 	addToUsage = `
   ON CONFLICT (conversation_id, day, model) DO UPDATE SET requests = old.requests + excluded.requests,
     input_tokens = old.input_tokens + excluded.input_tokens, cached_tokens = old.cached_tokens + excluded.cached_tokens,
     cache_write_tokens = old.cache_write_tokens + excluded.cache_write_tokens, output_tokens = old.output_tokens + excluded.output_tokens,
-    last_seq = excluded.last_seq, shares = right(old.shares || excluded.shares, 72)
+    last_seq = excluded.last_seq, shares = right(old.shares || excluded.shares, 72),
+    cost_nano = old.cost_nano + excluded.cost_nano, priced = old.priced + excluded.priced
   WHERE excluded.last_seq > old.last_seq`
 
 	insertUsage = `,
 used AS (
   INSERT INTO continuo.usage AS old (` + usageColumns + `)
-  SELECT $1, u.day, u.model, u.requests, u.input, u.cached, u.written, u.output, u.last_seq, u.shares
-  FROM head, unnest($%d::text[], $%d::text[], $%d::bigint[], $%d::bigint[], $%d::bigint[], $%d::bigint[], $%d::bigint[], $%d::bigint[], $%d::text[])
-    AS u (day, model, requests, input, cached, written, output, last_seq, shares)` + addToUsage + `)`
+  SELECT $1, u.day, u.model, u.requests, u.input, u.cached, u.written, u.output, u.last_seq, u.shares, u.cost, u.priced
+  FROM head, unnest($%d::text[], $%d::text[], $%d::bigint[], $%d::bigint[], $%d::bigint[], $%d::bigint[], $%d::bigint[], $%d::bigint[], $%d::text[],
+    $%d::bigint[], $%d::bigint[]) AS u (day, model, requests, input, cached, written, output, last_seq, shares, cost, priced)` + addToUsage + `)`
 
 	putUsage = `
 INSERT INTO continuo.usage AS old (` + usageColumns + `)
-SELECT $1, $2, $3, $4::bigint, $5::bigint, $6::bigint, $7::bigint, $8::bigint, $9::bigint, $10 FROM continuo.conversations WHERE id = $1 AND NOT deleted` + addToUsage
+SELECT $1, $2, $3, $4::bigint, $5::bigint, $6::bigint, $7::bigint, $8::bigint, $9::bigint, $10, $11::bigint, $12::bigint FROM continuo.conversations WHERE id = $1 AND NOT deleted` + addToUsage
 
 	deleteUsage = `DELETE FROM continuo.usage WHERE conversation_id = $1`
 
@@ -48,7 +50,7 @@ WHERE conversation_id = ANY ($1) AND ended_at IS NULL ORDER BY started_at, id`
 
 	sumUsage = `
 SELECT '', day, model, sum(requests)::bigint, sum(input_tokens)::bigint, sum(cached_tokens)::bigint, sum(cache_write_tokens)::bigint,
-  sum(output_tokens)::bigint, 0::bigint, ''
+  sum(output_tokens)::bigint, 0::bigint, '', sum(cost_nano)::bigint, sum(priced)::bigint
 FROM continuo.usage WHERE conversation_id IN (SELECT id FROM continuo.conversations `
 	byDayAndModel = `) GROUP BY day, model ORDER BY day, model`
 
@@ -64,20 +66,25 @@ func withUsage(counts []continuo.UsageCount, statement, end string, args []any) 
 		return statement, args
 	}
 	var days, models, shares []string
-	var requests, input, cached, written, output, last []int64
+	var requests, input, cached, written, output, last, cost, priced []int64
 	for _, c := range counts {
 		days, models, shares = append(days, c.Day), append(models, c.Model), append(shares, c.Shares)
 		requests, input, cached = append(requests, c.Requests), append(input, c.InputTokens), append(cached, c.CachedTokens)
 		written, output, last = append(written, c.CacheWriteTokens), append(output, c.OutputTokens), append(last, c.LastSeq)
+		cost, priced = append(cost, c.CostNano), append(priced, c.Priced)
 	}
 	n := len(args)
-	insert := fmt.Sprintf(insertUsage, n+1, n+2, n+3, n+4, n+5, n+6, n+7, n+8, n+9)
-	return strings.TrimSuffix(statement, end) + insert + end, append(args, days, models, requests, input, cached, written, output, last, shares)
+	insert := fmt.Sprintf(insertUsage, n+1, n+2, n+3, n+4, n+5, n+6, n+7, n+8, n+9, n+10, n+11)
+	args = append(args, days, models, requests, input, cached, written, output, last, shares, cost, priced)
+	return strings.TrimSuffix(statement, end) + insert + end, args
 }
 
 // usageRow are the arguments of putUsage.
 func usageRow(conversationID string, c continuo.UsageCount) []any {
-	return []any{conversationID, c.Day, c.Model, c.Requests, c.InputTokens, c.CachedTokens, c.CacheWriteTokens, c.OutputTokens, c.LastSeq, c.Shares}
+	return []any{
+		conversationID, c.Day, c.Model, c.Requests, c.InputTokens, c.CachedTokens, c.CacheWriteTokens, c.OutputTokens, c.LastSeq, c.Shares,
+		c.CostNano, c.Priced,
+	}
 }
 
 // activityFilter narrows rows of conversations by what they are and their activity.
@@ -163,7 +170,8 @@ func readUsage(ctx context.Context, q querier, each func(id string, c continuo.U
 	rows, _ := q.Query(ctx, statement, args...)
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c continuo.UsageCount, err error) {
 		var id string
-		err = row.Scan(&id, &c.Day, &c.Model, &c.Requests, &c.InputTokens, &c.CachedTokens, &c.CacheWriteTokens, &c.OutputTokens, &c.LastSeq, &c.Shares)
+		err = row.Scan(&id, &c.Day, &c.Model, &c.Requests, &c.InputTokens, &c.CachedTokens, &c.CacheWriteTokens, &c.OutputTokens, &c.LastSeq, &c.Shares,
+			&c.CostNano, &c.Priced)
 		each(id, c)
 		return c, err
 	})

@@ -13,18 +13,19 @@ import (
 const (
 	// Entries that are put again, or in another order, do not count twice.
 	putUsage = `
-INSERT INTO usage (conversation_id, day, model, requests, input_tokens, cached_tokens, cache_write_tokens, output_tokens, last_seq, shares)
-SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 FROM conversations WHERE id = ?1 AND deleted = 0
+INSERT INTO usage (conversation_id, day, model, requests, input_tokens, cached_tokens, cache_write_tokens, output_tokens, last_seq, shares, cost_nano, priced)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12 FROM conversations WHERE id = ?1 AND deleted = 0
 ON CONFLICT (conversation_id, day, model) DO UPDATE SET requests = requests + excluded.requests,
   input_tokens = input_tokens + excluded.input_tokens, cached_tokens = cached_tokens + excluded.cached_tokens,
   cache_write_tokens = cache_write_tokens + excluded.cache_write_tokens, output_tokens = output_tokens + excluded.output_tokens,
-  last_seq = excluded.last_seq, shares = substr(shares || excluded.shares, ?11)
+  last_seq = excluded.last_seq, shares = substr(shares || excluded.shares, ?13),
+  cost_nano = cost_nano + excluded.cost_nano, priced = priced + excluded.priced
 WHERE excluded.last_seq > last_seq`
 
 	deleteUsage = `DELETE FROM usage WHERE conversation_id = ?`
 
 	usageOf = `
-SELECT day, model, requests, input_tokens, cached_tokens, cache_write_tokens, output_tokens, last_seq, shares
+SELECT day, model, requests, input_tokens, cached_tokens, cache_write_tokens, output_tokens, last_seq, shares, cost_nano, priced
 FROM usage WHERE conversation_id = ? ORDER BY last_seq`
 
 	countChildren = `
@@ -37,7 +38,7 @@ FROM conversations WHERE id = ?1 AND deleted = 0`
 	archivedOnes        = `FROM conversations WHERE project_id = ? AND kind = ? AND deleted = 0 AND archived_at IS NOT NULL `
 
 	sumUsage = `
-SELECT day, model, sum(requests), sum(input_tokens), sum(cached_tokens), sum(cache_write_tokens), sum(output_tokens), 0, ''
+SELECT day, model, sum(requests), sum(input_tokens), sum(cached_tokens), sum(cache_write_tokens), sum(output_tokens), 0, '', sum(cost_nano), sum(priced)
 FROM usage WHERE conversation_id IN (SELECT id `
 	byDayAndModel = `) GROUP BY day, model ORDER BY day, model`
 
@@ -60,7 +61,7 @@ func addUsage(conn *connection, conversationID string, entries []continuo.Entry)
 			return fmt.Errorf("model of an answer: %w", err)
 		}
 		if _, err := conn.exec(putUsage, conversationID, used.Day, used.Model, used.Requests, used.InputTokens, used.CachedTokens,
-			used.CacheWriteTokens, used.OutputTokens, used.LastSeq, used.Shares, -continuo.MaxSharesText); err != nil {
+			used.CacheWriteTokens, used.OutputTokens, used.LastSeq, used.Shares, used.CostNano, used.Priced, -continuo.MaxSharesText); err != nil {
 			return err
 		}
 	}
@@ -141,7 +142,8 @@ func readActivity(conn *connection, now time.Time, id string) (a continuo.Activi
 func readUsage(conn *connection, statement string, args ...any) (counts []continuo.UsageCount, err error) {
 	err = conn.query(statement, args, func(rows *sql.Rows) error {
 		var c continuo.UsageCount
-		err := rows.Scan(&c.Day, &c.Model, &c.Requests, &c.InputTokens, &c.CachedTokens, &c.CacheWriteTokens, &c.OutputTokens, &c.LastSeq, &c.Shares)
+		err := rows.Scan(&c.Day, &c.Model, &c.Requests, &c.InputTokens, &c.CachedTokens, &c.CacheWriteTokens, &c.OutputTokens, &c.LastSeq, &c.Shares,
+			&c.CostNano, &c.Priced)
 		counts = append(counts, c)
 		return err
 	})

@@ -10,11 +10,14 @@ import (
 	"github.com/continuo-log/continuo/maintenance"
 )
 
-// answered is an entry that answers a request.
+// answered is an entry that answers a request. Of the models, only m has a price.
 func answered(id string, seq int64, when time.Time, model string, input, cached int) continuo.Entry {
 	e := entry(id, seq)
 	e.Role, e.CreatedAt = continuo.Assistant, when
 	e.Round = &continuo.Round{View: "chat", Model: model, Usage: &continuo.Usage{InputTokens: input, CachedTokens: cached, CacheWriteTokens: 1, OutputTokens: 2}}
+	if model == "m" {
+		e.Round.Usage.Cost = continuo.Cost{Nano: int64(7 * input), Currency: continuo.USD}
+	}
 	return e
 }
 
@@ -51,8 +54,8 @@ func testUsage(t *testing.T, opener Opener) {
 	first, second := day.UTC().Format("2006-01-02"), later.UTC().Format("2006-01-02")
 	want := []continuo.UsageCount{
 		{Day: first, Model: "n", Requests: 1, InputTokens: 10, CachedTokens: 10, CacheWriteTokens: 1, OutputTokens: 2, LastSeq: 5, Shares: "100"},
-		{Day: first, Model: "m", Requests: 3, InputTokens: 300, CachedTokens: 50, CacheWriteTokens: 2, OutputTokens: 4, LastSeq: 6, Shares: "000025---"},
-		{Day: second, Model: "m", Requests: 1, InputTokens: 30, CachedTokens: 10, CacheWriteTokens: 1, OutputTokens: 2, LastSeq: 7, Shares: "033"},
+		{Day: first, Model: "m", Requests: 3, InputTokens: 300, CachedTokens: 50, CacheWriteTokens: 2, OutputTokens: 4, CostNano: 2100, Priced: 2, LastSeq: 6, Shares: "000025---"},
+		{Day: second, Model: "m", Requests: 1, InputTokens: 30, CachedTokens: 10, CacheWriteTokens: 1, OutputTokens: 2, CostNano: 210, Priced: 1, LastSeq: 7, Shares: "033"},
 	}
 	same(t, "usage", activity(t, open(t, opener), "a").Usage, want)
 	create(t, store, "b", 0)
@@ -60,9 +63,9 @@ func testUsage(t *testing.T, opener Opener) {
 	totals, err := store.Totals(ctx, continuo.ConversationQuery{ProjectID: "p"})
 	noError(t, err)
 	same(t, "totals", totals, continuo.Totals{Conversations: 2, Usage: []continuo.UsageCount{
-		{Day: first, Model: "m", Requests: 3, InputTokens: 300, CachedTokens: 50, CacheWriteTokens: 2, OutputTokens: 4},
+		{Day: first, Model: "m", Requests: 3, InputTokens: 300, CachedTokens: 50, CacheWriteTokens: 2, OutputTokens: 4, CostNano: 2100, Priced: 2},
 		{Day: first, Model: "n", Requests: 2, InputTokens: 15, CachedTokens: 10, CacheWriteTokens: 2, OutputTokens: 4},
-		{Day: second, Model: "m", Requests: 1, InputTokens: 30, CachedTokens: 10, CacheWriteTokens: 1, OutputTokens: 2},
+		{Day: second, Model: "m", Requests: 1, InputTokens: 30, CachedTokens: 10, CacheWriteTokens: 1, OutputTokens: 2, CostNano: 210, Priced: 1},
 	}})
 	for range 30 {
 		add(answered("a", 0, later, "m", 2, 1))

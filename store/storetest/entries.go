@@ -292,7 +292,7 @@ func fullEntry(conversationID string) continuo.Entry {
 		Chars: 11, Tokens: 4, Tokenizer: "o200k_base",
 		Round: &continuo.Round{
 			View: "chat", ViewHash: "h", At: 3, Window: continuo.Window{Epoch: 2, Start: 1, Pins: []int64{1}, Limit: "tokens", Markers: true},
-			Usage: &continuo.Usage{InputTokens: 1, OutputTokens: 2},
+			Usage: &continuo.Usage{InputTokens: 1, OutputTokens: 2, Cost: continuo.Cost{Nano: 5, Currency: continuo.USD}},
 		},
 		Vendor:  map[string]json.RawMessage{"v": json.RawMessage(`[{"z":1,"a":9007199254740993}]`), "w": json.RawMessage(`null`)},
 		Repairs: []string{"orphan_tool"}, Extra: json.RawMessage(`{"unknown":1E+2,"a":"b"}`),

@@ -207,6 +207,8 @@ CREATE TABLE continuo.usage (
   output_tokens      bigint NOT NULL,
   last_seq           bigint NOT NULL,      -- of the newest answer
   shares             text NOT NULL,        -- of the newest requests: cached tokens in per cent, three characters each
+  cost_nano          bigint NOT NULL,      -- of those with a price, in billionths of a US dollar
+  priced             bigint NOT NULL,      -- how many requests have one
   PRIMARY KEY (conversation_id, day, model)
 ); -- by conversation_id
 
