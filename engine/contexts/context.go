@@ -91,6 +91,11 @@ type Context struct {
 	View     string            `json:"view"`
 	Format   Format            `json:"format"`
 	Messages []json.RawMessage `json:"messages,omitzero"` // in the formats of models
+	// Tools are the tools that the model is offered with the messages; with `system`, in the formats of models.
+	Tools []continuo.ToolSpec `json:"tools,omitempty"`
+	// Parts are the parts of an object that has `messages` and then `tools`, as they are here, without spaces; with `system`, in
+	// the formats of models. Their tokens add up to those of the plan and of its prompt.
+	Parts []RequestPart `json:"parts,omitempty"`
 	Text     string            `json:"text,omitempty"`    // in the formats of text
 	Plan     *window.Plan      `json:"plan"`              // for each entry whether it is kept, shortened or left out, and why; and totals
 }
@@ -138,6 +143,11 @@ func (cx *Contexts) Build(ctx context.Context, conversation continuo.Conversatio
 		}
 	}
 	plan.Totals.SharedBytes = cx.sharedBytes(ctx, conversation, plan, &Context{Format: result.Format, Messages: history}, info)
+	if request.System && result.Messages != nil {
+		if err := result.addParts(envelope); err != nil {
+			return nil, err
+		}
+	}
 	return result, cx.measureUnread(ctx, conversation, plan)
 }
 

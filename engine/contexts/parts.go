@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -18,6 +19,10 @@ type RequestPart struct {
 	// Offset and Bytes say where the part is in the body.
 	Offset int64 `json:"offset"`
 	Bytes  int64 `json:"bytes"`
+	// Tokens is what the part counts for. The parts' tokens add up to the plan's: `totals.estimated_tokens` and
+	// `totals.prompt.tokens`; those of a forwarded request to what its provider counted. A message that shows one entry has the
+	// entry's count; what is counted for several parts together is divided by their bytes.
+	Tokens int `json:"tokens"`
 }
 
 // partKinds are the members of bodies that have parts, of all protocols.
@@ -46,8 +51,68 @@ func partsOf(body []byte, plan *window.Plan) []RequestPart {
 			parts = append(parts, membersOf(kind, value, in.InputOffset()-int64(len(value)))...)
 		}
 	}
-	nameEntries(parts, plan)
+	sizeParts(parts, plan, nameEntries(parts, plan))
 	return parts
+}
+
+// addParts adds the tools of a context's reader, and the parts of what it is sent.
+func (c *Context) addParts(envelope continuo.Envelope) error {
+	c.Tools = envelope.Tools
+	body, err := json.Marshal(struct {
+		Messages []json.RawMessage   `json:"messages"`
+		Tools    []continuo.ToolSpec `json:"tools,omitempty"`
+	}{Messages: c.Messages, Tools: c.Tools})
+	if err != nil {
+		return err
+	}
+	c.Parts = partsOf(body, c.Plan)
+	return nil
+}
+
+// sizeParts gives the parts their tokens. First is the part with the plan's first message; -1 where they are not in the body
+// one by one.
+func sizeParts(parts []RequestPart, plan *window.Plan, first int) {
+	var prompt, history []*RequestPart
+	for i := range parts {
+		switch {
+		case first >= 0 && i >= first && i < first+len(plan.Messages):
+			parts[i].Tokens = plan.Messages[i-first].Size.Tokens
+		case first < 0 && parts[i].Kind == "message":
+			history = append(history, &parts[i])
+		default:
+			prompt = append(prompt, &parts[i])
+		}
+	}
+	divide(history, plan.Totals.Tokens)
+	divide(prompt, plan.Totals.PromptSize.Tokens)
+}
+
+// sizeForwarded gives the parts of a forwarded request their tokens: what the provider counted, divided by their bytes; where
+// it said nothing, a quarter of these.
+func sizeForwarded(parts []RequestPart, round *continuo.Round) {
+	tokens := 0
+	all := make([]*RequestPart, len(parts))
+	for i := range parts {
+		all[i] = &parts[i]
+		tokens += int(parts[i].Bytes+3) / 4
+	}
+	if round.Usage != nil && round.Usage.InputTokens > 0 {
+		tokens = round.Usage.InputTokens
+	}
+	divide(all, tokens)
+}
+
+// divide divides tokens among parts by their bytes.
+func divide(parts []*RequestPart, tokens int) {
+	var all, before int64
+	for _, part := range parts {
+		all += part.Bytes
+	}
+	for _, part := range parts {
+		after := before + part.Bytes
+		part.Tokens = int(after*int64(tokens)/all - before*int64(tokens)/all)
+		before = after
+	}
 }
 
 // membersOf are the parts of one member of a body, which begins at an offset: the elements of a list, or the whole of it.
@@ -96,8 +161,9 @@ func partOf(kind string, value json.RawMessage, offset int64) RequestPart {
 	return part
 }
 
-// nameEntries says which entries messages show, where the body has the plan's messages one by one behind system messages.
-func nameEntries(parts []RequestPart, plan *window.Plan) {
+// nameEntries says which entries messages show, where the body has the plan's messages one by one behind system messages, and
+// returns the first of these parts; -1 for another body.
+func nameEntries(parts []RequestPart, plan *window.Plan) int {
 	last := len(parts)
 	for last > 0 && parts[last-1].Kind == "tool" {
 		last--
@@ -108,13 +174,14 @@ func nameEntries(parts []RequestPart, plan *window.Plan) {
 	}
 	first += max(0, last-first-len(plan.Messages))
 	if last-first != len(plan.Messages) {
-		return
+		return -1
 	}
 	for i := range plan.Messages {
 		if entry := plan.Messages[i].Entry; entry != nil && (parts[first+i].Role == "" || sameRole(parts[first+i].Role, string(entry.Role))) {
 			parts[first+i].Seq = entry.Seq
 		}
 	}
+	return first
 }
 
 // sameRole reports whether a protocol's role may be that of an entry.

@@ -51,10 +51,40 @@ func TestPartsOfRequests(t *testing.T) {
 				if !json.Valid([]byte(text)) || text[0] != '{' && text[0] != '"' {
 					t.Errorf("part %d is %q", i, text)
 				}
-				got[i].Offset, got[i].Bytes = 0, 0
+				got[i].Offset, got[i].Bytes, got[i].Tokens = 0, 0, 0
 			}
 			if !slices.Equal(got, test.want) {
 				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+// What is counted for parts together is divided among them so that nothing is lost or counted twice.
+func TestTokensOfParts(t *testing.T) {
+	aligned, joined := planOf(continuo.User, continuo.Assistant), planOf(continuo.User, continuo.Assistant)
+	for _, plan := range []*window.Plan{aligned, joined} {
+		plan.Messages[0].Size.Tokens, plan.Messages[1].Size.Tokens = 7, 11
+		plan.Totals.Tokens, plan.Totals.PromptSize.Tokens = 18, 101
+	}
+	for name, test := range map[string]struct {
+		body string
+		plan *window.Plan
+		want []int
+	}{
+		"one by one": {
+			`{"messages":[{"role":"system","content":"abcd"},{"role":"user","content":"a"},{"role":"assistant","content":"b"}],"tools":[{"name":"read", "x": 1}]}`,
+			aligned, []int{60, 7, 11, 41},
+		},
+		"joined": {`{"messages":[{"role":"user","content":"a b"}],"tools":[{"name":"read"}]}`, joined, []int{18, 101}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []int
+			for _, part := range partsOf([]byte(test.body), test.plan) {
+				got = append(got, part.Tokens)
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("tokens %v, want %v", got, test.want)
 			}
 		})
 	}

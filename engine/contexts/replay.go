@@ -50,6 +50,9 @@ func (cx *Contexts) Request(ctx context.Context, conversation continuo.Conversat
 		replayed := &Replayed{Body: request.Body, SHA256: request.SHA256(), Same: same, Round: entry.Round, Plan: request.Plan}
 		request.Plan.Totals.SharedBytes, replayed.Previous = cx.sharedBody(ctx, conversation, entry.Round, request.Body)
 		replayed.Parts = partsOf(request.Body, request.Plan)
+		if entry.Round.View == turn.ClientViewName {
+			sizeForwarded(replayed.Parts, entry.Round)
+		}
 		if err := cx.measureUnread(ctx, conversation, request.Plan); err != nil {
 			return nil, err
 		}

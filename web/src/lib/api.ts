@@ -120,9 +120,15 @@ export interface Following {
   close(): void;
 }
 
+/** How long a stream may be silent: the server says something every 15 seconds. */
+const silence = 40_000;
+/** How long a page may be out of sight before its streams are closed: a browser opens six connections to a server. */
+const hiddenFor = 5_000;
+
 /**
  * Follows a stream of events, and comes back by itself with the last id after the connection was lost.
- * A stream that the server has ended (an EventSource gets 204) is not asked for again.
+ * A stream that the server has ended (an EventSource gets 204) is not asked for again. While nobody looks at the page, the
+ * stream is closed; it goes on from the last id when somebody does.
  */
 export function follow(
   path: () => string,
@@ -132,51 +138,104 @@ export function follow(
   let closed = false;
   let wait = 250;
   let last = '';
-  const stop = new AbortController();
+  let stop = new AbortController();
+  let wake = () => {};
+  const asleep = (time?: number) =>
+    new Promise<void>((r) => {
+      wake = r;
+      if (time !== undefined) setTimeout(r, time);
+    });
+  /** Reads one connection to its end. Returns false where it must not be opened again. */
+  const connect = async (): Promise<boolean> => {
+    const headers: Record<string, string> = { Accept: 'text/event-stream' };
+    if (last) headers['Last-Event-ID'] = last;
+    const own = stop;
+    let timer = setTimeout(() => own.abort(), silence);
+    try {
+      const res = await fetch(path(), { headers, signal: own.signal, credentials: 'same-origin' });
+      if (res.status === 204) {
+        state(true, 204);
+        return false;
+      }
+      if (!res.ok && res.status < 500 && res.status !== 429) {
+        if (res.status === 401) lockListeners.forEach((f) => f());
+        state(false, res.status);
+        return false;
+      }
+      if (!res.ok) throw new Error(String(res.status));
+      state(true, 200);
+      wait = 250;
+      const reader = res.body!.pipeThrough(new TextDecoderStream()).getReader();
+      let rest = '';
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done) return true;
+        clearTimeout(timer);
+        timer = setTimeout(() => own.abort(), silence);
+        rest += value;
+        for (let end = rest.indexOf('\n\n'); end >= 0; end = rest.indexOf('\n\n')) {
+          const e = parseEvent(rest.slice(0, end));
+          rest = rest.slice(end + 2);
+          if (!e) continue;
+          if (e.id) last = e.id;
+          events[e.event]?.(e.data, e.id);
+          if (closed) return false;
+        }
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+  let hidden = 0;
+  let unseen = false;
   const run = async () => {
     while (!closed) {
+      if (unseen) {
+        await asleep();
+        continue;
+      }
       try {
-        const headers: Record<string, string> = { Accept: 'text/event-stream' };
-        if (last) headers['Last-Event-ID'] = last;
-        const res = await fetch(path(), { headers, signal: stop.signal, credentials: 'same-origin' });
-        if (res.status === 204) return state(true, 204);
-        if (!res.ok) {
-          if (res.status < 500 && res.status !== 429) {
-            if (res.status === 401) lockListeners.forEach((f) => f());
-            return state(false, res.status);
-          }
-          throw new Error(String(res.status));
-        }
-        state(true, 200);
-        wait = 250;
-        const reader = res.body!.pipeThrough(new TextDecoderStream()).getReader();
-        let rest = '';
-        for (;;) {
-          const { done, value } = await reader.read();
-          if (done) break;
-          rest += value;
-          for (let end = rest.indexOf('\n\n'); end >= 0; end = rest.indexOf('\n\n')) {
-            const e = parseEvent(rest.slice(0, end));
-            rest = rest.slice(end + 2);
-            if (!e) continue;
-            if (e.id) last = e.id;
-            events[e.event]?.(e.data, e.id);
-            if (closed) return;
-          }
-        }
+        if (!(await connect())) return;
       } catch {
         if (closed) return;
-        state(false, 0);
+        if (!unseen) state(false, 0);
       }
-      await new Promise((r) => setTimeout(r, wait));
+      if (unseen) continue;
+      await asleep(wait);
       wait = Math.min(10_000, wait * 2);
     }
   };
+  const again = () => {
+    stop.abort();
+    stop = new AbortController();
+    wait = 250;
+    wake();
+  };
+  const looked = () => {
+    clearTimeout(hidden);
+    if (document.visibilityState === 'hidden') {
+      hidden = setTimeout(() => {
+        unseen = true;
+        stop.abort();
+      }, hiddenFor) as unknown as number;
+    } else if (unseen) {
+      unseen = false;
+      again();
+    }
+  };
+  document.addEventListener('visibilitychange', looked);
+  addEventListener('offline', again);
+  addEventListener('online', again);
   void run();
   return {
     close() {
       closed = true;
+      clearTimeout(hidden);
+      document.removeEventListener('visibilitychange', looked);
+      removeEventListener('offline', again);
+      removeEventListener('online', again);
       stop.abort();
+      wake();
     },
   };
 }

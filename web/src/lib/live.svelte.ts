@@ -1,51 +1,58 @@
-// What changes in the project's list. The server has no feed of lists: the head of the list is asked for again while
-// somebody looks at the page, which also says whether the server can be reached.
-import { get } from './api';
+// What changes in the project's list, as the server says it: GET /api/events. The stream is opened again by itself; what
+// changed while it was closed is asked for by those who show rows, so that nothing is missed.
+import { follow, type Following } from './api';
 
+/** `conversation` has a row that changed; `again` says that rows may have been missed. */
 type Handler = (event: 'conversation' | 'again', data: any) => void;
 
-const pause = 2000;
+const known = 500;
 
 class Live {
   state = $state<'off' | 'live' | 'lost'>('off');
+  /** Resolves when the stream is open, or cannot be opened: rows that are read from then on are followed by their changes. */
+  opened: Promise<void>;
   #handlers = new Set<Handler>();
-  #seen = new Map<string, string>();
-  #newest = '';
-  #begun = false;
+  #newest = new Map<string, any>();
+  #feed: Following | null = null;
+  #wasOpen = false;
+  #resolve!: () => void;
+
+  constructor() {
+    this.opened = new Promise((r) => (this.#resolve = r));
+  }
 
   get words(): string {
     return this.state === 'live' ? 'Live' : this.state === 'lost' ? 'Connection lost' : 'Not live';
   }
 
   start() {
-    if (this.#begun) return;
-    this.#begun = true;
-    const next = async () => {
-      if (document.visibilityState === 'visible') await this.#look();
-      setTimeout(next, pause);
-    };
-    void next();
-    addEventListener('online', () => void this.#look());
-    addEventListener('offline', () => (this.state = 'lost'));
+    // Elsewhere a stream that does not open yet must not keep the list from being read.
+    setTimeout(this.#resolve, 1500);
+    this.#feed ??= follow(
+      () => '/api/events?kind=all',
+      {
+        conversation: (row) => {
+          this.#newest.delete(row.id);
+          this.#newest.set(row.id, row);
+          if (this.#newest.size > known) this.#newest.delete(this.#newest.keys().next().value!);
+          this.#emit('conversation', row);
+        },
+      },
+      (connected, status) => {
+        if (connected) {
+          this.state = 'live';
+          if (this.#wasOpen) this.#emit('again', null);
+          this.#wasOpen = true;
+        } else this.state = status === 401 || status === 403 ? 'off' : 'lost';
+        this.#resolve();
+      },
+    );
   }
 
-  async #look() {
-    try {
-      const page = await get('/api/conversations?limit=20&kind=all');
-      const was = this.state;
-      this.state = 'live';
-      if (was === 'lost') this.#emit('again', null);
-      const before = this.#newest;
-      for (const row of page.data) {
-        if (before && this.#seen.get(row.id) !== row.updated_at && row.updated_at >= before) this.#emit('conversation', row);
-        this.#seen.set(row.id, row.updated_at);
-      }
-      this.#newest = page.data[0]?.updated_at ?? before ?? '';
-      this.#newest ||= new Date(0).toISOString();
-    } catch (err) {
-      const status = (err as { status?: number }).status;
-      this.state = status === 401 || status === 403 ? 'off' : 'lost';
-    }
+  /** A row of the list, or what the stream has said of it since. */
+  newer<T extends { id: string; updated_at?: string }>(row: T): T {
+    const said = this.#newest.get(row.id);
+    return said && said.updated_at >= (row.updated_at ?? '') ? said : row;
   }
 
   #emit(event: 'conversation' | 'again', data: any) {

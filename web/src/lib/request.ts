@@ -94,27 +94,17 @@ export function partsOf(raw: string): Part[] {
 
 const order = { system: 0, tool: 1, message: 2 };
 
-/** Takes the server's sizes and entries of the parts where it gives them; else scales the estimates to the plan's totals. */
-function refine(parts: Part[], given: any[] | undefined, totals: any, withoutTools = false) {
-  if (given?.length) {
-    const left = { system: [] as any[], tool: [] as any[], message: [] as any[] };
-    for (const g of given) left[(g.kind as Part['kind']) in left ? (g.kind as Part['kind']) : 'message'].push(g);
-    for (const p of parts) {
-      const g = left[p.kind].shift();
-      if (g?.tokens != null) p.tokens = g.tokens;
-      if (g?.seq) p.seq = g.seq;
-      if (g?.name && !p.name) p.name = g.name;
-    }
-    return;
+/** Takes the server's sizes and entries of the parts: their tokens add up to what the plan says of the request. */
+function refine(parts: Part[], given: any[] | undefined) {
+  const left: Record<string, any[]> = { system: [], tool: [], message: [] };
+  for (const g of given ?? []) (left[g.kind] ?? left.message).push(g);
+  for (const p of parts) {
+    const g = left[p.kind].shift();
+    if (!g) continue;
+    p.tokens = g.tokens ?? 0;
+    p.seq = g.seq ?? 0;
+    p.name ||= g.name ?? '';
   }
-  scale(parts.filter((p) => p.kind === 'message'), totals?.estimated_tokens ?? 0);
-  const rest = parts.filter((p) => p.kind !== 'message');
-  if (rest.some((p) => p.kind === 'tool') || !withoutTools) scale(rest, totals?.prompt?.tokens ?? 0);
-}
-
-function scale(parts: Part[], total: number) {
-  const sum = parts.reduce((s, p) => s + p.tokens, 0);
-  if (sum && total) for (const p of parts) p.tokens = Math.max(1, Math.round((p.tokens * total) / sum));
 }
 
 /** The request that an answer was given to, byte for byte. */
@@ -124,7 +114,7 @@ export async function sentRequest(id: string, seq: number): Promise<Shown> {
   const at = members(text).get('body');
   const raw = at ? text.slice(at.start, at.end) : '';
   const parts = partsOf(raw);
-  refine(parts, d.parts, d.plan?.totals);
+  refine(parts, d.parts);
   return {
     plan: d.plan ?? null, body: d.body, raw, parts, round: d.round, sha256: d.sha256, same: d.same ?? null, redacted: d.redacted ?? [],
     previous: d.previous ?? 0, sharedBytes: d.shared_bytes ?? -1,
@@ -135,10 +125,10 @@ export async function sentRequest(id: string, seq: number): Promise<Shown> {
 export async function wouldBe(id: string, params: Record<string, string>): Promise<Shown> {
   const q = new URLSearchParams({ system: 'true', ...params });
   const d = await get(`${conv(id)}/context?${q}`);
-  const body = d.messages ? { ...(d.tools ? { tools: d.tools } : {}), messages: d.messages } : { text: d.text };
+  const body = d.messages ? { messages: d.messages, ...(d.tools ? { tools: d.tools } : {}) } : { text: d.text };
   const raw = JSON.stringify(body);
   const parts = partsOf(raw);
-  refine(parts, d.parts, d.plan.totals, !d.tools);
+  refine(parts, d.parts);
   return { plan: d.plan, body, raw, parts, round: null, sha256: '', same: null, redacted: [], previous: 0, sharedBytes: d.plan.totals.shared_bytes ?? -1 };
 }
 
@@ -180,6 +170,7 @@ const reasons: Record<string, string> = {
   placeholder: 'placeholder of an import', orphan_tool_result: 'result without a call', failed_attempt: 'failed attempt', over_message_chars: 'long text', in_one_line: 'calls in one line',
   text_only: 'text only', new: 'new to the role', seen: 'seen before', original_request: 'original request', own_message: 'its own message', failed_answer: 'failed answer',
   before_reset: 'before a reset', after_ask: 'after the role was asked', next_turn: 'next turn', notes: 'in its notes', catch_up: 'in a catch-up',
+  dropped_by_client: 'the client does not have it', recall: 'shown again: the message needs it', not_recalled: 'the question does not need it',
 };
 export function why(reason: string): string {
   return reasons[reason] ?? reason.replaceAll('_', ' ');

@@ -37,7 +37,13 @@ class Router {
   }
 
   get segments(): string[] {
-    return this.path.split('/').filter(Boolean).map(decodeURIComponent);
+    return this.path.split('/').filter(Boolean).map((s) => {
+      try {
+        return decodeURIComponent(s);
+      } catch {
+        return s; // no name of anything, which its page finds out
+      }
+    });
   }
 
   param(name: string): string {
