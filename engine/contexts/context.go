@@ -96,8 +96,8 @@ type Context struct {
 	// Parts are the parts of an object that has `messages` and then `tools`, as they are here, without spaces; with `system`, in
 	// the formats of models. Their tokens add up to those of the plan and of its prompt.
 	Parts []RequestPart `json:"parts,omitempty"`
-	Text     string            `json:"text,omitempty"`    // in the formats of text
-	Plan     *window.Plan      `json:"plan"`              // for each entry whether it is kept, shortened or left out, and why; and totals
+	Text  string        `json:"text,omitempty"` // in the formats of text
+	Plan  *window.Plan  `json:"plan"`           // for each entry whether it is kept, shortened or left out, and why; and totals
 }
 
 // Build builds what a reader sees. It calls no model and changes nothing.

@@ -74,7 +74,8 @@ func TestTokensOfParts(t *testing.T) {
 	}{
 		"one by one": {
 			`{"messages":[{"role":"system","content":"abcd"},{"role":"user","content":"a"},{"role":"assistant","content":"b"}],"tools":[{"name":"read", "x": 1}]}`,
-			aligned, []int{60, 7, 11, 41},
+			aligned,
+			[]int{60, 7, 11, 41},
 		},
 		"joined": {`{"messages":[{"role":"user","content":"a b"}],"tools":[{"name":"read"}]}`, joined, []int{18, 101}},
 	} {
