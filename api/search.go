@@ -20,8 +20,8 @@ func (s *Service) searchOperations() []Operation {
 
 // SearchQuery says what to search for, and where.
 type SearchQuery struct {
-	// The words to look for, all of which must occur. `"in quotes"` they must follow each other; `-word` must not occur; `word*`
-	// also finds longer words.
+	// The words to look for, or a question as it is asked; not all of the words need to occur. Words `"in quotes"` must occur
+	// side by side; `-word` must not occur; `word*` must occur, and also finds longer words.
 	Query *string `query:"q" arg:"query" required:"true" doc:"minLength=1,maxLength=1000"`
 	// The id or key of the one conversation to search; without it those of the project are.
 	Conversation *string `query:"conversation"`
@@ -82,13 +82,16 @@ type SearchPage struct {
 // returned (of outputs that are kept beside the log, the preview). What hidden entries and the models' thinking say is not
 // found.
 //
-// All words must occur in an entry, in any order. `"in quotes"` they must be adjacent; `-word` leaves out entries
-// with it; `word*` also finds longer ones, and so does every word of four letters or more that is not in quotes. Case and
-// accents make no difference. Chinese, Japanese, Thai and other scripts without spaces are searched by their characters.
+// An entry needs some of the words, in any form; the matches are ranked by the probability that they are needed, `score` in
+// millionths: rare words, names, dates and what stands around an entry count. Of a query of up to three words the entries
+// with all of them come first, and every word of four letters or more also finds longer ones. To a longer query also
+// entries without its words are found, beside those that have them. Words `"in quotes"` must occur side by side; `-word`
+// leaves out entries with it; `word*` must occur. Case and accents make no difference. Chinese, Japanese, Thai and other
+// scripts without spaces are searched by their characters.
 //
-// The newest 200 matches are ranked together, the best first; `next_cursor` continues with the rest of them, then
-// with the next 200. A page may have few matches, or none, although `has_more` is true. An entry that was just appended is
-// found. With `conversation`, also what a fork began with is found; without, each entry is found once, in the conversation
+// Some 240 entries with the rarest words are ranked together; `next_cursor` continues with the rest of them, then with
+// further entries that have all of the words, the newest first, whose `score` is 0. A page may have few matches, or none,
+// although `has_more` is true. An entry that was just appended is found. With `conversation`, also what a fork began with is found; without, each entry is found once, in the conversation
 // that it was written to.
 func (s *Service) Search(ctx context.Context, scope continuo.Scope, in SearchQuery) (SearchPage, error) {
 	request := index.Request{

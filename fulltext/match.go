@@ -40,15 +40,27 @@ func (q Query) Match(texts ...string) (Match, bool) {
 			return Match{}, false
 		}
 	}
-	for _, count := range t.counts {
-		if count.complete+count.longer == 0 {
-			return Match{}, false
-		}
+	if !t.isMatch() {
+		return Match{}, false
 	}
 	best := t.bestOfEach()
 	hits := append(t.hits, best...)
 	slices.SortFunc(hits, inOrder)
 	return Match{Score: t.score(), Hits: slices.Compact(hits), query: q, best: best}, true
+}
+
+// isMatch reports whether enough of the phrases were found.
+func (t *tally) isMatch() bool {
+	occurs := func(c count) bool { return c.complete+c.longer > 0 }
+	missing := func(c count) bool { return !occurs(c) }
+	switch q := t.query; {
+	case !q.loose:
+		return !slices.ContainsFunc(t.counts, missing)
+	case q.required > 0:
+		return !slices.ContainsFunc(t.counts[:q.required], missing)
+	default:
+		return q.free || slices.ContainsFunc(t.counts, occurs)
+	}
 }
 
 func inOrder(a, b Hit) int {
@@ -160,7 +172,7 @@ func closeness(before last, f found, inOrder bool) int64 {
 func (t *tally) bestOfEach() []Hit {
 	best := slices.Clone(t.closest)
 	for _, count := range t.counts {
-		if !slices.Contains(best, count.first) && len(best) < 2*len(t.counts) {
+		if count.complete+count.longer > 0 && !slices.Contains(best, count.first) && len(best) < 2*len(t.counts) {
 			best = append(best, count.first)
 		}
 	}

@@ -15,7 +15,11 @@ var ErrQuery = errors.New("search query")
 // Query is a parsed query. It is immutable; the zero value finds nothing.
 type Query struct {
 	phrases []phrase
-	wanted  int // this many leading phrases must occur, the others must not
+	wanted  int // this many leading phrases are looked for, the others must not occur
+	// In the query of a [Loose] this many leading phrases must occur, and if there are none, one of those that are looked
+	// for unless free is set. In all others each of those must occur.
+	required    int
+	loose, free bool
 	*matcher
 }
 

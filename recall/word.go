@@ -48,6 +48,10 @@ func words(text string) iter.Seq[word] {
 	}
 }
 
+// IsSubject reports whether a folded word may be what a query asks about: it is no stop word, and none by which a question
+// asks.
+func IsSubject(word string) bool { return !stopWords[word] && !requestWords[word] }
+
 func setOf(text string) map[string]bool {
 	set := map[string]bool{}
 	for w := range strings.FieldsSeq(text) {

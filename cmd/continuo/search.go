@@ -13,6 +13,7 @@ import (
 	"github.com/continuo-log/continuo/fulltext"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/term"
+	"github.com/continuo-log/continuo/recall/search"
 )
 
 type searchCommand struct {
@@ -27,15 +28,16 @@ type searchCommand struct {
 }
 
 func (searchCommand) Help() string {
-	return `Finds entries and titles of the project by their words, the best matches first: messages, tool calls and tool results. With --in also the entries that a fork shares with its parent.
+	return `Finds entries and titles of the project by words or by a question, the best matches first: messages, tool calls and tool results. With --in also the entries that a fork shares with its parent.
 
-All words must occur, in any order; "in quotes" they must be adjacent. -word leaves out entries with it (write it in one argument with the others, or all of them after --). word* also finds longer ones, and so does every word of four letters or more. Case and accents make no difference. Chinese, Japanese and other scripts without spaces are searched by their characters.
+An entry needs some of the words, in any form; rare words, names and dates count most. Words "in quotes" must occur side by side. -word leaves out entries with it (write it in one argument with the others, or all of them after --). word* must occur, and also finds longer ones. Case and accents make no difference. Chinese, Japanese and other scripts without spaces are searched by their characters.
 
 Entries that are not indexed yet are indexed first; Ctrl-C stops that, and the indexed part is kept. The exit code is 0 also when nothing matches.
 
 Examples:
 
     continuo search refund status
+    continuo search 'When did we decide to move the deadline?'
     continuo search '"release date" -draft' --role user
     continuo search 上海 --in s1
     continuo search 'login.go' --kind all
@@ -85,7 +87,7 @@ func (s *searchCommand) request(ctx context.Context, w *services) (index.Request
 		return index.Request{}, index.Scope{}, usage("--where chooses among conversations: leave it out with --in, which names one")
 	}
 	request := index.Request{Query: strings.Join(s.Query, " "), UserID: s.User, Labels: labels, Kinds: index.KindsOf(s.Kind), Limit: s.Limit, Cursor: s.Cursor}
-	if _, err := fulltext.ParseQuery(request.Query); err != nil { // before anything is indexed
+	if err := search.Check(request.Query); err != nil { // before anything is indexed
 		return request, index.Scope{}, &usageError{err}
 	}
 	if s.Role != nil {

@@ -7,9 +7,10 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/recall/search"
 )
 
-// Search finds entries within a scope by full text; see [index.Searcher.Search]. In a scope without a user, the request
+// Search finds entries within a scope by full text; see [search.Searcher.Search]. In a scope without a user, the request
 // may name one.
 func (cv *Conversations) Search(ctx context.Context, scope continuo.Scope, request index.Request) (index.Result, error) {
 	user, err := scope.Owner(request.UserID)
@@ -18,7 +19,7 @@ func (cv *Conversations) Search(ctx context.Context, scope continuo.Scope, reque
 	}
 	request.ProjectID, request.UserID = scope.ProjectID, user
 	began := time.Now()
-	result, err := index.Searcher{Log: cv.log, Store: cv.options.Index}.Search(ctx, request)
+	result, err := search.Searcher{Log: cv.log, Store: cv.options.Index}.Search(ctx, request)
 	took := time.Since(began)
 	cv.options.Searched(ctx, took)
 	if err != nil {

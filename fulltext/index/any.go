@@ -49,5 +49,5 @@ func (s Searcher) Any(ctx context.Context, conversation continuo.Conversation, t
 
 // IsSearchResult reports whether an entry is the result of a search, which repeats other entries.
 func IsSearchResult(entry *continuo.Entry) bool {
-	return entry.Role == continuo.Tool && isSearchTool(entry.ToolName)
+	return entry.Role == continuo.Tool && IsSearchCall(entry.ToolName)
 }

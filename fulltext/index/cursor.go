@@ -89,8 +89,8 @@ func (c cursor) passes(hit Hit, inConversation bool) bool {
 	return hit.Order < c.End.Order
 }
 
-// fingerprint identifies a search.
-func (r Request) fingerprint() string {
+// Fingerprint identifies a search in its cursors.
+func (r Request) Fingerprint() string {
 	conversation := ""
 	if r.Conversation != nil {
 		conversation = r.Conversation.ID

@@ -20,7 +20,8 @@ func textsOf(entry *continuo.Entry) []string {
 	return fulltext.TextsOf(entry)
 }
 
-func isSearchTool(name string) bool { return strings.ReplaceAll(name, "_", ".") == searchTool }
+// IsSearchCall reports whether a tool searches: its results repeat other entries.
+func IsSearchCall(name string) bool { return strings.ReplaceAll(name, "_", ".") == searchTool }
 
 // batch collects the documents of one call of Index.
 type batch struct {

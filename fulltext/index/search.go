@@ -105,11 +105,8 @@ func (s Searcher) Search(ctx context.Context, request Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if s.Store == nil && request.Conversation == nil {
-		return Result{}, fmt.Errorf("search: %w: without an index only one conversation can be searched", continuo.ErrInvalid)
-	}
-	var result Result
-	if err := s.catchUp(ctx, request, &result); err != nil {
+	result, err := s.Prepare(ctx, &request)
+	if err != nil {
 		return Result{}, err
 	}
 	candidates := s.candidates(ctx, &request, query, at.Start)
@@ -121,10 +118,35 @@ func (s Searcher) Search(ctx context.Context, request Request) (Result, error) {
 	return result, nil
 }
 
+// Prepare checks a request but its query and its cursor, fills in its defaults, and updates the index. The result says
+// whether the index is complete; it has no items.
+func (s Searcher) Prepare(ctx context.Context, request *Request) (result Result, err error) {
+	if err := request.checkBounds(); err != nil {
+		return result, err
+	}
+	if s.Store == nil && request.Conversation == nil {
+		return result, fmt.Errorf("search: %w: without an index only one conversation can be searched", continuo.ErrInvalid)
+	}
+	err = s.catchUp(ctx, *request, &result)
+	return result, err
+}
+
 // check parses the query and the cursor, and fills in defaults.
 func (r *Request) check() (fulltext.Query, cursor, error) {
-	wrong := func(format string, args ...any) (fulltext.Query, cursor, error) {
-		return fulltext.Query{}, cursor{}, fmt.Errorf("search: %w: %s", continuo.ErrInvalid, fmt.Sprintf(format, args...))
+	if err := r.checkBounds(); err != nil {
+		return fulltext.Query{}, cursor{}, err
+	}
+	query, err := fulltext.ParseQuery(r.Query)
+	if err != nil {
+		return query, cursor{}, fmt.Errorf("%w: %w", continuo.ErrInvalid, err)
+	}
+	at, err := parseCursor(r.Cursor, r.Fingerprint())
+	return query, at, err
+}
+
+func (r *Request) checkBounds() error {
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("search: %w: %s", continuo.ErrInvalid, fmt.Sprintf(format, args...))
 	}
 	switch r.Role {
 	case "", continuo.User, continuo.Assistant, continuo.Tool, continuo.System:
@@ -143,17 +165,12 @@ func (r *Request) check() (fulltext.Query, cursor, error) {
 	case r.Conversation == nil && (r.From > 0 || r.To > 0):
 		return wrong("from and to are seqs of one conversation: name it")
 	case r.Conversation != nil && !(continuo.Scope{ProjectID: r.ProjectID, UserID: r.UserID}).Has(*r.Conversation):
-		return fulltext.Query{}, cursor{}, fmt.Errorf("search: conversation %s: %w", r.Conversation.ID, continuo.ErrNotFound)
+		return fmt.Errorf("search: conversation %s: %w", r.Conversation.ID, continuo.ErrNotFound)
 	}
-	query, err := fulltext.ParseQuery(r.Query)
-	if err != nil {
-		return query, cursor{}, fmt.Errorf("%w: %w", continuo.ErrInvalid, err)
-	}
-	at, err := parseCursor(r.Cursor, r.fingerprint())
 	if r.Limit == 0 {
 		r.Limit = DefaultLimit
 	}
-	return query, at, err
+	return nil
 }
 
 // maxWaiting bounds how many unindexed conversations are counted.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/continuo-log/continuo/internal/evidence"
 )
@@ -55,5 +56,24 @@ func TestFewTurnsRecall(t *testing.T) {
 	}
 	if 20*blocks > turns {
 		t.Errorf("%d of %d turns recall something, more than 5 %%", blocks, turns)
+	}
+}
+
+// TestSearchFindsEvidence asks the questions as they are in a search.
+func TestSearchFindsEvidence(t *testing.T) {
+	for name, least := range map[string]float64{"locomo.jsonl.gz": .80, "beam.jsonl.gz": .62} {
+		conversations := dataFile(t, name)
+		if os.Getenv("CONTINUO_LONG") == "" {
+			conversations = conversations[:2]
+		}
+		found, err := MeasureSearch(t.Context(), conversations, 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		share, full := found.Result[""].Means()
+		t.Logf("%s: %.3f of the evidence among 20 matches, all of it for %.3f; %d of %d questions find nothing, %v each", name, share, full, found.Empty, found.Questions, found.Took/time.Duration(found.Questions))
+		if 100*found.Empty > found.Questions || share < least-.06 {
+			t.Errorf("%s: %.3f of the evidence is found, and nothing for %d of %d questions", name, share, found.Empty, found.Questions)
+		}
 	}
 }

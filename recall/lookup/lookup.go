@@ -116,7 +116,7 @@ func (f Finder) Corpus(ctx context.Context, request Request) (*recall.Corpus, []
 	terms = terms[:min(len(terms), lookedUp)]
 	lookUp := []index.Term{fulltext.SignalsTerm()}
 	for _, term := range terms {
-		lookUp = append(lookUp, indexTerm(term))
+		lookUp = append(lookUp, IndexTerm(term))
 	}
 	if ok, err := f.isProbable(ctx, request, lookUp[1:]); err != nil || !ok {
 		return nil, nil, err
@@ -142,7 +142,8 @@ func (f Finder) Corpus(ctx context.Context, request Request) (*recall.Corpus, []
 	return corpus, items, nil
 }
 
-func indexTerm(term recall.Term) index.Term {
+// IndexTerm is the condition on an entry that it has a term.
+func IndexTerm(term recall.Term) index.Term {
 	switch {
 	case !term.Wide:
 		return fulltext.StemTerm(term.Stem)
@@ -324,7 +325,7 @@ func (f Finder) readOwner(ctx context.Context, owner continuo.Conversation, plac
 				wanted = wanted[1:]
 			}
 			if len(wanted) > 0 && wanted[0].seq == entry.Seq && Recallable(entry) {
-				items = append(items, Item{Entry: entry, Owner: owner, Tokens: tokensOf(entry)})
+				items = append(items, Item{Entry: entry, Owner: owner, Tokens: Tokens(entry)})
 			}
 		}
 	}
@@ -342,7 +343,8 @@ func Recallable(entry *continuo.Entry) bool {
 	return strings.TrimSpace(entry.Content.String()) != ""
 }
 
-func tokensOf(entry *continuo.Entry) int {
+// Tokens is the size of an entry.
+func Tokens(entry *continuo.Entry) int {
 	if entry.Tokens > 0 {
 		return entry.Tokens
 	}

@@ -2,54 +2,54 @@ package search
 
 import (
 	"context"
-	"iter"
-	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/tool"
 )
 
-// patience bounds how long a search by words first updates the index of the conversation; entries that the
-// index lacks then are read from the log.
-const patience = 2 * time.Second
-
-// candidates yields the entries of the query's range that may match, newest first: for words those that the
-// index finds, for an expression all of them.
-func (t Tool) candidates(ctx context.Context, call tool.Call, query *query) iter.Seq2[index.Candidate, error] {
-	if query.expression == nil {
-		_ = t.searcher().CatchUp(ctx, call.Conversation, patience) // on failure more entries are read from the log
-		return t.searcher().Candidates(ctx, call.Conversation, query.words, query.from, query.to)
+// rank shows what words find, the best first.
+func (t Tool) rank(ctx context.Context, call tool.Call, query *query, page *page) error {
+	page.ranked = true
+	own, err := t.ownGroup(ctx, call)
+	if err != nil {
+		return err
 	}
-	return func(yield func(index.Candidate, error) bool) {
-		for entry, err := range t.Log.Read(ctx, call.Conversation, continuo.Range{From: query.from, To: query.to, Backward: true}) {
-			candidate := index.Candidate{Hit: index.Hit{Seq: entry.Seq}, Conversation: call.Conversation, Entry: entry}
-			if !yield(candidate, err) {
-				return
-			}
+	if query.to = min(query.to, own-1); query.to < query.from {
+		page.done = true // To 0 would be the newest entry
+		return nil
+	}
+	conversation := call.Conversation
+	ranking, err := t.searcher().Rank(ctx, index.Request{
+		ProjectID: conversation.ProjectID, Conversation: &conversation, Query: query.words, Role: query.role, From: query.from, To: query.to,
+	})
+	if err != nil {
+		return err
+	}
+	page.inPart, page.more, page.shown = ranking.Previews, ranking.More, min(page.skip, len(ranking.Found))
+	found := ranking.Found[page.shown:]
+	for i := range found {
+		if !page.add(query.found(&found[i])) {
+			return nil
 		}
 	}
+	page.done = true
+	return nil
 }
 
 // maxLarge bounds how many large outputs are counted.
 const maxLarge = 1000
 
-// countLarge counts the outputs of which the index has only a preview and that the page does not show, as far
-// as the search went.
+// countLarge counts the outputs of which the index has only a preview and that the page does not show.
 func (t Tool) countLarge(ctx context.Context, call tool.Call, query *query, page *page) {
 	if query.expression != nil || !query.takes(continuo.Tool) {
 		return
 	}
-	from := query.from
-	switch {
-	case page.full:
-		from = page.last
-	case !page.done && page.searched > 0:
-		from = page.searched
-	case !page.done:
+	if !page.done && !page.full || query.to < query.from {
 		return
 	}
-	for seq, err := range t.searcher().LargeOutputs(ctx, call.Conversation, from, query.to) {
+	large := index.Searcher{Log: t.Log, Store: t.Index}
+	for seq, err := range large.LargeOutputs(ctx, call.Conversation, query.from, query.to) {
 		if err != nil || page.inPart == maxLarge {
 			return // the note is optional
 		}

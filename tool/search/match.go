@@ -11,6 +11,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext"
 	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/recall/search"
 )
 
 // match is an entry that a query matches.
@@ -19,6 +20,7 @@ type match struct {
 	fields []field
 	hits   []hit // at least one, at most maxHits, in order, each on a separate line
 	more   bool  // more lines match
+	beside bool  // none matches: it is beside a match
 }
 
 // maxHits bounds how many matching lines of one entry are shown.
@@ -34,23 +36,39 @@ type hit struct {
 	at         int // of the match, from the line's begin
 }
 
-// match matches an entry with the query; nil when it does not match. Its only error is that of ctx.
+// match matches an entry with the query's expression; nil when it does not match. Its only error is that of ctx.
 func (q *query) match(ctx context.Context, candidate *index.Candidate) (*match, error) {
 	texts := candidate.Texts()
 	if !q.takes(candidate.Entry.Role) || len(texts) == 0 {
 		return nil, nil
 	}
-	fields, origins := fieldsOf(&candidate.Entry, texts)
+	fields, _ := fieldsOf(&candidate.Entry, texts)
 	m := &match{entry: &candidate.Entry, fields: fields}
-	hits, err := []hit(nil), error(nil)
-	if q.expression != nil {
-		hits, err = hitsOf(ctx, q.expression, fields)
-	} else if found, ok := q.words.Match(texts...); ok {
-		hits = m.linesOf(firstOfEachForm(found.Hits, texts), origins)
-	}
+	hits, err := hitsOf(ctx, q.expression, fields)
 	if err != nil || len(hits) == 0 {
 		return nil, err
 	}
+	m.take(hits)
+	return m, nil
+}
+
+// found is a match of words. An entry without any of them is shown from its beginning.
+func (q *query) found(found *search.Found) *match {
+	texts := found.Texts()
+	fields, origins := fieldsOf(&found.Entry, texts)
+	m := &match{entry: &found.Entry, fields: fields}
+	if len(found.Match.Hits) > 0 {
+		m.take(m.linesOf(firstOfEachForm(found.Match.Hits, texts), origins))
+		return m
+	}
+	m.beside = true
+	begin, end := lineAround(fields[0].text, len(fields[0].text)-len(strings.TrimLeft(fields[0].text, " \t\r\n")))
+	m.hits = []hit{{begin: begin, end: end}}
+	return m
+}
+
+// take keeps the first lines with hits.
+func (m *match) take(hits []hit) {
 	for _, hit := range hits {
 		switch {
 		case slices.ContainsFunc(m.hits, hit.sameLine):
@@ -61,7 +79,6 @@ func (q *query) match(ctx context.Context, candidate *index.Candidate) (*match, 
 		}
 	}
 	slices.SortFunc(m.hits, inOrder)
-	return m, nil
 }
 
 func inOrder(a, b hit) int { return cmp.Or(a.field-b.field, a.begin-b.begin) }

@@ -7,7 +7,7 @@ import (
 	"regexp/syntax"
 
 	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/fulltext"
+	"github.com/continuo-log/continuo/recall/search"
 	"github.com/continuo-log/continuo/tool"
 )
 
@@ -19,12 +19,13 @@ type arguments struct {
 	From   int64         `json:"from"`
 	To     int64         `json:"to"`
 	Before int64         `json:"before"`
+	Skip   int           `json:"skip"`
 	Limit  int           `json:"limit"`
 }
 
 // query is a checked query: words, or an expression instead.
 type query struct {
-	words      fulltext.Query
+	words      string
 	expression *regexp.Regexp
 	role       continuo.Role // "" for all
 	stretch
@@ -93,6 +94,8 @@ func (a arguments) checkNumbers(last int64) error {
 	switch {
 	case a.Limit < 0 || a.Limit > maxLimit:
 		return fmt.Errorf("limit is %d; allowed is 1 to %d", a.Limit, maxLimit)
+	case a.Skip < 0:
+		return fmt.Errorf("skip is %d; give how many matches were shown", a.Skip)
 	case a.From > last:
 		return fmt.Errorf("from is %d, but the conversation has the entries 1 to %d", a.From, last)
 	case a.To > 0 && a.To < a.From:
@@ -106,7 +109,7 @@ func (q *query) read(text string, regex bool) (err error) {
 	if regex {
 		q.expression, err = expression(text)
 	} else {
-		q.words, err = fulltext.ParseQuery(text)
+		q.words, err = text, search.Check(text)
 	}
 	return err
 }

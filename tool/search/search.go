@@ -1,12 +1,11 @@
 // Package search gives models the tool conversation.search, which searches the log of the calling
-// conversation for words, from its newest entry back to its first one, through a fork's lineage.
+// conversation, through a fork's lineage.
 //
-// A query (query.go) is words, as package fulltext reads them, or one regular expression. find.go selects the
-// entries to read: for words those that the full-text index finds, and those that are not indexed yet; for an
-// expression all of them, in pages, within a time limit. match.go matches the texts of each. show.go writes
-// the matches as a text, in which no line of an entry can be mistaken for a line of the tool.
+// A query (query.go) is words or a question, which package recall/search ranks, or one regular expression, for which all
+// entries are read from the newest one back, in pages, within a time limit (find.go). match.go finds the lines of each
+// match. show.go writes the matches as a text, in which no line of an entry can be mistaken for a line of the tool.
 //
-// Pitfalls: package fulltext defines words and matches; the index finds exactly those. For an expression, a
+// Pitfalls: package recall/search decides what words find, and in which order. For an expression, a
 // line of more than 16 KiB is matched in pieces that overlap by 1 KiB. Hidden and redacted entries, reasoning
 // and the group of the call itself are never found. For an output that is stored beside the log only its
 // preview is searched; the last lines then say that fs.search searches all of it.
@@ -21,6 +20,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/recall/search"
 	"github.com/continuo-log/continuo/tool"
 )
 
@@ -28,7 +28,7 @@ import (
 var description string
 
 // parameters is the JSON Schema of the arguments.
-const parameters = `{"type":"object","properties":{"query":{"type":"string","minLength":1,"description":"Words that all have to occur in an entry, in any order; \"in quotes\" they have to stand side by side; -word leaves out entries with it; word* also finds longer ones"},"regex":{"type":"boolean","description":"Take the query as one regular expression (RE2), which reads every entry; ^ and $ match at the ends of lines"},"role":{"type":"string","enum":["user","assistant","tool","system"],"description":"Only entries of this role"},"from":{"type":"integer","minimum":1,"description":"Only entries from this seq on"},"to":{"type":"integer","minimum":1,"description":"Only entries up to this seq"},"before":{"type":"integer","minimum":1,"description":"Continue with entries before this seq"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"The most entries shown. Default 10"}},"required":["query"],"additionalProperties":false}`
+const parameters = `{"type":"object","properties":{"query":{"type":"string","minLength":1,"description":"Words, or a question as it is asked: entries with the rarest of them come first; \"in quotes\" words have to occur side by side; -word leaves out entries with it; word* has to occur, and also finds longer ones"},"regex":{"type":"boolean","description":"Take the query as one regular expression (RE2), which reads every entry; ^ and $ match at the ends of lines"},"role":{"type":"string","enum":["user","assistant","tool","system"],"description":"Only entries of this role"},"from":{"type":"integer","minimum":1,"description":"Only entries from this seq on"},"to":{"type":"integer","minimum":1,"description":"Only entries up to this seq"},"before":{"type":"integer","minimum":1,"description":"Only entries before this seq"},"skip":{"type":"integer","minimum":0,"description":"Continue after so many matches"},"limit":{"type":"integer","minimum":1,"maximum":50,"description":"The most entries shown. Default 10"}},"required":["query"],"additionalProperties":false}`
 
 // Tool is the tool conversation.search. Its memory is bounded by a page of entries.
 type Tool struct {
@@ -42,7 +42,7 @@ type Tool struct {
 	MaxTime time.Duration
 }
 
-func (t Tool) searcher() index.Searcher { return index.Searcher{Log: t.Log, Store: t.Index} }
+func (t Tool) searcher() search.Searcher { return search.Searcher{Log: t.Log, Store: t.Index} }
 
 // Spec describes the tool to a model.
 func (t Tool) Spec() continuo.ToolSpec {
@@ -69,15 +69,20 @@ func (t Tool) Run(ctx context.Context, call tool.Call) tool.Result {
 	ctx, cancel := context.WithTimeout(ctx, t.maxTime())
 	defer cancel()
 	page := page{limit: asked.limit(), chars: t.maxChars(), stretch: query.stretch, found: map[int64]bool{}}
-	if err := t.fill(ctx, call, query, &page); err != nil && ctx.Err() == nil {
+	page.skip = asked.Skip
+	fill := t.fill
+	if query.expression == nil {
+		fill = t.rank
+	}
+	if err := fill(ctx, call, query, &page); err != nil && ctx.Err() == nil {
 		return tool.Failure("conversation.search: %v", err)
 	}
 	t.countLarge(ctx, call, query, &page)
 	return tool.Result{Outcome: page.outcome(asked.Query), Content: page.content()}
 }
 
-// fill reads entries until the page is full. An error may be that of ctx: the page then shows how far the
-// search went.
+// fill reads entries until the page is full, the newest first. An error may be that of ctx: the page then shows how far
+// the search went.
 func (t Tool) fill(ctx context.Context, call tool.Call, query *query, page *page) error {
 	own, err := t.ownGroup(ctx, call)
 	if err != nil {
@@ -87,17 +92,20 @@ func (t Tool) fill(ctx context.Context, call tool.Call, query *query, page *page
 		page.done = true // To 0 would be the newest entry
 		return nil
 	}
-	for candidate, err := range t.candidates(ctx, call, query) {
+	for entry, err := range t.Log.Read(ctx, call.Conversation, continuo.Range{From: query.from, To: query.to, Backward: true}) {
 		if err != nil {
 			return err
 		}
-		match, err := query.match(ctx, &candidate)
+		match, err := query.match(ctx, &index.Candidate{Hit: index.Hit{Seq: entry.Seq}, Conversation: call.Conversation, Entry: entry})
 		if err != nil {
 			return err
 		}
-		entry := &candidate.Entry
-		if match == nil && query.takes(entry.Role) && entry.Output != nil && candidate.Hit.Order == 0 {
+		if match == nil && query.takes(entry.Role) && entry.Output != nil {
 			page.inPart++
+		}
+		if match != nil && page.skip > 0 {
+			page.skip--
+			match = nil
 		}
 		if match != nil && !page.add(match) {
 			return nil

@@ -23,6 +23,11 @@ type page struct {
 	inPart   int            // entries without a match of whose output only a preview was searched
 	full     bool           // not all matches fit
 	done     bool           // the whole range was searched
+
+	ranked bool // the best matches are shown first
+	skip   int  // matches that are left out
+	shown  int  // matches that were shown or left out
+	more   bool // there may be more matches than those that were ranked
 }
 
 // forNote is the space reserved for the last lines, in characters.
@@ -37,6 +42,7 @@ func (p *page) add(m *match) bool {
 		return false
 	}
 	p.blocks = append(p.blocks, block)
+	p.shown++
 	p.used += size
 	p.last = m.entry.Seq
 	p.found[p.last] = true
@@ -55,7 +61,7 @@ func (p *page) outcome(query string) string {
 	return fmt.Sprintf(`Found %s for "%s"`, number, tool.OneLine(query, 60))
 }
 
-// content returns the matches, the newest first, and a line about entries that were not searched.
+// content returns the matches, and a line about entries that were not searched.
 func (p *page) content() string {
 	notes := "[" + p.note() + "]"
 	if p.inPart > 0 {
@@ -79,6 +85,10 @@ func (p *page) note() string {
 		none = "nothing matches: "
 	}
 	switch {
+	case p.full && p.ranked:
+		return fmt.Sprintf("there are more matches: continue with skip: %d", p.shown)
+	case p.ranked && p.done && p.more:
+		return none + "these are the best matches: for others ask more exactly, or with from and to"
 	case p.full:
 		return fmt.Sprintf("there are more matches: continue with before: %d", p.last)
 	case !p.done && p.searched == 0:
@@ -102,7 +112,7 @@ func (m *match) String() string {
 			text.WriteString("\n  …")
 		}
 		sign := "\n  "
-		if line.matches {
+		if line.matches && !m.beside {
 			sign = "\n> "
 		}
 		text.WriteString(sign + m.shown(line))

@@ -1,0 +1,446 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/fulltext"
+	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/recall"
+	"github.com/continuo-log/continuo/recall/lookup"
+)
+
+// place is the position of an entry that may match.
+type place struct {
+	conversation string
+	seq          int64
+}
+
+// candidates are the places that may match, and what is known of them.
+type candidates struct {
+	scores     map[place]int64
+	orders     map[place]int64 // in the index
+	statistics recall.Statistics
+	unindexed  []continuo.Range
+	cut        bool // a term has more entries than were listed
+}
+
+// rank reads and ranks what a query finds.
+func (s Searcher) rank(ctx context.Context, request index.Request, query fulltext.Loose, at cursor) (Ranking, error) {
+	terms := recall.Terms(query.Text)
+	terms = terms[:min(len(terms), lookedUp)]
+	isQuestion := len(query.Required) == 0 && isQuestion(terms)
+	found, err := s.candidates(ctx, request, query, terms, isQuestion, at)
+	if err != nil {
+		return Ranking{}, err
+	}
+	reader := reader{Searcher: s, ctx: ctx, request: request, query: query, isQuestion: isQuestion, owners: map[string]*continuo.Conversation{}}
+	ranking := Ranking{More: found.cut}
+	if err := reader.unindexed(found.unindexed, &ranking); err != nil {
+		return Ranking{}, err
+	}
+	if err := reader.candidates(found, &ranking); err != nil {
+		return Ranking{}, err
+	}
+	ranking.Found = reader.ranked(found.statistics)
+	return ranking, nil
+}
+
+// isQuestion reports whether a query has more words than one that names what it looks for. Of a script without spaces two
+// pairs of characters count as a word.
+func isQuestion(terms []recall.Term) bool {
+	halves := 0
+	for _, term := range terms {
+		if halves += 2; term.Wide {
+			halves--
+		}
+	}
+	return halves > 2*shortQuery
+}
+
+// candidates looks the terms of a query up.
+func (s Searcher) candidates(ctx context.Context, request index.Request, query fulltext.Loose, terms []recall.Term, isQuestion bool, at cursor) (*candidates, error) {
+	var lookUp []index.Term
+	for _, term := range terms {
+		lookUp = append(lookUp, lookup.IndexTerm(term))
+	}
+	longer := len(lookUp)
+	if !isQuestion || len(terms) == 0 {
+		lookUp = append(lookUp, query.Words...)
+	}
+	required := len(lookUp)
+	lookUp = append(lookUp, query.Required...)
+	found := &candidates{scores: map[place]int64{}, orders: map[place]int64{}, statistics: recall.Statistics{Counts: map[string]int64{}}}
+	lists, err := s.lists(ctx, request, lookUp, at, found)
+	if err != nil || len(lookUp) == 0 {
+		return found, err
+	}
+	documents := found.statistics.Documents
+	for _, list := range lists {
+		documents = max(documents, 2*int64(len(list)))
+		found.cut = found.cut || len(list) == maxHits
+	}
+	found.statistics.Documents = documents
+	byRarity := make([]int, 0, longer)
+	for i := range longer {
+		if len(lists[i]) > 0 {
+			byRarity = append(byRarity, i)
+		}
+	}
+	slices.SortStableFunc(byRarity, func(a, b int) int { return cmp.Compare(len(lists[a]), len(lists[b])) })
+	for _, i := range byRarity[:min(len(byRarity), counted)] {
+		n := int64(len(lists[i]))
+		found.statistics.Counts[terms[i].Stem] = n
+		found.add(request, lists[i], recall.Rarity(n, documents))
+	}
+	for _, list := range lists[longer:required] {
+		more := make([]index.Hit, 0, len(list))
+		for _, hit := range list {
+			if _, known := found.scores[placeOf(request, hit)]; !known {
+				more = append(more, hit)
+			}
+		}
+		found.add(request, more, recall.Rarity(int64(len(list)), documents)/2)
+	}
+	if len(query.Required) > 0 {
+		found.keep(request, lists[required:])
+	}
+	return found, nil
+}
+
+// lists are the newest entries with each of some terms.
+func (s Searcher) lists(ctx context.Context, request index.Request, terms []index.Term, at cursor, found *candidates) ([][]index.Hit, error) {
+	if len(terms) == 0 {
+		terms = []index.Term{fulltext.SignalsTerm()} // only for what is not indexed
+	}
+	if request.Conversation == nil {
+		lists, err := s.Store.AnyHits(ctx, index.HitQuery{ProjectID: request.ProjectID, UserID: request.UserID, Labels: request.Labels, Terms: terms, Limit: maxHits})
+		if err != nil {
+			return nil, fmt.Errorf("search: %w", err)
+		}
+		for i := range lists {
+			if at.Newest > 0 {
+				lists[i] = slices.DeleteFunc(lists[i], func(hit index.Hit) bool { return hit.Order > at.Newest })
+			}
+		}
+		return lists, nil
+	}
+	to := int64(math.MaxInt64)
+	for _, bound := range []int64{request.To, at.To} {
+		if bound > 0 {
+			to = min(to, bound)
+		}
+	}
+	any, err := s.strict().Any(ctx, *request.Conversation, terms, max(request.From, 1), min(to, request.Conversation.LastSeq), maxHits)
+	found.unindexed = any.Unindexed
+	found.statistics.Documents = request.Conversation.LastSeq
+	return any.Lists, err
+}
+
+func placeOf(request index.Request, hit index.Hit) place {
+	if request.Conversation != nil {
+		return place{request.Conversation.ID, hit.Seq} // a fork has what it began with
+	}
+	return place{hit.ConversationID, hit.Seq}
+}
+
+func (c *candidates) add(request index.Request, hits []index.Hit, score int64) {
+	for _, hit := range hits {
+		at := placeOf(request, hit)
+		c.scores[at] += score
+		c.orders[at] = hit.Order
+	}
+}
+
+// keep keeps the places that all lists have, and adds those without a score.
+func (c *candidates) keep(request index.Request, lists [][]index.Hit) {
+	in := map[place]int{}
+	for _, list := range lists {
+		for _, hit := range list {
+			at := placeOf(request, hit)
+			in[at]++
+			c.orders[at] = hit.Order
+		}
+	}
+	kept := map[place]int64{}
+	for at, n := range in {
+		if n == len(lists) {
+			kept[at] = c.scores[at]
+		}
+	}
+	c.scores = kept
+}
+
+// neighbourReach is how far from a match entries are read that may have none of a question's words.
+const neighbourReach = 2
+
+// inOrder returns the places, those first that are worth most.
+func (c *candidates) inOrder(isQuestion bool) []place {
+	worth := c.scores
+	if isQuestion {
+		worth = make(map[place]int64, 3*len(c.scores))
+		for at, score := range c.scores {
+			worth[at] = max(worth[at], score)
+			for apart := int64(1); apart <= neighbourReach && at.seq > 0; apart++ {
+				score /= 2
+				for _, seq := range []int64{at.seq - apart, at.seq + apart} {
+					if beside := (place{at.conversation, seq}); seq > 0 {
+						worth[beside] = max(worth[beside], score)
+					}
+				}
+			}
+		}
+	}
+	places := make([]place, 0, len(worth))
+	for at := range worth {
+		places = append(places, at)
+	}
+	slices.SortFunc(places, func(a, b place) int {
+		return cmp.Or(cmp.Compare(worth[b], worth[a]), cmp.Compare(c.orders[b], c.orders[a]), cmp.Compare(a.conversation, b.conversation), cmp.Compare(b.seq, a.seq))
+	})
+	return places
+}
+
+// reader reads candidates and keeps those that the filters let pass.
+type reader struct {
+	Searcher
+	ctx        context.Context
+	request    index.Request
+	query      fulltext.Loose
+	isQuestion bool
+	owners     map[string]*continuo.Conversation // nil for one that is not searched
+	read       []Found
+}
+
+// candidates reads until enough entries are read.
+func (r *reader) candidates(found *candidates, ranking *Ranking) error {
+	places := found.inOrder(r.isQuestion)
+	looked := 0
+	for len(places) > 0 && len(r.read) < maxRead && looked < maxOthers {
+		n := min(len(places), maxRead)
+		batch := places[:n:n]
+		places, looked = places[n:], looked+n
+		slices.SortFunc(batch, func(a, b place) int {
+			return cmp.Or(cmp.Compare(a.conversation, b.conversation), cmp.Compare(a.seq, b.seq))
+		})
+		for len(batch) > 0 {
+			n := 1
+			for n < len(batch) && batch[n].conversation == batch[0].conversation {
+				n++
+			}
+			owner, err := r.owner(batch[0].conversation)
+			if err != nil {
+				return err
+			}
+			if owner != nil {
+				if err := r.conversation(*owner, batch[:n], found); err != nil {
+					return err
+				}
+			}
+			batch = batch[n:]
+		}
+	}
+	ranking.More = ranking.More || len(places) > 0
+	return nil
+}
+
+// owner returns a conversation, nil if it is not searched.
+func (r *reader) owner(id string) (*continuo.Conversation, error) {
+	if r.request.Conversation != nil {
+		return r.request.Conversation, nil
+	}
+	if owner, known := r.owners[id]; known {
+		return owner, nil
+	}
+	conversation, err := r.Log.Conversation(r.ctx, id)
+	if err != nil && !errors.Is(err, continuo.ErrNotFound) {
+		return nil, err
+	}
+	scope := continuo.Scope{ProjectID: r.request.ProjectID, UserID: r.request.UserID}
+	isKind := len(r.request.Kinds) == 0 || slices.Contains(r.request.Kinds, conversation.Kind)
+	if err != nil || !scope.Has(conversation) || !conversation.ArchivedAt.IsZero() || !isKind {
+		r.owners[id] = nil
+		return nil, nil
+	}
+	r.owners[id] = &conversation
+	return &conversation, nil
+}
+
+// maxGap is how many entries that are not wanted are read with one read of the log.
+const maxGap = 8
+
+// conversation reads places of one conversation, in the order of seqs.
+func (r *reader) conversation(owner continuo.Conversation, places []place, found *candidates) error {
+	if places[0].seq == 0 {
+		title := index.Candidate{Hit: index.Hit{ConversationID: owner.ID, Order: found.orders[places[0]]}, Conversation: owner}
+		r.keep(title)
+		places = places[1:]
+	}
+	for len(places) > 0 {
+		n := 1
+		for n < len(places) && places[n].seq-places[n-1].seq <= maxGap {
+			n++
+		}
+		wanted := places[:n]
+		places = places[n:]
+		run := continuo.Range{From: wanted[0].seq, To: min(wanted[n-1].seq, owner.LastSeq)}
+		if run.Expect = int(run.To - run.From + 1); run.Expect < 1 {
+			continue
+		}
+		for entry, err := range r.Log.ReadShared(r.ctx, owner, run) {
+			switch {
+			case errors.Is(err, continuo.ErrNotFound), errors.Is(err, continuo.ErrArchived):
+				return r.ctx.Err() // it was removed after the search
+			case err != nil:
+				return err
+			}
+			for len(wanted) > 0 && wanted[0].seq < entry.Seq {
+				wanted = wanted[1:]
+			}
+			if len(wanted) > 0 && wanted[0].seq == entry.Seq {
+				r.keep(index.Candidate{Hit: index.Hit{ConversationID: owner.ID, Seq: entry.Seq, Order: found.orders[wanted[0]]}, Conversation: owner, Entry: *entry})
+			}
+		}
+	}
+	return nil
+}
+
+// unindexed reads the newest entries that the index does not have.
+func (r *reader) unindexed(ranges []continuo.Range, ranking *Ranking) error {
+	left := maxUnindexed
+	for _, one := range ranges {
+		one.Backward = true
+		for entry, err := range r.Log.ReadShared(r.ctx, *r.request.Conversation, one) {
+			if err != nil {
+				return err
+			}
+			if left--; left < 0 {
+				ranking.More = true
+				return nil
+			}
+			kept := len(r.read)
+			r.keep(index.Candidate{Hit: index.Hit{ConversationID: r.request.Conversation.ID, Seq: entry.Seq}, Conversation: *r.request.Conversation, Entry: *entry})
+			if entry.Output != nil && len(r.read) == kept && (r.request.Role == "" || r.request.Role == entry.Role) {
+				ranking.Previews++
+			}
+		}
+	}
+	return nil
+}
+
+// keep keeps a candidate that may be a match, or stands beside one.
+func (r *reader) keep(candidate index.Candidate) {
+	entry := &candidate.Entry
+	seq := candidate.Hit.Seq
+	switch {
+	case r.request.Role != "" && entry.Role != r.request.Role && !r.isQuestion:
+		return
+	case r.request.From > 0 && seq < r.request.From, r.request.To > 0 && seq > r.request.To:
+		return
+	case asksOnly(entry):
+		return
+	}
+	texts := candidate.Texts()
+	if len(texts) == 0 {
+		return
+	}
+	match, ok := r.query.Match(texts...)
+	switch {
+	case !ok && (!r.isQuestion || seq == 0 || !r.query.Allows(texts...)):
+		return
+	case !ok:
+		match = fulltext.Beginning(texts...)
+	}
+	r.read = append(r.read, Found{Candidate: candidate, Match: match, HasWords: ok})
+}
+
+// asksOnly reports whether an entry says nothing but what a model searches for.
+func asksOnly(entry *continuo.Entry) bool {
+	return entry.HasCalls() && strings.TrimSpace(entry.Content.String()) == "" &&
+		!slices.ContainsFunc(entry.ToolCalls, func(call continuo.ToolCall) bool { return !index.IsSearchCall(call.Name) })
+}
+
+// leastProbability is what an entry without a word of a question must have, in millionths.
+const leastProbability = 2_000
+
+// ranked ranks what was read.
+func (r *reader) ranked(statistics recall.Statistics) []Found {
+	slices.SortFunc(r.read, func(a, b Found) int {
+		return cmp.Or(cmp.Compare(a.Conversation.ID, b.Conversation.ID), cmp.Compare(a.Hit.Seq, b.Hit.Seq))
+	})
+	documents := make([]recall.Document, len(r.read))
+	for i := range r.read {
+		documents[i] = documentOf(&r.read[i])
+	}
+	statistics.Documents = max(statistics.Documents, int64(len(documents)))
+	var ranked []Found
+	for _, scored := range recall.Rank(r.query.Text, statistics, documents) {
+		found := r.read[scored.Index]
+		found.Score = scored
+		if !found.HasWords && scored.Probability() < leastProbability || r.request.Role != "" && found.Entry.Role != r.request.Role {
+			continue
+		}
+		ranked = append(ranked, found)
+	}
+	if all, err := fulltext.ParseQuery(r.query.Text); err == nil && !r.isQuestion {
+		for i := range ranked {
+			_, ranked[i].hasAll = all.Match(ranked[i].Texts()...)
+		}
+	}
+	slices.SortFunc(ranked, order)
+	return ranked
+}
+
+// documentOf is a candidate as the ranker reads it. Titles have no neighbours.
+func documentOf(f *Found) recall.Document {
+	texts := f.Texts()
+	if f.Hit.Seq == 0 {
+		return recall.Document{ConversationID: f.Conversation.ID + " title", Role: continuo.Assistant, At: f.Conversation.CreatedAt, Text: texts[0], Tokens: len(texts[0]) / 4}
+	}
+	return recall.Document{
+		ConversationID: f.Conversation.ID, Seq: f.Hit.Seq, Role: f.Entry.Role, Speaker: lookup.Speaker(&f.Entry), At: f.Entry.CreatedAt,
+		Text: rankedText(texts, f.Match), Tokens: lookup.Tokens(&f.Entry),
+	}
+}
+
+// The bounds of the text of one entry that is ranked: of a longer one its beginning, and what stands around the words of
+// the query.
+const (
+	maxText    = 6_000 // bytes
+	headText   = 1_500
+	aroundText = 200
+)
+
+func rankedText(texts []string, match fulltext.Match) string {
+	size := 0
+	for _, text := range texts {
+		size += len(text)
+	}
+	if size <= maxText {
+		return strings.Join(texts, "\n")
+	}
+	var b strings.Builder
+	end := make([]int, len(texts)) // of what was written of each
+	add := func(field, from, to int) {
+		text := texts[field]
+		from, to = max(from, end[field]), min(to, len(text))
+		if from < to && b.Len() < maxText {
+			b.WriteString(strings.ToValidUTF8(text[from:to], ""))
+			b.WriteByte('\n')
+			end[field] = to
+		}
+	}
+	for field := range texts {
+		add(field, 0, headText)
+	}
+	for _, hit := range match.Hits {
+		add(hit.Field, hit.Start-aroundText, hit.End+aroundText)
+	}
+	return b.String()
+}
