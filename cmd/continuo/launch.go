@@ -50,7 +50,13 @@ type agentRow struct {
 	env       func(base string) []string
 	// extension is the text of a file that the agent loads by an argument; "" for none.
 	extension string
+	// needs says what the agent lacks when it ends with an exit code.
+	needs map[int]string
 }
+
+// geminiLogin is what Gemini CLI does not say: with an address and no settings, version 0.61.0 chooses a kind of login
+// that it then refuses, and the file of settings that a variable can name must belong to root.
+const geminiLogin = `Gemini CLI has no usable login: start it without Continuo once and choose "Use Gemini API Key", or have {"security": {"auth": {"selectedType": "gemini-api-key"}}} in ~/.gemini/settings.json; the key is in GEMINI_API_KEY`
 
 // piExtension points pi's providers at a server, which its variables and arguments cannot.
 //
@@ -88,7 +94,10 @@ var launchable = map[string]agentRow{
 			"-c", fmt.Sprintf("model_providers.continuo.base_url=%q", base+"/v1"), "-c", `model_providers.continuo.env_key="OPENAI_API_KEY"`,
 		}
 	}},
-	"gemini": {program: "gemini", arguments: none, env: func(base string) []string { return []string{"GOOGLE_GEMINI_BASE_URL=" + base} }},
+	"gemini": {
+		program: "gemini", arguments: none, env: func(base string) []string { return []string{"GOOGLE_GEMINI_BASE_URL=" + base} },
+		needs: map[int]string{41: geminiLogin},
+	},
 	"opencode": {program: "opencode", arguments: none, env: func(base string) []string {
 		provider := func(name, path string) string {
 			return fmt.Sprintf(`"%s":{"options":{"baseURL":"%s%s"}}`, name, base, path)
@@ -159,7 +168,7 @@ func (a *app) launchWithServer(ctx context.Context, path string, row agentRow, a
 	ended, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.Server.ShutdownTimeout)
 	defer cancel()
 	_ = httpServer.Shutdown(ended)
-	return errors.Join(failed, a.reportLaunch(ended, w, began))
+	return errors.Join(failed, a.reportLaunch(ended, w, row.program, began))
 }
 
 // runAgent runs an agent with the terminal of this program. A Ctrl-C is the agent's.
@@ -171,10 +180,14 @@ func (a *app) runAgent(ctx context.Context, path string, row agentRow, base stri
 	command.Env = slices.Concat(a.env, row.env(base))
 	command.Stdin, command.Stdout, command.Stderr = a.in, fileOf(a.out), fileOf(a.err)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
-	if err := command.Run(); err != nil {
-		return fmt.Errorf("%s: %w", row.program, err)
+	err := command.Run()
+	if err == nil {
+		return nil
 	}
-	return nil
+	if need := row.needs[command.ProcessState.ExitCode()]; need != "" {
+		return fmt.Errorf("%s: %w: %s", row.program, err, need)
+	}
+	return fmt.Errorf("%s: %w", row.program, err)
 }
 
 // fileOf is the file of one of the console's writers, so that a program gets the terminal itself.
@@ -186,7 +199,8 @@ func fileOf(w io.Writer) io.Writer {
 }
 
 // reportLaunch says what an agent's requests left in the log, a line for each conversation.
-func (a *app) reportLaunch(ctx context.Context, w *services, began time.Time) error {
+func (a *app) reportLaunch(ctx context.Context, w *services, program string, began time.Time) error {
+	reported := false
 	for _, kind := range []continuo.Kind{continuo.KindUser, continuo.KindSide} {
 		conversations, err := w.log.Conversations(ctx, continuo.ConversationQuery{ProjectID: w.settings.Project, Kind: kind, Limit: 20})
 		if err != nil {
@@ -199,7 +213,11 @@ func (a *app) reportLaunch(ctx context.Context, w *services, began time.Time) er
 			if err := a.reportConversation(ctx, w, conversation, began); err != nil {
 				return err
 			}
+			reported = true
 		}
+	}
+	if !reported {
+		a.note("continuo: %s sent no request here, so nothing was recorded", program)
 	}
 	return nil
 }

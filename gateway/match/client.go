@@ -31,7 +31,7 @@ type side struct {
 	name string
 	// header is "Name" or "Name: part of the value".
 	header string
-	// system is the beginning of a system text, last of the last message; inLast and inUser are in the last one or in
+	// system is the beginning of a system text or of a system message before all others, last of the last message; inLast and inUser are in the last one or in
 	// any user message.
 	system, last, inLast, inUser string
 	tool                         string // that it offers
@@ -145,7 +145,7 @@ func (c *call) is(s side) bool {
 	case s.noTools && tools > 0:
 	case s.schema && !requiresSchema(r):
 	case s.tool != "" && !slices.ContainsFunc(r.Tools, func(t continuo.ToolSpec) bool { return t.Name == s.tool }):
-	case s.system != "" && !slices.ContainsFunc(r.System, func(text string) bool { return begins(text, s.system) }):
+	case s.system != "" && !slices.ContainsFunc(systemTexts(r), func(text string) bool { return begins(text, s.system) }):
 	case s.last != "" && !slices.ContainsFunc(lastTexts(r), func(text string) bool { return begins(text, s.last) }):
 	case s.inLast != "" && !slices.ContainsFunc(lastTexts(r), func(text string) bool { return strings.Contains(text, s.inLast) }):
 	case s.inUser != "" && !inUser(r, s.inUser):
@@ -191,6 +191,19 @@ func texts(e *continuo.Entry) []string {
 		if part.IsText() {
 			all = append(all, part.Text)
 		}
+	}
+	return all
+}
+
+// systemTexts returns the system prompt, and what the messages begin with where a client has it there, as opencode does
+// through the Responses API.
+func systemTexts(r *request.Request) []string {
+	all := slices.Clone(r.System)
+	for i := range r.Entries {
+		if r.Entries[i].Role != continuo.System {
+			break
+		}
+		all = append(all, r.Entries[i].Content.String())
 	}
 	return all
 }

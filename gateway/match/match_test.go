@@ -250,3 +250,14 @@ func BenchmarkMatch(b *testing.B) {
 		})
 	}
 }
+
+// A client that has its system prompt in the first message, as opencode has it through the Responses API, makes its side
+// calls in the same form.
+func TestSideCallWithItsSystemPromptAsAMessage(t *testing.T) {
+	g := newGateway(t, stores["sqlite"](t))
+	opencode := http.Header{"User-Agent": {"opencode/1.18.33"}, "X-Session-Id": {"ses_1"}}
+	title := g.ask(match.Query{Header: opencode}, history("s You are a title generator. You output ONLY a thread title.", "u Generate a title for this conversation:", "u hi"), "a Greeting")
+	expect(t, title, "session  0 title", "")
+	first := g.ask(match.Query{Header: opencode}, history("s You are opencode, an agent", "u hi"), "a hello")
+	expect(t, first, "session extend 0", title.found.Parent)
+}
