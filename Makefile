@@ -66,8 +66,13 @@ bench: ## run the benchmarks; those of many machines and of a million are in doc
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: bench-report
-bench-report: ## run the benchmarks of docs/benchmarks.md and write its table; 20 minutes
+bench-report: ## run the benchmarks of docs/benchmarks.md and write its tables; 18 minutes
 	$(GO) run ./internal/benchreport
+
+SOAK ?= 30m
+.PHONY: soak
+soak: ## run turns for SOAK at two thirds of the highest rate; fails if the memory grows (SOAK=1m is a short form)
+	CONTINUO_SOAK=$(SOAK) $(GO) test ./internal/e2e -run '^$$' -bench 'Soak$$' -benchtime 1x -timeout 24h
 
 FUZZTIME ?= 20s
 # Where the time is up while an input is tried, the fuzzer fails without one: that is tried once more.

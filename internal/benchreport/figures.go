@@ -10,17 +10,34 @@ import (
 )
 
 // figures maps a package's folder, the name of a benchmark's case and a unit to what was measured.
-type figures map[string]float64
+type figures map[string]figure
 
-func keyOf(dir, bench, unit string) string { return dir + " " + bench + " " + unit }
+// figure is the best and the worst of the values that were measured. The best is the one that other load on the machine
+// disturbed least; the worst says how much that was.
+type figure struct{ best, worst float64 }
+
+// place is where a benchmark runs: the package's folder, and the number of processors if it is not all.
+func place(dir string, cpus int) string {
+	if cpus == 0 {
+		return dir
+	}
+	return fmt.Sprintf("%s@%d", dir, cpus)
+}
+
+func keyOf(place, bench, unit string) string { return place + " " + bench + " " + unit }
+
+// of returns a figure of a row.
+func (f figures) of(r row, unit string) (figure, bool) {
+	found, ok := f[keyOf(place(r.dir, r.cpus), r.bench, unit)]
+	return found, ok
+}
 
 // resultLine is a line of results: the name with the number of processors behind it, the iterations, then pairs of a
 // value and its unit (https://go.googlesource.com/proposal/+/master/design/14313-benchmark-format.md).
 var resultLine = regexp.MustCompile(`^Benchmark(\S+?)(?:-\d+)?\s+\d+\s+(.*)$`)
 
-// read adds the figures of a benchmark's output. Of figures that were measured more than once, the best is kept: it
-// is the one that other load on the machine disturbed least.
-func (f figures) read(dir, output string) error {
+// read adds the figures of a benchmark's output.
+func (f figures) read(place, output string) error {
 	for line := range strings.Lines(output) {
 		match := resultLine.FindStringSubmatch(strings.TrimSpace(line))
 		if match == nil {
@@ -32,10 +49,18 @@ func (f figures) read(dir, output string) error {
 			if err != nil {
 				return fmt.Errorf("%q: %w", line, err)
 			}
-			key := keyOf(dir, match[1], fields[i+1])
-			if old, found := f[key]; !found || better(fields[i+1], value, old) {
-				f[key] = value
+			key, unit := keyOf(place, match[1], fields[i+1]), fields[i+1]
+			old, found := f[key]
+			if !found {
+				old = figure{value, value}
 			}
+			if better(unit, value, old.best) {
+				old.best = value
+			}
+			if better(unit, old.worst, value) {
+				old.worst = value
+			}
+			f[key] = old
 		}
 	}
 	return nil
@@ -51,7 +76,13 @@ func better(unit string, a, b float64) bool {
 }
 
 func moreIsBetter(unit string) bool {
-	return strings.HasSuffix(unit, "/s") || strings.HasPrefix(unit, "x_") || strings.HasSuffix(unit, "%")
+	switch {
+	case strings.HasPrefix(unit, "rate-x"):
+		return true
+	case unit == "x_1000": // times the duration with fewer entries
+		return false
+	}
+	return strings.HasSuffix(unit, "/s") || strings.Contains(unit, "/s/") || strings.HasPrefix(unit, "x_") || strings.HasSuffix(unit, "%")
 }
 
 // table renders the rows in Markdown.
@@ -59,18 +90,27 @@ func table(rows []row, measured figures) string {
 	var text strings.Builder
 	text.WriteString("| work | measured | beside the bare engine | goal | |\n|---|---|---|---|---|\n")
 	for _, r := range rows {
-		value, found := measured[keyOf(r.dir, r.bench, r.unit)]
+		value, found := measured.of(r, r.unit)
 		if !found {
-			fmt.Fprintf(&text, "| %s | not measured: %s reports no %s | | %s | |\n", r.work, r.bench, r.unit, r.goal)
+			fmt.Fprintf(&text, "| %s | not measured: %s | | %s | |\n", r.work, r.missing(), r.goal)
 			continue
 		}
 		ratio := ""
-		if x, found := measured[keyOf(r.dir, r.bench, r.ratio)]; found {
-			ratio = fmt.Sprintf("%.2f %s", x, r.than)
+		if x, found := measured.of(r, r.ratio); found {
+			ratio = shownRatio(x) + " " + r.than
 		}
-		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s |\n", r.work, r.shown(value), ratio, r.goal, r.verdict(measured))
+		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s |\n", r.work, r.shown(value.best), ratio, r.goal, r.verdict(measured))
 	}
 	return text.String()
+}
+
+// shownRatio writes the best ratio, and behind it the worst where it differs.
+func shownRatio(x figure) string {
+	best, worst := fmt.Sprintf("%.2f", x.best), fmt.Sprintf("%.2f", x.worst)
+	if best == worst {
+		return best
+	}
+	return best + " (" + worst + ")"
 }
 
 const (
@@ -93,32 +133,79 @@ func writePage(table string) error {
 	return os.WriteFile(page, []byte(before+tableBegins+note+table+"\n"+tableEnds+after), 0o644) //nolint:gosec // a page of the docs
 }
 
-// regressed returns the rows whose ratio is worse than the page's by more than a quarter, and says how much.
+// hasTable reports whether a table was written into the page.
+func hasTable(text string) bool {
+	_, rest, _ := strings.Cut(text, tableBegins)
+	table, _, _ := strings.Cut(rest, tableEnds)
+	return strings.TrimSpace(table) != ""
+}
+
+// tolerated is the part of a ratio by which it may be worse than the page's.
+const tolerated = 0.25
+
+// isWorse reports whether a ratio is worse than another by more than is tolerated.
+func isWorse(unit string, now, before float64) bool {
+	if moreIsBetter(unit) {
+		return now < before*(1-tolerated)
+	}
+	return now > before*(1+tolerated)
+}
+
+// comparable separates the rows whose ratio on the page was steady when it was written from the others.
+func comparable(rows []row, text string) (steady, wide []row, err error) {
+	for _, r := range rows {
+		before, known := ratioOfPage(text, r.work)
+		switch {
+		case !known:
+			return nil, nil, fmt.Errorf("%s has no ratio for %s: run make bench-report", page, r.work)
+		case isWorse(r.ratio, before.worst, before.best):
+			wide = append(wide, r)
+		default:
+			steady = append(steady, r)
+		}
+	}
+	return steady, wide, nil
+}
+
+// regressed returns the rows whose ratio is worse than the page's, and says how much.
 func regressed(rows []row, measured figures, text string) (worse []row, messages []string, err error) {
 	for _, r := range rows {
-		now, found := measured[keyOf(r.dir, r.bench, r.ratio)]
+		now, found := measured.of(r, r.ratio)
 		before, known := ratioOfPage(text, r.work)
 		if !found || !known {
 			return nil, nil, fmt.Errorf("%s: no ratio is measured, or %s has none: run make bench-report", r.work, page)
 		}
-		if change := now / before; (moreIsBetter(r.ratio) && change < 0.75) || (!moreIsBetter(r.ratio) && change > 1.25) {
+		if isWorse(r.ratio, now.best, before.best) {
 			worse = append(worse, r)
-			messages = append(messages, fmt.Sprintf("%s: %.2f %s, where %s has %.2f", r.work, now, r.than, page, before))
+			messages = append(messages, fmt.Sprintf("%s: %.2f %s, where %s has %.2f", r.work, now.best, r.than, page, before.best))
 		}
 	}
 	return worse, messages, nil
 }
 
+// ratioCell is what shownRatio writes.
+var ratioCell = regexp.MustCompile(`^([0-9.]+)(?: \(([0-9.]+)\))? `)
+
 // ratioOfPage reads the ratio of a row of the page's table.
-func ratioOfPage(text, work string) (float64, bool) {
+func ratioOfPage(text, work string) (ratio figure, found bool) {
 	for line := range strings.Lines(text) {
 		cells := strings.Split(line, "|")
 		if len(cells) < 4 || strings.TrimSpace(cells[1]) != work {
 			continue
 		}
-		number, _, _ := strings.Cut(strings.TrimSpace(cells[3]), " ")
-		ratio, err := strconv.ParseFloat(number, 64)
-		return ratio, err == nil
+		match := ratioCell.FindStringSubmatch(strings.TrimSpace(cells[3]) + " ")
+		if match == nil {
+			return ratio, false
+		}
+		best, err := strconv.ParseFloat(match[1], 64)
+		if err != nil {
+			return ratio, false
+		}
+		worst, err := strconv.ParseFloat(match[2], 64)
+		if err != nil { // there is none
+			worst = best
+		}
+		return figure{best, worst}, true
 	}
-	return 0, false
+	return ratio, false
 }

@@ -1,5 +1,5 @@
 // Command benchreport runs the benchmarks of docs/benchmarks.md, each beside the bare engine that it is compared with,
-// and writes the page's table.
+// and other products beside Continuo, and writes the page's tables.
 //
 //	go run ./internal/benchreport            run all and write docs/benchmarks.md
 //	go run ./internal/benchreport -short     run the short ones and check their ratios against the page
@@ -12,134 +12,130 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 )
 
 const page = "docs/benchmarks.md"
 
+// options are the flags.
+type options struct {
+	short  bool
+	count  int
+	budget time.Duration
+	only   string
+	peers  string
+}
+
 func main() {
-	short := flag.Bool("short", false, "run the short benchmarks only, and compare their ratios with "+page+" instead of writing it")
-	count := flag.Int("count", 3, "how often each benchmark runs; the best counts")
-	only := flag.String("only", "", "run the benchmarks whose name contains this text, and print their rows")
+	var o options
+	flag.BoolVar(&o.short, "short", false, "run the short benchmarks only, and compare their ratios with "+page+" instead of writing it")
+	flag.IntVar(&o.count, "count", 3, "how often each benchmark runs, if there is time; the best counts")
+	flag.DurationVar(&o.budget, "budget", 16*time.Minute, "no benchmark runs again after this time")
+	flag.StringVar(&o.only, "only", "", "run the benchmarks whose name contains this text, and print their rows; \"peers\" runs the other products alone")
+	flag.StringVar(&o.peers, "peers", "", "the folder of the harness that runs other products (default CONTINUO_PEERS, or ../shared/bench/peers)")
 	flag.Parse()
-	if err := run(*short, *count, *only); err != nil {
+	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "benchreport:", err)
 		os.Exit(1)
 	}
 }
 
-func run(short bool, count int, only string) error {
-	rows := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return (short && !r.short) || !strings.Contains(r.bench, only) })
-	if len(rows) == 0 {
-		return fmt.Errorf("no benchmark has %q in its name", only)
-	}
-	measured := figures{}
-	if err := measure(rows, measured, short, count); err != nil {
-		return err
-	}
-	if short && only == "" {
-		return compare(rows, measured, count)
-	}
-	text := table(rows, measured)
-	fmt.Print(text)
-	if only != "" {
+func run(o options) error {
+	if o.only == "peers" {
+		fmt.Print(peersTables(o.peers))
 		return nil
 	}
-	return writePage(text)
+	rows := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return (o.short && !r.short) || !strings.Contains(r.bench, o.only) })
+	if len(rows) == 0 {
+		return fmt.Errorf("no benchmark has %q in its name", o.only)
+	}
+	if o.short && o.only == "" {
+		return check(rows, o)
+	}
+	measured, began := figures{}, time.Now()
+	if err := measured.measure(rows, 1, began.Add(o.budget)); err != nil {
+		return err
+	}
+	peers := ""
+	if o.only == "" {
+		peers = peersTables(o.peers)
+	}
+	if err := measured.measure(rows, o.count-1, began.Add(o.budget)); err != nil {
+		return err
+	}
+	text := table(rows, measured)
+	fmt.Print(text, peers)
+	if o.only != "" {
+		return nil
+	}
+	return writePage(text + peers)
 }
 
-// measure runs the benchmarks that rows need and adds their figures.
-func measure(rows []row, measured figures, short bool, count int) error {
-	for _, bench := range benchmarks(rows) {
-		if err := bench.run(measured, short, count); err != nil {
-			return err
+// measure runs the benchmarks that rows need so many times and adds their figures. The first time, all run; again only
+// those that begin before the deadline.
+func (f figures) measure(rows []row, times int, deadline time.Time) error {
+	for range times {
+		for _, bench := range benchmarks(rows) {
+			if len(f) > 0 && bench.isIn(f) && time.Now().After(deadline) {
+				continue
+			}
+			if err := bench.run(f); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// attempts is how often the benchmarks of a worse ratio run: a moment in which the machine is busy passes, a
-// regression stays.
-const attempts = 3
+const (
+	// attempts is how often the benchmarks of a worse ratio run again: a moment in which the machine is busy passes, a
+	// regression stays.
+	attempts = 3
+	// shortDeadline is the time after which the short form runs nothing a second time, except for worse ratios.
+	shortDeadline = 2 * time.Minute
+)
 
-// compare compares the ratios with those of the page.
-func compare(rows []row, measured figures, count int) error {
+// check compares the ratios with those of the page. It leaves out rows whose ratio was so different from one run to the
+// next when the page was written that a comparison would say nothing.
+func check(rows []row, o options) error {
 	text, err := os.ReadFile(page)
 	if err != nil {
 		return err
 	}
-	for attempt := 1; ; attempt++ {
-		worse, messages, err := regressed(rows, measured, string(text))
+	if !hasTable(string(text)) {
+		fmt.Printf("%s has no table yet, so that nothing is compared: run make bench-report\n", page)
+		return nil
+	}
+	steady, wide, err := comparable(rows, string(text))
+	if err != nil {
+		return err
+	}
+	for _, r := range wide {
+		fmt.Printf("not compared, for its runs differ by more than a quarter in %s: %s\n", page, r.work)
+	}
+	measured, deadline := figures{}, time.Now().Add(shortDeadline)
+	if err := measured.measure(steady, min(o.count, 2), deadline); err != nil {
+		return err
+	}
+	for attempt := 0; ; attempt++ {
+		worse, messages, err := regressed(steady, measured, string(text))
 		if err != nil {
 			return err
 		}
 		if len(worse) == 0 {
-			fmt.Print(table(rows, measured))
+			fmt.Print(table(steady, measured))
 			return nil
 		}
 		if attempt == attempts {
 			return fmt.Errorf("these ratios are worse by more than a quarter:\n  %s", strings.Join(messages, "\n  "))
 		}
-		if err := measure(worse, measured, true, count); err != nil {
+		if err := measured.measure(worse, 1, time.Now().Add(time.Hour)); err != nil {
 			return err
 		}
 	}
-}
-
-// benchmark is a benchmark function, with all of its cases that rows need.
-type benchmark struct {
-	dir, name, time string
-	env             []string
-}
-
-func benchmarks(rows []row) []benchmark {
-	var all []benchmark
-	for _, r := range rows {
-		name, _, _ := strings.Cut(r.bench, "/")
-		if !slices.ContainsFunc(all, func(b benchmark) bool { return b.dir == r.dir && b.name == name }) {
-			all = append(all, benchmark{dir: r.dir, name: name, time: r.time, env: r.env})
-		}
-	}
-	return all
-}
-
-// run adds the best of the measured figures of each case to all.
-func (b benchmark) run(all figures, short bool, count int) error {
-	pattern := "^Benchmark" + b.name + "$"
-	if cases := casesOf(b.name, short); cases != "" {
-		pattern += "/" + cases
-	}
-	command := exec.Command("go", "test", b.dir, "-run", "^$", "-bench", pattern, "-benchtime", b.time, "-count", fmt.Sprint(count), "-timeout", "60m") //nolint:gosec,noctx // a developer's tool
-	command.Env = append(os.Environ(), b.env...)
-	command.Stderr = os.Stderr
-	fmt.Fprintln(os.Stderr, strings.Join(command.Args, " "))
-	out, err := command.Output()
-	if err != nil {
-		return fmt.Errorf("%s: %w\n%s", b.name, err, out)
-	}
-	return all.read(b.dir, string(out))
-}
-
-// casesOf returns a pattern of the cases of a benchmark that rows need, "" for all.
-func casesOf(name string, short bool) string {
-	if !short {
-		return ""
-	}
-	var cases []string
-	for _, r := range rows {
-		if first, rest, found := strings.Cut(r.bench, "/"); first == name && found && r.short {
-			first, _, _ = strings.Cut(rest, "/")
-			cases = append(cases, first)
-		}
-	}
-	if len(cases) == 0 {
-		return ""
-	}
-	slices.Sort(cases)
-	return "^(" + strings.Join(slices.Compact(cases), "|") + ")$"
 }
 
 func machine() string {

@@ -177,7 +177,7 @@ func (u usage) minus(v usage) usage {
 }
 
 // usage asks the server for its metrics. What it does not tell is 0.
-func (s server) usage(b *testing.B) (u usage) {
+func (s server) usage(b testing.TB) (u usage) {
 	b.Helper()
 	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, s.url+"/metrics", nil)
 	if err != nil {
