@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -70,6 +71,8 @@ type Options struct {
 	Default string
 	// Serve finds the models of clients' requests that are not in Models; see catalog.Options. Default none.
 	Serve func(name, protocol string) (catalog.Upstream, bool)
+	// Listed lists names that Serve finds; see catalog.Options. Default none.
+	Listed func(ctx context.Context, credentials http.Header) []string
 	// Views are the figures of the presets. Default window.DefaultSettings.
 	Views *window.Settings
 	// Prompts makes the system messages. Default: the embedded ones.
@@ -153,7 +156,7 @@ func New(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, error
 func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, error) {
 	recalled := recalls.New(lookup.Finder{Log: log, Store: options.Index}, recalls.Options{Threshold: options.RecallThreshold, Logger: options.Logger})
 	catalog, err := catalog.New(log, catalog.Options{
-		Models: options.Models, Default: options.Default, Serve: options.Serve, Views: options.Views, Prompts: options.Prompts, Tools: options.Tools,
+		Models: options.Models, Default: options.Default, Serve: options.Serve, Listed: options.Listed, Views: options.Views, Prompts: options.Prompts, Tools: options.Tools,
 		Policy: options.Policy, Agents: options.Agents, Limits: options.Limits, Handoff: options.Handoff, Recaller: recalled,
 	})
 	if err != nil {

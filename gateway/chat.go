@@ -120,7 +120,7 @@ func (g *Gateway) modelEntry(r *http.Request, name string) any {
 
 // listModels answers GET /v1/models in the form of OpenAI or Anthropic.
 func (g *Gateway) listModels(w http.ResponseWriter, r *http.Request) {
-	names := g.engine.Catalog.Models()
+	names := g.servedModels(r)
 	data := []any{}
 	for _, name := range names {
 		data = append(data, g.modelEntry(r, name))
@@ -130,6 +130,19 @@ func (g *Gateway) listModels(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	writeJSON(w, http.StatusOK, map[string]any{"object": "list", "data": data})
+}
+
+// servedModels are the names of the models that a client can ask for.
+func (g *Gateway) servedModels(r *http.Request) []string {
+	credentials := http.Header{}
+	addCredentials(credentials, r.Header)
+	var names []string
+	for _, name := range g.engine.Catalog.ServedModels(r.Context(), credentials) {
+		if _, err := g.engine.Catalog.Served(name, endpointOf(r).protocol()); err == nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // showModel answers GET /v1/models/{id}.

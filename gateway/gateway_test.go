@@ -95,6 +95,7 @@ func newGatewayOver(t *testing.T, u *upstream, store prefixedStore) *testGateway
 			"claude": {Model: anthropic.New(anthropic.Options{BaseURL: u.URL, APIKey: "the-servers-key", Name: "claude-4"})},
 		},
 		Default: "gpt",
+		Listed:  func(context.Context, http.Header) []string { return []string{"served-x", "not-served", "gpt"} },
 		Serve: func(name, protocol string) (engine.Upstream, bool) {
 			if !strings.HasPrefix(name, "served-") {
 				return engine.Upstream{}, false

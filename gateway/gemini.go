@@ -43,9 +43,9 @@ func (g *Gateway) geminiRoutes(mux *http.ServeMux, scope continuo.Scope) {
 			e.writeError(w, noCall(r))
 		}
 	})
-	mux.HandleFunc("GET /v1beta/models", func(w http.ResponseWriter, _ *http.Request) {
+	mux.HandleFunc("GET /v1beta/models", func(w http.ResponseWriter, r *http.Request) {
 		models := []any{}
-		for _, name := range g.engine.Catalog.Models() {
+		for _, name := range g.servedModels(r) {
 			models = append(models, geminiModel(name))
 		}
 		writeJSON(w, http.StatusOK, map[string]any{"models": models})

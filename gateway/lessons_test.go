@@ -341,6 +341,9 @@ func TestModelsAreShownInTheClientsForm(t *testing.T) {
 	for _, test := range []struct{ path, version, want string }{
 		{"/v1/models", "", `{"data":[{"id":"gpt","object":"model"`},
 		{"/v1/models?limit=1000", "2023-06-01", `{"data":[{"type":"model","id":"gpt","display_name":"gpt","created_at":"1970-01-01T00:00:00Z"}`},
+		{"/v1/models", "", `{"id":"served-x","object":"model"`},
+		{"/v1/models", "2023-06-01", `"last_id":"served-x"`},
+		{"/v1beta/models", "", `"name":"models/served-x"`},
 		{"/v1/models/claude", "2023-06-01", `{"type":"model","id":"claude"`},
 		{"/v1/models/served-x", "2023-06-01", `{"type":"model","id":"served-x"`},
 		{"/v1/models/served-x", "", `{"id":"served-x","object":"model"`},
@@ -362,6 +365,9 @@ func TestModelsAreShownInTheClientsForm(t *testing.T) {
 		}
 		body, _ := io.ReadAll(response.Body)
 		response.Body.Close()
+		if strings.Contains(string(body), "not-served") {
+			t.Errorf("%s: a name that nobody serves is listed: %s", test.path, body)
+		}
 		if !strings.Contains(string(body), test.want) || (response.StatusCode == http.StatusOK) == strings.Contains(test.path, "nope") {
 			t.Errorf("%s: got %d %s, want %s", test.path, response.StatusCode, body, test.want)
 		}

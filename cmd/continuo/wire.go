@@ -179,7 +179,7 @@ func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) 
 	}
 	w.engine, err = engine.New(w.log, engine.Options{
 		Memory: memories.Options{Enabled: remembers, Extractor: settings.Memory.Extractor},
-		Models: upstreams, Serve: models.serving(settings), Default: settings.DefaultModel, Views: viewSettings(settings),
+		Models: upstreams, Serve: models.serving(settings), Listed: models.listing(settings), Default: settings.DefaultModel, Views: viewSettings(settings),
 		Prompts: prompt.Prompts{Dir: settings.Prompts.Dir}, Summarizer: settings.Context.Summarizer, Tools: w.telemetry.tools(tools), Policy: allowed, Limits: turnLimits(settings),
 		Handoff: handoffLimits(settings.Handoff), MaxAgents: settings.Handoff.MaxAgents, TakeUp: wiring.stays, AgentTimeout: settings.Handoff.AgentTimeout, Index: w.store, RecallThreshold: int(settings.Recall.Threshold * 1_000_000), Archivist: &archivist,
 		Agents: agents, Workflows: w.workflows, Crews: newCrewFolder(settings), CrewDefaults: crewDefaults(settings.Crew),

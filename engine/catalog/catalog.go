@@ -1,9 +1,11 @@
 package catalog
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -45,7 +47,10 @@ type Options struct {
 	Default string
 	// Serve finds a model that clients ask for under a name that is not in Models, at best one of the protocol. Default:
 	// there is none.
-	Serve   func(name, protocol string) (Upstream, bool)
+	Serve func(name, protocol string) (Upstream, bool)
+	// Listed lists the names that Serve finds, as far as they are known; credentials are the client's own, for upstreams to
+	// which they are forwarded. Default: none is listed.
+	Listed  func(ctx context.Context, credentials http.Header) []string
 	Views   *window.Settings
 	Prompts prompt.Prompts
 	Tools   tool.Source
@@ -84,6 +89,20 @@ func (cat *Catalog) Models() []string {
 		}
 	}
 	slices.Sort(names[1:])
+	return names
+}
+
+// ServedModels lists the names of all models that clients can ask for, as far as they are known: the default first.
+func (cat *Catalog) ServedModels(ctx context.Context, credentials http.Header) []string {
+	names := cat.Models()
+	if cat.Options.Listed == nil {
+		return names
+	}
+	for _, name := range cat.Options.Listed(ctx, credentials) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
 	return names
 }
 
