@@ -56,7 +56,7 @@ func (w modelWiring) upstreams(settings *config.Config) (map[string]engine.Upstr
 		models[name] = engine.Upstream{
 			Model:           w.telemetry.model(w.guarded(upstream, m)),
 			MaxOutputTokens: m.MaxOutputTokens, Temperature: m.Temperature, ReasoningEffort: reasoningEffort(m), Fallback: m.Fallback, Speaker: speaker(m),
-			Window: settings.Gateway.Window,
+			Window: cmp.Or(m.Window, settings.Gateway.Window),
 		}
 	}
 	w.addConnectors(settings, models)

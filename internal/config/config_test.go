@@ -365,6 +365,7 @@ models:
     max_output_tokens: 0
     temperature: 1
     context_window: 200000
+  thinker: {protocol: anthropic-messages, reasoning_effort: high, window: client}
   local:
     base_url: http://127.0.0.1:11434/v1/
     model: "qwen3:8b"
@@ -387,6 +388,10 @@ models:
 		"claude": {
 			Name: "claude", Protocol: "anthropic-messages", ToolCalls: "native", StructuredOutputs: "auto", InlineThinking: "auto", Strict: "auto", ReasoningEffort: "auto", BaseURL: "https://api.anthropic.com", Model: "claude-sonnet-4-5", APIKeyEnv: "ANTHROPIC_API_KEY",
 			Provider: "anthropic", ContextWindow: 200000, MaxOutputTokens: 4096, Temperature: &one, Headers: map[string]string{},
+		},
+		"thinker": {
+			Name: "thinker", Protocol: "anthropic-messages", ToolCalls: "native", StructuredOutputs: "auto", InlineThinking: "auto", Strict: "auto", ReasoningEffort: "high", BaseURL: "https://api.anthropic.com", Model: "thinker", APIKeyEnv: "ANTHROPIC_API_KEY",
+			Provider: "anthropic", Window: "client", Headers: map[string]string{},
 		},
 		"local": {
 			Name: "local", Protocol: "openai-chat", ToolCalls: "transcript", StructuredOutputs: "auto", InlineThinking: "auto", Strict: "auto", ReasoningEffort: "auto", BaseURL: "http://127.0.0.1:11434/v1", Model: "qwen3:8b", Provider: "127.0.0.1:11434",
@@ -413,7 +418,7 @@ models:
 			t.Errorf("%s is shown as %q, want %q", key, got, shown)
 		}
 	}
-	if got := find(t, config, "models.local.headers").Origin.String(); got != "continuo.yaml:15" {
+	if got := find(t, config, "models.local.headers").Origin.String(); got != "continuo.yaml:16" {
 		t.Errorf("headers come from %s", got)
 	}
 	if model, err := config.Model(""); err != nil || model.Name != "claude" {
@@ -422,12 +427,12 @@ models:
 	if model, err := config.Model("demo"); err != nil || model.Protocol != ProtocolDemo {
 		t.Errorf("demo is %v, error %v", model, err)
 	}
-	if got := config.ModelNames(); !slices.Equal(got, []string{"claude", "demo", "gate", "gpt", "local"}) {
+	if got := config.ModelNames(); !slices.Equal(got, []string{"claude", "demo", "gate", "gpt", "local", "thinker"}) {
 		t.Errorf("model names %v", got)
 	}
 	for name, want := range map[string]string{
 		"clade": `find model "clade": not found; did you mean claude?`,
-		"o3":    `find model "o3": not found; the models are claude, demo, gate, gpt, local`,
+		"o3":    `find model "o3": not found; the models are claude, demo, gate, gpt, local, thinker`,
 	} {
 		if _, err := config.Model(name); !errors.Is(err, continuo.ErrNotFound) || err.Error() != want {
 			t.Errorf("model %s: %v, want %s", name, err, want)

@@ -60,11 +60,11 @@ type ModelConfig struct {
 	APIKeyEnv     string `key:"api_key_env" kind:"variable" unset:"OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY" example:"OPENAI_API_KEY" help:"The environment variable that holds the API key; empty sends none. The default applies only to the protocol's default base_url: another host gets no key that was not named for it."`
 	Provider      string `key:"provider" unset:"anthropic for anthropic-messages, google for gemini; else openai, or the host of base_url" example:"openai" help:"Who answers, as the log records it. Data that a provider wants back is only given back to the same provider."`
 	ContextWindow int    `key:"context_window" unset:"the model's own, where the catalogue has it; else 0" example:"200000" help:"How many tokens the model takes, prompt and answer together. 0: not known, so that requests are bounded by messages and characters only."`
-	// MaxOutputTokens is 0 where the request leaves it to the provider; never 0 for Anthropic, whose protocol requires
-	// a number.
+	// MaxOutputTokens is 0 where the request leaves it to the provider. Anthropic's protocol requires a number: it is 0
+	// there only with a ReasoningEffort, to which the request's number is adapted.
 	MaxOutputTokens   int               `key:"max_output_tokens" unset:"0; for anthropic-messages the model's own limit, or 4096" example:"0" help:"How many tokens the model may answer with. 0 leaves it to the provider; anthropic-messages demands a number and takes the model's limit for 0 where the catalogue has it, else 4096."`
 	Temperature       *float64          `key:"temperature" max:"2" unset:"the provider's own" example:"1" help:"The sampling temperature: how random the answer is; at most 1 for anthropic-messages."`
-	ReasoningEffort   string            `key:"reasoning_effort" enum:"auto,none,minimal,low,medium,high,xhigh" default:"auto" help:"How much a reasoning model reasons: more takes longer and costs more. auto leaves it to the model; any other value also asks openai-responses and gemini for the readable text of the reasoning. Models without reasoning refuse it. Not for anthropic-messages."`
+	ReasoningEffort   string            `key:"reasoning_effort" enum:"auto,none,minimal,low,medium,high,xhigh" default:"auto" help:"How much a reasoning model reasons: more takes longer and costs more. auto leaves it to the model; any other value also asks openai-responses and gemini for the readable text of the reasoning. Models of anthropic-messages that are told a number of tokens get one for the effort; where neither max_output_tokens nor the catalogue has a limit, it is added to what the answer may have. Models without reasoning refuse it."`
 	KnownAs           string            `key:"known_as" empty:"to look for the provider and the model" allowed:"a vendor and a model of the catalogue, such as openai/gpt-5.5" help:"The entry of the catalogue of models that has this model's limits and prices, where provider and model do not name it: behind a proxy, or for a deployment with a name of its own."`
 	InputPrice        *float64          `key:"input_price" max:"1000000" unset:"the catalogue's" example:"3" help:"What a million tokens of input cost, in US dollars. Given together with output_price, it replaces the catalogue's prices."`
 	CachedInputPrice  *float64          `key:"cached_input_price" max:"1000000" unset:"the catalogue's, or input_price if that is given" example:"0.3" help:"What a million tokens of input cost that the provider had cached, in US dollars."`
@@ -72,6 +72,7 @@ type ModelConfig struct {
 	OutputPrice       *float64          `key:"output_price" max:"1000000" unset:"the catalogue's" example:"15" help:"What a million tokens of the answer cost, reasoning included, in US dollars."`
 	Fallback          string            `key:"fallback" allowed:"another name under models" empty:"for none" help:"The model that is asked when this one has failed before it showed anything, after its retries. The fallback's own fallback is not asked."`
 	FirstTokenTimeout time.Duration     `key:"first_token_timeout" unset:"turn.first_token_timeout" example:"15m" help:"How long the model may take until the first text, reasoning or tool call of its answer. Raise it for one that thinks in silence."`
+	Window            string            `key:"window" kind:"window" unset:"gateway.window" example:"client" help:"What the model is shown of a client's request to the gateway, as gateway.window says it for all."`
 	Headers           map[string]string `key:"headers" kind:"plain_headers" unset:"none" help:"HTTP headers that each request to the upstream carries besides its own. Headers for keys are refused: name the key's variable in api_key_env."`
 }
 
@@ -125,8 +126,12 @@ func (m *ModelConfig) resolve(e *entry, env map[string]string, p Protocol) {
 	e.row("model").setDefault(m.Name)
 	e.row("provider").setDefault(provider)
 	e.row("api_key_env").setDefault(keyEnv)
-	e.row("max_output_tokens").setDefault(strconv.Itoa(p.MaxOutputTokens))
-	m.MaxOutputTokens = cmp.Or(m.MaxOutputTokens, p.MaxOutputTokens)
+	most := p.MaxOutputTokens
+	if m.ReasoningEffort != ReasoningAuto {
+		most = 0 // the request has room for the thinking too
+	}
+	e.row("max_output_tokens").setDefault(strconv.Itoa(most))
+	m.MaxOutputTokens = cmp.Or(m.MaxOutputTokens, most)
 	m.APIKeySet = m.APIKeyEnv != "" && env[m.APIKeyEnv] != ""
 	e.row("api_key_env").value.show = func() string {
 		switch {
@@ -145,8 +150,6 @@ func (m *ModelConfig) conflict(p Protocol) (key string, err error) {
 	switch {
 	case m.Temperature != nil && *m.Temperature > p.MaxTemperature:
 		return "temperature", fmt.Errorf("given %v; allowed: a number from 0 to %v for %s", *m.Temperature, p.MaxTemperature, m.Protocol)
-	case !p.Reasoning && m.ReasoningEffort != ReasoningAuto:
-		return "reasoning_effort", fmt.Errorf("given %s; allowed: auto for %s", m.ReasoningEffort, m.Protocol)
 	case !p.Strict && m.Strict != StrictAuto:
 		return "strict", fmt.Errorf("given %s; allowed: auto for %s, whose requests keep to that form anyway", m.Strict, m.Protocol)
 	case m.StructuredOutputs != StructuredAuto && m.StructuredOutputs != StructuredOff && (!p.StructuredOutputs || m.ToolCalls == ToolCallsTranscript):

@@ -27,9 +27,8 @@ type Protocol struct {
 	// MaxOutputTokens is used for 0 where the protocol demands a number; 0 where it does not.
 	MaxOutputTokens int
 	MaxTemperature  float64
-	// Strict, StructuredOutputs and Reasoning say that the settings of these names are allowed, the last for
-	// reasoning_effort.
-	Strict, StructuredOutputs, Reasoning bool
+	// Strict and StructuredOutputs say that the settings of these names are allowed.
+	Strict, StructuredOutputs bool
 }
 
 // Protocols returns the protocols that a model of the settings can have.
@@ -37,11 +36,11 @@ func Protocols() []Protocol {
 	return []Protocol{
 		{
 			Name: model.ProtocolOpenAIChat, Provider: "openai", BaseURL: openAIURL, APIKeyEnv: "OPENAI_API_KEY",
-			MaxTemperature: 2, Strict: true, StructuredOutputs: true, Reasoning: true,
+			MaxTemperature: 2, Strict: true, StructuredOutputs: true,
 		},
 		{
 			Name: model.ProtocolResponses, Provider: "openai", BaseURL: openAIURL, APIKeyEnv: "OPENAI_API_KEY",
-			MaxTemperature: 2, StructuredOutputs: true, Reasoning: true,
+			MaxTemperature: 2, StructuredOutputs: true,
 		},
 		{
 			Name: model.ProtocolAnthropic, Provider: "anthropic", BaseURL: "https://api.anthropic.com", APIKeyEnv: "ANTHROPIC_API_KEY",
@@ -49,7 +48,7 @@ func Protocols() []Protocol {
 		},
 		{
 			Name: model.ProtocolGemini, Provider: "google", BaseURL: "https://generativelanguage.googleapis.com", APIKeyEnv: "GEMINI_API_KEY",
-			AnyHost: true, MaxTemperature: 2, StructuredOutputs: true, Reasoning: true,
+			AnyHost: true, MaxTemperature: 2, StructuredOutputs: true,
 		},
 	}
 }
