@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -15,6 +16,10 @@ type pending struct {
 	mu    sync.Mutex
 	users map[continuo.Scope]bool // true: again, when it has ended
 }
+
+// rest is how long after an extraction the next one of the same user begins at the earliest: turns that follow each other
+// quickly are read together.
+const rest = 2 * time.Second
 
 // begin reports whether the caller is to extract; otherwise the one that extracts does it again.
 func (p *pending) begin(user continuo.Scope) bool {
@@ -55,8 +60,19 @@ func (m *Memories) AfterTurn(conversation continuo.Conversation) {
 			if err := m.extract(ctx, user); err != nil && ctx.Err() == nil {
 				m.options.Logger.WarnContext(ctx, "memory_failed", "project_id", user.ProjectID, "error", err.Error())
 			}
+			m.rest()
 		}
 	})
+}
+
+// rest waits until the next extraction may begin, or until the program ends.
+func (m *Memories) rest() {
+	timer := time.NewTimer(rest)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-m.life.Draining.Done():
+	}
 }
 
 // extract reads what is new in the conversations of a user.
