@@ -154,6 +154,14 @@ func (k *Keeper) journal(turnID string) *Journal {
 	return k.journals[turnID]
 }
 
+// Running returns a turn of this process as it was begun; ok is false for every other turn.
+func (k *Keeper) Running(turnID string) (begun continuo.Turn, ok bool) {
+	if j := k.journal(turnID); j != nil {
+		return j.turn, true
+	}
+	return continuo.Turn{}, false
+}
+
 // Signal sends a signal to the turn's owner, in whichever process it runs. It fails with continuo.ErrNotRunning when
 // the turn has ended. A turn whose process is gone is closed.
 func (k *Keeper) Signal(ctx context.Context, conversationID, turnID string, signal continuo.TurnSignal) error {

@@ -16,7 +16,11 @@ type Resumed struct {
 
 // Resumed finds the turn that a turn resumes; nil for a turn with an input of its own.
 func (ts *Turns) Resumed(ctx context.Context, conversationID, turnID string) (*Resumed, error) {
-	next, err := ts.log.Turns().Turn(ctx, conversationID, turnID)
+	next, running := ts.keeper.Running(turnID)
+	var err error
+	if !running {
+		next, err = ts.log.Turns().Turn(ctx, conversationID, turnID)
+	}
 	if err != nil || next.Resumes == "" {
 		return nil, err
 	}
