@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"io"
 	"net/http"
 	"strings"
 
@@ -22,6 +23,9 @@ type relay struct {
 	begun bool   // the client's header was written
 	last  string // the newest bytes that were written
 	held  string // the end of the answer, until it is in the log
+	// control flushes what was written; unsent says that something was, and more that the next event follows at once.
+	control      *http.ResponseController
+	unsent, more bool
 }
 
 // forwarding is what a client's request adds to its body, with the client's own credentials where withCredentials says so.
@@ -43,7 +47,8 @@ func (y *relay) run(chat *engine.Chat) error {
 	}
 	for event, err := range chat.Events {
 		nameOmitted(y.out.Header(), &event)
-		if err == nil && !y.forward(&event) {
+		y.more = event.More
+		if err == nil && !(y.forward(&event) && y.flush()) {
 			return nil // the client has left; leaving the loop stops the turn
 		}
 		if err == nil && event.Kind == turn.Failed {
@@ -109,11 +114,13 @@ func (y *relay) encode(chat *engine.Chat) error {
 			return y.fail(err)
 		}
 		nameOmitted(y.out.Header(), &event)
+		y.more = event.More
 		wire := y.encoder.event(&event)
 		switch {
 		case event.Kind == turn.Started:
 			head += wire
 		case event.Kind == turn.Failed && y.begun && wire != "":
+			y.more = false
 			y.write(wire)
 			return nil
 		case event.Kind == turn.Failed:
@@ -123,7 +130,7 @@ func (y *relay) encode(chat *engine.Chat) error {
 				y.out.Header().Set("Content-Type", "text/event-stream")
 				wire = head + wire
 			}
-			if wire != "" && !y.write(wire) {
+			if wire != "" && !y.write(wire) || !y.flush() {
 				return nil // the client has left; leaving the loop stops the turn
 			}
 		case event.Kind == turn.Finished:
@@ -140,10 +147,20 @@ func (y *relay) write(wire string) bool {
 		y.begin(http.StatusOK)
 	}
 	y.last = wire
-	if _, err := y.out.Write([]byte(wire)); err != nil {
-		return false
+	y.unsent = true
+	_, err := io.WriteString(y.out, wire)
+	return err == nil && y.flush()
+}
+
+// flush sends what was written, unless the next event follows at once. It reports false when the client has left.
+func (y *relay) flush() bool {
+	if !y.unsent || y.more {
+		return true
 	}
-	return http.NewResponseController(y.out).Flush() == nil
+	if y.unsent = false; y.control == nil {
+		y.control = http.NewResponseController(y.out)
+	}
+	return y.control.Flush() == nil
 }
 
 // begin writes the header of the answer: the upstream's, and ours.
@@ -166,6 +183,7 @@ func (y *relay) begin(status int) {
 // fail ends an answer that failed: with the upstream's own refusal, or its own error event where it sent one, else with
 // the error in the protocol's form.
 func (y *relay) fail(err error) error {
+	y.more = false
 	if y.begun {
 		if !y.endpoint.ends(y.last) {
 			y.writeLast(y.endpoint.errorEvent(api.ProblemOf(err), y.last))

@@ -35,10 +35,14 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, out *eventStream
 		if out == nil {
 			out = newEventStream(w, s.options.KeepAlive)
 		}
+		out.hold()
 		if err := s.record(r.Context(), p, event); err != nil {
 			return s.endStream(w, r, out, p, p.failure(err))
 		}
-		if out.sendTurnEvent(event, p); out.disconnected() {
+		if out.sendTurnEvent(event, p); !event.More && !event.IsEnd() { // the end is followed by done or error
+			out.flush()
+		}
+		if out.disconnected() {
 			return nil // the turn continues without a listener
 		}
 	}
@@ -50,6 +54,7 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request, out *eventStream
 		return s.endStream(w, r, out, p, failure)
 	}
 	out.sendAs(p.lastID, "done", answer)
+	out.flush()
 	return nil
 }
 
@@ -58,6 +63,7 @@ func (s *server) endStream(w http.ResponseWriter, r *http.Request, out *eventStr
 	p := api.ProblemOf(err)
 	s.logCause(w, r, p)
 	out.sendAs(prog.lastID, "error", p)
+	out.flush()
 	return nil
 }
 
@@ -86,6 +92,22 @@ func newEventStream(w http.ResponseWriter, keepAlive time.Duration) *eventStream
 
 // sendHeader sends the header, for a client that would wait long for the first event.
 func (e *eventStream) sendHeader() { e.write(e.control.Flush) }
+
+// hold sends the following events together, with the next flush.
+func (e *eventStream) hold() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.out.Hold = true
+}
+
+// flush ends hold.
+func (e *eventStream) flush() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.out.Hold = false; e.err == nil {
+		e.err = e.out.Flush()
+	}
+}
 
 func (e *eventStream) sendKeepAlives() {
 	for {
@@ -174,6 +196,7 @@ func (e *eventStream) disconnected() bool {
 
 // close ends the stream: a stream without a last event, because the handler panicked, gets one.
 func (e *eventStream) close() {
+	e.flush()
 	e.sendAs(0, "error", api.ProblemOf(errors.New("the stream broke off")))
 	e.keepAlive.Stop()
 	close(e.stop)

@@ -19,10 +19,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/sse"
 	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/turn"
 )
 
 // schemaOf names the schema of each event's data.
@@ -210,5 +212,57 @@ func TestStreamAlwaysEnds(t *testing.T) {
 		if err != nil || len(events) != 2 || events[1].Type != cmp.Or(last, "error") {
 			t.Errorf("after %q: %v, %d events", last, err, len(events))
 		}
+	}
+}
+
+// flushes is a client that has what was flushed.
+type flushes struct {
+	*httptest.ResponseRecorder
+	sent int // bytes
+	each []string
+}
+
+func (f *flushes) Flush() {
+	f.each = append(f.each, f.Body.String()[f.sent:])
+	f.sent = f.Body.Len()
+}
+
+// Events that a reader gets at once are sent with one flush, and nothing waits for an event that comes later.
+func TestEventsAreSentTogether(t *testing.T) {
+	client := &flushes{ResponseRecorder: httptest.NewRecorder()}
+	s := &server{options: Options{KeepAlive: time.Hour}}
+	entry := &continuo.Entry{Seq: 2, Role: continuo.Assistant, Content: continuo.Text("one two")}
+	events := func(yield func(turn.Event, error) bool) {
+		for _, event := range []turn.Event{
+			{ID: 2, Kind: turn.TextDelta, Text: "one ", More: true},
+			{ID: 3, Kind: turn.TextDelta, Text: "two", More: true},
+			{ID: 4, Kind: turn.Answered, Entry: entry}, // nothing is sent for it
+			{ID: 5, Kind: turn.TextDelta, Text: "three", More: true},
+			{ID: 6, Kind: turn.Finished, Entry: entry},
+		} {
+			yield(event, nil)
+			if !event.More && !event.IsEnd() && client.sent < client.Body.Len() {
+				t.Errorf("at event %d, %q waits", event.ID, client.Body.String()[client.sent:])
+			}
+		}
+	}
+	// The stream does not begin with its first event: no store is asked for the turn.
+	if err := s.stream(client, httptest.NewRequest(http.MethodPost, "/chat", http.NoBody), nil, events, &progress{lastID: 1, begun: true}); err != nil {
+		t.Fatal(err)
+	}
+	var types []string
+	for _, sent := range client.each {
+		part := ""
+		read, err := allEvents(strings.NewReader(sent))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, event := range read {
+			part += event.Type + " "
+		}
+		types = append(types, part)
+	}
+	if want := []string{"delta delta ", "delta done "}; !slices.Equal(types, want) {
+		t.Errorf("sent %q, want %q", types, want)
 	}
 }

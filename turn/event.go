@@ -45,6 +45,8 @@ type Event struct {
 	ID     int64
 	Kind   Kind
 	TurnID string
+	// More says that the reader gets the next event at once: what it writes for both may be sent together. It is not stored.
+	More bool
 	// Text is the text that a TextDelta or ReasoningDelta adds. A ReasoningDelta without text carries the provider's
 	// Signature of the reasoning so far.
 	Text      string

@@ -75,7 +75,8 @@ func (f *follower) fromJournal(j *Journal) error {
 	f.wasRunning = true
 	for !f.over {
 		events, missing, ended, changed, lost := j.after(f.after)
-		for _, e := range events {
+		for i, e := range events {
+			e.More = i < len(events)-1
 			if f.emit(e); f.over {
 				return nil
 			}
@@ -129,11 +130,12 @@ func (f *follower) ownPage() (int, error) {
 
 // emitAll yields the events that the reader has not received, until it stops, and returns how many there were.
 func (f *follower) emitAll(events []Event) (given int) {
-	for _, e := range events {
+	for i, e := range events {
 		if e.ID <= f.after {
 			continue
 		}
 		given++
+		e.More = i < len(events)-1
 		if f.emit(e); f.over {
 			break
 		}

@@ -9,9 +9,13 @@ import (
 	"time"
 )
 
-// Writer writes events to an HTTP response, each with one write and one flush. It is not safe for
-// concurrent use.
+// Writer writes events to an HTTP response, each with one write and, without Hold, one flush. It is not safe
+// for concurrent use.
 type Writer struct {
+	// Hold says that writes are not flushed: the caller calls Flush soon.
+	Hold bool
+	held bool // something was written since the last flush
+
 	response   http.ResponseWriter
 	controller *http.ResponseController
 	buf        []byte
@@ -67,6 +71,18 @@ func (w *Writer) send() error {
 	if _, err := w.response.Write(w.buf); err != nil {
 		return err
 	}
+	if w.held = true; w.Hold {
+		return nil
+	}
+	return w.Flush()
+}
+
+// Flush sends what was written, if it was not sent before.
+func (w *Writer) Flush() error {
+	if !w.held {
+		return nil
+	}
+	w.held = false
 	return w.controller.Flush()
 }
 
