@@ -88,6 +88,8 @@ type Delta struct {
 	// Wire is the part of the answer's bytes that ended with this delta, where the request forwards a client's
 	// ([WithForwarding]): one or more whole events of the stream, or the whole body of an answer that is not streamed.
 	Wire string
+	// More says that what follows in the answer has arrived already: the next delta, or the end, comes at once.
+	More bool
 }
 
 // Visible reports whether the delta has visible content: text, reasoning, or a piece of a call.

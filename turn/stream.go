@@ -82,8 +82,8 @@ func (c *toolLoop) show(delta model.Delta) {
 	wire := delta.Wire
 	emit := func(e Event) {
 		e.Wire, wire = wire, ""
-		if c.Forward != nil && c.Forward.Whole {
-			c.journal.emitQuiet(e) // the answer follows at once
+		if delta.More || c.Forward != nil && c.Forward.Whole {
+			c.journal.emitQuiet(e) // more follows at once
 			return
 		}
 		c.journal.emit(e)

@@ -70,6 +70,17 @@ func (r *Reader) Next() (Event, error) {
 	}
 }
 
+// Ready reports whether all of the next event, or of comments before it, has arrived.
+func (r *Reader) Ready() bool {
+	chunk, _ := r.in.Peek(r.in.Buffered())
+	for _, end := range []string{"\n\n", "\n\r\n", "\r\r"} {
+		if bytes.Contains(chunk, []byte(end)) {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *Reader) event(cut bool) Event {
 	return Event{ID: r.id, Type: r.kind, Data: r.data, Retry: r.retry, Cut: cut}
 }

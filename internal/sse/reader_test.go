@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -159,4 +161,31 @@ func FuzzReader(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Ready says that the next event is there, whatever its line ends, and not that a part of it is.
+func TestReady(t *testing.T) {
+	source, in := io.Pipe()
+	reader := NewReader(source, 0)
+	defer source.Close()
+	go func() {
+		for _, piece := range []string{"data: 1\n\ndata: 2\r\n\r\ndata: 3\n\nda", "ta: 4\n\n"} {
+			_, _ = io.WriteString(in, piece)
+		}
+		_ = in.Close()
+	}()
+	var ready []bool
+	for {
+		event, err := reader.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil || string(event.Data) != strconv.Itoa(len(ready)+1) {
+			t.Fatalf("%q, %v", event.Data, err)
+		}
+		ready = append(ready, reader.Ready())
+	}
+	if want := []bool{true, true, false, false}; !slices.Equal(ready, want) {
+		t.Errorf("ready %v, want %v", ready, want)
+	}
 }

@@ -29,8 +29,13 @@ func New(inner model.Model) *Model { return &Model{Model: inner} }
 // Stream sends body and yields the answer; see [model.Model].
 func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
-		s := splitter{yield: func(delta model.Delta) bool { return yield(delta, nil) }}
+		more := false // of the delta that is being split
+		s := splitter{yield: func(delta model.Delta) bool {
+			delta.More = more
+			return yield(delta, nil)
+		}}
 		for delta, err := range m.Model.Stream(ctx, body) {
+			more, delta.More = delta.More, false
 			if err != nil {
 				if s.rest() {
 					yield(delta, err)
@@ -41,6 +46,7 @@ func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, 
 				return
 			}
 		}
+		more = false
 		s.rest()
 	}
 }

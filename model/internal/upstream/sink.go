@@ -23,13 +23,14 @@ func (s *Sink) Yield(delta model.Delta) {
 	if !s.failed {
 		delta.Wire = s.response.TakeWire()
 	}
+	delta.More = s.response.events != nil && s.response.events.Ready()
 	s.Stopped = s.Stopped || !s.yield(delta, nil)
 }
 
 // YieldWire passes on the bytes of an event that added nothing else to the answer.
 func (s *Sink) YieldWire() {
 	if wire := s.response.TakeWire(); wire != "" {
-		s.Stopped = s.Stopped || !s.yield(model.Delta{Wire: wire}, nil)
+		s.Stopped = s.Stopped || !s.yield(model.Delta{Wire: wire, More: s.response.events != nil && s.response.events.Ready()}, nil)
 	}
 }
 
