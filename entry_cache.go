@@ -9,7 +9,8 @@ import (
 )
 
 // entryCache keeps the newest entries of the conversations in use decoded, and the first ones, which some views show
-// always. It is bounded in bytes; the conversation that was not read for the longest time is dropped first.
+// always. It is bounded in bytes, and gives way where the process nears its memory limit; the conversation that was not read for the longest
+// time is dropped first.
 //
 // It is invisible: what it has is what the store would return. Stored entries change only together with the Revision of
 // their conversation, and new ones have new seqs. A reader therefore asks the store for the revision, after it began, and
@@ -18,9 +19,11 @@ import (
 //
 // The entries are shared by all readers and never written again.
 type entryCache struct {
-	limit int64
+	limit    int64
+	pressure func() pressure
 
 	mu    sync.Mutex
+	cycle uint64 // of the pressure that it last gave way to, or not
 	bytes int64
 	owned map[string]*cachedEntries // by conversation
 	used  list.List                 // of *cachedEntries, the most recently used first
@@ -58,7 +61,7 @@ func newEntryCache(limit int64) *entryCache {
 	if most := debug.SetMemoryLimit(-1); most != math.MaxInt64 {
 		limit = min(limit, most/cacheShare)
 	}
-	return &entryCache{limit: limit, owned: map[string]*cachedEntries{}}
+	return &entryCache{limit: limit, pressure: readPressure, owned: map[string]*cachedEntries{}}
 }
 
 // entriesView is what a cache has of a conversation's own entries at one moment.
@@ -141,9 +144,13 @@ func (c *entryCache) put(id string, revision, newest int64, found []Entry) {
 	cached.add(found, newest, c.limit/conversationShare)
 	c.bytes += cached.bytes
 	for c.bytes > c.limit {
-		c.remove(c.used.Back().Value.(*cachedEntries))
+		c.removeOldest()
 	}
+	c.giveWay()
 }
+
+// removeOldest removes what was not read for the longest time.
+func (c *entryCache) removeOldest() { c.remove(c.used.Back().Value.(*cachedEntries)) }
 
 // isContinued reports whether extend would keep entries from a seq on.
 func (c *entryCache) isContinued(id string, revision, first int64) bool {

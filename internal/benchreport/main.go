@@ -45,7 +45,7 @@ func main() {
 
 func run(o options) error {
 	if o.only == "peers" {
-		fmt.Print(peersTables(o.peers))
+		fmt.Print(peersTables(o.peers, false))
 		return nil
 	}
 	rows := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return (o.short && !r.short) || !strings.Contains(r.bench, o.only) })
@@ -61,7 +61,7 @@ func run(o options) error {
 	}
 	peers := ""
 	if o.only == "" {
-		peers = peersTables(o.peers)
+		peers = peersTables(o.peers, true)
 	}
 	if err := measured.measure(rows, o.count-1, began.Add(o.budget)); err != nil {
 		return err

@@ -31,7 +31,7 @@ const adapterFile = "go-continuo/peer-continuo/main.go"
 type peersRun struct {
 	title, script, bare string
 	peers               []string
-	minutes             int // at most, with the builds of the products
+	minutes             int // at most, in a report; the builds of the products take longer than that the first time
 }
 
 var peersRuns = []peersRun{
@@ -45,8 +45,9 @@ var peersRuns = []peersRun{
 	},
 }
 
-// peersTables runs the harness and renders what it measured, one table for each run, or says why there is none.
-func peersTables(folder string) string {
+// peersTables runs the harness and renders what it measured, one table for each run, or says why there is none. The runs
+// of a report are bounded in time.
+func peersTables(folder string, isBounded bool) string {
 	var text strings.Builder
 	text.WriteString("\n### Beside other products\n\n")
 	work, err := copyHarness(cmp.Or(folder, os.Getenv(peersVariable), peersDefault))
@@ -56,7 +57,7 @@ func peersTables(folder string) string {
 		return text.String()
 	}
 	for _, run := range peersRuns {
-		results, err := run.run(work)
+		results, err := run.run(work, isBounded)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "other products, %s: %v\n", run.title, err)
 			fmt.Fprintf(&text, "%s: not measured, for the harness failed on this machine.\n\n", run.title)
@@ -73,7 +74,7 @@ func copyHarness(folder string) (work string, err error) {
 		return "", err
 	}
 	work = filepath.Join(os.TempDir(), "continuo-benchreport")
-	if err := os.MkdirAll(work, 0o700); err != nil {
+	if err := os.MkdirAll(work, 0o755); err != nil { //nolint:gosec // the database's user enters it too
 		return "", err
 	}
 	if out, err := exec.Command("cp", "-R", folder+"/.", work).CombinedOutput(); err != nil { //nolint:gosec,noctx // a developer's tool
@@ -83,7 +84,7 @@ func copyHarness(folder string) (work string, err error) {
 }
 
 // run runs the harness's script.
-func (p peersRun) run(work string) (results peersResults, err error) {
+func (p peersRun) run(work string, isBounded bool) (results peersResults, err error) {
 	checkout, err := os.Getwd()
 	if err != nil {
 		return results, err
@@ -93,9 +94,11 @@ func (p peersRun) run(work string) (results peersResults, err error) {
 		return results, err
 	}
 	defer os.RemoveAll(out)
-	// timeout ends the script with everything that it started.
-	command := exec.Command("timeout", fmt.Sprintf("%dm", p.minutes), //nolint:gosec,noctx // a developer's tool
-		"sh", filepath.Join(work, p.script), "-profile", "quick", "-w", "1,2", "-peers", strings.Join(p.peers, ","), "-out", out)
+	args := []string{"sh", filepath.Join(work, p.script), "-profile", "quick", "-w", "1,2", "-peers", strings.Join(p.peers, ","), "-out", out}
+	if isBounded { // timeout ends the script with everything that it started
+		args = append([]string{"timeout", fmt.Sprintf("%dm", p.minutes)}, args...)
+	}
+	command := exec.Command(args[0], args[1:]...) //nolint:gosec,noctx // a developer's tool
 	command.Env = append(os.Environ(), "OURS_SRC="+checkout, "PEERS_WORK="+work)
 	command.Stdout, command.Stderr = os.Stderr, os.Stderr
 	fmt.Fprintln(os.Stderr, strings.Join(command.Args, " "))

@@ -16,7 +16,7 @@ type StoreConfig struct {
 	MaxConnections   int           `key:"max_connections" min:"4" default:"16" help:"How many connections to PostgreSQL one program opens at most. All replicas together must stay below the server's max_connections."`
 	StatementTimeout time.Duration `key:"statement_timeout" default:"10s" help:"How long PostgreSQL works on one statement before it gives up."`
 	RetryTimeout     time.Duration `key:"retry_timeout" default:"15s" help:"How long reads and writes are tried again while PostgreSQL cannot be reached, such as during a restart or a failover, before they fail."`
-	CacheMiB         int64         `key:"cache_mib" max:"1048576" default:"64" help:"How much memory, in MiB, the newest entries of conversations in use may take, so that they are not read from the database again. With a memory limit (GOMEMLIMIT) it takes at most a sixteenth of that. 0: none."`
+	CacheMiB         int64         `key:"cache_mib" max:"1048576" default:"64" help:"How much memory, in MiB, the newest entries of conversations in use may take, so that they are not read from the database again. With a memory limit (GOMEMLIMIT) it takes at most a sixteenth of that, and less while the process is near the limit. 0: none."`
 	Partitions       int           `key:"partitions" default:"0" help:"Into how many hash partitions the tables are divided when a PostgreSQL database is set up. 0: none. It cannot be changed later but by a copy."`
 }
 

@@ -33,6 +33,9 @@ func serve(t testing.TB, settings string) server {
 	command := exec.Command(path, "serve", "--listen", "127.0.0.1:0") //nolint:noctx // start ends it
 	command.Dir = dir
 	command.Env = []string{"HOME=" + dir, "PATH=" + os.Getenv("PATH")}
+	if limit := os.Getenv("GOMEMLIMIT"); limit != "" {
+		command.Env = append(command.Env, "GOMEMLIMIT="+limit)
+	}
 	return server{start(t, command, `on (http://127\.0\.0\.1:\d+)`, "/readyz")}
 }
 

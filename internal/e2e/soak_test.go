@@ -21,7 +21,8 @@ const (
 // BenchmarkSoak runs turns for CONTINUO_SOAK (such as 30m): first as many as the server makes, for a tenth of the time,
 // to find the highest rate; then two thirds of that. It fails if a turn fails, or if the server's memory grows: each
 // quarter of the time is represented by the median of its samples, and the last one may be above the second by a
-// tenth and 16 MiB. The first quarter fills the caches. CONTINUO_SOAK_STORE=postgresql takes the other store.
+// tenth and 16 MiB, or in a run of less than five minutes, in which the caches fill, 64 MiB. CONTINUO_SOAK_STORE=postgresql
+// takes the other store; the server has the GOMEMLIMIT of the benchmark.
 func BenchmarkSoak(b *testing.B) {
 	length, err := time.ParseDuration(os.Getenv("CONTINUO_SOAK"))
 	if err != nil || length < 10*time.Second {
@@ -41,12 +42,12 @@ func BenchmarkSoak(b *testing.B) {
 		b.ReportMetric(highest, "highest-turns/s")
 		b.ReportMetric(rate, "turns/s")
 		b.ReportMetric((samples[len(samples)-1].cpu-samples[0].cpu)*1e6/(rate*length.Seconds()), "cpu-us/turn")
-		reportSoak(b, samples)
+		reportSoak(b, samples, length)
 	}
 }
 
 // reportSoak reports the memory and goroutines of each quarter and fails if they grew.
-func reportSoak(b *testing.B, samples []usage) {
+func reportSoak(b *testing.B, samples []usage, length time.Duration) {
 	b.Helper()
 	const mebibyte = 1 << 20
 	var rss, goroutines [4]float64
@@ -59,11 +60,15 @@ func reportSoak(b *testing.B, samples []usage) {
 		goroutines[quarter] = middle(part, func(u usage) float64 { return u.goroutines })
 		b.ReportMetric(rss[quarter], fmt.Sprintf("rss-MiB/quarter-%d", quarter+1))
 	}
-	if most := rss[1]*1.1 + 16; rss[3] > most {
-		b.Errorf("the memory grows: %.0f MiB in the quarters", rss[:])
+	slack := 16.0
+	if length < 5*time.Minute {
+		slack = 64
+	}
+	if most := rss[1]*1.1 + slack; rss[3] > most {
+		b.Errorf("the memory grows: %.0f MiB in the quarters, more than %.0f", rss, most)
 	}
 	if goroutines[3] > goroutines[1]*1.5+soakClients {
-		b.Errorf("the goroutines grow: %.0f in the quarters", goroutines[:])
+		b.Errorf("the goroutines grow: %.0f in the quarters", goroutines)
 	}
 }
 
