@@ -74,6 +74,10 @@ SOAK ?= 30m
 soak: ## run turns for SOAK at two thirds of the highest rate; fails if the memory grows (SOAK=1m is a short form)
 	CONTINUO_SOAK=$(SOAK) $(GO) test ./internal/e2e -run '^$$' -bench 'Soak$$' -benchtime 1x -timeout 24h
 
+.PHONY: bench-page
+bench-page: ## measure the inspector in Chromium with a conversation of 100 000 entries
+	$(GO) test -run '^$$' -bench '^BenchmarkInspector$$' -benchtime 1x ./internal/e2e
+
 FUZZTIME ?= 20s
 # Where the time is up while an input is tried, the fuzzer fails without one: that is tried once more.
 fuzz: ## run every fuzz target for FUZZTIME

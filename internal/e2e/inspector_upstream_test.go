@@ -1,10 +1,18 @@
 package e2e
 
 import (
+	"bufio"
+	"compress/gzip"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +27,7 @@ type inspectorUpstream struct {
 }
 
 // newInspectorUpstream gives the upstream's base URL.
-func newInspectorUpstream(t *testing.T) string {
+func newInspectorUpstream(t testing.TB) string {
 	t.Helper()
 	server := httptest.NewServer(&inspectorUpstream{})
 	t.Cleanup(server.Close)
@@ -41,6 +49,12 @@ func (u *inspectorUpstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"error":{"message":"no chat completion"}}`, http.StatusBadRequest)
 		return
 	}
+	asked := string(request.Messages[len(request.Messages)-1].Content)
+	if strings.Contains(asked, "refuse with an attack") {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprintf(w, `{"error":{"message":%s,"type":%[1]s,"code":%[1]s}}`, quoted(inspectorAttack))
+		return
+	}
 	shown := 0
 	for _, message := range request.Messages {
 		if message.Role != "system" {
@@ -56,11 +70,14 @@ func (u *inspectorUpstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := inspectorStream{w}
-	last := request.Messages[len(request.Messages)-1]
-	asked := string(last.Content)
 	switch {
 	case strings.Contains(asked, "stream a long answer"):
-		out.long(r, usage)
+		out.long(r, 400)
+		out.end("stop", usage)
+	case strings.Contains(asked, "stream until I stop you"):
+		out.long(r, math.MaxInt)
+	case strings.Contains(asked, "answer with an attack"):
+		out.attack(usage)
 	case strings.Contains(asked, "break off") && !strings.Contains(string(raw), "network"):
 		out.delta(`{"content":"This answer will break "}`)
 		panic(http.ErrAbortHandler)
@@ -93,6 +110,9 @@ func quoted(text string) string {
 	return string(data)
 }
 
+// inspectorAttack is a text that would run in a page that takes it for its own.
+const inspectorAttack = `<script>window.pwned=1</script><img src=x onerror="window.pwned=1">`
+
 // inspectorStream is a stream of chunks.
 type inspectorStream struct{ http.ResponseWriter }
 
@@ -108,11 +128,20 @@ func (s inspectorStream) end(reason, usage string) {
 	fmt.Fprint(s, "data: [DONE]\n\n")
 }
 
-// long sends 200 pieces a second for two seconds.
-func (s inspectorStream) long(r *http.Request, usage string) {
+// attack sends an answer whose every part attacks a page that shows it.
+func (s inspectorStream) attack(usage string) {
+	attack := quoted(inspectorAttack)
+	s.delta(`{"reasoning_content":` + attack + `}`)
+	s.delta(`{"content":` + attack + `}`)
+	s.delta(`{"tool_calls":[{"index":0,"id":` + attack + `,"type":"function","function":{"name":"window_pwned","arguments":` + quoted(`{"query": `+attack+`}`) + `}}]}`)
+	s.end("tool_calls", usage)
+}
+
+// long sends 200 pieces a second, until the reader leaves at the latest.
+func (s inspectorStream) long(r *http.Request, pieces int) {
 	pace := time.NewTicker(5 * time.Millisecond)
 	defer pace.Stop()
-	for i := range 400 {
+	for i := range pieces {
 		select {
 		case <-r.Context().Done():
 			return
@@ -120,5 +149,87 @@ func (s inspectorStream) long(r *http.Request, usage string) {
 		}
 		s.delta(fmt.Sprintf(`{"content":"piece %d "}`, i))
 	}
-	s.end("stop", usage)
+}
+
+// recordedUpstream answers the recorded requests of agents with what they were answered with.
+type recordedUpstream struct {
+	mu      sync.Mutex
+	answers map[[sha256.Size]byte][]recordedAnswer // by the request's body
+}
+
+type recordedAnswer struct {
+	Scenario string         `json:"scenario"`
+	Status   int            `json:"status"`
+	Request  string         `json:"request_body"`
+	Header   map[string]any `json:"response_headers"`
+	Body     string         `json:"response_body"`
+}
+
+// newRecordedUpstream gives the URL of an upstream with the answers of a scenario; folder has the recorded traffic.
+func newRecordedUpstream(t testing.TB, folder, scenario string, agents ...string) string {
+	t.Helper()
+	u := &recordedUpstream{answers: map[[sha256.Size]byte][]recordedAnswer{}}
+	for _, agent := range agents {
+		u.read(t, filepath.Join(folder, "agent-traffic", agent+".jsonl.gz"), scenario)
+	}
+	server := httptest.NewServer(u)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+func (u *recordedUpstream) read(t testing.TB, path, scenario string) {
+	t.Helper()
+	packed, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	unpacked, err := gzip.NewReader(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewReader(unpacked); ; {
+		line, err := lines.ReadBytes('\n')
+		var answer recordedAnswer
+		if len(line) > 0 {
+			if err := json.Unmarshal(line, &answer); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if answer.Scenario == scenario && answer.Status == http.StatusOK {
+			sum := sha256.Sum256([]byte(answer.Request))
+			u.answers[sum] = append(u.answers[sum], answer)
+		}
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (u *recordedUpstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	u.mu.Lock()
+	sum := sha256.Sum256(body)
+	answers := u.answers[sum]
+	if len(answers) > 1 {
+		u.answers[sum] = answers[1:]
+	}
+	u.mu.Unlock()
+	if len(answers) == 0 {
+		http.Error(w, `{"error":{"message":"this request was not recorded"}}`, http.StatusBadRequest)
+		return
+	}
+	for _, name := range []string{"Content-Type", "content-type"} {
+		if kind, ok := answers[0].Header[name].(string); ok {
+			w.Header().Set("Content-Type", kind)
+		}
+	}
+	w.WriteHeader(answers[0].Status)
+	_, _ = io.WriteString(w, answers[0].Body) // the client may have left
 }

@@ -132,7 +132,7 @@ func failures(said []byte) string {
 }
 
 // npmFile finds a file of an npm package, or skips the test, loudly.
-func npmFile(t *testing.T, parts ...string) string {
+func npmFile(t testing.TB, parts ...string) string {
 	t.Helper()
 	path := npmPath(t, parts...)
 	if _, err := os.Stat(path); err != nil {
@@ -157,7 +157,7 @@ func newNode(t *testing.T) string {
 }
 
 // npmPath is where a file of an npm package would be.
-func npmPath(t *testing.T, parts ...string) string {
+func npmPath(t testing.TB, parts ...string) string {
 	t.Helper()
 	dir := cmp.Or(os.Getenv("CONTINUO_NPM_DIR"), filepath.Join("..", "..", ".npm"))
 	path, err := filepath.Abs(filepath.Join(append([]string{dir, "node_modules"}, parts...)...))

@@ -59,7 +59,7 @@ func startMock(t *testing.T) mock {
 }
 
 // node finds Node.js, or skips the test, loudly.
-func node(t *testing.T) string {
+func node(t testing.TB) string {
 	t.Helper()
 	path, err := exec.LookPath("node")
 	if err != nil {

@@ -26,7 +26,12 @@ func serve(t testing.TB, settings string) server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := t.TempDir()
+	return serveIn(t, t.TempDir(), path, settings)
+}
+
+// serveIn starts the program at path with a folder that may have a database.
+func serveIn(t testing.TB, dir, path, settings string) server {
+	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, "continuo.yaml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}

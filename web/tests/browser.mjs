@@ -6,59 +6,113 @@ import { chromium } from 'playwright-core';
 export const base = process.env.INSPECTOR_URL;
 export const shots = process.env.INSPECTOR_SHOTS;
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const only = new RegExp(process.env.INSPECTOR_ONLY || '.');
 
 let passed = 0;
 let failed = 0;
-const problems = [];
-/** What a check expects of the server, such as a 404 that the page has to show. */
-let expected = [];
 
 export async function launch() {
   return chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
 }
 
-/** Watches a context: console errors, failed and foreign requests, and dialogs of scripts are failures. */
-export function watch(context) {
-  const own = new URL(base).origin;
-  context.on('console', (m) => {
-    if (m.type() === 'error' && !expected.some((e) => e.test(`${m.text()} ${m.location().url}`))) problems.push(`console: ${m.text()} (${m.location().url})`);
-  });
-  context.on('weberror', (e) => problems.push(`script: ${e.error().stack}`));
-  context.on('dialog', (d) => {
-    problems.push(`a script opened a dialog: ${d.message()}`);
-    void d.dismiss();
-  });
-  context.on('request', (r) => {
-    const url = new URL(r.url());
-    if (url.origin !== own && !['data:', 'blob:'].includes(url.protocol)) problems.push(`a request left the page's own server: ${r.url()}`);
-  });
-  context.on('requestfailed', (r) => {
-    const why = r.failure()?.errorText ?? '';
-    // Streams are closed when a page is left.
-    if (why !== 'net::ERR_ABORTED' && !expected.some((e) => e.test(`${why} ${r.url()}`))) problems.push(`failed: ${r.url()}: ${why}`);
-  });
+/** A person: a browser context of their own before one server, a page in it, and what counts as a failure there. */
+export class Walker {
+  problems = [];
+  /** What a check expects of the server, such as a 404 that the page has to show. */
+  expected = [];
+  /** Origins besides the server's own that a check lets the browser ask. */
+  allowed = [];
+
+  static async begin(browser, { server = base, ...options } = {}) {
+    const w = new Walker();
+    w.base = server;
+    w.browser = browser;
+    w.context = await browser.newContext({ viewport: { width: 1440, height: 900 }, colorScheme: 'light', reducedMotion: 'reduce', ...options });
+    w.context.setDefaultTimeout(Number(process.env.INSPECTOR_PATIENCE || 90_000)); // for busy machines; nothing is measured by it
+    w.#watch();
+    w.page = await w.context.newPage();
+    return w;
+  }
+
+  /** Console errors, failed and foreign requests, and dialogs of scripts are failures. */
+  #watch() {
+    const own = new URL(this.base).origin;
+    const unexpected = (text) => !this.expected.some((e) => e.test(text));
+    this.context.on('console', (m) => {
+      const text = `${m.text()} ${m.location().url}`;
+      if (m.type() === 'error' && unexpected(text)) this.problems.push(`console: ${text}`);
+    });
+    this.context.on('weberror', (e) => this.problems.push(`script: ${e.error().stack}`));
+    this.context.on('dialog', (d) => {
+      this.problems.push(`a script opened a dialog: ${d.message()}`);
+      void d.dismiss();
+    });
+    this.context.on('request', (r) => {
+      const url = new URL(r.url());
+      if (url.origin !== own && !this.allowed.includes(url.origin) && !['data:', 'blob:', 'about:'].includes(url.protocol)) this.problems.push(`a request left the page's own server: ${r.url()}`);
+    });
+    this.context.on('requestfailed', (r) => {
+      const why = r.failure()?.errorText ?? '';
+      // Streams are closed when a page is left.
+      if (why !== 'net::ERR_ABORTED' && unexpected(`${why} ${r.url()}`)) this.problems.push(`failed: ${r.url()}: ${why}`);
+    });
+  }
+
+  /** A check; allow are failures that it provokes. INSPECTOR_ONLY is an expression for the names of those that are run. */
+  async check(name, body, allow = []) {
+    if (!only.test(name)) return;
+    this.expected = allow;
+    this.problems.length = 0;
+    const at = Date.now();
+    try {
+      await body();
+      if (this.problems.length) throw new Error('the page had problems');
+      passed++;
+      console.log(`ok ${name} (${Date.now() - at} ms)`);
+    } catch (err) {
+      failed++;
+      const shown = await this.page.locator('body').innerText({ timeout: 5000 }).catch((e) => e.message);
+      console.log(`FAILED ${name} at ${this.page.url()}: ${err.stack}\n  ${this.problems.join('\n  ')}\n  shown: ${shown.replace(/\s+/g, ' ').slice(0, 600)}`);
+    }
+  }
+
+  async open(path, page = this.page) {
+    await page.goto(this.base + path);
+    await page.locator('h1').first().waitFor();
+  }
+
+  row(text) {
+    return this.page.getByRole('article').filter({ hasText: text });
+  }
+
+  /** Says something to the model that streams. */
+  async talk(text) {
+    await this.page.getByLabel('Model', { exact: true }).selectOption('sonnet');
+    await this.page.getByLabel('Message', { exact: true }).fill(text);
+    await this.page.keyboard.press('Enter');
+  }
+
+  address() {
+    return this.page.url().slice(this.base.length);
+  }
+
+  end() {
+    return this.context.close();
+  }
 }
 
-/** A check; allow are failures that it provokes. INSPECTOR_ONLY is an expression for the names of those that are run. */
-export async function check(name, body, allow = []) {
-  if (!new RegExp(process.env.INSPECTOR_ONLY || '.').test(name)) return;
-  expected = allow;
-  problems.length = 0;
-  const at = Date.now();
-  try {
-    await body();
-    if (problems.length) throw new Error(problems.join('\n  '));
-    passed++;
-    console.log(`ok ${name} (${Date.now() - at} ms)`);
-  } catch (err) {
+/** Runs walks that have nothing to do with each other side by side. One that cannot begin is a failure, too. */
+export async function together(walks) {
+  const ended = await Promise.allSettled(walks.map((walk) => walk()));
+  for (const { reason } of ended.filter((e) => e.status === 'rejected')) {
     failed++;
-    console.log(`FAILED ${name}: ${err.message}\n  ${problems.join('\n  ')}`);
+    console.log(`FAILED a walk ended early: ${reason.stack}`);
   }
 }
 
 export function finish() {
   console.log(`${passed} passed, ${failed} failed`);
-  process.exitCode = failed ? 1 : 0;
+  process.exitCode = failed || !passed ? 1 : 0;
 }
 
 export function expect(condition, words) {
@@ -75,11 +129,17 @@ export async function axe(page, where, rules) {
 /** Nothing of a page may need scrolling sideways. */
 export async function fits(page, where) {
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
-  expect(wide <= 0, `${where} is ${wide} px wider than the window`);
+  if (wide <= 0) return;
+  const over = await page.evaluate(() => [...document.querySelectorAll('body *')].filter((e) => e.getBoundingClientRect().right > document.documentElement.clientWidth + 1 && !e.children.length).slice(0, 3).map((e) => e.outerHTML.slice(0, 200)));
+  throw new Error(`${where} is ${wide} px wider than the window: ${over.join(' | ')}`);
 }
 
-export async function call(method, path, body) {
-  const res = await fetch(base + path, { method, headers: body ? { 'Content-Type': 'application/json' } : {}, body: body && JSON.stringify(body) });
+/** A call of the API by a program, with a key where one is given. */
+export async function call(method, path, body, { server = base, key = '', headers = {} } = {}) {
+  const all = { ...headers };
+  if (body) all['Content-Type'] = 'application/json';
+  if (key) all.Authorization = `Bearer ${key}`;
+  const res = await fetch(server + path, { method, headers: all, body: body && JSON.stringify(body) });
   const text = await res.text();
   if (!res.ok) throw new Error(`${method} ${path}: ${res.status} ${text.slice(0, 300)}`);
   return text ? JSON.parse(text) : null;

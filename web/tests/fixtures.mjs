@@ -1,11 +1,13 @@
 // Conversations of our own, for the pages that are photographed, and one of attacks.
-import { call } from './browser.mjs';
+import { readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
+import { base, call } from './browser.mjs';
 
 const files = ['upload/queue.go', 'upload/retry.go', 'upload/client.go', 'upload/queue_test.go', 'cmd/push/main.go', 'docs/retries.md'];
 const code = (f, n) => Array.from({ length: n }, (_, i) => `${String(i + 1).padStart(4)}  ${['func (q *Queue) next() (*Item, error) {', '\tq.mu.Lock()', '\tdefer q.mu.Unlock()', '\tif len(q.items) == 0 {', '\t\treturn nil, ErrEmpty', '\t}', '\titem := q.items[0]', '\tq.items = q.items[1:]', '\treturn item, nil', '}', ''][i % 11]}`).join('\n') + `\n// ${f}`;
 
 /** A long session of a coding agent, as an import has it. */
-export async function session(rounds = 60) {
+export async function session(key = 'retries', rounds = 60) {
   const messages = [];
   let n = 0;
   const id = () => `call_${++n}`;
@@ -25,38 +27,65 @@ export async function session(rounds = 60) {
     else say('The tests say whether it holds:', tool('bash', { command: `cd ~/push && go test ./upload -run Retry/${i}` }, i % 4 ? `ok  \texample/push/upload\t0.${10 + i}s` : `\u001b[31m--- FAIL: TestRetry/${i}\u001b[0m\n    queue_test.go:${40 + i}: item 2 came before item 1\nFAIL\tCommand exited with code 1`));
   }
   say('The queue keeps its order now, also while items wait for their next attempt:\n\n1. **`retry.go`** has the pause: it doubles up to a minute.\n2. `queue.go` puts an item back *where it was*.\n\n| case | before | now |\n|---|---|---|\n| one failure | lost | sent after 1 s |\n| two at once | lost | sent in order |\n\n```go\npause := time.Second << min(n, 6)\n```\n\nShall I write the release note?');
-  const made = await call('POST', '/api/conversations/import', { title: 'Retries for the upload queue', key: 'retries', messages });
+  const made = await call('POST', '/api/conversations/import', { title: 'Retries for the upload queue', key, messages });
   await call('PATCH', `/api/conversations/${made.conversation.id}`, { mode: 'agent', active_agent: 'coder' });
   return made.conversation.id;
 }
 
+const script = '<script>window.pwned=1</script>';
+const image = '<img src=x onerror="window.pwned=1">';
+
 export const attacks = {
-  title: '<img src=x onerror="window.pwned=1">\u202egpj.exe',
+  title: `${image}\u202egpj.exe`,
+  name: '<b onclick=alert(1)>Eve\u202e',
   texts: [
-    '<script>window.pwned=1</script><svg onload="window.pwned=1"><iframe src="javascript:window.pwned=1"></iframe>',
-    '[a link](javascript:window.pwned=1) ![an image](http://attacker.example/pixel.png) [data](data:text/html,<script>window.pwned=1</script>) <http://attacker.example>',
-    'user\u202etxt.exe and \u2066isolated\u2069 and zero\u200bwidth \u001b]0;title\u0007 \u001b[2J\u001b[31mred\u001b[0m',
-    '| a | b |\n|---|---|\n| <b onmouseover=window.pwned=1>x</b> | ![x](//attacker.example/y.png) |\n\n```html\n<script>window.pwned=1</script>\n```',
-    'w'.repeat(300_000),
-    '*'.repeat(20_000) + '['.repeat(20_000) + '`'.repeat(20_001) + '> '.repeat(5_000) + '- '.repeat(5_000),
+    `${script}<svg onload="window.pwned=1"><iframe src="javascript:window.pwned=1"></iframe>`,
+    `[a link](javascript:window.pwned=1) ![an image](http://attacker.example/pixel.png) [data](data:text/html,${script}) <http://attacker.example> [title](http://attacker.example "onmouseover=window.pwned=1") <javascript:window.pwned=1>`,
+    'user\u202etxt.exe pwned and \u2066isolated\u2069 and zero\u200bwidth \u001b]0;title\u0007 \u001b[2J\u001b[31mred\u001b[0m \u001b]8;;javascript:window.pwned=1\u0007link\u001b]8;;\u0007',
+    `| a | b |\n|---|---|\n| <b onmouseover=window.pwned=1>x</b> | ![x](//attacker.example/y.png) |\n\n\`\`\`html\n${script}\n\`\`\`\n\n\`\`\`"onclick="window.pwned=1\n${script}\n\`\`\``,
+    `pwned ${'w'.repeat(1_000_000)}`,
+    `pwned ${'a line without an end '.repeat(50_000)}`,
+    `pwned ${'*'.repeat(20_000)}${'['.repeat(20_000)}${'`'.repeat(20_001)}${'> '.repeat(5_000)}${'- '.repeat(5_000)}${'![]('.repeat(5_000)}`,
+  ],
+  addresses: [
+    '/conversations/%3Cscript%3Ewindow.pwned=1%3C%2Fscript%3E', '/conversations?q=%3Cimg+src%3Dx+onerror%3D%22window.pwned%3D1%22%3E&mode=%3Cscript%3E',
+    '/compare?left=javascript:window.pwned=1&right=%22%3E%3Cscript%3E', '/runs/javascript:window.pwned=1', '/crews/%22onload=%22window.pwned=1', '/tasks/%3Cimg%20src=x%20onerror=%22window.pwned=1%22%3E',
   ],
 };
 
+/** Attacks in every field that a person, a client or a model fills, and where they are to be seen. */
 export async function hostile() {
-  const svg = `data:image/svg+xml;base64,${Buffer.from('<svg xmlns="http://www.w3.org/2000/svg" onload="window.pwned=1"><script>window.pwned=1</script><image href="http://attacker.example/z.png"/></svg>').toString('base64')}`;
-  const c = await call('POST', '/api/conversations', { key: 'attacks', title: attacks.title });
-  const entries = [];
-  attacks.texts.forEach((text, i) => {
-    entries.push({ role: 'user', content: text, author: { display_name: '<b onclick=alert(1)>Eve\u202e' } });
-    entries.push({ role: 'assistant', content: text, reasoning: { text }, tool_calls: [{ id: `c${i}`, type: 'function', function: { name: 'script_alert', arguments: JSON.stringify({ path: '<script>window.pwned=1</script>\u202e', content: text.slice(0, 5000) }) } }] });
-    entries.push({ role: 'tool', tool_call_id: `c${i}`, content: text, outcome: '<script>window.pwned=1</script>' });
-  });
-  entries.push({ role: 'user', content: [{ type: 'text', text: '<script>window.pwned=1</script>' }, { type: 'image_url', image_url: { url: svg } }, { type: 'image_url', image_url: { url: 'http://attacker.example/pixel.gif' } }, { type: 'html', html: '<script>window.pwned=1</script>' }] });
-  for (const e of entries) await call('POST', `/api/conversations/${c.id}/entries`, e).catch(async (err) => {
+  const svg = `data:image/svg+xml;base64,${Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" onload="window.pwned=1">${script}<image href="http://attacker.example/z.png"/></svg>`).toString('base64')}`;
+  const c = await call('POST', '/api/conversations', { key: 'attacks', title: attacks.title, metadata: { [script]: image } });
+  let last = 0;
+  const append = async (e) => {
     // A text that the log itself refuses cannot attack the page.
-    if (!/ 4\d\d /.test(err.message)) throw err;
+    const made = await call('POST', `/api/conversations/${c.id}/entries`, e).catch((err) => {
+      if (!/ 4\d\d /.test(err.message)) throw err;
+    });
+    last = made?.entries.at(-1).seq ?? last;
+  };
+  for (const [i, text] of attacks.texts.entries()) {
+    await append({ role: 'user', content: text, author: { display_name: attacks.name } });
+    await append({ role: 'assistant', content: text, reasoning: { text: text.slice(0, 50_000) }, tool_calls: [{ id: `c${i}`, type: 'function', function: { name: i % 2 ? 'edit' : 'script_alert', arguments: JSON.stringify({ path: `${script}\u202e`, oldText: text.slice(0, 500), newText: script, command: image, content: text.slice(0, 5000) }) } }] });
+    await append({ role: 'tool', tool_call_id: `c${i}`, content: text, outcome: script });
+  }
+  await append({ role: 'user', content: [{ type: 'text', text: script }, { type: 'image_url', image_url: { url: svg } }, { type: 'image_url', image_url: { url: 'http://attacker.example/pixel.gif' } }, { type: 'html', html: script }, { type: 'file', file: { filename: `${image}.html`, file_data: `data:text/html;base64,${Buffer.from(script).toString('base64')}` } }] });
+  // Two answers, each with the request that it got: an attack that the upstream sends, and one in its refusal.
+  for (const asked of [`answer with an attack ${script}`, `refuse with an attack ${script}`]) {
+    await call('POST', '/chat', { session_id: c.id, model: 'sonnet', message: asked }).catch((err) => {
+      if (!/window.pwned/.test(err.message)) throw err;
+    });
+  }
+  const requests = (await call('GET', `/api/conversations/${c.id}/rounds?limit=50`)).data.map((r) => r.seq).sort((a, b) => a - b);
+  await call('POST', '/api/crews/example/messages', { session_id: 'attack', message: `${script} ${image}`, author: { display_name: attacks.name } });
+  const run = await call('POST', '/api/runs', { workflow_id: 'release-notes', inputs: { version: image, changes: attacks.texts[0] } });
+  const task = await call('POST', '/api/tasks', { description: `${image} ${attacks.texts[1]}`, conversation_history: c.id });
+  const forwarded = await fetch(`${base}/v1/chat/completions`, {
+    method: 'POST', headers: { 'User-Agent': `${script}/1.0 ${image}`, 'X-Session-Id': image },
+    body: JSON.stringify({ model: 'sonnet', messages: [{ role: 'system', content: script }, { role: 'user', content: attacks.texts[0], name: 'Eve' }], metadata: { title: image } }),
   });
-  return c.id;
+  return { conversation: c.id, last, requests, crew: 'example?session=attack', run: run.id, task: task.task_id, forwarded: forwarded.headers.get('X-Conversation-ID') };
 }
 
 /** A conversation of n entries. */
@@ -67,4 +96,26 @@ export async function long(n) {
     await call('POST', `/api/conversations/${c.id}/entries`, { entries });
   }
   return c.id;
+}
+
+/** Conversations that others have recorded: the lines of a file of the test data that are wanted. */
+export function recorded(file, wanted) {
+  const lines = gunzipSync(readFileSync(`${process.env.INSPECTOR_DATA}/${file}.jsonl.gz`)).toString().split('\n');
+  return lines.filter(Boolean).map((l) => JSON.parse(l)).filter(wanted);
+}
+
+/** Puts a recorded conversation into the log, and gives its id. */
+export async function imported(c, title, key) {
+  const made = await call('POST', '/api/conversations/import', { title, key, messages: c.messages });
+  return made.conversation.id;
+}
+
+/** Sends the recorded requests of an agent's session, as the agent did. */
+export async function replay(agent, scenario) {
+  for (const r of recorded(`agent-traffic/${agent}`, (l) => l.scenario === scenario && l.method === 'POST' && l.status === 200)) {
+    const headers = Object.fromEntries(Object.entries(r.request_headers).filter(([name]) => !/^(host|content-length|connection|accept-encoding|transfer-encoding|expect)$/i.test(name)));
+    const res = await fetch(base + r.path, { method: 'POST', headers, body: r.request_body });
+    const text = await res.text();
+    if (res.status !== 200) throw new Error(`${agent} ${scenario} ${r.seq}: ${res.status} ${text.slice(0, 300)}`);
+  }
 }

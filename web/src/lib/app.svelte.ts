@@ -1,5 +1,5 @@
 // What all pages share: the clock for relative times, the session, the state of the connection, short notices.
-import { get, onLocked, post } from './api';
+import { del, get, onLocked, post } from './api';
 
 class App {
   now = $state(Date.now());
@@ -49,6 +49,16 @@ class App {
   async unlock(key: string) {
     await post('/api/session', { key });
     location.reload();
+  }
+
+  /** Ends the session. The page is loaded again, so that nothing of the project stays in it. */
+  async logOut() {
+    try {
+      await del('/api/session');
+      location.reload();
+    } catch (err) {
+      this.say((err as Error).message);
+    }
   }
 
   get theme(): string {

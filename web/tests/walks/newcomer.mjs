@@ -1,0 +1,41 @@
+// A new user before a server that nothing was configured for.
+import { Walker, axe, call, expect } from '../browser.mjs';
+
+export default async function newcomer(browser) {
+  const w = await Walker.begin(browser, { server: process.env.INSPECTOR_NEW_URL });
+  const { page } = w;
+
+  await w.check('an empty server invites', async () => {
+    await w.open('/');
+    await page.getByText('No conversations yet').waitFor();
+    await axe(page, 'the empty list');
+  });
+
+  await w.check('a new user talks, sees what the second answer was shown, and what 500 tokens would cut', async () => {
+    await page.getByRole('button', { name: 'New', exact: true }).click();
+    await page.getByText('Nothing was said yet').waitFor();
+    for (const text of ['My dog is called Rex.', 'What is my dog called?']) {
+      await page.getByLabel('Message', { exact: true }).fill(text);
+      await page.keyboard.press('Enter');
+      await w.row(text).first().waitFor();
+      await page.getByText(text === 'What is my dog called?' ? /shown 3 messages/ : /shown 1 message/).waitFor();
+    }
+    await page.getByRole('link', { name: 'Request', exact: true }).last().click();
+    await page.getByText('hash proved').waitFor();
+    await page.getByRole('button', { name: /What if/ }).click();
+    await page.getByLabel('Tokens at most').fill('500');
+    await page.getByText('not sent: what would be').waitFor();
+    await page.getByText(/left out/).first().waitFor();
+    expect(/max_tokens=500/.test(page.url()), `the address has no limit: ${page.url()}`);
+  });
+
+  await w.check('how do I connect: lines to copy, and the first request seen', async () => {
+    await w.open('/connect');
+    await page.getByRole('tab', { name: 'OpenAI, Python' }).click();
+    await page.getByText(`base_url="${w.base}/v1"`).waitFor();
+    await page.getByText('Waiting for the first request').waitFor();
+    await call('POST', '/v1/chat/completions', { model: 'demo', messages: [{ role: 'user', content: 'Hello from a client' }] }, { server: w.base });
+    await page.getByRole('status').filter({ hasText: 'Received' }).waitFor();
+  });
+  await w.end();
+}

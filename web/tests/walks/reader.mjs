@@ -1,0 +1,66 @@
+// The list, and a page that loses its connection, its conversation or its mouse.
+import { Walker, call, expect } from '../browser.mjs';
+import { session } from '../fixtures.mjs';
+
+export default async function reader(browser) {
+  const w = await Walker.begin(browser);
+  const { page } = w;
+  const coding = await session('retries-list', 20);
+
+  await w.check('what have my agents been doing: the list, live, filtered by its address, searched', async () => {
+    await w.open('/conversations');
+    await page.getByRole('link', { name: 'Retries for the upload queue' }).first().waitFor();
+    await call('POST', '/api/conversations', { key: 'live', title: 'Begun meanwhile' });
+    await page.getByRole('button', { name: /new conversation/ }).click();
+    await page.getByRole('link', { name: 'Begun meanwhile' }).waitFor();
+    await page.getByLabel('Mode', { exact: true }).selectOption('agent');
+    expect(w.address() === '/conversations?mode=agent', `the filter is not in the address: ${w.address()}`);
+    await w.open('/conversations?q=growing+pause');
+    await page.locator('mark').first().waitFor();
+    await page.getByRole('link').filter({ has: page.locator('mark') }).first().click();
+    await w.row('growing pause').waitFor();
+  });
+
+  await w.check('the connection is lost, says so, and comes back without a gap', async () => {
+    await w.open(`/conversations/${coding}`);
+    await page.getByText('Live', { exact: true }).waitFor();
+    await w.context.setOffline(true);
+    await page.getByRole('alert').filter({ hasText: 'connection is lost' }).waitFor();
+    await call('POST', `/api/conversations/${coding}/entries`, { role: 'user', content: 'Said while you were away.' });
+    await w.context.setOffline(false);
+    await w.row('Said while you were away.').waitFor();
+    await page.getByText('Live', { exact: true }).waitFor();
+  }, [/ERR_INTERNET_DISCONNECTED|ERR_NETWORK_CHANGED/]);
+
+  await w.check('what is not there, and what cannot be had, say so', async () => {
+    await w.open('/conversations/conv_00000000000000000000000000000000').catch(() => {});
+    await page.getByRole('heading', { name: 'Not found' }).waitFor();
+    await w.open(`/conversations/${coding}/requests/1`).catch(() => {});
+    await page.getByText('No request was recorded for #1').waitFor();
+  }, [/404/]);
+
+  await w.check('the keyboard alone', async () => {
+    await w.open('/conversations');
+    await page.locator('[data-row]').first().waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('j');
+    await page.keyboard.press('k');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/\/conversations\/conv_/);
+    await page.locator('article.e').first().waitFor();
+    await page.keyboard.press('j');
+    await page.locator('article.e.cur').waitFor();
+    await page.keyboard.press('/');
+    expect(await page.getByLabel('Message', { exact: true }).evaluate((e) => e === document.activeElement), 'the slash does not lead to the composer');
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+    await page.keyboard.press('Escape');
+    const theme = () => page.evaluate(() => document.documentElement.dataset.theme);
+    await page.keyboard.press('t');
+    expect((await theme()) === 'dark', 'the theme did not change');
+    await page.keyboard.press('t');
+  });
+
+  await w.end();
+}
