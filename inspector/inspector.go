@@ -32,7 +32,7 @@ var dist embed.FS
 
 // paths are the first elements of the page's paths.
 var paths = []string{
-	"compare", "connect", "conversations", "crews", "health", "login", "runs", "search", "settings", "tasks",
+	"compare", "connect", "conversations", "crews", "health", "login", "memory", "runs", "search", "settings", "tasks",
 }
 
 const (

@@ -68,3 +68,12 @@ export function firstLine(text: string, max = 200): string {
 export function estimate(chars: number): number {
   return Math.ceil(chars / 4);
 }
+
+/** An amount of money with as many digits as say something: $12.40, $0.0312, $0.000045. */
+export function money(cost: { nano: number; currency: string } | null | undefined): string {
+  if (!cost?.currency) return '';
+  const n = cost.nano / 1e9;
+  const digits = n === 0 || n >= 1 ? 2 : Math.min(9, 2 - Math.floor(Math.log10(n)));
+  const text = n.toFixed(digits);
+  return cost.currency === 'USD' ? `$${text}` : `${text} ${cost.currency}`;
+}

@@ -147,6 +147,19 @@ export function sharedPrefix(a: string, b: string): number {
   return i;
 }
 
+/** What a block of recalled entries shows of each, by seq: a line with its number begins an entry, indented ones go on with it. */
+export function passages(block: string): Map<number, string> {
+  const out = new Map<number, string>();
+  let seq = 0;
+  for (const row of block.split('\n')) {
+    const begins = /^(\d+) [^:]*: ?(.*)$/.exec(row);
+    if (begins) out.set((seq = Number(begins[1])), begins[2]);
+    else if (seq && /^\s/.test(row)) out.set(seq, `${out.get(seq)}\n${row.trim()}`);
+    else seq = 0;
+  }
+  return out;
+}
+
 const paths: [RegExp, string, string][] = [
   [/anthropic/, '$BASE_URL/v1/messages', '-H "x-api-key: $API_KEY" -H "anthropic-version: 2023-06-01"'],
   [/responses/, '$BASE_URL/responses', '-H "Authorization: Bearer $API_KEY"'],
