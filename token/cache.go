@@ -3,12 +3,9 @@ package token
 import "sync"
 
 // cachedPiece is the length in bytes up to which the count of a piece is cached: it makes an entry fill one
-// cache line.
+// cache line. Those of up to four bytes are not: counting them takes no longer than looking, and they would displace longer
+// ones.
 const cachedPiece = 62
-
-// uncachedPiece is the length in bytes up to which merging a piece takes no longer than looking for its count: it would
-// displace longer ones.
-const uncachedPiece = 4
 
 const (
 	cacheShards  = 64  // a power of two

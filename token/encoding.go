@@ -113,13 +113,18 @@ func (e *Encoding) countPiece(text string, i, end int, m *merger) int {
 		return 1 // every byte is a token
 	case 2:
 		return e.vocab.countPair(text[i], text[i+1])
+	case 3:
+		if e.vocab.hasThree(text, i) {
+			return 1
+		}
+		return e.vocab.countThree(text[i], text[i+1], text[i+2])
 	}
 	rank, hash := e.vocab.find(text, i, end)
 	switch {
 	case rank != noRank:
 		return 1
-	case end-i <= uncachedPiece:
-		return e.vocab.countShort(text, i, end)
+	case end-i == 4:
+		return e.vocab.countFour(text, i)
 	case end-i > cachedPiece:
 		return m.count(e.vocab, text, i, end)
 	}

@@ -26,6 +26,7 @@ type vocab struct {
 	longest int      // bytes of the longest token
 
 	pairs      []uint32    // by first byte << 8 | second byte: rank or noRank
+	triples    []uint64    // a bit for each string of three ASCII characters; see [triple]
 	short      []uint64    // [shortKey] of tokens below 8 bytes; zero is free
 	shortRanks []uint32    // by slot of short
 	middle     []middleKey // of tokens from 8 to 15 bytes
@@ -97,7 +98,7 @@ func unpack(packed string) (lengths []byte, text string, err error) {
 func newVocab(lengths []byte, text string) *vocab {
 	v := &vocab{
 		text: text, starts: make([]uint32, len(lengths)+1),
-		pairs: make([]uint32, 1<<16), maybe: make([]uint64, 1<<(64-maybeShift)/64),
+		pairs: make([]uint32, 1<<16), triples: make([]uint64, tripleBits/64), maybe: make([]uint64, 1<<(64-maybeShift)/64),
 	}
 	shorts, middles := 0, 0
 	for r, l := range lengths {
@@ -147,6 +148,11 @@ func (v *vocab) insert(rank uint32) {
 	}
 	if end-i == 2 {
 		v.pairs[int(v.text[i])<<8|int(v.text[i+1])] = rank
+	}
+	if end-i == 3 {
+		if at := triple(v.text[i], v.text[i+1], v.text[i+2]); at < tripleBits {
+			v.triples[at/64] |= 1 << (at % 64)
+		}
 	}
 	key := shortKey(v.text, i, end)
 	hash := key * hashFactor
