@@ -245,7 +245,7 @@ func TestOwnMembersAreSentAsTheyCame(t *testing.T) {
 		{
 			"anthropic-messages", "/v1/messages", `{"model":"anthropic-messages","max_tokens":9,"messages":[{"role":"user","content":"one"}]}`,
 			`{"model":"anthropic-messages","max_tokens":9,"context_management":{"edits":[]},"thinking":{"type":"disabled"},"messages":[{"role":"user","content":"two"}],"tools":[{"name":"f","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}},{"type":"web_search_20250305","name":"web_search"}]}`,
-			`{"model":"m","max_tokens":9,"stream":true,"tools":[{"name":"f","input_schema":{"type":"object"}},{"type":"web_search_20250305","name":"web_search","cache_control":{"type":"ephemeral"}}],"thinking":{"type":"disabled"},` +
+			`{"model":"m","max_tokens":9,"stream":true,"tools":[{"name":"f","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}},{"type":"web_search_20250305","name":"web_search"}],"thinking":{"type":"disabled"},` +
 				`"messages":[{"role":"user","content":[{"type":"text","text":"one"}]},{"role":"assistant","content":[{"type":"text","text":"Grüß Gott"}]},{"role":"user","content":[{"type":"text","text":"two","cache_control":{"type":"ephemeral"}}]}]}`,
 		},
 	} {

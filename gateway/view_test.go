@@ -92,3 +92,47 @@ func TestUnknownViewsAreRefused(t *testing.T) {
 		t.Errorf("client without a history: got %d %s", response.StatusCode, got)
 	}
 }
+
+// Where a view decides which messages are shown, Anthropic's system prompt and tools are sent as they came, with the
+// client's cache marks; with ours there are never more than four.
+func TestCacheMarksSurviveAView(t *testing.T) {
+	const (
+		system = `[{"type":"text","text":"Be brief."},{"type":"text","text":"Be kind.","cache_control":{"type":"ephemeral","ttl":"1h"}}]`
+		marked = `{"name":"f","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral","ttl":"1h"}}`
+		bare   = `{"name":"g","input_schema":{"type":"object"}}`
+		plain  = `[{"type":"text","text":"Be brief."}]`
+		more   = `[{"type":"text","text":"A","cache_control":{"type":"ephemeral"}},{"type":"text","text":"B","cache_control":{"type":"ephemeral"}},{"type":"text","text":"C","cache_control":{"type":"ephemeral"}}]`
+	)
+	for name, test := range map[string]struct {
+		system, tools string
+		marks         int
+	}{
+		"marks in both": {system, bare + "," + marked, 3}, "marks in the system prompt": {system, bare, 2}, "no marks": {plain, bare, 3},
+		"as many as there may be": {more, marked, 4}, "nothing to mark": {`"Be brief."`, "", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t, stream(messagesStream))
+			g := newGateway(t, u)
+			body := `{"model":"claude","max_tokens":9,"stream":true,"system":` + test.system + `,"tools":[` + test.tools + `],"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}]}`
+			response, got := g.post(t, "/v1/messages", body, "X-Continuo-View", "continuity")
+			if response.StatusCode != http.StatusOK {
+				t.Fatalf("got %d %s", response.StatusCode, got)
+			}
+			sent := (<-u.requests).body
+			for _, want := range []string{test.system, test.tools} {
+				want = strings.TrimSuffix(strings.TrimPrefix(want, "["), "]")
+				if !strings.Contains(want, "cache_control") {
+					continue // ours are added
+				}
+				if !strings.Contains(sent, want) {
+					t.Errorf("the upstream got %s, without %s", sent, want)
+				}
+			}
+			if count := strings.Count(sent, `"cache_control"`); count != test.marks {
+				t.Errorf("%d marks, want %d: %s", count, test.marks, sent)
+			}
+			entries := g.entries(t, response)
+			g.checkReplay(t, &entries[len(entries)-1], sent)
+		})
+	}
+}

@@ -20,8 +20,9 @@ const DefaultMaxTokens = 4096
 // nothing to send.
 //
 // Cache marks (cache_control ephemeral) are on the last tool, on the last system block and on the last block
-// of the last message that may have one. They are set only here; marks in stored blocks are dropped, so that
-// there are never more than four. The mark on the last message is the only part that the next request
+// of the last message that may have one. They are set only here, except for those of a client's own tools and system
+// blocks: where it has any, none is added there. Marks in stored blocks are dropped, so that there are never more than
+// four, unless the client sends more. The mark on the last message is the only part that the next request
 // removes: the API does not compare marks, so its cache still hits, but two successive bodies are equal only
 // up to the end of the marked block. The API looks for cache entries 20 blocks back; when the newest messages
 // add more than that, a second mark is set at the position of the previous request's mark.
@@ -37,22 +38,30 @@ func AnthropicRequest(env continuo.Envelope, messages []window.Message, o Option
 		return nil, fmt.Errorf("render for Anthropic: %w", err)
 	}
 	env.System = slices.Concat(env.System, w.system)
-	markCached(w.out)
+	markCached(w.out, maxCacheMarks-clientMarks(ownMembers(env, model.ProtocolAnthropic)))
 	return anthropicBody(env, w.out, mayThink(messages, o))
 }
 
 // anthropicBody writes a body with messages that are already marked; thinks says that its model may think.
 func anthropicBody(env continuo.Envelope, messages []blockMessage, thinks bool) ([]byte, error) {
 	own := ownMembers(env, model.ProtocolAnthropic)
-	request := anthropic.Request{Model: env.Model, Stream: env.Stream, System: systemBlocks(env.System)}
+	marked := clientMarks(own) > 0
+	request := anthropic.Request{Model: env.Model, Stream: env.Stream}
+	if own.Get("system") == nil {
+		request.System = systemBlocks(env.System, !marked)
+	} else {
+		system := clientSystem(own, env.System, !marked)
+		own = own.Without("system")
+		own.Set("system", system)
+	}
 	sampleAnthropic(env, thinks, &request)
 	for _, tool := range offered(env, withoutOwn(env.Tools, own)) {
 		request.Tools = append(request.Tools, anthropicTool(tool))
 	}
 	for _, raw := range rawList(own.Get("tools")) {
-		request.Tools = append(request.Tools, withoutMark(raw))
+		request.Tools = append(request.Tools, raw)
 	}
-	if n := len(request.Tools); n > 0 {
+	if n := len(request.Tools); n > 0 && !marked {
 		request.Tools[n-1] = withMark(request.Tools[n-1])
 	}
 	room := 0
@@ -88,23 +97,45 @@ func anthropicTool(spec continuo.ToolSpec) json.RawMessage {
 	return rawjson.MustMarshal(anthropic.Tool{Name: ToolName(spec.Name), Description: spec.Description, InputSchema: schema})
 }
 
-// withoutMark removes the cache mark of a client's tool, so that there are never more than four.
-func withoutMark(tool json.RawMessage) json.RawMessage {
-	object, err := rawjson.ParseObject(tool)
-	if err != nil {
-		return tool
+// maxCacheMarks is how many cache marks a request may have.
+const maxCacheMarks = 4
+
+// clientMarks is how many cache marks a client has set outside of its messages.
+func clientMarks(own rawjson.Object) int {
+	count := 0
+	if !rawjson.IsNull(own.Get("cache_control")) {
+		count++
 	}
-	return rawjson.MustMarshal(object.Without("cache_control"))
+	for _, list := range []string{"tools", "system"} {
+		for _, raw := range rawList(own.Get(list)) {
+			if from, to, ok := rawjson.Find(raw, "cache_control"); ok && !rawjson.IsNull(raw[from:to]) {
+				count++
+			}
+		}
+	}
+	return count
 }
 
-func systemBlocks(texts []string) []anthropic.TextBlock {
+// clientSystem is the system prompt of a client as it came, with the texts that follow it.
+func clientSystem(own rawjson.Object, texts []string, marks bool) json.RawMessage {
+	blocks := rawList(own.Get("system"))
+	for _, block := range systemBlocks(texts[min(len(blocks), len(texts)):], false) {
+		blocks = append(blocks, rawjson.MustMarshal(block))
+	}
+	if n := len(blocks); n > 0 && marks {
+		blocks[n-1] = withMark(blocks[n-1])
+	}
+	return rawjson.MustMarshal(blocks)
+}
+
+func systemBlocks(texts []string, marks bool) []anthropic.TextBlock {
 	var blocks []anthropic.TextBlock
 	for _, text := range texts {
 		if !isBlank(text) {
 			blocks = append(blocks, anthropic.TextBlock{Type: "text", Text: text})
 		}
 	}
-	if n := len(blocks); n > 0 {
+	if n := len(blocks); n > 0 && marks {
 		blocks[n-1].CacheControl = ephemeral()
 	}
 	return blocks
@@ -116,8 +147,11 @@ func ephemeral() *anthropic.CacheControl { return &anthropic.CacheControl{Type: 
 const cacheLookback = 20
 
 // markCached marks the end of the messages, without blocks that the next request does not have, and the end
-// of the last request's messages when that is too far back.
-func markCached(messages []blockMessage) {
+// of the last request's messages when that is too far back: with most marks.
+func markCached(messages []blockMessage, most int) {
+	if most <= 0 {
+		return
+	}
 	last := len(messages) - 1
 	for last > 0 && len(messages[last].blocks) == messages[last].passing {
 		last--
@@ -126,7 +160,7 @@ func markCached(messages []blockMessage) {
 	added := len(messages[last].blocks)
 	for i := last - 1; i >= 0; i-- {
 		if messages[i].role == "user" {
-			if added >= cacheLookback {
+			if added >= cacheLookback && most > 1 {
 				mark(&messages[i])
 			}
 			return

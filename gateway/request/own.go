@@ -42,6 +42,8 @@ func (m members) own(within string, fields rawjson.Object, omitted *[]string) ra
 			path = within + "." + name
 		}
 		switch {
+		case within == "" && name == "system" && isList(value): // with the client's cache marks
+			own.Set(name, value)
 		case rawjson.IsNull(value), within == "" && replaced[name]:
 		case !slices.Contains(unanswerable[within], name):
 			own.Set(name, value)
@@ -50,6 +52,11 @@ func (m members) own(within string, fields rawjson.Object, omitted *[]string) ra
 		}
 	}
 	return own
+}
+
+func isList(value json.RawMessage) bool {
+	var list []json.RawMessage
+	return json.Unmarshal(value, &list) == nil && len(list) > 0
 }
 
 // ReadResponsesMembers reads the members of a Responses request except for its input. Its error is an *Error.
