@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/continuo-log/continuo/crew/view"
+	"github.com/continuo-log/continuo/internal/duration"
 	"github.com/continuo-log/continuo/internal/yamlform"
 	"github.com/continuo-log/continuo/internal/yamltree"
 	"github.com/continuo-log/continuo/tool"
@@ -181,7 +182,7 @@ func (r *reader) readTimeout(v *yamltree.Node) time.Duration {
 	if v == nil {
 		return 0
 	}
-	length, err := time.ParseDuration(v.Text)
+	length, err := duration.Parse(v.Text)
 	if v.Kind != yamltree.Text || err != nil || length < leastTimeout || length > maxTimeout {
 		r.Complain(v.At, "timeout must be a time with its unit, such as 90s or 10m, from 1s to 24h")
 		return 0

@@ -20,7 +20,7 @@ var schema = sync.OnceValue(func() []byte {
 		Defs: []yamlform.Def{
 			{Name: "label", JSON: `"type": "string", "pattern": "^\\s*[^\\s()\\[\\]:（）［］：﹙﹚﹕︰\\p{C}\\p{Zl}\\p{Zp}]([^()\\[\\]:（）［］：﹙﹚﹕︰\\p{C}\\p{Z}]| ){0,63}\\s*$"`},
 			{Name: "kind", JSON: `"enum": ` + string(rawjson.MustMarshal(viewKinds))},
-			{Name: "duration", JSON: `"type": "string", "pattern": "^\\+?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$"`},
+			{Name: "duration", JSON: `"type": "string", "minLength": 2, "pattern": "^([0-9]+(\\.[0-9]+)?w)?([0-9]+(\\.[0-9]+)?d)?(\\+?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h)(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*)?$"`},
 			{Name: "variable", JSON: `"type": "string", "pattern": "^\\$\\{[A-Za-z_][A-Za-z0-9_]{0,99}\\}$"`},
 			{Name: "role", Of: &roleFile{}, JSON: `"if": {"properties": {"connector": {"type": "string", "not": {"pattern": "^\\s*model\\s*$"}}}, "required": ["connector"]}, "then": {"properties": {"model": false, "tools": false}}`},
 			{Name: "view", Of: &viewFile{}, JSON: `"dependentSchemas": {"newest": {"required": ["kind"], "properties": {"kind": {"enum": ["window", "summary"]}}}}`},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/continuo-log/continuo/internal/duration"
 	"github.com/continuo-log/continuo/internal/yamlform"
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
@@ -34,7 +35,7 @@ func (r *reader) readDuration(v *yamltree.Node, key string) time.Duration {
 	if v == nil {
 		return 0
 	}
-	length, err := time.ParseDuration(v.Text)
+	length, err := duration.Parse(v.Text)
 	if v.Kind != yamltree.Text || err != nil || length < time.Second || length > maxRetryFor {
 		r.Complain(v.At, "%s must be a time with its unit, such as 30m or 24h, from 1s to 720h", key)
 		return 0

@@ -26,7 +26,7 @@ var schema = sync.OnceValue(func() []byte {
 				JSON: `"anyOf": [{"type": "string", "pattern": "\\S", "maxLength": 2000}, {"type": ["boolean", "number"]}]`,
 			},
 			{Name: "arrow", JSON: `"type": "string", "pattern": "^\\s*[a-z][a-z0-9_]{0,63}\\s*->\\s*[a-z][a-z0-9_]{0,63}\\s*$"`},
-			{Name: "duration", JSON: `"type": "string", "pattern": "^[0-9.]+(s|m|h)([0-9.]+(s|m))*$"`},
+			{Name: "duration", JSON: `"type": "string", "minLength": 2, "pattern": "^([0-9]+(\\.[0-9]+)?w)?([0-9]+(\\.[0-9]+)?d)?([0-9.]+h)?([0-9.]+m)?([0-9.]+s)?$"`},
 			{Name: "input", Of: &inputFile{}, JSON: long + `, "allOf": [` + defaultTypes() + `]`},
 			{Name: "output", Of: &fieldFile{}, JSON: long},
 			{Name: "node", JSON: `"type": "object", "if": {"required": ["approval"]}, "then": {"$ref": "#/$defs/approval"}, "else": {"$ref": "#/$defs/step"}`},

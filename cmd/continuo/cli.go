@@ -42,6 +42,8 @@ type cli struct {
 	Projects      projectsCommand      `cmd:"" help:"List projects."`
 	StoreCommand  storeCommand         `cmd:"" name:"store" help:"Copy a store into another one, and check one."`
 	Doctor        doctorCommand        `cmd:"" help:"Check settings, store and models."`
+	Init          initCommand          `cmd:"" help:"Write a settings file, and say what to do next."`
+	ConfigCommand configCommand        `cmd:"" name:"config" help:"Print, change and check settings."`
 	Licenses      licensesCommand      `cmd:"" help:"Print the licences of the modules that this program contains."`
 	Version       versionCommand       `cmd:"" help:"Print the version."`
 	Completion    completionCommand    `cmd:"" help:"Write a completion script for a shell."`
@@ -166,6 +168,7 @@ const overview = `Continuo keeps one log per conversation and builds every model
   continuo conversations list         see what there is
   continuo search WORDS…              find what was said
   continuo context show CONV          see what a model is shown, and why
+  continuo init                       write continuo.yaml, with a model
   continuo doctor                     check settings, store and models
 
 All commands and exit codes: continuo --help. One command: continuo COMMAND --help.

@@ -3,46 +3,25 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
-	"regexp"
 	"strconv"
 	"time"
+
+	"github.com/continuo-log/continuo/internal/duration"
 )
 
 // age is a flag's duration before now: a duration of Go, which may have days and weeks too.
 type age time.Duration
 
-var longUnits = regexp.MustCompile(`^(?:(\d+(?:\.\d+)?)w)?(?:(\d+(?:\.\d+)?)d)?`)
-
-const day = 24 * time.Hour
-
 // UnmarshalText is part of encoding.TextUnmarshaler.
 func (a *age) UnmarshalText(text []byte) error {
-	parts := longUnits.FindSubmatch(text)
-	var total float64
-	for i, unit := range []time.Duration{7 * day, day} {
-		if len(parts[i+1]) > 0 {
-			n, err := strconv.ParseFloat(string(parts[i+1]), 64)
-			if err != nil {
-				return fmt.Errorf("%q is too long", text)
-			}
-			total += n * float64(unit)
-		}
+	length, err := duration.Parse(string(text))
+	if errors.Is(err, duration.ErrTooLong) {
+		return fmt.Errorf("%q is %w", text, err)
 	}
-	if rest := string(text[len(parts[0]):]); rest != "" || len(text) == 0 {
-		short, err := time.ParseDuration(rest)
-		if err != nil || short < 0 && total > 0 {
-			return fmt.Errorf("given %q; give a duration, such as 30d, 2w or 36h", text)
-		}
-		total += float64(short)
-	}
-	if total <= 0 {
+	if err != nil || length <= 0 {
 		return fmt.Errorf("given %q; give a positive duration, such as 30d, 2w or 36h", text)
 	}
-	if total >= math.MaxInt64 {
-		return fmt.Errorf("%q is too long: at most 292 years", text)
-	}
-	*a = age(total)
+	*a = age(length)
 	return nil
 }
 

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 )
@@ -31,7 +30,7 @@ func schemaRows() table {
 	return rows
 }
 
-// Markdown writes docs/settings.md: how to set settings, and a table of all of them.
+// Markdown writes docs/settings.md: how to set settings, and all of them, in lines of at most 100 characters.
 func Markdown() string {
 	var page strings.Builder
 	page.WriteString(markdownTop)
@@ -45,7 +44,7 @@ func Markdown() string {
 			section = name
 			page.WriteString(markdownSection(section))
 		}
-		fmt.Fprintf(&page, "| `%s` | %s | %s | %s | %s | %s |\n", s.Key, code(s.Default), code(s.Env), cell(s.KnownAs), cell(s.Allowed), cell(s.Doc))
+		page.WriteString(markdownSetting(s))
 	}
 	return page.String()
 }
@@ -54,13 +53,18 @@ const markdownTop = `# Settings
 
 This page is written by the program (` + "`internal/config`" + `); a test keeps it so.
 
-Settings come from four sources, and the later one wins: the defaults, a YAML file, environment variables, flags.
-The file is the one that ` + "`--config`" + ` names, or else ` + "`./continuo.yaml`" + `, or else
-` + "`$XDG_CONFIG_HOME/continuo/continuo.yaml`" + `; only one is read. ` + "`continuo doctor`" + ` prints each value and where it
-came from. A key that does not exist, a value of the wrong type and a value out of range are errors that say where they
-are and what is allowed. An environment variable that begins with ` + "`CONTINUO_`" + ` and is no setting is ignored with a
-warning. In the file, ` + "`context.max_messages`" + ` is the key ` + "`max_messages`" + `, indented below
-` + "`context:`" + `. Relative paths are relative to the folder that the program was started in.
+Settings come from four sources, and the later one wins: the defaults, a YAML file, environment
+variables, flags. The file is the one that ` + "`--config`" + ` names, or else ` + "`./continuo.yaml`" + `, or else
+` + "`$XDG_CONFIG_HOME/continuo/continuo.yaml`" + `; only one is read. ` + "`continuo init`" + ` writes one,
+` + "`continuo config set`" + ` changes it, ` + "`continuo config check`" + ` checks it, and ` + "`continuo config get`" + `
+prints a value with where it came from; ` + "`continuo doctor`" + ` prints all of them.
+
+In the file, ` + "`context.max_messages`" + ` is the key ` + "`max_messages`" + `, indented below ` + "`context:`" + `.
+Relative paths are relative to the folder that the program was started in. A key that does not
+exist, a value of the wrong type and a value out of range are errors that say where they are and
+what is allowed. An environment variable that begins with ` + "`CONTINUO_`" + ` and is no setting is
+ignored with a warning. Editors with a YAML language server check the file as it is written, by the
+schema that ` + "`continuo init`" + ` writes beside it (` + "`continuo config schema`" + ` prints it).
 
 API keys are never settings: the file names the environment variable that holds one.
 `
@@ -68,7 +72,7 @@ API keys are never settings: the file names the environment variable that holds 
 func markdownSection(section string) string {
 	title, note := section, ""
 	if g := groupIn(section); g != nil {
-		note = "\n" + g.note + "\n"
+		note = "\n" + strings.Join(wrap(g.note, pageWidth), "\n") + "\n"
 	}
 	switch section {
 	case "":
@@ -76,19 +80,40 @@ func markdownSection(section string) string {
 	case "crew":
 		note = "\nA crew's own file may say otherwise for its roles; see [crews](crews.md).\n"
 	}
-	return "\n## " + title + "\n" + note + "\n| key | default | environment | known as | allowed | meaning |\n|---|---|---|---|---|---|\n"
+	return "\n## " + title + "\n" + note
 }
 
-func cell(text string) string {
-	return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(text)
-}
+const pageWidth = 100
 
-func code(text string) string {
-	if text == "" {
-		return ""
+// markdownSetting is a heading with the key, what it means, what is allowed, and the default.
+func markdownSetting(s Setting) string {
+	lines := []string{"", "### `" + s.Key + "`", ""}
+	lines = append(lines, wrap(plain(s.Doc), pageWidth)...)
+	lines = append(lines, "")
+	item := func(name, text string) {
+		for i, line := range wrap(name+": "+text, pageWidth-2) {
+			lines = append(lines, map[bool]string{true: "- ", false: "  "}[i == 0]+line)
+		}
 	}
-	return "`" + text + "`"
+	item("Allowed", plain(s.Allowed))
+	if s.Default != "" {
+		item("Default", code(s.Default))
+	}
+	if s.Env != "" {
+		item("Environment", code(s.Env))
+	}
+	if s.KnownAs != "" {
+		item("Known in other documents as", code(s.KnownAs))
+	}
+	return strings.Join(lines, "\n") + "\n"
 }
+
+// plain is a text without what Markdown would read as a tag or as emphasis.
+func plain(text string) string {
+	return strings.NewReplacer("<", "&lt;", "*", `\*`).Replace(text)
+}
+
+func code(text string) string { return "`" + text + "`" }
 
 // Example writes a continuo.yaml that names every setting with its default and its meaning, all commented out: loading
 // it changes nothing.
@@ -108,6 +133,12 @@ func Example() string {
 		page.WriteString(g.example)
 	}
 	return page.String()
+}
+
+// ExampleWith is Example with a default model, and the models' own settings.
+func ExampleWith(model, models string) string {
+	text := strings.Replace(Example(), "\n#model: "+DemoModel+"\n", "\nmodel: "+Scalar(model)+"\n", 1)
+	return strings.Replace(text, "\nmodels:\n", "\nmodels:\n"+models, 1)
 }
 
 func writeExample(page *strings.Builder, row *setting) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestEveryKeyIsDocumented(t *testing.T) {
@@ -17,17 +18,14 @@ func TestEveryKeyIsDocumented(t *testing.T) {
 			t.Errorf("%s and %s have one variable", s.Key, env[s.Env])
 		}
 		env[s.Env] = s.Key
-		if rows := strings.Count(page, "\n| `"+s.Key+"` |"); rows != 1 {
-			t.Errorf("%s has %d rows in the page", s.Key, rows)
+		if headings := strings.Count(page, "\n### `"+s.Key+"`\n"); headings != 1 {
+			t.Errorf("%s has %d headings in the page", s.Key, headings)
 		}
 	}
 	for line := range strings.SplitSeq(page, "\n") {
-		if strings.HasPrefix(line, "|") && strings.Count(strings.ReplaceAll(line, `\|`, ""), "|") != 7 {
-			t.Errorf("not six cells: %s", line)
+		if utf8.RuneCountInString(line) > 100 && strings.Contains(line, " ") && !strings.HasPrefix(strings.TrimSpace(line), "`") {
+			t.Errorf("a line of %d characters: %s", utf8.RuneCountInString(line), line)
 		}
-	}
-	if !strings.HasSuffix(page, " |\n") {
-		t.Errorf("the page ends with %q", page[len(page)-10:])
 	}
 }
 

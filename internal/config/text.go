@@ -106,8 +106,11 @@ func (b binder) text(target *string, tag reflect.StructTag) value {
 	kind := b.textKind(tag)
 	_, mayBeEmpty := tag.Lookup("empty")
 	v := value{allowed: kind.allowed, takes: []yamltree.Kind{yamltree.Text}, hidden: kind.hidden}
-	if slices.Contains(strings.Split(tag.Get("enum"), ","), "true") {
-		v.takes = append(v.takes, yamltree.Bool)
+	if values, ok := tag.Lookup("enum"); ok {
+		v.schema = enumSchema(strings.Split(values, ","), mayBeEmpty)
+		if slices.Contains(strings.Split(values, ","), "true") {
+			v.takes = append(v.takes, yamltree.Bool)
+		}
 	}
 	v.set = func(text string) error {
 		if text == "" && mayBeEmpty {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	durations "github.com/continuo-log/continuo/internal/duration"
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
@@ -21,6 +22,7 @@ type value struct {
 	set     func(text string) error
 	setList func(items []string) error // for lists, instead of set
 	mapping *mapping                   // for mappings, instead of set
+	schema  map[string]any             // what the JSON Schema says besides the type; nil for nothing
 	show    func() string
 	// hidden says that errors do not repeat the given value: people may paste secrets there.
 	hidden bool
@@ -70,8 +72,8 @@ func (b binder) value(target any, tag reflect.StructTag) value {
 func whole[T int | int64](target *T, tag reflect.StructTag) value {
 	least, most := wholeTag(tag, "min", 0), wholeTag(tag, "max", maxWhole)
 	return value{
-		allowed: fmt.Sprintf("a whole number from %d to %d", least, most),
-		takes:   []yamltree.Kind{yamltree.Whole},
+		allowed: fmt.Sprintf("a whole number from %d to %d", least, most), schema: map[string]any{"minimum": least, "maximum": most},
+		takes: []yamltree.Kind{yamltree.Whole},
 		set: func(text string) error {
 			number, err := strconv.ParseInt(text, 10, 64)
 			if err != nil || number < least || number > most || strconv.FormatInt(number, 10) != text {
@@ -100,13 +102,14 @@ func wholeTag(tag reflect.StructTag, name string, otherwise int64) int64 {
 func number(set func(float64), get func() *float64, tag reflect.StructTag) value {
 	most := float64(wholeTag(tag, "max", maxWhole))
 	_, above := tag.Lookup("above")
-	allowed := "a number from 0 to " + tag.Get("max")
+	allowed, schema := "a number from 0 to "+tag.Get("max"), map[string]any{"minimum": 0, "maximum": most}
 	if above {
+		schema = map[string]any{"exclusiveMinimum": 0, "maximum": most}
 		allowed = "a number above 0, at most " + tag.Get("max")
 	}
 	return value{
-		allowed: allowed,
-		takes:   []yamltree.Kind{yamltree.Whole, yamltree.Number},
+		allowed: allowed, schema: schema,
+		takes: []yamltree.Kind{yamltree.Whole, yamltree.Number},
 		set: func(text string) error {
 			number, err := strconv.ParseFloat(text, 64)
 			if err != nil || !(number >= 0 && number <= most) || above && number == 0 {
@@ -139,7 +142,7 @@ func boolean(target *bool) value {
 	}
 }
 
-// duration is a duration of at least min, by default a millisecond, in the syntax of time.ParseDuration; with the tag
+// duration is a duration of at least min, by default a millisecond, as internal/duration reads it; with the tag
 // zero it may be 0s. One without a default is shown only if it was given.
 func duration(target *time.Duration, tag reflect.StructTag) value {
 	least, err := time.ParseDuration(cmp.Or(tag.Get("min"), "1ms"))
@@ -149,10 +152,11 @@ func duration(target *time.Duration, tag reflect.StructTag) value {
 	_, mayBeZero := tag.Lookup("zero")
 	_, optional := tag.Lookup("unset")
 	v := value{
-		allowed: "a time of at least " + durationText(least) + " with its unit, such as 90s, 10m or 1h30m",
+		allowed: "a time of at least " + durationText(least) + " with its unit, such as 90s, 10m, 1h30m, 7d or 2w",
+		schema:  map[string]any{"pattern": durationPattern},
 		takes:   []yamltree.Kind{yamltree.Text},
 		set: func(text string) error {
-			length, err := time.ParseDuration(text)
+			length, err := durations.Parse(text)
 			if err != nil || length < least && !(mayBeZero && text == "0s") {
 				return errNotAllowed
 			}
@@ -172,6 +176,9 @@ func duration(target *time.Duration, tag reflect.StructTag) value {
 	return v
 }
 
+// durationPattern is what the JSON Schema says of durations.
+const durationPattern = `^([0-9]+(\.[0-9]+)?w)?([0-9]+(\.[0-9]+)?d)?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$`
+
 // durationText is Duration.String without the zero units at its end: 10m, not 10m0s.
 func durationText(length time.Duration) string {
 	text := length.String()
@@ -187,8 +194,8 @@ func durationText(length time.Duration) string {
 func logLevel(target *slog.Level) value {
 	levels := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 	return value{
-		allowed: "debug, info, warn or error",
-		takes:   []yamltree.Kind{yamltree.Text},
+		allowed: "debug, info, warn or error", schema: map[string]any{"enum": []string{"debug", "info", "warn", "error"}},
+		takes: []yamltree.Kind{yamltree.Text},
 		set: func(text string) error {
 			level, ok := levels[text]
 			if !ok {
