@@ -32,6 +32,16 @@ build: ## build bin/continuo, static
 install: ## install continuo into Go's bin folder
 	CGO_ENABLED=0 $(GO) install -trimpath -ldflags "-s -w" ./cmd/continuo
 
+.PHONY: image
+# A builder that needs no daemon (buildah, podman) or Docker's. The binary is built outside, so that the image has the one
+# that was tested.
+IMAGE ?= continuo
+image: build ## build a container image with buildah, podman or docker
+	@rm -rf bin/image && mkdir -p bin/image/data && cp bin/continuo bin/image/
+	@for builder in "buildah bud --format docker" "podman build --format docker" "docker build"; do \
+	  command -v "$${builder%% *}" >/dev/null && exec $$builder -t $(IMAGE) -f deploy/Containerfile bin/image; \
+	done; echo "make image needs buildah, podman or docker"; exit 1
+
 npm: ## install the npm programs that some tests need (Node.js 20 or newer)
 	@command -v npm >/dev/null || { echo "NOT INSTALLED, for there is no npm in PATH: $(NPM_PACKAGES); tests that need them will be skipped"; exit 1; }
 	@npm install --prefix "$(CONTINUO_NPM_DIR)" --prefer-offline --no-save --no-audit --no-fund --loglevel=error $(NPM_PACKAGES) || { echo "NOT INSTALLED, for npm failed: $(NPM_PACKAGES); tests that need them will be skipped"; exit 1; }

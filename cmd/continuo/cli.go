@@ -44,10 +44,12 @@ type cli struct {
 	Doctor        doctorCommand        `cmd:"" help:"Check settings, store and models."`
 	Init          initCommand          `cmd:"" help:"Write a settings file, and say what to do next."`
 	ConfigCommand configCommand        `cmd:"" name:"config" help:"Print, change and check settings."`
+	Health        healthCommand        `cmd:"" help:"Ask the running server whether it is ready."`
 	Licenses      licensesCommand      `cmd:"" help:"Print the licences of the modules that this program contains."`
 	Version       versionCommand       `cmd:"" help:"Print the version."`
 	Completion    completionCommand    `cmd:"" help:"Write a completion script for a shell."`
 	Complete      completeCommand      `cmd:"" hidden:"" help:"Write completions for the scripts."`
+	Man           manCommand           `cmd:"" hidden:"" help:"Write manual pages."`
 }
 
 // globals are the flags that every command has.

@@ -8,6 +8,9 @@ package main
 import (
 	"context"
 	"os"
+
+	// Where a system has no certificate authorities, as an image with nothing but the program, these are used.
+	_ "golang.org/x/crypto/x509roots/fallback"
 )
 
 func main() { os.Exit(runProcess()) }

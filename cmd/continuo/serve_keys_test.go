@@ -82,7 +82,16 @@ func TestServeOthers(t *testing.T) {
 	if code := p.end(); code != 2 || !strings.Contains(p.stderr.String(), "it would be open to them") {
 		t.Errorf("ended with %d:\n%s", code, p.stderr)
 	}
+	p = start(t, dir, nil, "serve", "--listen", "0.0.0.0:0", "--set", "server.keys=always") // as containers do
+	first := p.stderr.wait(t, `on http://\S+:(\d+)`)[1]
+	p.stderr.wait(t, "keys +needed by every caller, and there is none yet")
+	if status, answer := askAs(t, "", "GET", "http://127.0.0.1:"+first+"/api/models", ""); status != 401 {
+		t.Errorf("with no key yet: status %d: %v", status, answer)
+	}
 	key := createKey(t, dir)
+	if status, answer := askAs(t, key, "GET", "http://127.0.0.1:"+first+"/api/models", ""); status != 200 {
+		t.Errorf("with the first key: status %d: %v", status, answer)
+	}
 	p = start(t, dir, nil, "serve", "--listen", "0.0.0.0:0")
 	port := p.stderr.wait(t, `on http://\S+:(\d+)`)[1]
 	p.stderr.wait(t, "keys +needed by every caller")
