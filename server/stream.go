@@ -74,19 +74,17 @@ type eventStream struct {
 	out       *sse.Writer
 	control   *http.ResponseController
 	ended     bool // the last event has been written
+	closed    bool // nothing may be written any more
 	err       error
-	keepAlive *time.Ticker
+	keepAlive *time.Timer // no goroutine waits for it: there are many streams
 	interval  time.Duration
-	stop      chan struct{}
-	comments  sync.WaitGroup
 }
 
 func newEventStream(w http.ResponseWriter, keepAlive time.Duration) *eventStream {
-	e := &eventStream{
-		out: sse.NewWriter(w), control: http.NewResponseController(w),
-		keepAlive: time.NewTicker(keepAlive), interval: keepAlive, stop: make(chan struct{}),
-	}
-	e.comments.Go(e.sendKeepAlives)
+	e := &eventStream{out: sse.NewWriter(w), control: http.NewResponseController(w), interval: keepAlive}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.keepAlive = time.AfterFunc(keepAlive, e.sendKeepAlive)
 	return e
 }
 
@@ -109,15 +107,12 @@ func (e *eventStream) flush() {
 	}
 }
 
-func (e *eventStream) sendKeepAlives() {
-	for {
-		select {
-		case <-e.stop:
-			return
-		case <-e.keepAlive.C:
-			e.write(func() error { return e.out.Comment("keep-alive") })
-		}
-	}
+// sendKeepAlive sends a comment, and the next one after the interval.
+func (e *eventStream) sendKeepAlive() {
+	e.write(func() error {
+		e.keepAlive.Reset(e.interval)
+		return e.out.Comment("keep-alive")
+	})
 }
 
 // sendTurnEvent sends a turn's event to the client, under the event's id. The callers send the end of the turn.
@@ -180,7 +175,7 @@ const writeLimit = 30 * time.Second
 func (e *eventStream) write(one func() error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.err != nil || e.ended {
+	if e.err != nil || e.ended || e.closed {
 		return
 	}
 	_ = e.control.SetWriteDeadline(time.Now().Add(writeLimit)) // where the connection has deadlines
@@ -198,8 +193,9 @@ func (e *eventStream) disconnected() bool {
 func (e *eventStream) close() {
 	e.flush()
 	e.sendAs(0, "error", api.ProblemOf(errors.New("the stream broke off")))
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
 	e.keepAlive.Stop()
-	close(e.stop)
-	e.comments.Wait()
 	_ = e.control.SetWriteDeadline(time.Time{}) // the connection's next answer has its own deadline
 }

@@ -84,8 +84,12 @@ type flushState struct {
 	blobs  []continuo.Blob
 }
 
-// keepRecent is how many stored events stay in memory for readers that are close behind.
-const keepRecent = 64
+// keepRecent is how many stored events stay in memory for readers that are close behind: of a slow turn fewer, since many
+// turns are slow.
+const (
+	keepRecent = 64
+	keepFewest = 24
+)
 
 func newJournal(ctx context.Context, k *Keeper, turn continuo.Turn) *Journal {
 	j := &Journal{
@@ -198,7 +202,8 @@ func (j *Journal) publish(events ...Event) {
 	if j.immediate() {
 		unsaved = len(j.pending)
 	}
-	if surplus := len(j.recent) - unsaved - keepRecent; surplus > keepRecent {
+	keep := min(max(len(events), keepFewest), keepRecent)
+	if surplus := len(j.recent) - unsaved - keep; surplus > keep {
 		j.recent = slices.Clone(j.recent[surplus:])
 	}
 	j.wake()

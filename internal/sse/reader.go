@@ -34,12 +34,15 @@ type Reader struct {
 	retry   time.Duration
 }
 
+// bufferBytes is small, since each open stream has a buffer; most events have some hundred bytes.
+const bufferBytes = 4 << 10
+
 // NewReader reads from source; maxBytes bounds a line and an event's data, 0 for DefaultMaxBytes.
 func NewReader(source io.Reader, maxBytes int) *Reader {
 	if maxBytes <= 0 {
 		maxBytes = DefaultMaxBytes
 	}
-	return &Reader{in: bufio.NewReaderSize(source, 16<<10), maxBytes: maxBytes}
+	return &Reader{in: bufio.NewReaderSize(source, bufferBytes), maxBytes: maxBytes}
 }
 
 // Next returns the next event that has data, as soon as its last byte has arrived. At the end of the stream it returns
