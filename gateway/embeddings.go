@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,10 @@ func (g *Gateway) embed(w http.ResponseWriter, r *http.Request, scope continuo.S
 	if err != nil {
 		return err
 	}
-	name := modelInBody(body)
+	name := ""
+	if json.Valid(body) {
+		name = modelInBody(body)
+	}
 	upstream, err := g.engine.Catalog.Served(name, model.ProtocolOpenAIChat)
 	if err != nil || name == "" {
 		return unknownModel(name, g.engine.Catalog.Models())

@@ -288,10 +288,10 @@ func (g *Gateway) read(e endpoint, body []byte) (*askedRequest, error) {
 	return &askedRequest{read, upstream}, err
 }
 
-// modelInBody is the model that a body names.
+// modelInBody is the model that a body names. Of a body that is not valid JSON, which its reader refuses, it may be any.
 func modelInBody(body []byte) string {
 	name := ""
-	if from, to, ok := rawjson.Find(body, "model"); ok && json.Valid(body) {
+	if from, to, ok := rawjson.Find(body, "model"); ok && to <= len(body) && json.Valid(body[from:to]) {
 		name, _ = rawjson.String(body[from:to])
 	}
 	return name

@@ -29,15 +29,15 @@ func ReadAnthropic(body []byte, o Options) (*Request, error) {
 	if err := r.readAnthropicTools(); err != nil {
 		return nil, err
 	}
+	r.reserve(len(spans))
 	for i, span := range spans {
-		param := fmt.Sprintf("messages[%d]", i)
-		message, err := rawjson.ParseObject(body[span.Start:span.End])
+		message, err := rawjson.ParseValidObject(body[span.Start:span.End])
 		if err != nil {
-			return nil, wrong(param, "must be an object, not %s", messages.Kind(body[span.Start:span.End]))
+			return nil, wrong(messageParam(i), "must be an object, not %s", messages.Kind(body[span.Start:span.End]))
 		}
 		read, err := messages.ReadAnthropic(message, messages.Options{Provider: o.Provider, DropMarks: true})
 		if err != nil {
-			return nil, wrong(param, "%v", err)
+			return nil, wrong(messageParam(i), "%v", err)
 		}
 		for _, m := range read {
 			m.Entry.Extra = keptError(m.Entry.Extra)

@@ -24,16 +24,16 @@ func ReadChat(body []byte, o Options) (*Request, error) {
 	if err := r.readChatTools(); err != nil {
 		return nil, err
 	}
+	r.reserve(len(spans))
 	leading := true // only system messages so far
 	for i, span := range spans {
-		param := fmt.Sprintf("messages[%d]", i)
-		message, err := rawjson.ParseObject(body[span.Start:span.End])
+		message, err := rawjson.ParseValidObject(body[span.Start:span.End])
 		if err != nil {
-			return nil, wrong(param, "must be an object, not %s", messages.Kind(body[span.Start:span.End]))
+			return nil, wrong(messageParam(i), "must be an object, not %s", messages.Kind(body[span.Start:span.End]))
 		}
 		read, err := messages.ReadChat(message)
 		if err != nil {
-			return nil, wrong(param, "%v", err)
+			return nil, wrong(messageParam(i), "%v", err)
 		}
 		if leading = leading && read.Entry.Role == continuo.System; leading {
 			r.System = append(r.System, read.Entry.Content.String())

@@ -95,7 +95,7 @@ func wrong(param, format string, args ...any) *Error {
 
 // parse splits a body into its members and the positions of its messages.
 func parse(body []byte, list string) (fields rawjson.Object, spans []rawjson.Span, err error) {
-	fields, err = rawjson.ParseObject(body)
+	fields, err = rawjson.ParseObjectExcept(body, list)
 	if errors.Is(err, rawjson.ErrNotObject) {
 		return nil, nil, wrong("", "the body must be a JSON object")
 	}
@@ -103,9 +103,10 @@ func parse(body []byte, list string) (fields rawjson.Object, spans []rawjson.Spa
 		return nil, nil, wrong("", "the body is not valid JSON: %v", err)
 	}
 	if spans = rawjson.ElementSpans(body, list); spans == nil {
-		return nil, nil, wrong(list, "must be a list of messages, not %s", messages.Kind(fields.Get(list)))
+		whole, _ := rawjson.ParseValidObject(body)
+		return nil, nil, wrong(list, "must be a list of messages, not %s", messages.Kind(whole.Get(list)))
 	}
-	return fields.Without(list), spans, nil
+	return fields, spans, nil
 }
 
 // readCommon reads the members that the protocols share.
@@ -134,6 +135,13 @@ func (r *Request) field(name, want string, value any) error {
 	}
 	return nil
 }
+
+// reserve makes room for so many messages.
+func (r *Request) reserve(count int) {
+	r.Messages, r.Entries = slices.Grow(r.Messages, count), slices.Grow(r.Entries, count)
+}
+
+func messageParam(i int) string { return fmt.Sprintf("messages[%d]", i) }
 
 // add adds the entries of a message, and the rules that it breaks.
 func (r *Request) add(span rawjson.Span, read []*messages.Message) {

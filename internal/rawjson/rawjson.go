@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -48,35 +49,78 @@ var ErrNotObject = errors.New("not a JSON object")
 
 // ParseObject parses a JSON object. A duplicate key keeps its first position and its last value.
 func ParseObject(data []byte) (Object, error) {
-	if !json.Valid(data) {
+	switch {
+	case len(data) == 0:
+		return nil, errEmpty
+	case !json.Valid(data):
 		return nil, syntaxError(data)
 	}
 	return ParseValidObject(data)
 }
 
+// errEmpty is made once: a member that an object does not have is parsed often.
+var errEmpty = syntaxError(nil)
+
 // ParseValidObject is ParseObject for data that is known to be valid JSON, such as an element of ParseList. For other
 // data it panics, or returns an arbitrary result.
-func ParseValidObject(data []byte) (Object, error) {
+func ParseValidObject(data []byte) (Object, error) { return parseValid(data, "") }
+
+// ParseObjectExcept is ParseObject without one member, which is not copied.
+func ParseObjectExcept(data []byte, member string) (Object, error) {
+	if !json.Valid(data) {
+		return nil, syntaxError(data)
+	}
+	return parseValid(data, member)
+}
+
+// fewFields is how many members are compared one by one.
+const fewFields = 16
+
+// parseValid parses an object without one member, "" for all of them.
+func parseValid(data []byte, except string) (Object, error) {
 	s := splitter{data: data}
 	if !s.open('{') {
 		return nil, ErrNotObject
 	}
-	var object Object
-	indexes := map[string]int{}
+	object := make(Object, 0, 4)
+	var indexes map[string]int // of more than fewFields members
 	for s.next('}') {
-		name, _ := String(s.value()) // keys are strings
-		s.skipSpace()
-		s.at++ // the colon
-		s.skipSpace()
+		name := s.key()
+		if except != "" && name == except {
+			s.skipValue()
+			continue
+		}
 		value := s.value()
-		if at, again := indexes[name]; again {
+		if at := object.index(name, indexes); at >= 0 {
 			object[at].Value = value
 			continue
 		}
-		indexes[name] = len(object)
 		object = append(object, Field{Key: name, Value: value})
+		switch {
+		case indexes != nil:
+			indexes[name] = len(object) - 1
+		case len(object) > fewFields:
+			indexes = map[string]int{}
+			for i := range object {
+				indexes[object[i].Key] = i
+			}
+		}
+	}
+	if len(object) == 0 {
+		return nil, nil
 	}
 	return object, nil
+}
+
+// index returns where a member is, -1 for nowhere.
+func (o Object) index(key string, indexes map[string]int) int {
+	if indexes != nil {
+		if at, ok := indexes[key]; ok {
+			return at
+		}
+		return -1
+	}
+	return slices.IndexFunc(o, func(field Field) bool { return field.Key == key })
 }
 
 // Get returns a member's value, nil when there is none.

@@ -123,3 +123,33 @@ func TestElementSpans(t *testing.T) {
 		t.Errorf("a number has elements: %v", got)
 	}
 }
+
+// Objects of any size keep the first position and the last value of a key, whatever is escaped in their strings.
+func TestObjectsWithRepeatedKeys(t *testing.T) {
+	for _, members := range []int{1, fewFieldsOfTest - 1, fewFieldsOfTest, fewFieldsOfTest + 1, 3 * fewFieldsOfTest} {
+		var text strings.Builder
+		text.WriteString(`{"messages": [{"a": "}\\\""}], `)
+		for round := range 2 {
+			for i := range members {
+				fmt.Fprintf(&text, `"k%d" : "\\%d\"]\\", `, i, round)
+			}
+		}
+		text.WriteString(`"role": "x"}`)
+		object, err := rawjson.ParseObjectExcept([]byte(text.String()), "messages")
+		if err != nil || len(object) != members+1 || object.Get("messages") != nil {
+			t.Fatalf("%d members: %v, %v", members, object, err)
+		}
+		for i, field := range object[:members] {
+			if field.Key != fmt.Sprintf("k%d", i) || string(field.Value) != `"\\1\"]\\"` {
+				t.Errorf("member %d of %d is %s: %s", i, members, field.Key, field.Value)
+			}
+		}
+		whole, err := rawjson.ParseObject([]byte(text.String()))
+		if err != nil || string(whole.Get("messages")) != `[{"a": "}\\\""}]` || len(whole) != members+2 {
+			t.Errorf("%d members: %v, %v", members, whole, err)
+		}
+	}
+}
+
+// fewFieldsOfTest is about how many members are compared one by one.
+const fewFieldsOfTest = 16

@@ -73,10 +73,45 @@ func (s *splitter) next(closing byte) bool {
 }
 
 // value returns a copy of the value that begins here, and advances past it.
-func (s *splitter) value() json.RawMessage {
+func (s *splitter) value() json.RawMessage { return bytes.Clone(s.part()) }
+
+// part is value without the copy.
+func (s *splitter) part() json.RawMessage {
 	begin := s.at
 	s.skipValue()
-	return bytes.Clone(s.data[begin:s.at])
+	return s.data[begin:s.at]
+}
+
+// key returns the key that begins here, and advances to its value.
+func (s *splitter) key() string {
+	quoted := s.part()
+	s.skipSpace()
+	s.at++ // the colon
+	s.skipSpace()
+	switch string(quoted) { // not copied: the keys of most messages
+	case `"role"`:
+		return "role"
+	case `"content"`:
+		return "content"
+	case `"type"`:
+		return "type"
+	case `"text"`:
+		return "text"
+	case `"id"`:
+		return "id"
+	case `"name"`:
+		return "name"
+	case `"function"`:
+		return "function"
+	case `"arguments"`:
+		return "arguments"
+	case `"tool_calls"`:
+		return "tool_calls"
+	case `"tool_call_id"`:
+		return "tool_call_id"
+	}
+	name, _ := String(quoted) // keys are strings
+	return name
 }
 
 func (s *splitter) skipValue() {
@@ -105,14 +140,19 @@ func (s *splitter) skipValue() {
 
 // skipString advances past the string that begins here.
 func (s *splitter) skipString() {
-	for s.at++; s.data[s.at] != '"'; s.at++ {
-		length := bytes.IndexAny(s.data[s.at:], `"\`)
-		if s.at += length; s.data[s.at] == '"' {
-			break
-		}
-		s.at++ // the escaped character
-	}
 	s.at++
+	quote := -1
+	for {
+		if quote < s.at {
+			quote = s.at + bytes.IndexByte(s.data[s.at:], '"')
+		}
+		escape := bytes.IndexByte(s.data[s.at:quote], '\\')
+		if escape < 0 {
+			s.at = quote + 1
+			return
+		}
+		s.at += escape + 2 // past the escaped character, which may be the quote
+	}
 }
 
 // Span is a part of a text: text[Start:End].
@@ -126,11 +166,7 @@ func ElementSpans(data []byte, member string) (spans []Span) {
 		return nil
 	}
 	for s.next('}') {
-		name, _ := String(s.value())
-		s.skipSpace()
-		s.at++ // the colon
-		s.skipSpace()
-		if name != member || s.data[s.at] != '[' {
+		if name := s.key(); name != member || s.data[s.at] != '[' {
 			s.skipValue()
 			continue
 		}
