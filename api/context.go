@@ -27,6 +27,10 @@ func (s *Service) contextOperations() []Operation {
 			Answers: answers(ok("The rendering and its plan."), shared(http.StatusRequestEntityTooLarge, "Overflow")),
 		}, s.ShowContext),
 		define(Operation{
+			ID: "explainRecall", Method: "GET", Path: one + "/recall", Tag: "context", Summary: "show what would be recalled for a message, and why",
+			Answers: answers(ok("The outcome, and the first entries of the ranking.")),
+		}, s.ExplainRecall),
+		define(Operation{
 			ID: "showTranscript", Method: "GET", Path: one + "/transcript", Tag: "context", Summary: "show it as text",
 			Answers: answers(ok("The transcript.").as(Media{Type: "text/plain"}, Media{Type: JSON})),
 		}, s.ShowTranscript),

@@ -56,9 +56,48 @@ func Rarity(entries, all int64) int64 {
 // Match is what a document has of a query.
 type Match struct {
 	Words []string // in the query's order
-	// Weight sums the rarities of what the query asks about and the document has, in units of 1/65536. It grows with the number
-	// of entries that were searched: a match among few entries says little.
+	// Weight sums the rarities of what the query asks about and the document has, in units of 1/65536; see Weigher. It grows
+	// with the number of entries that were searched: a match among few entries says little.
 	Weight int64
+}
+
+// Weigher sums the rarities of what a query asks about, in units of 1/65536. Stems that half of all entries have do not
+// count: they belong to a form that the entries have. Nor do interjections.
+type Weigher struct {
+	corpus *Corpus
+	terms  map[int32]int64 // their rarities
+	// Total is the sum for a text with all that some document has.
+	Total int64
+}
+
+const commonShare = 2
+
+// Weigher prepares a query.
+func (c *Corpus) Weigher(query string) *Weigher {
+	w := &Weigher{corpus: c, terms: map[int32]int64{}}
+	least := Rarity(c.total/commonShare, c.total)
+	for _, term := range c.analyze(query).terms {
+		if term < 0 {
+			continue
+		}
+		if rarity := c.rarity(term); rarity > least && !fillers[c.names[term]] {
+			w.terms[term] = rarity
+			w.Total += rarity
+		}
+	}
+	return w
+}
+
+// Text is the sum for a text.
+func (w *Weigher) Text(text string) (sum int64) {
+	found := map[int32]bool{}
+	for one := range words(text) {
+		if term := w.corpus.lookUp(one.stem()); term >= 0 && !found[term] {
+			found[term] = true
+			sum += w.terms[term]
+		}
+	}
+	return sum
 }
 
 // Matches returns what each document has of a query.
@@ -78,7 +117,7 @@ func (c *Corpus) Matches(query string) []Match {
 			asked = append(asked, queryWord{w.Text, term})
 		}
 	}
-	terms := slices.DeleteFunc(c.analyze(query).terms, func(term int32) bool { return term < 0 })
+	rarities := c.Weigher(query).terms
 	found := make([]Match, len(c.documents))
 	newest := make([]int32, len(c.names)) // the last document that has a stem, from 1
 	for i := range found {
@@ -86,9 +125,9 @@ func (c *Corpus) Matches(query string) []Match {
 		for _, term := range c.prepared[i].terms {
 			newest[term] = document
 		}
-		for _, term := range terms {
+		for term, rarity := range rarities {
 			if newest[term] == document {
-				m.Weight += c.rarity(term)
+				m.Weight += rarity
 			}
 		}
 		for _, word := range asked {

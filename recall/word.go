@@ -68,6 +68,16 @@ such t than that the their theirs them themselves then there these they this tho
 were what when where which while who whom why will with would you your yours yourself d m ll re ve don didn doesn isn wasn
 weren won couldn wouldn shouldn hasn haven hadn aren ain`)
 
+// fillers are the stems of interjections.
+var fillers = func() map[string]bool {
+	stems := map[string]bool{}
+	for w := range setOf(`yeah yes yep no nope ok okay hm hmm hmmm oh ah well alright right sure great good nice cool perfect awesome real really lol haha
+thank thanks please sorry hello hi hey damn shit fuck fucked fucking hell`) {
+		stems[fulltext.Stem(w)] = true
+	}
+	return stems
+}()
+
 // requestWords are words by which a question asks, rather than what it asks about.
 var requestWords = setOf(`can could would please tell give list mention only throughout conversations conversation items item order
 brought different aspects aspect walk summarize summary summarise provide comprehensive overview detailed many much likely kind type sort

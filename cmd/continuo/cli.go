@@ -31,6 +31,7 @@ type cli struct {
 	Task          taskCommand          `cmd:"" help:"Hand tasks off to agents: create, list, show, prompt, deploy, logs, kill."`
 	Conversations conversationsCommand `cmd:"" help:"List, show, rename, fork, archive, redact and delete conversations."`
 	Eval          evalCommand          `cmd:"" help:"Measure recall on annotated questions."`
+	Recall        recallCommand        `cmd:"" help:"Show why entries are recalled for a message, or not."`
 	Context       contextCommand       `cmd:"" help:"Show which entries of a conversation a model is shown, and why."`
 	Transcript    transcriptCommand    `cmd:"" help:"Write a conversation as a text."`
 	Search        searchCommand        `cmd:"" help:"Find entries by their text."`

@@ -93,3 +93,18 @@ func (cx *Contexts) recallView(ctx context.Context, conversation continuo.Conver
 	plan.Items = append(plan.Items, others...)
 	return plan, nil
 }
+
+// ExplainRecall says what a turn with the request's query would recall, and why. The request's view is one that recalls.
+func (cx *Contexts) ExplainRecall(ctx context.Context, conversation continuo.Conversation, request Request, of recalls.ExplainRequest) (*recalls.Explanation, error) {
+	if request.Query == "" || request.View == catalog.RecallView {
+		return nil, fmt.Errorf("explain a recall: %w: it needs a message, and a view of turns", continuo.ErrInvalid)
+	}
+	chosen, err := cx.chooseReader(ctx, conversation, request, conversation.LastSeq)
+	if err != nil {
+		return nil, err
+	}
+	if chosen.View, err = limited(chosen.View, request); err != nil {
+		return nil, err
+	}
+	return cx.recalls.Explain(ctx, cx.catalog.Runner(chosen), conversation, continuo.Text(request.Query), of)
+}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
@@ -83,40 +84,82 @@ func (r *Recalls) Ahead(ctx context.Context, runner *turn.Runner, conversation c
 }
 
 func (r *Recalls) recall(ctx context.Context, runner *turn.Runner, source turn.Source, message continuo.Content) (*continuo.Entry, error) {
-	view, ok := runner.View.(window.View)
 	query := head(message.String(), maxQuery)
-	if !ok || view.RecallShare == 0 || r.finder.Store == nil {
+	room, outcome, err := r.room(ctx, runner, source, message, query)
+	if err != nil || outcome != "" {
+		return nil, err
+	}
+	items, err := r.finder.Find(ctx, lookup.Request{
+		Text: query, Conversation: source.Conversation, Candidates: turnCandidates, LeastWeight: leastWeight, May: room.isLeftOut,
+	})
+	if err != nil {
+		return nil, err
+	}
+	chosen := r.choose(items, room.tokens, query, room.may)
+	if !hasEnough(chosen) {
 		return nil, nil
 	}
-	if terms := len(recall.Terms(query)); terms == 0 || terms > maxTerms {
-		return nil, nil
+	return entryOf(query, chosen), nil
+}
+
+// room is what a request leaves to a recall.
+type room struct {
+	isLeftOut func(seq int64) bool
+	tokens    int
+}
+
+func (r *room) may(item *lookup.Item) bool { return r.isLeftOut(item.Entry.Seq) }
+
+// room plans the request of a message. The outcome is why nothing is recalled for it, whatever there is; "" where something
+// may be.
+func (r *Recalls) room(ctx context.Context, runner *turn.Runner, source turn.Source, message continuo.Content, query string) (*room, Outcome, error) {
+	view, ok := runner.View.(window.View)
+	if !ok || view.RecallShare == 0 || r.finder.Store == nil {
+		return nil, SwitchedOff, nil
+	}
+	switch terms := len(recall.Terms(query)); {
+	case terms == 0 || isCommand(query):
+		return nil, NoQuestion, nil
+	case terms > maxTerms:
+		return nil, TooLong, nil
 	}
 	conversation := source.Conversation
 	next := continuo.Entry{Role: continuo.User, Content: message, Seq: conversation.LastSeq + 1}
 	plan, _, err := runner.Plan(ctx, conversation, turn.Ahead{Source: source, More: []continuo.Entry{next}}, next.Seq)
 	var overflow *continuo.OverflowError
 	if errors.As(err, &overflow) { // the turn reports it
-		return nil, nil
+		return nil, NoRoom, nil
 	}
-	if err != nil || plan.Totals.Dropped+plan.Totals.Summarized == 0 {
-		return nil, err
+	if err != nil {
+		return nil, "", err
+	}
+	if plan.Totals.Dropped+plan.Totals.Summarized == 0 {
+		return nil, AllShown, nil
 	}
 	left := budget(plan, view.RecallShare)
 	if left < leastTokens {
-		return nil, nil
+		return nil, NoRoom, nil
 	}
-	isLeftOut := leftOut(plan)
-	items, err := r.finder.Find(ctx, lookup.Request{
-		Text: query, Conversation: conversation, Candidates: turnCandidates, LeastWeight: leastWeight, May: isLeftOut,
-	})
-	if err != nil {
-		return nil, err
+	return &room{leftOut(plan), left}, "", nil
+}
+
+// hasEnough reports whether one of the entries has enough in common with the message.
+func hasEnough(chosen []chosenEntry) bool {
+	return slices.ContainsFunc(chosen, func(one chosenEntry) bool { return one.Weight >= leastWeight })
+}
+
+// isCommand reports whether a message has only commands to a client, such as /model NAME or !ls: they ask nothing.
+func isCommand(query string) bool {
+	for line := range strings.Lines(query) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		if len(line) < 2 || line[0] != '/' && line[0] != '!' || !unicode.IsLetter(rune(line[1])) {
+			return false
+		}
 	}
-	chosen := r.choose(items, left, query, func(item *lookup.Item) bool { return isLeftOut(item.Entry.Seq) })
-	if !slices.ContainsFunc(chosen, func(one chosenEntry) bool { return one.Weight >= leastWeight }) {
-		return nil, nil
-	}
-	return entryOf(query, chosen), nil
+	return true
 }
 
 // budget is how many tokens a new block may have.
@@ -165,6 +208,9 @@ func (r *Recalls) choose(items []lookup.Item, tokens int, query string, may func
 		one := chosenEntry{Item: *item, text: item.Entry.Content.String()}
 		if item.Tokens > longEntry {
 			one.text, one.passage = Passage(one.text, query, passageTokens*charsPerToken), true
+			if weight := item.Weigher.Text(one.text); weight < leastWeight || 3*weight < 2*item.Weigher.Total {
+				continue // a long text has a little of everything
+			}
 		}
 		size := (utf8.RuneCountInString(one.text)+charsPerToken-1)/charsPerToken + lineTokens
 		if size > tokens {

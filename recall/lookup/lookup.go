@@ -81,6 +81,8 @@ type Item struct {
 	Words  []string // of the query, that the entry has
 	Weight int64    // of these words; see recall.Match
 	Tokens int
+	// Weigher weighs parts of the text.
+	Weigher *recall.Weigher
 }
 
 // place is the position of an entry.
@@ -136,8 +138,9 @@ func (f Finder) Corpus(ctx context.Context, request Request) (*recall.Corpus, []
 	}
 	statistics.Documents = max(statistics.Documents, int64(len(items)))
 	corpus := recall.NewCorpus(statistics, documents)
+	weigher := corpus.Weigher(request.Text)
 	for i, match := range corpus.Matches(request.Text) {
-		items[i].Words, items[i].Weight = match.Words, match.Weight
+		items[i].Words, items[i].Weight, items[i].Weigher = match.Words, match.Weight, weigher
 	}
 	return corpus, items, nil
 }

@@ -1,0 +1,71 @@
+package engine_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/engine/recalls"
+	"github.com/continuo-log/continuo/window"
+)
+
+// TestRecallsAreExplained: what is said of a message is what its turn does, and the features add up to the score.
+func TestRecallsAreExplained(t *testing.T) {
+	r := newRecalling(t, 0)
+	c := r.plans("s")
+	explain := func(query string, of recalls.ExplainRequest) *recalls.Explanation {
+		t.Helper()
+		made, err := r.Contexts.ExplainRecall(t.Context(), c, engine.ContextRequest{View: window.Continuity, Query: query}, of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	const question = "What is the password of the harbour gate in Lisbon?"
+	made := explain(question, recalls.ExplainRequest{})
+	if made.Outcome != recalls.Recalled || len(made.Entries) == 0 || made.Entries[0].Rank != 1 {
+		t.Fatalf("the question: %+v", made)
+	}
+	explained := map[int64]bool{}
+	for _, entry := range explain(question, recalls.ExplainRequest{Limit: 100}).Entries {
+		odds := 0.0
+		for _, part := range entry.Features {
+			odds += part.Adds
+		}
+		if share := 1e6 / (1 + math.Exp(-odds)); math.Abs(share-float64(entry.Score)) > 2_000 {
+			t.Errorf("entry %d has the score %d, its features give %.0f", entry.Seq, entry.Score, share)
+		}
+		if entry.Outcome == recalls.Recalled {
+			explained[entry.Seq] = true
+		}
+	}
+	last := explain(question, recalls.ExplainRequest{Seq: c.LastSeq})
+	if got := last.Entries[0]; len(last.Entries) != 1 || got.Seq != c.LastSeq || got.Outcome == recalls.Recalled {
+		t.Errorf("the newest entry: %+v", last.Entries)
+	}
+	for query, want := range map[string]recalls.Outcome{"and so on?": recalls.NoQuestion, "/model harbour": recalls.NoQuestion, "/add a.go\n\n!ls": recalls.NoQuestion, "Buy more!": recalls.TooLittle} {
+		if made := explain(query, recalls.ExplainRequest{}); made.Outcome != want {
+			t.Errorf("%q: %s, want %s", query, made.Outcome, want)
+		}
+	}
+	c = r.say("s", "anna", question)
+	for _, entry := range r.entries(c) {
+		if entry.HoldsRecall() {
+			for _, item := range entry.Recall.Items {
+				if !explained[item.Seq] {
+					t.Errorf("the turn recalled %d, which was explained otherwise", item.Seq)
+				}
+				delete(explained, item.Seq)
+			}
+		}
+	}
+	if len(explained) > 0 {
+		t.Errorf("the turn did not recall %v", explained)
+	}
+	if _, err := r.Contexts.ExplainRecall(t.Context(), c, engine.ContextRequest{View: window.Continuity, Query: "x"}, recalls.ExplainRequest{Seq: c.LastSeq + 1}); err == nil {
+		t.Error("an entry that does not exist is explained")
+	}
+	if made, err := r.Contexts.ExplainRecall(t.Context(), c, engine.ContextRequest{View: window.Replay, Query: question}, recalls.ExplainRequest{}); err != nil || made.Outcome != recalls.SwitchedOff {
+		t.Errorf("in a view without recalls: %+v, %v", made, err)
+	}
+}

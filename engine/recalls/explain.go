@@ -1,0 +1,166 @@
+package recalls
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/recall"
+	"github.com/continuo-log/continuo/recall/lookup"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// Outcome is what became of a message or an entry.
+type Outcome string
+
+// The outcomes. Those from SwitchedOff to TooLittle are of messages, the others of entries.
+const (
+	Recalled       Outcome = "recalled"
+	SwitchedOff    Outcome = "switched_off"    // the view recalls nothing, or there is no index
+	NoQuestion     Outcome = "no_question"     // only stop words, or commands to a client
+	TooLong        Outcome = "too_long"        // a long text says itself what it is about
+	AllShown       Outcome = "all_shown"       // the request leaves nothing out
+	NoRoom         Outcome = "no_room"         // for a block, or for one more entry
+	TooLittle      Outcome = "too_little"      // in common with the message
+	Shown          Outcome = "shown"           // by the request anyway
+	BelowThreshold Outcome = "below_threshold" // not probable enough
+	NotRecallable  Outcome = "not_recallable"  // hidden, redacted, a call, a result or a system message
+	NotFound       Outcome = "not_found"       // none of the rarest words, or too many entries have more
+)
+
+// Explanation says what a turn with a message would recall, and why.
+type Explanation struct {
+	Query string `json:"query"`
+	// Outcome is recalled, or why nothing is recalled for the message.
+	Outcome Outcome `json:"outcome" enum:"recalled,switched_off,no_question,too_long,all_shown,no_room,too_little"`
+	Ranker  string  `json:"ranker"`
+	// Threshold is the probability, in millionths, below which an entry is not recalled.
+	Threshold int `json:"threshold"`
+	// Tokens is how many tokens the block may have.
+	Tokens int `json:"tokens"`
+	// Candidates is how many entries were ranked.
+	Candidates int `json:"candidates"`
+	// Entries are the first of the ranking, or the one that was asked for.
+	Entries []ExplainedEntry `json:"entries"`
+}
+
+// ExplainedEntry says why an entry is recalled or not.
+type ExplainedEntry struct {
+	Seq int64 `json:"seq"`
+	// Rank is the place in the ranking, from 1; 0 for an entry that is not ranked.
+	Rank    int     `json:"rank"`
+	Outcome Outcome `json:"outcome" enum:"recalled,no_room,too_little,shown,below_threshold,not_recallable,not_found"`
+	// Score is the probability that the message needs the entry, in millionths.
+	Score int `json:"score"`
+	// Words are the words of the message that the entry has, in some form.
+	Words []string `json:"words"`
+	// Features are what the score is made of, what counts most first: their sum is the logarithm of the odds.
+	Features []recall.Part `json:"features"`
+}
+
+// ExplainRequest says what to explain.
+type ExplainRequest struct {
+	Seq   int64 // of one entry; 0: the first of the ranking
+	Limit int   // of entries; default 10
+}
+
+const explainedEntries = 10
+
+// Explain says what a turn with a message would recall, and why. It changes nothing.
+func (r *Recalls) Explain(ctx context.Context, runner *turn.Runner, conversation continuo.Conversation, message continuo.Content, request ExplainRequest) (*Explanation, error) {
+	source := turn.Source{Context: ctx, Log: r.finder.Log, Conversation: conversation}
+	query := head(message.String(), maxQuery)
+	made := &Explanation{Query: head(query, maxStoredQuery), Outcome: Recalled, Ranker: recall.Version, Threshold: r.options.Threshold, Entries: []ExplainedEntry{}}
+	space, outcome, err := r.room(ctx, runner, source, message, query)
+	if err != nil {
+		return nil, err
+	}
+	if outcome != "" {
+		made.Outcome = outcome
+	} else {
+		made.Tokens = space.tokens
+	}
+	corpus, items, err := r.finder.Corpus(ctx, lookup.Request{Text: query, Conversation: conversation, Candidates: turnCandidates, Patience: ViewPatience})
+	if err != nil {
+		return nil, err
+	}
+	var ranked []recall.Scored
+	if corpus != nil {
+		ranked = corpus.Rank(query)
+	}
+	made.Candidates = len(ranked)
+	chosen := map[int64]bool{}
+	if space != nil {
+		chosen = r.chosenSeqs(space, items, ranked, query, made)
+	}
+	if request.Limit == 0 {
+		request.Limit = explainedEntries
+	}
+	for i, scored := range ranked {
+		item := &items[scored.Index]
+		item.Score = scored
+		if request.Seq == 0 && i >= request.Limit || request.Seq != 0 && item.Entry.Seq != request.Seq {
+			continue
+		}
+		made.Entries = append(made.Entries, ExplainedEntry{
+			Seq: item.Entry.Seq, Rank: i + 1, Outcome: r.outcomeOf(item, space, chosen[item.Entry.Seq], made.Outcome), Score: scored.Probability(),
+			Words: append([]string{}, item.Words...), Features: corpus.Explain(query, scored.Index),
+		})
+	}
+	if request.Seq != 0 && len(made.Entries) == 0 {
+		err = r.explainUnranked(ctx, conversation, request.Seq, made)
+	}
+	return made, err
+}
+
+// chosenSeqs are the entries that the block would have.
+func (r *Recalls) chosenSeqs(space *room, items []lookup.Item, ranked []recall.Scored, query string, made *Explanation) map[int64]bool {
+	ordered := make([]lookup.Item, len(ranked))
+	for i, scored := range ranked {
+		ordered[i] = items[scored.Index]
+		ordered[i].Score = scored
+	}
+	chosen := r.choose(ordered, space.tokens, query, space.may)
+	seqs := map[int64]bool{}
+	if !hasEnough(chosen) {
+		made.Outcome = TooLittle
+		return seqs
+	}
+	for _, one := range chosen {
+		seqs[one.Entry.Seq] = true
+	}
+	return seqs
+}
+
+func (r *Recalls) outcomeOf(item *lookup.Item, space *room, chosen bool, all Outcome) Outcome {
+	switch {
+	case chosen:
+		return Recalled
+	case item.Score.Probability() < r.options.Threshold:
+		return BelowThreshold
+	case all == AllShown || space != nil && !space.may(item):
+		return Shown
+	case all == TooLittle || item.Tokens > longEntry && space != nil:
+		return TooLittle
+	}
+	return NoRoom
+}
+
+// explainUnranked says why an entry is not ranked.
+func (r *Recalls) explainUnranked(ctx context.Context, conversation continuo.Conversation, seq int64, made *Explanation) error {
+	if seq < 1 || seq > conversation.LastSeq {
+		return fmt.Errorf("entry %d: %w: the conversation has the entries 1 to %d", seq, continuo.ErrBadRange, conversation.LastSeq)
+	}
+	one := ExplainedEntry{Seq: seq, Outcome: NotFound, Words: []string{}, Features: []recall.Part{}}
+	for entry, err := range r.finder.Log.ReadShared(ctx, conversation, continuo.Range{From: seq, To: seq}) {
+		if err != nil && !errors.Is(err, continuo.ErrNotFound) {
+			return err
+		}
+		if err == nil && !lookup.Recallable(entry) {
+			one.Outcome = NotRecallable
+		}
+	}
+	made.Entries = append(made.Entries, one)
+	return nil
+}
