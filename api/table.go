@@ -12,6 +12,6 @@ func (s *Service) Operations() []Operation {
 		s.crewOperations(), s.crewSessionOperations(), s.crewContextOperations(),
 		s.taskOperations(), s.agentOperations(),
 		s.sessionOperations(),
-		s.serviceOperations(),
+		s.serviceOperations(), []Operation{s.connectOperation()},
 	)
 }

@@ -261,6 +261,7 @@ var outside = map[string]func(v *victim){
 	"GET /api/search":                             (*victim).searches,
 	"GET /api/events":                             (*victim).followsList,
 	"GET /api/usage":                              func(v *victim) { v.askAsOther("GET", "/api/usage", "").into(200, &struct{}{}) },
+	"GET /api/connect":                            func(v *victim) { v.askAsOther("GET", "/api/connect", "").into(200, &struct{}{}) },
 	"POST /mcp":                                   (*victim).callsMCPTools,
 	"POST /chat":                                  (*victim).chats,
 	"GET /api/conversations":                      (*victim).lists,

@@ -23,6 +23,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/gateway"
+	"github.com/continuo-log/continuo/internal/clients"
 	"github.com/continuo-log/continuo/server"
 )
 
@@ -43,11 +44,9 @@ Examples:
     continuo launch --print qwen`
 }
 
-// agentRow is how one agent is pointed at a server.
+// agentRow is an agent, and what only its start needs.
 type agentRow struct {
-	program   string
-	arguments func(base string) []string // before the user's
-	env       func(base string) []string
+	clients.Agent
 	// extension is the text of a file that the agent loads by an argument; "" for none.
 	extension string
 	// needs says what the agent lacks when it ends with an exit code.
@@ -70,49 +69,34 @@ func (r agentRow) extended() ([]string, error) {
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return nil, fmt.Errorf("launch %s: %w", r.program, err)
+		return nil, fmt.Errorf("launch %s: %w", r.Program, err)
 	}
-	path := filepath.Join(cache, "continuo", "launch_"+r.program+".ts")
+	path := filepath.Join(cache, "continuo", "launch_"+r.Program+".ts")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("launch %s: %w", r.program, err)
+		return nil, fmt.Errorf("launch %s: %w", r.Program, err)
 	}
 	if err := os.WriteFile(path, []byte(r.extension), 0o600); err != nil {
-		return nil, fmt.Errorf("launch %s: %w", r.program, err)
+		return nil, fmt.Errorf("launch %s: %w", r.Program, err)
 	}
 	return []string{"-e", path}, nil
 }
 
-// none is for an agent that needs no arguments.
-func none(string) []string { return nil }
-
-// launchable are the agents that can be launched. Each was run with the program whose version docs/gateway.md names.
-var launchable = map[string]agentRow{
-	"claude": {program: "claude", arguments: none, env: func(base string) []string { return []string{"ANTHROPIC_BASE_URL=" + base} }},
-	"codex": {program: "codex", env: none, arguments: func(base string) []string {
-		return []string{
-			"-c", "model_provider=continuo", "-c", "model_providers.continuo.name=continuo", "-c", `model_providers.continuo.wire_api="responses"`,
-			"-c", fmt.Sprintf("model_providers.continuo.base_url=%q", base+"/v1"), "-c", `model_providers.continuo.env_key="OPENAI_API_KEY"`,
-		}
-	}},
-	"gemini": {
-		program: "gemini", arguments: none, env: func(base string) []string { return []string{"GOOGLE_GEMINI_BASE_URL=" + base} },
-		needs: map[int]string{41: geminiLogin},
-	},
-	"opencode": {program: "opencode", arguments: none, env: func(base string) []string {
-		provider := func(name, path string) string {
-			return fmt.Sprintf(`"%s":{"options":{"baseURL":"%s%s"}}`, name, base, path)
-		}
-		return []string{"OPENCODE_CONFIG_CONTENT={\"provider\":{" + provider("openai", "/v1") + "," + provider("anthropic", "/v1") + "," + provider("google", "/v1beta") + "}}"}
-	}},
-	"pi": {program: "pi", arguments: none, extension: piExtension, env: func(base string) []string { return []string{"PI_CONTINUO_URL=" + base} }},
-	"qwen": {program: "qwen", arguments: func(string) []string { return []string{"--auth-type", "openai"} }, env: func(base string) []string {
-		return []string{"OPENAI_BASE_URL=" + base + "/v1"}
-	}},
+// launchable is the agent with an id, which the command's arguments have checked.
+func launchable(id string) agentRow {
+	agent, _ := clients.Find(id)
+	row := agentRow{Agent: agent}
+	switch id {
+	case "gemini":
+		row.needs = map[int]string{41: geminiLogin}
+	case "pi":
+		row.extension = piExtension
+	}
+	return row
 }
 
 // Run starts the agent, with a server where none was named, and waits for its end.
 func (l *launchCommand) Run(ctx context.Context, a *app) error {
-	row, arguments := launchable[l.Agent], l.Arguments
+	row, arguments := launchable(l.Agent), l.Arguments
 	if len(arguments) > 0 && arguments[0] == "--" {
 		arguments = arguments[1:]
 	}
@@ -123,16 +107,14 @@ func (l *launchCommand) Run(ctx context.Context, a *app) error {
 	arguments = append(extension, arguments...)
 	if l.Print {
 		base := strings.TrimSuffix(cmp.Or(l.Server, "http://127.0.0.1:8787"), "/")
-		for _, variable := range row.env(base) {
-			name, value, _ := strings.Cut(variable, "=")
-			a.print("export %s=%s", name, shellQuoted(value))
+		for _, line := range row.Lines(base, "", arguments...) {
+			a.print("%s", line)
 		}
-		a.print("%s", strings.Join(quotedAll(slices.Concat([]string{row.program}, row.arguments(base), arguments)), " "))
 		return nil
 	}
-	path, err := exec.LookPath(row.program)
+	path, err := exec.LookPath(row.Program)
 	if err != nil {
-		return fmt.Errorf("launch %s: its program %s is not in PATH: install it first: %w", l.Agent, row.program, continuo.ErrNotFound)
+		return fmt.Errorf("launch %s: its program %s is not in PATH: install it first: %w", l.Agent, row.Program, continuo.ErrNotFound)
 	}
 	if l.Server != "" {
 		return a.runAgent(ctx, path, row, strings.TrimSuffix(l.Server, "/"), arguments)
@@ -168,7 +150,7 @@ func (a *app) launchWithServer(ctx context.Context, path string, row agentRow, a
 	ended, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.Server.ShutdownTimeout)
 	defer cancel()
 	_ = httpServer.Shutdown(ended)
-	return errors.Join(failed, a.reportLaunch(ended, w, row.program, began))
+	return errors.Join(failed, a.reportLaunch(ended, w, row.Program, began))
 }
 
 // runAgent runs an agent with the terminal of this program. A Ctrl-C is the agent's.
@@ -176,8 +158,11 @@ func (a *app) runAgent(ctx context.Context, path string, row agentRow, base stri
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
-	command := exec.CommandContext(ctx, path, slices.Concat(row.arguments(base), arguments)...)
-	command.Env = slices.Concat(a.env, row.env(base))
+	if row.Arguments != nil {
+		arguments = slices.Concat(row.Arguments(base), arguments)
+	}
+	command := exec.CommandContext(ctx, path, arguments...)
+	command.Env = slices.Concat(a.env, row.Env(base, ""))
 	command.Stdin, command.Stdout, command.Stderr = a.in, fileOf(a.out), fileOf(a.err)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	err := command.Run()
@@ -185,9 +170,9 @@ func (a *app) runAgent(ctx context.Context, path string, row agentRow, base stri
 		return nil
 	}
 	if need := row.needs[command.ProcessState.ExitCode()]; need != "" {
-		return fmt.Errorf("%s: %w: %s", row.program, err, need)
+		return fmt.Errorf("%s: %w: %s", row.Program, err, need)
 	}
-	return fmt.Errorf("%s: %w", row.program, err)
+	return fmt.Errorf("%s: %w", row.Program, err)
 }
 
 // fileOf is the file of one of the console's writers, so that a program gets the terminal itself.
@@ -249,20 +234,4 @@ func (a *app) reportConversation(ctx context.Context, w *services, conversation 
 	a.note("continuo: %s%s %q: requests %d, tokens in %d (%d %% cached), out %d; continuo conversations show %s",
 		conversation.ID, kind, conversation.Title, requests, usage.InputTokens, cached, usage.OutputTokens, conversation.ID)
 	return nil
-}
-
-// shellQuoted quotes a word for a shell where that is needed.
-func shellQuoted(word string) string {
-	if word != "" && !strings.ContainsAny(word, " \t\n'\"\\$`!*?[]{}();<>|&~#") {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-}
-
-func quotedAll(words []string) []string {
-	var quoted []string
-	for _, word := range words {
-		quoted = append(quoted, shellQuoted(word))
-	}
-	return quoted
 }
