@@ -1,13 +1,13 @@
 package crew
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/lazy"
 	"github.com/continuo-log/continuo/internal/plaintext"
 )
 
@@ -49,7 +49,7 @@ func MayBecomePass(text string, names ...string) bool {
 	if after, ok := cutLabel(text, names); ok {
 		return MayBecomePass(after, names...)
 	}
-	return strings.IndexFunc(tags.ReplaceAllString(openTag.ReplaceAllString(withoutName(text, names), ""), ""), isOrdinary) < 0
+	return strings.IndexFunc(tags().ReplaceAllString(openTag().ReplaceAllString(withoutName(text, names), ""), ""), isOrdinary) < 0
 }
 
 // labels are the forms of a role's own label, normalized like plainLabel and without the colon.
@@ -78,13 +78,13 @@ func (r *Role) Tidy(answer *continuo.Entry) {
 
 // Models that were trained on templates or markup write tags around their answers, and tokens after them.
 var (
-	tags    = regexp.MustCompile(`</?[A-Za-z|][^<>\n]{0,40}>`)
-	openTag = regexp.MustCompile(`<(?:/?[A-Za-z|][^<>\n]{0,40}|/?)$`)
+	tags    = lazy.Regexp(`</?[A-Za-z|][^<>\n]{0,40}>`)
+	openTag = lazy.Regexp(`<(?:/?[A-Za-z|][^<>\n]{0,40}|/?)$`)
 )
 
 // isPass reports whether a text consists of dots and wrapping.
 func isPass(text string) bool {
-	text = tags.ReplaceAllString(text, "")
+	text = tags().ReplaceAllString(text, "")
 	dots := 0
 	for _, r := range text {
 		dots += dotsOf(r)

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/lazy"
 )
 
 // Candidate is a fact that was found in an entry. Its text is a substring of the entry's, unless a model wrote it.
@@ -49,7 +50,7 @@ func Extract(e *continuo.Entry) (found []Candidate) {
 
 // rule finds one kind of statement. Where its pattern begins inside of a sentence, the statement begins there.
 type rule struct {
-	pattern    *regexp.Regexp
+	pattern    func() *regexp.Regexp
 	kind       continuo.FactKind
 	confidence float64
 	// attribute names what the statement says; the submatch "of" of the pattern, if there is one, follows it.
@@ -62,13 +63,13 @@ const (
 	person  = `(?:wife|husband|partner|spouse|girlfriend|boyfriend|fianc[eé]e?|son|daughter|kids?|children|baby|mom|mum|mother|dad|father|parents|brother|sister|siblings?|twin|uncle|aunt|cousins?|nephew|niece|grandm(?:a|other)|grandp(?:a|arents)|grandfather|boss|manager|mentor|coach|therapist|teacher|colleague|co-?worker|teammate|team|roommate|neighbou?r|friends?|best friend|dog|cat|pets?|puppy|kitten)`
 )
 
-func pattern(expression string) *regexp.Regexp { return regexp.MustCompile(begin + expression) }
+func pattern(expression string) func() *regexp.Regexp { return lazy.Regexp(begin + expression) }
 
 // rules are tried in order; the first that matches a sentence counts.
 var rules = []rule{
-	{regexp.MustCompile(`(?i)^(?:please,? |and |also,? |so,? |ok(?:ay)?,? |oh,? )*(?:always|never|do not ever|don't ever|(?:from now on|in (?:the )?future|going forward|by default),? (?:please,? |always |never |do not |don't |only )*(?:add|answer|ask|avoid|call|check|cite|end|explain|format|give|include|keep|list|make|mention|provide|put|reply|respond|return|say|show|start|stop|suggest|tell|use|write))\b`), continuo.FactInstruction, 0.9, ""},
-	{regexp.MustCompile(`(?i)^[^?]{0,200}\bwhen(?:ever)? i (?:ask|request|mention|say)\b`), continuo.FactInstruction, 0.8, ""},
-	{regexp.MustCompile(`(?i)^(?:please,? )?(?:remember|note|know)(?: that|:)`), continuo.FactOther, 0.5, ""},
+	{lazy.Regexp(`(?i)^(?:please,? |and |also,? |so,? |ok(?:ay)?,? |oh,? )*(?:always|never|do not ever|don't ever|(?:from now on|in (?:the )?future|going forward|by default),? (?:please,? |always |never |do not |don't |only )*(?:add|answer|ask|avoid|call|check|cite|end|explain|format|give|include|keep|list|make|mention|provide|put|reply|respond|return|say|show|start|stop|suggest|tell|use|write))\b`), continuo.FactInstruction, 0.9, ""},
+	{lazy.Regexp(`(?i)^[^?]{0,200}\bwhen(?:ever)? i (?:ask|request|mention|say)\b`), continuo.FactInstruction, 0.8, ""},
+	{lazy.Regexp(`(?i)^(?:please,? )?(?:remember|note|know)(?: that|:)`), continuo.FactOther, 0.5, ""},
 	{pattern(`(?:my name is|i'm called|i am called|(?:you can |please )?call me|people call me) +\p{L}`), continuo.FactIdentity, 0.95, "name"},
 	{pattern(`my favou?rite (?P<of>\p{L}[\p{L}' -]{1,30}?) (?:is|are|has always been|was|of all)\b`), continuo.FactPreference, 0.9, "favourite"},
 	{pattern(`(?:i|we) ` + adverbs + `(?:prefer|favou?r|like|love|enjoy|adore|appreciate|hate|dislike|loathe|can't stand|cannot stand|avoid|don't (?:like|enjoy|want|eat|drink|care for)|do not (?:like|want|eat|drink)|stick (?:to|with))\b`), continuo.FactPreference, 0.85, ""},
@@ -96,27 +97,27 @@ var rules = []rule{
 
 // A sentence that does not state anything as true, or that repeats what others say, is no fact.
 var (
-	hedge    = regexp.MustCompile(`(?i)^(?:if|suppose|imagine|assume|say|pretend|unless)\b|\b(?:i|we) (?:might|may|could|would|should) |\bmaybe i\b|\bperhaps i\b|\bas if i\b|\bif i\b|\bi wish\b`)
-	reported = regexp.MustCompile(`(?i)\b(?:he|she|they|it|who|\p{L}+) (?:says?|said|claims?|claimed|writes?|wrote|tells|told me|asks?|asked|states?|stated)[:,]? +["“'‘]|["“][^"”]*\b[Ii] [^"”]*["”]`)
-	noRule   = regexp.MustCompile(`(?i)^(?:always|never) (?:mind|give up|thought|knew|been|had|heard|seen|a|an|the|been|good|great|nice|fun|happy|here|there|love|loved|wanted|felt|know|tried|got|better|say|stop|too)\b`)
-	doubt    = regexp.MustCompile(`(?i)\b(?:worried|worry|afraid|concerned|nervous|fear|unsure|sure|ensure|whether|how|why|wondering|wonder|check|hope|hoping)\b[^,;.]*$`)
-	chatter  = regexp.MustCompile(`(?i)^(?:i|we)(?:'m| am|'re| are)? ?(?:so |really |very |just )*(?:still |currently |also )*(?:glad|happy|sorry|sure|excited|trying to|looking (?:for|to)|wondering|not sure|curious|worried|concerned|struggling|having (?:trouble|issues|some|difficulty)|getting|feeling|experiencing|seeing|facing|encountering|wanting|stuck|ready|able|working on|thinking|going to try|hoping|want to make sure|need help|need to|want to|would like|think|guess|see|know|understand|agree|hope|appreciate (?:it|that|your|you)|love (?:it|that|this|your)|like (?:it|that|this|your)|feel you|hear you|'ll|do)\b`)
+	hedge    = lazy.Regexp(`(?i)^(?:if|suppose|imagine|assume|say|pretend|unless)\b|\b(?:i|we) (?:might|may|could|would|should) |\bmaybe i\b|\bperhaps i\b|\bas if i\b|\bif i\b|\bi wish\b`)
+	reported = lazy.Regexp(`(?i)\b(?:he|she|they|it|who|\p{L}+) (?:says?|said|claims?|claimed|writes?|wrote|tells|told me|asks?|asked|states?|stated)[:,]? +["“'‘]|["“][^"”]*\b[Ii] [^"”]*["”]`)
+	noRule   = lazy.Regexp(`(?i)^(?:always|never) (?:mind|give up|thought|knew|been|had|heard|seen|a|an|the|been|good|great|nice|fun|happy|here|there|love|loved|wanted|felt|know|tried|got|better|say|stop|too)\b`)
+	doubt    = lazy.Regexp(`(?i)\b(?:worried|worry|afraid|concerned|nervous|fear|unsure|sure|ensure|whether|how|why|wondering|wonder|check|hope|hoping)\b[^,;.]*$`)
+	chatter  = lazy.Regexp(`(?i)^(?:i|we)(?:'m| am|'re| are)? ?(?:so |really |very |just )*(?:still |currently |also )*(?:glad|happy|sorry|sure|excited|trying to|looking (?:for|to)|wondering|not sure|curious|worried|concerned|struggling|having (?:trouble|issues|some|difficulty)|getting|feeling|experiencing|seeing|facing|encountering|wanting|stuck|ready|able|working on|thinking|going to try|hoping|want to make sure|need help|need to|want to|would like|think|guess|see|know|understand|agree|hope|appreciate (?:it|that|your|you)|love (?:it|that|this|your)|like (?:it|that|this|your)|feel you|hear you|'ll|do)\b`)
 )
 
 // statement finds the first rule that a sentence matches.
 func statement(sentence string) (Candidate, bool) {
 	plain, offsets := plainApostrophes(sentence)
-	if strings.HasSuffix(plain, "?") && !asksAfterStatement(plain) || hedge.MatchString(plain) || reported.MatchString(plain) {
+	if strings.HasSuffix(plain, "?") && !asksAfterStatement(plain) || hedge().MatchString(plain) || reported().MatchString(plain) {
 		return Candidate{}, false
 	}
 	for _, r := range rules {
-		at := r.pattern.FindStringSubmatchIndex(plain)
+		at := r.pattern().FindStringSubmatchIndex(plain)
 		if at == nil {
 			continue
 		}
 		from, to := clause(plain, r.start(plain, at))
 		text := plain[from:to]
-		if doubt.MatchString(plain[:from]) {
+		if doubt().MatchString(plain[:from]) {
 			continue
 		}
 		if utf8.RuneCountInString(text) < minStatement || len(strings.Fields(text)) < 3 || isNoStatement(r.kind, text) {
@@ -124,7 +125,7 @@ func statement(sentence string) (Candidate, bool) {
 		}
 		quote := sentence[offsets[from]:offsets[to]]
 		found := Candidate{Text: quote, Quote: quote, Kind: r.kind, Attribute: r.attribute, Confidence: r.confidence}
-		if of := r.pattern.SubexpIndex("of"); of > 0 && at[2*of] >= 0 {
+		if of := r.pattern().SubexpIndex("of"); of > 0 && at[2*of] >= 0 {
 			found.Attribute = strings.TrimSpace(r.attribute + " " + strings.Join(contentWords(plain[at[2*of]:at[2*of+1]]), " "))
 		}
 		return found, true
@@ -135,9 +136,9 @@ func statement(sentence string) (Candidate, bool) {
 // isNoStatement reports whether a text of a kind only has the form of one.
 func isNoStatement(kind continuo.FactKind, text string) bool {
 	if kind == continuo.FactInstruction {
-		return noRule.MatchString(text)
+		return noRule().MatchString(text)
 	}
-	return chatter.MatchString(text)
+	return chatter().MatchString(text)
 }
 
 // plainApostrophes replaces typographic apostrophes, and returns for each offset of the result the one in the text.
@@ -158,7 +159,7 @@ func plainApostrophes(text string) (plain string, offsets []int) {
 
 // asksAfterStatement reports whether a question is only the end of a sentence that began with a statement.
 func asksAfterStatement(sentence string) bool {
-	cut := request.FindStringIndex(sentence)
+	cut := request().FindStringIndex(sentence)
 	return cut != nil && cut[0] > minStatement
 }
 
@@ -168,10 +169,10 @@ func (r *rule) start(sentence string, at []int) int {
 		return 0
 	}
 	begin := at[0]
-	joint := jointWords.FindString(sentence[begin:])
+	joint := jointWords().FindString(sentence[begin:])
 	return begin + len(joint)
 }
 
-var jointWords = regexp.MustCompile(`(?i)^(?:[,;:–—-] *)?(?:(?:and|but|so|because|since|that|though|although|while|as) +)?`)
+var jointWords = lazy.Regexp(`(?i)^(?:[,;:–—-] *)?(?:(?:and|but|so|because|since|that|though|although|while|as) +)?`)
 
-func startsWithJoint(sentence string) bool { return jointWords.FindString(sentence) != "" }
+func startsWithJoint(sentence string) bool { return jointWords().FindString(sentence) != "" }

@@ -8,12 +8,12 @@ package memory
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/lazy"
 )
 
 // The names of who extracts or states a fact; any other name is a model's or a tool's.
@@ -185,12 +185,12 @@ func SortNewest(known []Known) {
 }
 
 // updateCue marks a statement that says how something is now, in place of how it was.
-var updateCue = regexp.MustCompile(`(?i)\b(now|currently|increased|decreased|raised|reduced|extended|updated|changed|new|instead|no longer|switched|moved|reached|improved|up to|down to|bumped|adjusted|rescheduled|postponed|latest)\b`)
+var updateCue = lazy.Regexp(`(?i)\b(now|currently|increased|decreased|raised|reduced|extended|updated|changed|new|instead|no longer|switched|moved|reached|improved|up to|down to|bumped|adjusted|rescheduled|postponed|latest)\b`)
 
 // Updated returns the seqs of the facts that a newer statement replaces because it says the same with other figures: at
 // least three words of the topic are the same, and most of those of the older one.
 func Updated(known []Known, candidate Candidate, at time.Time) (seqs []int64) {
-	if len(figures(candidate.Text)) == 0 || !updateCue.MatchString(candidate.Text) {
+	if len(figures(candidate.Text)) == 0 || !updateCue().MatchString(candidate.Text) {
 		return nil
 	}
 	content := contentWords(candidate.Text)

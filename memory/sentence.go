@@ -1,9 +1,10 @@
 package memory
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/continuo-log/continuo/internal/lazy"
 )
 
 // The bounds of what the rules read of one message: its beginning and its end. What is longer was mostly pasted.
@@ -15,12 +16,12 @@ const (
 )
 
 // code matches fenced code, which nobody says, and quoted lines, which somebody else said.
-var code = regexp.MustCompile("(?s)```.*?(```|$)|(?m)^[ \\t]*>.*$")
+var code = lazy.Regexp("(?s)```.*?(```|$)|(?m)^[ \\t]*>.*$")
 
 // sentences splits what a message says into sentences, each a substring of the message. Code, quotations and the middle
 // of a long message are left out.
 func sentences(text string) (found []string) {
-	for _, said := range code.Split(text, -1) {
+	for _, said := range code().Split(text, -1) {
 		if len(said) > maxHead+maxTail {
 			tail := said[runeStart(said, len(said)-maxTail):]
 			found = append(found, split(said[:runeStart(said, maxHead)])...)
@@ -61,17 +62,17 @@ func split(text string) (found []string) {
 	return found
 }
 
-var abbreviation = regexp.MustCompile(`(?i)(^|[ (])(mr|mrs|ms|dr|st|e\.g|i\.e|etc|vs|no|[A-Z])$`)
+var abbreviation = lazy.Regexp(`(?i)(^|[ (])(mr|mrs|ms|dr|st|e\.g|i\.e|etc|vs|no|[A-Z])$`)
 
-func isAbbreviation(before string) bool { return abbreviation.MatchString(before) }
+func isAbbreviation(before string) bool { return abbreviation().MatchString(before) }
 
 // A statement ends where a request begins.
-var request = regexp.MustCompile(`(?i)(,|;|\s[-–—]|:)?\s*((and|but|so|or)\s+)?((so|and|but)\s+)?(can|could|would|will|do|should|shall) (you|we|i)\b|(,|;|\s[-–—])\s*((and|but|so)\s+)?(i'm|i am|i was) (not sure|unsure|wondering|curious|looking for (advice|help))\b|(,|;|\s[-–—])\s*((and|but|so)\s+)?(i|we)('d| would) (like|love|appreciate)\b|(,|;|\s[-–—])\s*((and|but|so)\s+)?(what|how|which|where|when|why|who|any (tips|ideas|advice)|please)\b|(,|;|\s[-–—])\s*((and|but|so)\s+)?i (want to make sure|need (help|advice|to know)|don't know)\b`)
+var request = lazy.Regexp(`(?i)(,|;|\s[-–—]|:)?\s*((and|but|so|or)\s+)?((so|and|but)\s+)?(can|could|would|will|do|should|shall) (you|we|i)\b|(,|;|\s[-–—])\s*((and|but|so)\s+)?(i'm|i am|i was) (not sure|unsure|wondering|curious|looking for (advice|help))\b|(,|;|\s[-–—])\s*((and|but|so)\s+)?(i|we)('d| would) (like|love|appreciate)\b|(,|;|\s[-–—])\s*((and|but|so)\s+)?(what|how|which|where|when|why|who|any (tips|ideas|advice)|please)\b|(,|;|\s[-–—])\s*((and|but|so)\s+)?i (want to make sure|need (help|advice|to know)|don't know)\b`)
 
 // clause returns the range of a sentence from an offset to where a request begins, without punctuation at its end.
 func clause(sentence string, from int) (begin, end int) {
 	rest := sentence[from:]
-	if cut := request.FindStringIndex(rest); cut != nil {
+	if cut := request().FindStringIndex(rest); cut != nil {
 		rest = rest[:cut[0]]
 	}
 	begin = from + len(rest) - len(strings.TrimLeft(rest, " "))

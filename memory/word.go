@@ -1,12 +1,12 @@
 package memory
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/lazy"
 )
 
 // wordsOf splits a text into lower-case words and numbers.
@@ -62,20 +62,20 @@ func root(word string) string {
 	return strings.TrimSuffix(word, "y")
 }
 
-var numbers = regexp.MustCompile(`[0-9][0-9.,:]*`)
+var numbers = lazy.Regexp(`[0-9][0-9.,:]*`)
 
 // figures lists the numbers of a text.
 func figures(text string) (found []string) {
-	for _, number := range numbers.FindAllString(text, -1) {
+	for _, number := range numbers().FindAllString(text, -1) {
 		found = append(found, strings.TrimRight(number, ".,:"))
 	}
 	return found
 }
 
-var denial = regexp.MustCompile(`(?i)\b(i|we)('ve| have)? never\b|\bi (haven't|have not|didn't|did not) (ever )?\w|\bnever (actually |really )?(\w+ed|been|done|met|had|made|written|used)\b`)
+var denial = lazy.Regexp(`(?i)\b(i|we)('ve| have)? never\b|\bi (haven't|have not|didn't|did not) (ever )?\w|\bnever (actually |really )?(\w+ed|been|done|met|had|made|written|used)\b`)
 
 // isDenial reports whether a text says that something never happened.
-func isDenial(text string) bool { return denial.MatchString(strings.ReplaceAll(text, "’", "'")) }
+func isDenial(text string) bool { return denial().MatchString(strings.ReplaceAll(text, "’", "'")) }
 
 // Relates reports whether a fact may have to do with a text: they have a word in common, or it is a standing instruction.
 func Relates(text string, k *Known) bool {

@@ -1,10 +1,10 @@
 package model
 
 import (
-	"regexp"
 	"sync"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/lazy"
 )
 
 // Dialect is the variant of its protocol that a model accepts. The zero value is the standard protocol.
@@ -31,10 +31,10 @@ const (
 // Parts of the error messages with which chat templates and servers refuse a sequence of roles, or structured
 // output.
 var (
-	refusedSystem     = regexp.MustCompile(`(?i)system role (is )?not supported|only user and assistant roles|system messages? (is|are) not supported|does not support (the )?system (role|messages?|prompts?)`)
-	refusedStructured = regexp.MustCompile(`(?i)response_format|output_config|output_format|json_schema|json_object|structured.?outputs?|guided.?(json|decoding)|grammar`)
-	refusedReasoning  = regexp.MustCompile(`(?i)encrypted content is not supported|reasoning\.encrypted_content`)
-	refusedRoles      = regexp.MustCompile(`(?i)roles must alternate|must alternate (between )?user|alternate user/assistant|system message must be (at|in) the (beginning|first)|system message must be (the )?first|` +
+	refusedSystem     = lazy.Regexp(`(?i)system role (is )?not supported|only user and assistant roles|system messages? (is|are) not supported|does not support (the )?system (role|messages?|prompts?)`)
+	refusedStructured = lazy.Regexp(`(?i)response_format|output_config|output_format|json_schema|json_object|structured.?outputs?|guided.?(json|decoding)|grammar`)
+	refusedReasoning  = lazy.Regexp(`(?i)encrypted content is not supported|reasoning\.encrypted_content`)
+	refusedRoles      = lazy.Regexp(`(?i)roles must alternate|must alternate (between )?user|alternate user/assistant|system message must be (at|in) the (beginning|first)|system message must be (the )?first|` +
 		`only one system message|multiple system messages|unexpected role '?"?(user|system|assistant)|after the optional system message`)
 )
 
@@ -46,15 +46,15 @@ func (d Dialect) After(refusal *continuo.TurnError) (next Dialect, ok bool) {
 	}
 	next = d
 	switch {
-	case refusedReasoning.MatchString(refusal.Message):
+	case refusedReasoning().MatchString(refusal.Message):
 		next.NoEncryptedReasoning = true
-	case refusedSystem.MatchString(refusal.Message) && d.Roles != continuo.RolesNoSystem:
+	case refusedSystem().MatchString(refusal.Message) && d.Roles != continuo.RolesNoSystem:
 		next.Roles = continuo.RolesNoSystem
-	case refusedRoles.MatchString(refusal.Message) && d.Roles == continuo.RolesFree:
+	case refusedRoles().MatchString(refusal.Message) && d.Roles == continuo.RolesFree:
 		next.Roles = continuo.RolesStrict
-	case refusedStructured.MatchString(refusal.Message) && d.Structured == StructuredSchema:
+	case refusedStructured().MatchString(refusal.Message) && d.Structured == StructuredSchema:
 		next.Structured = StructuredObject
-	case refusedStructured.MatchString(refusal.Message):
+	case refusedStructured().MatchString(refusal.Message):
 		next.Structured = StructuredOff
 	}
 	return next, next != d

@@ -3,10 +3,10 @@ package match
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/lazy"
 	"github.com/continuo-log/continuo/internal/plaintext"
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
@@ -131,7 +131,7 @@ func withoutReminders(text string) string {
 }
 
 // dates finds dates and times as agents write them into their first messages.
-var dates = regexp.MustCompile(`(?i)\b(?:` +
+var dates = lazy.Regexp(`(?i)\b(?:` +
 	`\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?` +
 	`|(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,?\s+)?(?:` + months + `)\.?\s+\d{1,2}(?:st|nd|rd|th)?,?\s+\d{4}` +
 	`|(?:(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,?\s+)?\d{1,2}\.?\s+(?:` + months + `)\.?,?\s+\d{4}` +
@@ -145,5 +145,5 @@ func withoutDates(text string) string {
 	if !strings.ContainsAny(text, "0123456789") {
 		return text
 	}
-	return dates.ReplaceAllLiteralString(text, "<date>")
+	return dates().ReplaceAllLiteralString(text, "<date>")
 }

@@ -1,14 +1,14 @@
 package match
 
 import (
-	"regexp"
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/lazy"
 )
 
 // opening is the beginning of an element in which clients describe the environment, before the person's own words.
-var opening = regexp.MustCompile(`^<([a-z]+[_-][a-z_-]+)>`)
+var opening = lazy.Regexp(`^<([a-z]+[_-][a-z_-]+)>`)
 
 // Title returns the content of the first message of a user without the client's own reminders and descriptions of the
 // environment, to name a new conversation by; absent where nobody said anything.
@@ -28,7 +28,7 @@ func Title(entries []continuo.Entry) continuo.Content {
 func withoutContext(text string) string {
 	for {
 		text = strings.TrimSpace(text)
-		found := opening.FindStringSubmatch(text)
+		found := opening().FindStringSubmatch(text)
 		if found == nil {
 			return text
 		}

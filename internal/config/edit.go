@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/continuo-log/continuo/internal/lazy"
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
@@ -94,13 +95,13 @@ func settingAt(key string) (path []string, row *setting, err error) {
 }
 
 var (
-	plainText = regexp.MustCompile(`^[A-Za-z0-9_./~$][A-Za-z0-9_./~$:@%+=-]*$`)
-	notText   = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|null|~|[-+.]?[0-9][0-9_.eE+-]*|0x[0-9a-f]+)$`)
+	plainText = lazy.Regexp(`^[A-Za-z0-9_./~$][A-Za-z0-9_./~$:@%+=-]*$`)
+	notText   = lazy.Regexp(`^(?i:true|false|yes|no|on|off|null|~|[-+.]?[0-9][0-9_.eE+-]*|0x[0-9a-f]+)$`)
 )
 
 // Scalar is a text as it is written in YAML.
 func Scalar(text string) string {
-	if plainText.MatchString(text) && !strings.HasSuffix(text, ":") && !notText.MatchString(text) {
+	if plainText().MatchString(text) && !strings.HasSuffix(text, ":") && !notText().MatchString(text) {
 		return text
 	}
 	return strconv.Quote(text)
@@ -146,14 +147,14 @@ func (e *edit) set(at *yamltree.Node, path []string, text string) error {
 	return nil
 }
 
-var afterKey = regexp.MustCompile(`^((?:[^\s:"']+|"[^"]*"|'[^']*')\s*:)(\s+|$)(\[[^\]]*\]|"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^#\s"'\[{|>&*!](?:[^#]|[^\s]#)*?)?(\s+#.*|\s*)$`)
+var afterKey = lazy.Regexp(`^((?:[^\s:"']+|"[^"]*"|'[^']*')\s*:)(\s+|$)(\[[^\]]*\]|"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^#\s"'\[{|>&*!](?:[^#]|[^\s]#)*?)?(\s+#.*|\s*)$`)
 
 // replace changes the value of a key, where both are on one line.
 func (e *edit) replace(f yamltree.Field, text string) error {
 	at := f.Key.At
 	line := []rune(e.lines[at.Line-1])
 	head, tail := string(line[:at.Column-1]), string(line[at.Column-1:])
-	found := afterKey.FindStringSubmatch(tail)
+	found := afterKey().FindStringSubmatch(tail)
 	if found == nil || strings.TrimSpace(head) != "" || found[3] == "" && f.Value.Kind != yamltree.Null {
 		return errByHand
 	}
@@ -166,7 +167,7 @@ func (e *edit) replace(f yamltree.Field, text string) error {
 func (e *edit) insert(parent, indent int, path []string, text string, top bool) error {
 	if len(path) == 1 {
 		if at := e.commentedOut(parent, path[0]); at >= 0 {
-			comment := trailing.FindString(e.lines[at][strings.Index(e.lines[at], path[0]):])
+			comment := trailing().FindString(e.lines[at][strings.Index(e.lines[at], path[0]):])
 			e.lines[at] = strings.Repeat(" ", indent) + path[0] + ": " + text + comment
 			return nil
 		}
@@ -195,16 +196,16 @@ func (e *edit) insert(parent, indent int, path []string, text string, top bool) 
 
 // nameText is a key as it is written.
 func nameText(name string) string {
-	if plainText.MatchString(name) && !notText.MatchString(name) && !strings.Contains(name, ":") {
+	if plainText().MatchString(name) && !notText().MatchString(name) && !strings.Contains(name, ":") {
 		return name
 	}
 	return strconv.Quote(name)
 }
 
 var (
-	trailing     = regexp.MustCompile(`\s+#.*$`)
-	goesOn       = regexp.MustCompile(`^#\s{4}`)
-	commentedKey = regexp.MustCompile(`^#\s*[\w-]+:( |$)`)
+	trailing     = lazy.Regexp(`\s+#.*$`)
+	goesOn       = lazy.Regexp(`^#\s{4}`)
+	commentedKey = lazy.Regexp(`^#\s*[\w-]+:( |$)`)
 )
 
 // commentedOut is the index of the line that has the key behind a # in the section that begins after a line; -1 for none, and
@@ -217,7 +218,7 @@ func (e *edit) commentedOut(parent int, key string) int {
 			return -1 // the next section begins
 		}
 		if form.MatchString(line) {
-			if i+1 < len(e.lines) && goesOn.MatchString(e.lines[i+1]) && !commentedKey.MatchString(e.lines[i+1]) {
+			if i+1 < len(e.lines) && goesOn().MatchString(e.lines[i+1]) && !commentedKey().MatchString(e.lines[i+1]) {
 				return -1
 			}
 			return i
