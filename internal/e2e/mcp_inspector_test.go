@@ -57,6 +57,9 @@ func (i inspector) call(name string, pairs ...string) map[string]any {
 
 // The inspector lists every tool without a complaint about its schemas, and calls each of them.
 func TestMCPInspector(t *testing.T) {
+	if os.Getenv("CONTINUO_LONG") == "" {
+		t.Skip("SKIPPED: the inspector is started for each of 25 requests; it needs CONTINUO_LONG=1, as in .ci/run")
+	}
 	t.Parallel()
 	s := serve(t, "log:\n  level: warn\n")
 	s.ask(t, "s1", "", "The tap in the kitchen drips.", false)
