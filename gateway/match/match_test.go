@@ -261,3 +261,20 @@ func TestSideCallWithItsSystemPromptAsAMessage(t *testing.T) {
 	first := g.ask(match.Query{Header: opencode}, history("s You are opencode, an agent", "u hi"), "a hello")
 	expect(t, first, "session extend 0", title.found.Parent)
 }
+
+// Stopped by Ctrl-C, Claude Code leaves the broken answer out, says so in the message, and makes up an answer of its own:
+// the session continues all the same. In another session, such an answer is a difference.
+func TestAnswerMadeUpAfterACancelledTurn(t *testing.T) {
+	g := newGateway(t, stores["sqlite"](t))
+	claude := http.Header{"X-Claude-Code-Session-Id": {"s1"}}
+	first := g.ask(match.Query{Header: claude}, history("u hi"), "a hello")
+	g.ask(match.Query{Header: claude}, history("u hi", "a hello", "u count to a million"), "x one two")
+	whole := history("u hi", "a hello", "u count to a million\n", "a No response requested.", "u and now?")
+	whole[2].Content = continuo.Parts(continuo.TextPart("count to a million\n"), continuo.TextPart("[Request interrupted by user]"))
+	next := g.ask(match.Query{Header: claude}, whole, "a now")
+	expect(t, next, "session extend 2", first.conversation)
+	again := g.ask(match.Query{Header: claude}, append(whole, history("a now", "u later")...))
+	expect(t, again, "session extend 6", first.conversation)
+	other := g.ask(match.Query{Header: claude}, history("u hi", "a hello", "u else", "a something", "u and now?"))
+	expect(t, other, "session rewritten 2", first.conversation)
+}

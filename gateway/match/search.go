@@ -271,8 +271,11 @@ func (s *search) answered(c *candidate) bool { return s.states[c.common].answere
 func (s *search) repeats(c *candidate) bool { return c.common == len(s.entries()) }
 
 // extends reports whether the request continues a candidate: there is no answer in the request that the candidate does
-// not have, and none in the candidate that the request does not have.
-func (s *search) extends(c *candidate) bool { return !c.diverged && s.answers <= c.common }
+// not have, and none in the candidate that the request does not have. In a session, the client may have made up one in
+// place of an answer that broke off, as Claude Code does after a Ctrl-C.
+func (s *search) extends(c *candidate) bool {
+	return !c.diverged && (s.answers <= c.common || c.failed && s.session != "")
+}
 
 // The ranks of candidates, the best last.
 const (
