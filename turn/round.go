@@ -143,7 +143,9 @@ func (c *toolLoop) build(conversation continuo.Conversation, upstream Upstream, 
 	if err != nil {
 		return nil, err
 	}
-	envelope.ResponseFormat = c.Answer.format(dialect, info, len(envelope.Tools) > 0)
+	if envelope.ResponseFormat = c.Answer.format(dialect, info, len(envelope.Tools) > 0); c.Answer == nil && c.Options == nil {
+		envelope.ResponseFormat = upstream.Extras.format(dialect, info)
+	}
 	return request(source, plan, c.View, envelope, info, nil)
 }
 
@@ -252,6 +254,9 @@ func (r *Runner) envelope(upstream Upstream, dialect model.Dialect) continuo.Env
 	}
 	if r.Options != nil {
 		envelope.Sampling, envelope.Own = r.Options.Sampling, r.Options.Own
+	} else {
+		envelope.Sampling = upstream.Extras.Sampling
 	}
+	envelope.Own = upstream.Extras.own(upstream.Model.Info().Protocol, envelope.Own)
 	return envelope
 }

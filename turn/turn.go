@@ -23,6 +23,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/render"
 	"github.com/continuo-log/continuo/tool"
@@ -53,6 +54,8 @@ type Runner struct {
 	MaxOutputTokens int
 	Temperature     *float64
 	ReasoningEffort string // see continuo.Envelope
+	// Extras are more of what is sent to the model. Default nothing.
+	Extras Extras
 	// Speaker tracks the dialect of Model. Default: the standard protocol.
 	Speaker *model.Speaker
 	// Answer is the JSON Schema of the answer, sent where the model's dialect supports it. Default none.
@@ -101,19 +104,60 @@ type ClientOptions struct {
 	Headers *model.ClientHeaders
 }
 
+// Extras are what the settings of a model ask of its answers besides the usual: nothing with zero values.
+type Extras struct {
+	// Sampling and ResponseFormat are for requests of no client: a client says itself what it asks. ResponseFormat is in the
+	// form of chat completions; a turn with an Answer has that instead.
+	Sampling       *continuo.Sampling
+	ResponseFormat json.RawMessage
+	// Body are members that each request has as they are, an object; those of a client in the same protocol take precedence.
+	Body json.RawMessage
+}
+
+// own are the members that a request in a protocol has as they are.
+func (e Extras) own(protocol string, client *continuo.OwnMembers) *continuo.OwnMembers {
+	extra, err := rawjson.ParseObject(e.Body)
+	if len(e.Body) == 0 || err != nil || len(extra) == 0 {
+		return client
+	}
+	if client != nil && client.Protocol == protocol {
+		members, err := rawjson.ParseObject(client.Members)
+		if err != nil {
+			return client
+		}
+		for _, member := range members {
+			extra.Set(member.Key, member.Value)
+		}
+	}
+	return &continuo.OwnMembers{Protocol: protocol, Members: extra.Raw()}
+}
+
+// format is the format of answers that a dialect supports; nil for none.
+func (e Extras) format(dialect model.Dialect, info model.Info) json.RawMessage {
+	protocol, err := render.ProtocolOf(info.Protocol)
+	if err != nil || !protocol.ResponseFormat || e.ResponseFormat == nil {
+		return nil
+	}
+	if dialect.Structured == model.StructuredSchema || dialect.Structured == model.StructuredObject && render.IsAnyObject(e.ResponseFormat) {
+		return e.ResponseFormat
+	}
+	return nil
+}
+
 // Upstream is a model with its request settings.
 type Upstream struct {
 	Model           model.Model
 	MaxOutputTokens int      // 0 means the model's default
 	Temperature     *float64 // nil means the model's default
 	ReasoningEffort string   // see continuo.Envelope
+	Extras          Extras
 	Speaker         *model.Speaker
 }
 
 // own is the runner's model as an upstream.
 func (r *Runner) own() Upstream {
 	return Upstream{
-		Model: r.Model, MaxOutputTokens: r.MaxOutputTokens, Temperature: r.Temperature, ReasoningEffort: r.ReasoningEffort, Speaker: r.Speaker,
+		Model: r.Model, MaxOutputTokens: r.MaxOutputTokens, Temperature: r.Temperature, ReasoningEffort: r.ReasoningEffort, Extras: r.Extras, Speaker: r.Speaker,
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/continuo-log/continuo/model/thinktag"
 	"github.com/continuo-log/continuo/model/transcript"
 	"github.com/continuo-log/continuo/tool"
+	"github.com/continuo-log/continuo/turn"
 )
 
 // demoPace is the demo model's delay before each word: in a terminal, its answers come word by word as a model's do.
@@ -56,6 +57,7 @@ func (w modelWiring) upstreams(settings *config.Config) (map[string]engine.Upstr
 		models[name] = engine.Upstream{
 			Model:           w.telemetry.model(w.guarded(upstream, m)),
 			MaxOutputTokens: m.MaxOutputTokens, Temperature: m.Temperature, ReasoningEffort: reasoningEffort(m), Fallback: m.Fallback, Speaker: speaker(m),
+			Extras: turn.Extras{Sampling: m.Sampling(), ResponseFormat: m.ResponseFormat, Body: m.ExtraBody},
 			Window: cmp.Or(m.Window, settings.Gateway.Window),
 		}
 	}

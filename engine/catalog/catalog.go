@@ -177,6 +177,7 @@ type Upstream struct {
 	MaxOutputTokens int      // 0: the provider's default
 	Temperature     *float64 // nil: the provider's default
 	ReasoningEffort string   // see continuo.Envelope; "": the model's default
+	Extras          turn.Extras
 	// Speaker handles the model's dialect. Default: the protocol as it is.
 	Speaker *model.Speaker
 	// Fallback names the model that is used when this one fails before it has produced output; the fallback's own

@@ -144,7 +144,7 @@ func (cat *Catalog) Runner(c ResolvedTurn) *turn.Runner {
 	runner := &turn.Runner{
 		Log: cat.log, Model: c.Upstream.Model, Tools: c.tools, Policy: c.Policy, AllTools: c.Step, View: c.View, System: c.System, Limits: cat.Options.Limits,
 		MaxOutputTokens: c.Upstream.MaxOutputTokens, Temperature: c.Upstream.Temperature,
-		ReasoningEffort: c.Upstream.ReasoningEffort, Speaker: c.Upstream.Speaker,
+		ReasoningEffort: c.Upstream.ReasoningEffort, Extras: c.Upstream.Extras, Speaker: c.Upstream.Speaker,
 	}
 	runner.Recaller = cat.Options.Recaller
 	switch {
@@ -156,7 +156,7 @@ func (cat *Catalog) Runner(c ResolvedTurn) *turn.Runner {
 	if fallback, ok := cat.Options.Models[c.Upstream.Fallback]; ok && c.Upstream.Fallback != "" {
 		runner.Fallback = &turn.Upstream{
 			Model: fallback.Model, MaxOutputTokens: fallback.MaxOutputTokens, Temperature: fallback.Temperature,
-			ReasoningEffort: fallback.ReasoningEffort, Speaker: fallback.Speaker,
+			ReasoningEffort: fallback.ReasoningEffort, Extras: fallback.Extras, Speaker: fallback.Speaker,
 		}
 	}
 	return runner

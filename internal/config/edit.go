@@ -23,7 +23,7 @@ func Set(data []byte, key, value string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if row.value.mapping != nil {
+	if row.value.mapping != nil || row.value.node != nil {
 		return nil, fmt.Errorf("%s is a mapping; write it in the file", key)
 	}
 	root, err := parseYAML(data)

@@ -128,6 +128,14 @@ func (r *fileReader) set(row *setting, value *yamltree.Node) {
 		return
 	}
 	g := rawValue{kind: value.Kind, text: value.Text, origin: r.at(value)}
+	if row.value.node != nil && value.Kind == yamltree.Mapping {
+		text, err := row.value.node(value)
+		if err != nil {
+			r.problems.add(r.at(value), "%s: %w", row.key, err)
+			return
+		}
+		g.text = text
+	}
 	for _, item := range value.Items {
 		if item.Kind != yamltree.Text && row.value.setList != nil {
 			r.problems.add(r.at(item), "%s: an item that is no text; allowed: %s", row.key, row.value.allowed)

@@ -20,6 +20,11 @@ func (b binder) list(target *[]string, kind string) value {
 		v.allowed = "a list of models' names, each once, in which * matches any characters, such as gpt-*"
 	case "files":
 		v.allowed = "a list of patterns of files' names, each once, such as *.key or !.env.example"
+	case "texts":
+		v.allowed = "a list of texts that are not blank, at most 16"
+		ok = func(items []string) bool {
+			return len(items) <= 16 && !slices.ContainsFunc(items, func(item string) bool { return strings.TrimSpace(item) == "" })
+		}
 	case "command": // a program and its arguments, which may contain secrets, so that only their number is shown
 		v.allowed = "a list of a program and its arguments, such as [npx, -y, some-server]"
 		v.hidden, ok = true, isCommand
@@ -35,6 +40,9 @@ func (b binder) list(target *[]string, kind string) value {
 			return errNotAllowed
 		}
 		*target = items
+		if kind == "texts" && len(items) == 0 {
+			*target = nil
+		}
 		return nil
 	}
 	return v

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -65,6 +66,12 @@ type ModelConfig struct {
 	MaxOutputTokens   int               `key:"max_output_tokens" unset:"0; for anthropic-messages the model's own limit, or 4096" example:"0" help:"How many tokens the model may answer with. 0 leaves it to the provider; anthropic-messages demands a number and takes the model's limit for 0 where the catalogue has it, else 4096."`
 	Temperature       *float64          `key:"temperature" max:"2" unset:"the provider's own" example:"1" help:"The sampling temperature: how random the answer is; at most 1 for anthropic-messages."`
 	ReasoningEffort   string            `key:"reasoning_effort" enum:"auto,none,minimal,low,medium,high,xhigh" default:"auto" help:"How much a reasoning model reasons: more takes longer and costs more. auto leaves it to the model; any other value also asks openai-responses and gemini for the readable text of the reasoning. Models of anthropic-messages that are told a number of tokens get one for the effort; where neither max_output_tokens nor the catalogue has a limit, it is added to what the answer may have. Models without reasoning refuse it."`
+	ThinkingBudget    int               `key:"thinking_budget" default:"0" help:"How many tokens the model may reason, for models that take a number (older ones of anthropic-messages and gemini); others get the reasoning_effort nearest to it. 0 leaves it to reasoning_effort. Not for requests of the gateway's clients."`
+	TopP              *float64          `key:"top_p" max:"1" unset:"the provider's own" example:"1" help:"Nucleus sampling: only the likeliest tokens with this much probability together are drawn from. Models that reason, and refuse it, are not sent it. Not for requests of the gateway's clients."`
+	Stop              []string          `key:"stop" kind:"texts" help:"Texts at which the answer ends. Not for openai-responses, nor for requests of the gateway's clients."`
+	Seed              *int64            `key:"seed" min:"-9223372036854775807" max:"9223372036854775807" unset:"none" example:"1" help:"A seed that makes sampling repeat itself where the provider can. For openai-chat and gemini; not for requests of the gateway's clients."`
+	ResponseFormat    json.RawMessage   `key:"response_format" unset:"none" help:"The format of answers, in the form of chat completions, whatever the protocol: {type: json_object}, or {type: json_schema, json_schema: {name: NAME, schema: …}}, which alone anthropic-messages has. Steps of workflows and requests of the gateway's clients have their own."`
+	ExtraBody         json.RawMessage   `key:"extra_body" unset:"none" help:"Members that each request has besides its own, as the provider's documentation has them, such as {enable_thinking: false}. A member that the request has is replaced, but not what says which model is shown what."`
 	KnownAs           string            `key:"known_as" empty:"to look for the provider and the model" allowed:"a vendor and a model of the catalogue, such as openai/gpt-5.5" help:"The entry of the catalogue of models that has this model's limits and prices, where provider and model do not name it: behind a proxy, or for a deployment with a name of its own."`
 	InputPrice        *float64          `key:"input_price" max:"1000000" unset:"the catalogue's" example:"3" help:"What a million tokens of input cost, in US dollars. Given together with output_price, it replaces the catalogue's prices."`
 	CachedInputPrice  *float64          `key:"cached_input_price" max:"1000000" unset:"the catalogue's, or input_price if that is given" example:"0.3" help:"What a million tokens of input cost that the provider had cached, in US dollars."`
@@ -126,6 +133,9 @@ func (m *ModelConfig) resolve(e *entry, env map[string]string, p Protocol) {
 	e.row("model").setDefault(m.Name)
 	e.row("provider").setDefault(provider)
 	e.row("api_key_env").setDefault(keyEnv)
+	if m.ThinkingBudget > 0 {
+		e.row("reasoning_effort").setDefault(effortOf(m.ThinkingBudget))
+	}
 	most := p.MaxOutputTokens
 	if m.ReasoningEffort != ReasoningAuto {
 		most = 0 // the request has room for the thinking too
@@ -165,7 +175,7 @@ func (m *ModelConfig) conflict(p Protocol) (key string, err error) {
 		return "context_window", fmt.Errorf("given %d; allowed: more than max_output_tokens, which is %d, or 0 when it is not known",
 			m.ContextWindow, m.MaxOutputTokens)
 	}
-	return "", nil
+	return m.extraConflict()
 }
 
 // hostOf returns the host of a validated base URL, with its port: two upstreams on one machine are two providers.

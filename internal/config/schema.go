@@ -146,7 +146,7 @@ func (s *setting) schema() *node {
 	if def != "" {
 		n.Description += " Default: " + def + "."
 	}
-	if n.More["enum"] != nil {
+	if n.More["enum"] != nil || n.More["type"] != nil {
 		return n
 	}
 	switch takes := s.value.takes; {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,8 +23,10 @@ type value struct {
 	set     func(text string) error
 	setList func(items []string) error // for lists, instead of set
 	mapping *mapping                   // for mappings, instead of set
-	schema  map[string]any             // what the JSON Schema says besides the type; nil for nothing
-	show    func() string
+	// node is the text for set of a mapping of any values; nil where there is none.
+	node   func(*yamltree.Node) (string, error)
+	schema map[string]any // what the JSON Schema says besides the type; nil for nothing
+	show   func() string
 	// hidden says that errors do not repeat the given value: people may paste secrets there.
 	hidden bool
 }
@@ -54,6 +57,27 @@ func (b binder) value(target any, tag reflect.StructTag) value {
 		v = logLevel(target)
 	case *string:
 		v = b.text(target, tag)
+	case **int64:
+		least, most := wholeTag(tag, "min", 0), wholeTag(tag, "max", maxWhole)
+		v = value{
+			allowed: "a whole number", takes: []yamltree.Kind{yamltree.Whole},
+			set: func(text string) error {
+				number, err := strconv.ParseInt(text, 10, 64)
+				if err != nil || number < least || number > most {
+					return errNotAllowed
+				}
+				*target = &number
+				return nil
+			},
+			show: func() string {
+				if *target == nil {
+					return ""
+				}
+				return strconv.FormatInt(**target, 10)
+			},
+		}
+	case *json.RawMessage:
+		v = object(target)
 	case *[]string:
 		v = b.list(target, tag.Get("kind"))
 	case *map[string]string:
