@@ -120,7 +120,21 @@ func callItem(ref itemRef, call continuo.ToolCall, status string) item {
 	if call.Type == "custom" {
 		kind, arguments = responses.TypeCustomCall, "input"
 	}
-	return newItem(ref, kind, []rawjson.Field{text("status", status), text("call_id", call.ID), text("name", call.Name), text(arguments, call.Arguments)})
+	members := []rawjson.Field{text("status", status), text("call_id", call.ID), text("name", call.Name), text(arguments, call.Arguments)}
+	if from, to, ok := rawjson.Find(call.Extra, "namespace"); ok && kind == responses.TypeFunctionCall {
+		members = append(members, rawjson.Field{Key: "namespace", Value: call.Extra[from:to]})
+	}
+	return newItem(ref, kind, members)
+}
+
+// inNamespace is a call of a function of one of some tools' namespaces as the client knows it: the name of the namespace is
+// among what the call has besides.
+func inNamespace(call continuo.ToolCall, tools []json.RawMessage) continuo.ToolCall {
+	namespace, name := responses.Split(tools, call.Name)
+	if namespace != "" {
+		call.Name, call.Extra = name, rawjson.MustMarshal(map[string]string{"namespace": namespace})
+	}
+	return call
 }
 
 // messageContent is the content of a message that a client sent: always a list of parts.

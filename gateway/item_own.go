@@ -138,7 +138,11 @@ func (o *ownItems) other(parsed responses.Item) item {
 		o.calls++
 	}
 	if isCall && at >= 0 {
-		return callItem(refOf(o.entry, firstCallIndex+at), o.entry.ToolCalls[at], responses.StatusCompleted)
+		made := o.entry.ToolCalls[at]
+		if parsed.Namespace != "" {
+			made.Name, made.Extra = parsed.Name, rawjson.MustMarshal(map[string]string{"namespace": parsed.Namespace})
+		}
+		return callItem(refOf(o.entry, firstCallIndex+at), made, responses.StatusCompleted)
 	}
 	o.own++
 	return ownItem(refOf(o.entry, firstOwnIndex+o.own-1), parsed.Raw)

@@ -328,6 +328,12 @@ func clientTools(raws []json.RawMessage) ([]continuo.ToolSpec, error) {
 		if err := json.Unmarshal(raw, &tool); err != nil {
 			return nil, api.Refuse(fmt.Sprintf("tools[%d]", i), "%s", err)
 		}
+		if namespace, ok := responses.NamespaceOf(raw); ok {
+			for _, function := range namespace.Functions() {
+				specs = append(specs, continuo.ToolSpec{Name: function.Name, Description: function.Description, Parameters: function.Parameters})
+			}
+			continue
+		}
 		if tool.Type != "function" {
 			return nil, api.Refuse(fmt.Sprintf("tools[%d].type", i), "tools of type %q are not offered to this model: only functions are", api.Bounded(tool.Type))
 		}

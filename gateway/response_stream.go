@@ -92,7 +92,8 @@ func (s *responseStream) callDelta(event *turn.Event) string {
 		}
 		return s.delta(responses.EventArgumentsDelta, delta.Arguments)
 	}
-	call := &continuo.ToolCall{ID: delta.ID, Type: delta.Type, Name: delta.Name}
+	named := inNamespace(continuo.ToolCall{ID: delta.ID, Type: delta.Type, Name: delta.Name}, s.response.Tools)
+	call := &named
 	kind, add := responses.TypeFunctionCall, responses.EventArgumentsDelta
 	if delta.Type == "custom" {
 		kind, add = responses.TypeCustomCall, responses.EventInputDelta
@@ -219,7 +220,12 @@ func (s *responseStream) closeOpen() string {
 // others.
 func (s *responseStream) complete(answer *continuo.Entry) string {
 	wire := ""
-	for _, final := range s.visible(answerItems(answer)) {
+	shown := *answer
+	shown.ToolCalls = slices.Clone(answer.ToolCalls)
+	for i := range shown.ToolCalls {
+		shown.ToolCalls[i] = inNamespace(shown.ToolCalls[i], s.response.Tools)
+	}
+	for _, final := range s.visible(answerItems(&shown)) {
 		if s.shown[final.id] {
 			for i := range s.items {
 				if s.items[i].id == final.id {

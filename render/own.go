@@ -6,6 +6,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
+	"github.com/continuo-log/continuo/internal/wire/responses"
 )
 
 // offersTools reports whether a request has tools.
@@ -45,6 +46,13 @@ func toolNames(raw json.RawMessage) []string {
 		named
 		Function  named   `json:"function"`
 		Functions []named `json:"functionDeclarations"`
+	}
+	if namespace, ok := responses.NamespaceOf(raw); ok {
+		var names []string
+		for _, function := range namespace.Functions() {
+			names = append(names, function.Name)
+		}
+		return names
 	}
 	if json.Unmarshal(raw, &tool) != nil {
 		return nil

@@ -60,6 +60,12 @@ func (r *Request) readResponsesTools() error {
 		if err := json.Unmarshal(raw, &tool); err != nil {
 			return wrong(fmt.Sprintf("tools[%d]", i), "must be an object with a type")
 		}
+		if namespace, ok := responses.NamespaceOf(raw); ok {
+			for _, function := range namespace.Functions() {
+				r.Tools = append(r.Tools, continuo.ToolSpec{Name: function.Name, Description: function.Description, Parameters: function.Parameters})
+			}
+			continue
+		}
 		if tool.Type != "function" || tool.Name == "" {
 			r.OtherTools = append(r.OtherTools, raw)
 			continue

@@ -3,6 +3,7 @@ package responses
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
@@ -29,6 +30,7 @@ type Item struct {
 	Content          json.RawMessage `json:"content"` // a string, null or a list of parts
 	CallID           string          `json:"call_id"`
 	Name             string          `json:"name"`
+	Namespace        string          `json:"namespace"` // of a function_call; "" for none
 	Arguments        json.RawMessage `json:"arguments"`
 	Input            json.RawMessage `json:"input"`
 	Output           json.RawMessage `json:"output"`
@@ -45,7 +47,7 @@ func ParseItem(raw json.RawMessage) (Item, error) {
 	}
 	var item Item
 	for key, field := range map[string]*string{
-		"type": &item.Type, "id": &item.ID, "role": &item.Role, "call_id": &item.CallID, "name": &item.Name,
+		"type": &item.Type, "id": &item.ID, "role": &item.Role, "call_id": &item.CallID, "name": &item.Name, "namespace": &item.Namespace,
 	} {
 		*field, _ = rawjson.String(object.Get(key))
 	}
@@ -86,7 +88,7 @@ func (i Item) Call() (call continuo.ToolCall, ok bool) {
 	case i.CallID == "" || i.IsOutput():
 		return continuo.ToolCall{}, false
 	case i.Type == TypeFunctionCall:
-		return continuo.FunctionCall(i.CallID, i.Name, textOf(i.Arguments)), true
+		return continuo.FunctionCall(i.CallID, NamespacedName(i.Namespace, i.Name), textOf(i.Arguments)), true
 	case i.Type == TypeCustomCall:
 		return continuo.ToolCall{ID: i.CallID, Type: "custom", Name: i.Name, Arguments: textOf(i.Input)}, true
 	case strings.HasSuffix(i.Type, "_call"):
@@ -101,6 +103,65 @@ func (i Item) Call() (call continuo.ToolCall, ok bool) {
 		return continuo.FunctionCall(i.CallID, strings.TrimSuffix(i.Type, "_call"), arguments), true
 	}
 	return continuo.ToolCall{}, false
+}
+
+// TypeNamespace is the type of a tool that groups functions. Their names are those of the log behind the namespace's.
+const TypeNamespace = "namespace"
+
+// namespaceSeparator is between the names of a namespace and of a function.
+const namespaceSeparator = "__"
+
+// NamespacedName is the log's name of a function of a namespace, which may be "".
+func NamespacedName(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + namespaceSeparator + name
+}
+
+// Namespace is a tool that groups functions.
+type Namespace struct {
+	Type  string `json:"type"` // TypeNamespace
+	Name  string `json:"name"`
+	Tools []Tool `json:"tools"`
+}
+
+// NamespaceOf returns the tool as a namespace; not ok for other tools, and for one with tools that are no functions.
+func NamespaceOf(raw json.RawMessage) (namespace Namespace, ok bool) {
+	if json.Unmarshal(raw, &namespace) != nil || namespace.Type != TypeNamespace || namespace.Name == "" {
+		return Namespace{}, false
+	}
+	for _, tool := range namespace.Tools {
+		if tool.Type != "function" || tool.Name == "" {
+			return Namespace{}, false
+		}
+	}
+	return namespace, true
+}
+
+// Functions are the functions of a namespace under their names in the log.
+func (n Namespace) Functions() []Tool {
+	functions := slices.Clone(n.Tools)
+	for i := range functions {
+		functions[i].Name = NamespacedName(n.Name, functions[i].Name)
+	}
+	return functions
+}
+
+// Split separates the log's name of a function of one of some tools' namespaces.
+func Split(tools []json.RawMessage, name string) (namespace, function string) {
+	for _, raw := range tools {
+		found, ok := NamespaceOf(raw)
+		if !ok {
+			continue
+		}
+		for _, tool := range found.Tools {
+			if NamespacedName(found.Name, tool.Name) == name {
+				return found.Name, tool.Name
+			}
+		}
+	}
+	return "", name
 }
 
 // textOf returns a string's text, and any other JSON without white space, as storing it does; "" for null.
