@@ -202,6 +202,7 @@ func (g *Gateway) answerBody(w http.ResponseWriter, r *http.Request, scope conti
 			return err
 		}
 		place.end()
+		chat.Events = g.titling(r.Context(), scope, found, chat)
 		if stored != nil {
 			chat.Events = stored.events(r.Context(), chat.TurnID, chat.Events)
 		}

@@ -47,7 +47,7 @@ var clients = []client{
 			{name: "subagent", header: "X-Openai-Subagent"},
 			{name: "compaction", header: `X-Codex-Turn-Metadata: "request_kind":"compaction"`},
 			{name: "compaction", last: "You are performing a CONTEXT CHECKPOINT COMPACTION"},
-			{name: "title", last: "Your task is to generate a very short title", schema: true},
+			{name: SideTitle, last: "Your task is to generate a very short title", schema: true},
 		},
 	},
 	{
@@ -55,7 +55,7 @@ var clients = []client{
 		session: claudeSession, parent: claudeParent, sharesSession: true,
 		sides: []side{
 			{name: "subagent", header: "X-Claude-Code-Agent-Id"},
-			{name: "title", noTools: true, schema: true},
+			{name: SideTitle, noTools: true, schema: true},
 			{name: "suggestion", last: suggestionMode},
 			{name: "compaction", inLast: "CRITICAL: Respond with TEXT ONLY"},
 		},
@@ -65,7 +65,7 @@ var clients = []client{
 		session: header("X-Session-Id", "X-Session-Affinity"), parent: header("X-Parent-Session-Id"), sharesSession: true,
 		sides: []side{
 			{name: "subagent", header: "X-Parent-Session-Id"},
-			{name: "title", noTools: true, system: "You are a title generator"},
+			{name: SideTitle, noTools: true, system: "You are a title generator"},
 			{name: "compaction", noTools: true, last: "Here is the conversation so far"},
 		},
 	},
@@ -91,6 +91,9 @@ var clients = []client{
 }
 
 const suggestionMode = "[SUGGESTION MODE:"
+
+// SideTitle is the side call whose answer names the session.
+const SideTitle = "title"
 
 // sideCompaction is the side call whose answer begins the session's next history.
 const sideCompaction = "compaction"
