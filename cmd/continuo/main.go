@@ -8,6 +8,7 @@ package main
 import (
 	"context"
 	"os"
+	"runtime/debug"
 
 	// Where a system has no certificate authorities, as an image with nothing but the program, these are used.
 	_ "golang.org/x/crypto/x509roots/fallback"
@@ -17,6 +18,7 @@ func main() { os.Exit(runProcess()) }
 
 // runProcess runs the command line of this process and returns its exit code.
 func runProcess() int {
+	collectLater()
 	c := newConsole(os.Stdin, os.Stdout, os.Stderr, os.Environ())
 	err := run(context.Background(), c, os.Args[1:], os.Environ())
 	if err == nil {
@@ -24,4 +26,22 @@ func runProcess() int {
 	}
 	report(c, err)
 	return exitCode(err)
+}
+
+// startHeap is the percentage by which the heap may grow between two runs of the garbage collector until the program
+// serves: otherwise it runs several times at the start, while nothing has become garbage.
+const startHeap = 800
+
+// collectLater has the garbage collector run less often, unless the environment says how often (GOGC).
+func collectLater() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(startHeap)
+	}
+}
+
+// collectAsUsual ends collectLater.
+func collectAsUsual() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(100)
+	}
 }

@@ -94,9 +94,9 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 		Checks: func(ctx context.Context) ([]api.HealthCheck, *api.StoreSize) { return a.checks(ctx, w) },
 		MCP:    mcpserver.New(w.engine, mcpserver.Options{Version: readVersion().Version, MaxBodyBytes: settings.Server.MaxBodyBytes, Logger: logger}).Handler,
 	})
-	a.serveBanner(ctx, w, policy, listener.Addr().String())
+	address := listener.Addr().String()
 	listener = server.LimitConnections(listener, maxConnections(settings.Server))
-	err = serve(ctx, listener, withWebhook(handler, settings, frontEnd), w.engine, w.objects, settings.Server.ShutdownTimeout, logger)
+	err = serve(ctx, listener, withWebhook(handler, settings, frontEnd), w.engine, w.objects, settings.Server.ShutdownTimeout, logger, func() { a.serveBanner(ctx, w, policy, address) })
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // for the last events of connections
 	defer cancel()
 	models.Wait(last)
@@ -111,9 +111,9 @@ func inspectorPage(settings *config.Config) (server.Inspector, error) {
 	return inspector.New()
 }
 
-// serve answers requests until ctx is done or a signal comes, and then lets turns end for up to patience. Interrupted
+// serve answers requests, announces that, and goes on until ctx is done or a signal comes, and then lets turns end for up to patience. Interrupted
 // turns get half as long again for their objects; the program does not wait for an object store that hangs.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler, turns *engine.Engine, objects io.Closer, patience time.Duration, logger *slog.Logger) error {
+func serve(ctx context.Context, listener net.Listener, handler http.Handler, turns *engine.Engine, objects io.Closer, patience time.Duration, logger *slog.Logger, announce func()) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	httpServer := &http.Server{
@@ -122,6 +122,8 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, tur
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- httpServer.Serve(listener) }()
+	collectAsUsual()
+	announce()
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
