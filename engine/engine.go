@@ -154,7 +154,7 @@ func New(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, error
 
 // compose makes the features; each has those below it.
 func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, error) {
-	recalled := recalls.New(lookup.Finder{Log: log, Store: options.Index}, recalls.Options{Threshold: options.RecallThreshold, Logger: options.Logger})
+	recalled := recalls.New(lookup.Finder{Log: log, Store: options.Index, Common: &lookup.CommonTerms{}}, recalls.Options{Threshold: options.RecallThreshold, Logger: options.Logger})
 	catalog, err := catalog.New(log, catalog.Options{
 		Models: options.Models, Default: options.Default, Serve: options.Serve, Listed: options.Listed, Views: options.Views, Prompts: options.Prompts, Tools: options.Tools,
 		Policy: options.Policy, Agents: options.Agents, Limits: options.Limits, Handoff: options.Handoff, Recaller: recalled,

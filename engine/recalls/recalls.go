@@ -85,6 +85,9 @@ func (r *Recalls) Ahead(ctx context.Context, runner *turn.Runner, conversation c
 
 func (r *Recalls) recall(ctx context.Context, runner *turn.Runner, source turn.Source, message continuo.Content) (*continuo.Entry, error) {
 	query := head(message.String(), maxQuery)
+	if r.finder.IsCommon(source.Conversation, query, leastWeight) { // before the request is planned
+		return nil, nil
+	}
 	room, outcome, err := r.room(ctx, runner, source, message, query)
 	if err != nil || outcome != "" {
 		return nil, err

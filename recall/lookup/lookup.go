@@ -53,6 +53,8 @@ type Finder struct {
 	Log *continuo.Log
 	// Store is the index. Default nil: entries are read from the log.
 	Store index.Store
+	// Common remembers terms that many entries of a conversation have. Default nil: they are looked up each time.
+	Common *CommonTerms
 }
 
 // Request says what to look for, and where.

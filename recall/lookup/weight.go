@@ -27,8 +27,30 @@ func (f Finder) isProbable(ctx context.Context, request Request, terms []index.T
 	if limit >= maxHits {
 		return true, nil
 	}
+	if f.isCommon(&request, terms) {
+		return false, nil
+	}
 	found, err := index.Searcher{Log: f.Log, Store: f.Store}.Any(ctx, request.Conversation, terms, 1, request.To, limit)
-	return err == nil && request.mostWeight(found.Lists, found.Unindexed, 2*request.To) >= request.LeastWeight, err
+	if err != nil {
+		return false, err
+	}
+	f.Common.note(&request, terms, found.Lists, limit)
+	return mostWeight(request.countsOf(found.Lists, found.Unindexed), 2*request.To) >= request.LeastWeight, nil // choose estimates at most so many entries
+}
+
+// IsCommon reports whether it is known without a look-up that a text has too little in common with each entry of the
+// conversation for a weight: earlier look-ups found its terms in many.
+func (f Finder) IsCommon(conversation continuo.Conversation, text string, leastWeight int64) bool {
+	var terms []index.Term
+	for _, term := range recall.Terms(text) {
+		terms = append(terms, IndexTerm(term))
+	}
+	return len(terms) <= probedTerms && f.isCommon(&Request{Conversation: conversation, To: conversation.LastSeq, LeastWeight: leastWeight}, terms)
+}
+
+func (f Finder) isCommon(request *Request, terms []index.Term) bool {
+	counts := f.Common.known(request, terms)
+	return counts != nil && mostWeight(counts, 2*request.To) < request.LeastWeight
 }
 
 // isUseful reports whether some entry that may be shown has the least weight.
@@ -37,7 +59,7 @@ func (r *Request) isUseful(hits index.AnyResult) bool {
 		return true
 	}
 	lists, documents := hits.Lists[1:], documentsOf(*r, hits.Lists[1:])
-	if slices.ContainsFunc(hits.Unindexed, r.mayAny) && r.mostWeight(lists, hits.Unindexed, documents) >= r.LeastWeight {
+	if slices.ContainsFunc(hits.Unindexed, r.mayAny) && mostWeight(r.countsOf(lists, hits.Unindexed), documents) >= r.LeastWeight {
 		return true
 	}
 	weights := map[int64]int64{}
@@ -52,13 +74,25 @@ func (r *Request) isUseful(hits index.AnyResult) bool {
 	return false
 }
 
-// mostWeight is the weight of an entry with all terms, of which at least the listed entries have each one. A term that is
-// listed nowhere may be in entries that are not indexed.
-func (r *Request) mostWeight(lists [][]index.Hit, unindexed []continuo.Range, documents int64) (sum int64) {
-	mayBeNew := slices.ContainsFunc(unindexed, r.mayAny)
-	for _, list := range lists {
-		if len(list) > 0 || mayBeNew {
-			sum += recall.Rarity(int64(max(1, len(list))), documents)
+// countsOf returns how many entries have each term at least. A term that is listed nowhere may be in entries that are not
+// indexed.
+func (r *Request) countsOf(lists [][]index.Hit, unindexed []continuo.Range) []int {
+	fewest := 0
+	if slices.ContainsFunc(unindexed, r.mayAny) {
+		fewest = 1
+	}
+	counts := make([]int, len(lists))
+	for i, list := range lists {
+		counts[i] = max(fewest, len(list))
+	}
+	return counts
+}
+
+// mostWeight is the most that an entry with all terms can weigh, by how many entries have each one at least: 0 for none.
+func mostWeight(counts []int, documents int64) (sum int64) {
+	for _, count := range counts {
+		if count > 0 {
+			sum += recall.Rarity(int64(count), documents)
 		}
 	}
 	return sum

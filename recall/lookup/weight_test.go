@@ -1,9 +1,11 @@
 package lookup_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +21,7 @@ import (
 func TestLeastWeight(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 1))
 	store := storetest.NewMemory()
-	finder := lookup.Finder{Log: continuo.NewLog(store, continuo.LogOptions{}), Store: store}
+	finder := lookup.Finder{Log: continuo.NewLog(store, continuo.LogOptions{}), Store: store, Common: &lookup.CommonTerms{}}
 	skipped, useful := 0, 0
 	for n := range 12 {
 		length := 40 + random.IntN(300)
@@ -84,5 +86,61 @@ func TestLeastWeight(t *testing.T) {
 	}
 	if skipped < 20 || useful < 20 {
 		t.Errorf("%d look-ups found nothing of use, and %d did: the test shows nothing", skipped, useful)
+	}
+}
+
+// lookUps counts how often the index is asked.
+type lookUps struct {
+	index.Store
+	asked int
+}
+
+func (l *lookUps) AnyHits(ctx context.Context, query index.HitQuery) ([][]index.Hit, error) {
+	l.asked++
+	return l.Store.AnyHits(ctx, query)
+}
+
+// A term that many entries have is looked up once, and again after a redaction.
+func TestCommonTerms(t *testing.T) {
+	memory := storetest.NewMemory()
+	store := &lookUps{Store: memory}
+	finder := lookup.Finder{Log: continuo.NewLog(memory, continuo.LogOptions{}), Store: store, Common: &lookup.CommonTerms{}}
+	conversation, err := finder.Log.Create(t.Context(), continuo.Conversation{ProjectID: "p", ActiveMode: continuo.ModeChat})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := make([]continuo.Entry, 100)
+	for i := range entries {
+		entries[i] = continuo.Entry{Role: continuo.User, Content: continuo.Text("deploy it")}
+	}
+	if _, err := finder.Log.Append(t.Context(), conversation.ID, entries, continuo.AppendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (index.Indexer{Log: finder.Log, Store: store}).Run(t.Context(), index.Scope{ConversationID: conversation.ID}, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	asked := func() int {
+		if conversation, err = finder.Log.Conversation(t.Context(), conversation.ID); err != nil {
+			t.Fatal(err)
+		}
+		store.asked = 0
+		found, err := finder.Find(t.Context(), lookup.Request{
+			Text: "deploy it", Conversation: conversation, LeastWeight: 5 << 16, May: func(int64) bool { return true },
+		})
+		if err != nil || len(found) > 0 {
+			t.Fatalf("found %d entries: %v", len(found), err)
+		}
+		return store.asked
+	}
+	got := []int{asked(), asked()}
+	if _, err := finder.Log.Redact(t.Context(), conversation, 3, 3, ""); err != nil {
+		t.Fatal(err)
+	}
+	got = append(got, asked(), asked())
+	if !finder.IsCommon(conversation, "deploy it", 5<<16) || finder.IsCommon(conversation, "deploy the harbour", 5<<16) || finder.IsCommon(conversation, "deploy it", 1) {
+		t.Error("it is not known which texts are common")
+	}
+	if want := []int{1, 0, 1, 0}; !slices.Equal(got, want) {
+		t.Errorf("the index was asked %v times, want %v", got, want)
 	}
 }
