@@ -64,10 +64,11 @@ func obedient(t *testing.T) *httptest.Server {
 }
 
 // The official JavaScript clients of Anthropic's and Gemini's APIs, unmodified: streams, calls and errors before a model
-// of each protocol.
+// of each protocol; and that of OpenAI's, where it replays responses.
 func TestOfficialClients(t *testing.T) {
 	for script, test := range map[string]struct{ name, want string }{
 		"anthropic-sdk.mjs": {"@anthropic-ai/sdk", "10 passed, 0 failed"}, "genai.mjs": {"@google/genai", "10 passed, 0 failed"},
+		"openai-replay.mjs": {"openai", "4 passed, 0 failed"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			modules, node := officialClient(t, test.name)
