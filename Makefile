@@ -5,6 +5,7 @@ GO ?= go
 # Versions of the tools that checks use; Go fetches them by name, nothing has to be installed.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT := mvdan.cc/gofumpt@v0.12.0
+GORELEASER := github.com/goreleaser/goreleaser/v2@v2.17.0
 # Programs of others that tests start; make npm installs them into a folder that git ignores, and tests find
 # them there. Without them those tests are skipped.
 NPM_PACKAGES := @copilotkit/aimock@1.43.0 telegram-test-api@4.2.1 @modelcontextprotocol/server-everything@2026.8.31 @google/gemini-cli@0.61.0 \
@@ -32,12 +33,16 @@ build: ## build bin/continuo, static
 install: ## install continuo into Go's bin folder
 	CGO_ENABLED=0 $(GO) install -trimpath -ldflags "-s -w" ./cmd/continuo
 
-.PHONY: image
+.PHONY: image release-snapshot
+# The images of a release need Docker's builder: make image builds one without it.
+release-snapshot: ## make all files of a release in dist/, without publishing any
+	$(GO) run $(GORELEASER) release --snapshot --clean --skip=docker
+
 # A builder that needs no daemon (buildah, podman) or Docker's. The binary is built outside, so that the image has the one
 # that was tested.
 IMAGE ?= continuo
 image: build ## build a container image with buildah, podman or docker
-	@rm -rf bin/image && mkdir -p bin/image/data && cp bin/continuo bin/image/
+	@rm -rf bin/image && mkdir -p bin/image/deploy && cp bin/continuo bin/image/ && cp -r deploy/data bin/image/deploy/
 	@for builder in "buildah bud --format docker" "podman build --format docker" "docker build"; do \
 	  command -v "$${builder%% *}" >/dev/null && exec $$builder -t $(IMAGE) -f deploy/Containerfile bin/image; \
 	done; echo "make image needs buildah, podman or docker"; exit 1
