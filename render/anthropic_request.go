@@ -58,9 +58,7 @@ func anthropicBody(env continuo.Envelope, messages []blockMessage, thinks bool) 
 	for _, tool := range offered(env, withoutOwn(env.Tools, own)) {
 		request.Tools = append(request.Tools, anthropicTool(tool))
 	}
-	for _, raw := range rawList(own.Get("tools")) {
-		request.Tools = append(request.Tools, raw)
-	}
+	request.Tools = append(request.Tools, rawList(own.Get("tools"))...)
 	if n := len(request.Tools); n > 0 && !marked {
 		request.Tools[n-1] = withMark(request.Tools[n-1])
 	}
