@@ -8,7 +8,6 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/recall"
-	"github.com/continuo-log/continuo/recall/lookup"
 )
 
 // A block has one line for each entry, below the time of the entries that follow. Lines of a text after its first are
@@ -56,7 +55,7 @@ func stampAfter(last, one *chosenEntry) string {
 
 // label is the beginning of an entry's line: its seq and who wrote it.
 func label(one *chosenEntry) string {
-	speaker := strings.Join(strings.FieldsFunc(lookup.Speaker(one.Entry), func(r rune) bool {
+	speaker := strings.Join(strings.FieldsFunc(recall.SpeakerOf(one.Entry), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '.' && r != '_'
 	}), " ")
 	if speaker = head(speaker, maxSpeaker); speaker == "" {

@@ -15,7 +15,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext"
@@ -120,7 +119,7 @@ func (f Finder) Corpus(ctx context.Context, request Request) (*recall.Corpus, []
 	terms = terms[:min(len(terms), lookedUp)]
 	lookUp := []index.Term{fulltext.SignalsTerm()}
 	for _, term := range terms {
-		lookUp = append(lookUp, IndexTerm(term))
+		lookUp = append(lookUp, term.Index())
 	}
 	if ok, err := f.isProbable(ctx, request, lookUp[1:]); err != nil || !ok {
 		return nil, nil, err
@@ -145,17 +144,6 @@ func (f Finder) Corpus(ctx context.Context, request Request) (*recall.Corpus, []
 		items[i].Words, items[i].Weight, items[i].Weigher = match.Words, match.Weight, weigher
 	}
 	return corpus, items, nil
-}
-
-// IndexTerm is the condition on an entry that it has a term.
-func IndexTerm(term recall.Term) index.Term {
-	switch {
-	case !term.Wide:
-		return fulltext.StemTerm(term.Stem)
-	case utf8.RuneCountInString(term.Stem) == 1:
-		return index.Term{Text: term.Stem, Prefix: true}
-	}
-	return index.Term{Text: term.Stem}
 }
 
 // hits looks terms up. Those of other conversations are found where they are indexed.
@@ -330,7 +318,7 @@ func (f Finder) readOwner(ctx context.Context, owner continuo.Conversation, plac
 				wanted = wanted[1:]
 			}
 			if len(wanted) > 0 && wanted[0].seq == entry.Seq && Recallable(entry) {
-				items = append(items, Item{Entry: entry, Owner: owner, Tokens: Tokens(entry)})
+				items = append(items, Item{Entry: entry, Owner: owner, Tokens: recall.TokensOf(entry)})
 			}
 		}
 	}
@@ -348,27 +336,11 @@ func Recallable(entry *continuo.Entry) bool {
 	return strings.TrimSpace(entry.Content.String()) != ""
 }
 
-// Tokens is the size of an entry.
-func Tokens(entry *continuo.Entry) int {
-	if entry.Tokens > 0 {
-		return entry.Tokens
-	}
-	return continuo.Measure(entry.Content, nil, nil).Tokens
-}
-
 // document is an item as the ranker reads it.
 func document(item *Item) recall.Document {
 	entry := item.Entry
 	return recall.Document{
-		ConversationID: item.Owner.ID, Seq: entry.Seq, Role: entry.Role, Speaker: Speaker(entry), At: entry.CreatedAt,
+		ConversationID: item.Owner.ID, Seq: entry.Seq, Role: entry.Role, Speaker: recall.SpeakerOf(entry), At: entry.CreatedAt,
 		Text: strings.Join(fulltext.TextsOf(entry), "\n"), Tokens: item.Tokens,
 	}
-}
-
-// Speaker is the name of who wrote an entry; "" for none.
-func Speaker(entry *continuo.Entry) string {
-	if entry.Name != "" || entry.Author == nil {
-		return entry.Name
-	}
-	return cmp.Or(entry.Author.DisplayName, entry.Author.RoleName)
 }

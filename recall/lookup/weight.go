@@ -43,7 +43,7 @@ func (f Finder) isProbable(ctx context.Context, request Request, terms []index.T
 func (f Finder) IsCommon(conversation continuo.Conversation, text string, leastWeight int64) bool {
 	var terms []index.Term
 	for _, term := range recall.Terms(text) {
-		terms = append(terms, IndexTerm(term))
+		terms = append(terms, term.Index())
 	}
 	return len(terms) <= probedTerms && f.isCommon(&Request{Conversation: conversation, To: conversation.LastSeq, LeastWeight: leastWeight}, terms)
 }

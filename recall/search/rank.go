@@ -13,7 +13,6 @@ import (
 	"github.com/continuo-log/continuo/fulltext"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/recall"
-	"github.com/continuo-log/continuo/recall/lookup"
 )
 
 // place is the position of an entry that may match.
@@ -68,7 +67,7 @@ func isQuestion(terms []recall.Term) bool {
 func (s Searcher) candidates(ctx context.Context, request index.Request, query fulltext.Loose, terms []recall.Term, isQuestion bool, at cursor) (*candidates, error) {
 	var lookUp []index.Term
 	for _, term := range terms {
-		lookUp = append(lookUp, lookup.IndexTerm(term))
+		lookUp = append(lookUp, term.Index())
 	}
 	longer := len(lookUp)
 	if !isQuestion || len(terms) == 0 {
@@ -404,8 +403,8 @@ func documentOf(f *Found) recall.Document {
 		return recall.Document{ConversationID: f.Conversation.ID + " title", Role: continuo.Assistant, At: f.Conversation.CreatedAt, Text: texts[0], Tokens: len(texts[0]) / 4}
 	}
 	return recall.Document{
-		ConversationID: f.Conversation.ID, Seq: f.Hit.Seq, Role: f.Entry.Role, Speaker: lookup.Speaker(&f.Entry), At: f.Entry.CreatedAt,
-		Text: rankedText(texts, f.Match), Tokens: lookup.Tokens(&f.Entry),
+		ConversationID: f.Conversation.ID, Seq: f.Hit.Seq, Role: f.Entry.Role, Speaker: recall.SpeakerOf(&f.Entry), At: f.Entry.CreatedAt,
+		Text: rankedText(texts, f.Match), Tokens: recall.TokensOf(&f.Entry),
 	}
 }
 
