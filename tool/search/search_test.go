@@ -298,15 +298,6 @@ func TestWrongArgumentsAreExplained(t *testing.T) {
 	}
 }
 
-// many are so many different words.
-func many(n int) string {
-	var words strings.Builder
-	for i := range n {
-		fmt.Fprintf(&words, "w%d ", i)
-	}
-	return words.String()
-}
-
 func TestAnEmptyConversationHasNothing(t *testing.T) {
 	newFixture(t).finds(query("needle"), "")
 }
