@@ -18,7 +18,7 @@ func TestInitWritesSettingsThatLoad(t *testing.T) {
 			if err := os.WriteFile(file, []byte(p.settings(all)), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			settings, err := config.Load(config.Options{File: file})
+			settings, err := config.Load(config.Options{File: file, Env: []string{"HOME=" + t.TempDir()}})
 			if err != nil {
 				t.Fatalf("%s, all %v: %v", p.id, all, err)
 			}

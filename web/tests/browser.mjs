@@ -4,7 +4,10 @@ import { createRequire } from 'node:module';
 import { chromium } from 'playwright-core';
 
 export const base = process.env.INSPECTOR_URL;
+/** The folder for pictures of the pages; '' where none are wanted. */
 export const shots = process.env.INSPECTOR_SHOTS;
+/** Whether checks are made that differ from others in colours and sizes only. */
+export const all = !!shots || !!process.env.CONTINUO_LONG;
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const only = new RegExp(process.env.INSPECTOR_ONLY || '.');
 
@@ -79,6 +82,17 @@ export class Walker {
   async open(path, page = this.page) {
     await page.goto(this.base + path);
     await page.locator('h1').first().waitFor();
+  }
+
+  /** Goes to an address inside the page, as its links do: the program is not loaded again. */
+  async go(path) {
+    if (!this.page.url().startsWith(this.base)) return this.open(path);
+    await this.page.evaluate(async (to) => {
+      history.pushState(null, '', to);
+      dispatchEvent(new PopStateEvent('popstate'));
+      for (let i = 0; i < 2; i++) await new Promise((r) => requestAnimationFrame(r));
+    }, path);
+    await this.page.locator('h1').first().waitFor();
   }
 
   row(text) {

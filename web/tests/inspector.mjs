@@ -13,7 +13,7 @@ import work from './walks/work.mjs';
 const browser = await launch();
 const pages = async () => {
   const seen = await Promise.all([talk(browser), work(browser)]);
-  await everyPage(browser, { conversations: '/conversations', search: '/conversations?q=queue', ...seen[0], ...seen[1], connect: '/connect', health: '/health' });
+  await everyPage(browser, { conversations: '/conversations', search: '/conversations?q=queue', ...seen[0], ...seen[1], memory: '/memory', connect: '/connect', health: '/health' });
 };
 const inTurn = (...walks) => async () => {
   for (const walk of walks) await walk(browser);
