@@ -45,7 +45,7 @@ func TestConversationRows(t *testing.T) {
 	if idle.State != "idle" || idle.Model != "gpt-4o-mini" || idle.Children != 1 || len(idle.CachedShares) != 2 || idle.Last.Seq != 4 || idle.Last.Role != "assistant" {
 		t.Errorf("idle: %+v, last %+v", idle, idle.Last)
 	}
-	if want := (conversations.Usage{Requests: 2, InputTokens: 100, OutputTokens: 10}); idle.Usage != want {
+	if want := (conversations.Usage{Requests: 2, InputTokens: 100, OutputTokens: 10, UnpricedRequests: 2}); idle.Usage != want {
 		t.Errorf("usage %+v, want %+v", idle.Usage, want)
 	}
 	if failed := rows["failed"]; failed.State != "failed" || failed.Usage.Requests != 1 {

@@ -230,7 +230,7 @@ const (
 	noTurn         = "turn_0199c5f0d1a270008000000000000000"
 )
 
-// inside are the calls about a conversation, and the bodies that they get: all of another's are not found.
+// inside are the calls about a conversation, and the bodies that they get, or the queries: all of another's are not found.
 var inside = map[string]string{
 	"GET /api/conversations/{id}":                         "",
 	"PATCH /api/conversations/{id}":                       `{"title": "stolen", "metadata": {}, "mode": "run", "active_agent": ""}`,
@@ -246,6 +246,7 @@ var inside = map[string]string{
 	"GET /api/conversations/{id}/entries/{seq}/parts/{n}": "",
 	"GET /api/conversations/{id}/context":                 "",
 	"GET /api/conversations/{id}/rounds":                  "",
+	"GET /api/conversations/{id}/recall":                  "?query=hello",
 	"GET /api/conversations/{id}/events":                  "",
 	"GET /api/conversations/{id}/transcript":              "",
 	"GET /api/conversations/{id}/turns":                   "",
@@ -370,6 +371,9 @@ func (v *victim) try(method, path string) {
 		return
 	}
 	path = strings.NewReplacer("{seq}/parts/{n}", "1/parts/1", "{seq}", "2").Replace(path)
+	if strings.HasPrefix(body, "?") {
+		path, body = path+body, ""
+	}
 	for i, id := range v.conversations {
 		v.hidden(method, strings.NewReplacer("{id}", "ID", "{turn}", v.turns[i]).Replace(path), body, id, noConversation)
 		if strings.Contains(path, "{turn}") { // in a conversation that is the thief's
