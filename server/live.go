@@ -21,7 +21,6 @@ func (s *server) conversationEvents(w http.ResponseWriter, r *http.Request, in a
 	defer stop()
 	out := newEventStream(w, s.options.KeepAlive)
 	defer out.close()
-	out.sendHeader()
 	for change, err := range s.engine.Conversations.Follow(ctx, scopeOf(r), conversation.ID, after) {
 		if err != nil {
 			return s.abortStream(w, r, out, err)
@@ -59,6 +58,8 @@ func (s *server) listEvents(w http.ResponseWriter, r *http.Request, in api.ListE
 // reconnects.
 func sendChange(out *eventStream, id string, change conversations.Change) {
 	switch {
+	case change == conversations.Change{}: // a client that has the header misses nothing
+		out.sendHeader()
 	case change.Entry != nil:
 		out.sendAs(change.Entry.Seq, "entry", change.Entry)
 	case change.Turn != nil:

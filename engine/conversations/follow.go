@@ -9,7 +9,8 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// Change is one change of a conversation that a follower gets: exactly one field is set.
+// Change is one change of a conversation that a follower gets: one field is set, or none in the change that says that the
+// follower has begun.
 type Change struct {
 	// Entry was appended.
 	Entry *continuo.Entry
@@ -26,7 +27,8 @@ type Change struct {
 const followPoll = 500 * time.Millisecond
 
 // Follow yields the entries of a conversation after a seq, and then what changes, whichever process changes it: entries as
-// they are appended, the beginning and the end of turns, other properties. It begins with the newest turn, if that runs. It
+// they are appended, the beginning and the end of turns, other properties. It begins with the newest turn, if that runs. Then
+// an empty change says that the state of the conversation is known: what changes from here on is yielded. It
 // ends when ctx is done, and fails with ErrNotFound when the conversation is deleted or leaves the scope, with ErrArchived
 // when it is archived.
 func (cv *Conversations) Follow(ctx context.Context, scope continuo.Scope, id string, after int64) iter.Seq2[Change, error] {
@@ -34,9 +36,12 @@ func (cv *Conversations) Follow(ctx context.Context, scope continuo.Scope, id st
 		f := follower{cv: cv, scope: scope, id: id, after: after, yield: yield}
 		listener := cv.log.Listen(id)
 		defer listener.Close()
-		for {
+		for begun := false; ; begun = true {
 			changed := listener.Changed()
 			more, err := f.look(ctx)
+			if more && err == nil && !begun {
+				more = yield(Change{}, nil)
+			}
 			if err != nil && ctx.Err() == nil {
 				yield(Change{}, err)
 			}
