@@ -55,7 +55,8 @@ export default async function talk(browser) {
     await page.getByText(/Broke off after/).waitFor();
     await page.getByText('cancelled').first().waitFor();
     await w.talk('break off');
-    await page.getByRole('button', { name: /Resume/ }).waitFor();
+    // The answer that was cancelled can be resumed until the next message is in the log.
+    await w.row('This answer will break').getByRole('button', { name: /Resume/ }).waitFor();
     await page.locator('body').click({ position: { x: 700, y: 20 } });
     await page.keyboard.press('r');
     await page.getByText(/shown \d+ messages/).last().waitFor();
