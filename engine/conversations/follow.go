@@ -66,6 +66,11 @@ type follower struct {
 
 // look yields what has changed since the last look; more is false where the reader has enough.
 func (f *follower) look(ctx context.Context) (more bool, err error) {
+	// The turn is read first: the entries with which it began or ended are in the log then, and are yielded before it.
+	newest, err := f.cv.log.Turns().Turns(ctx, continuo.TurnQuery{ConversationID: f.id, Limit: 1})
+	if err != nil {
+		return false, err
+	}
 	conversation, err := f.cv.log.Conversation(ctx, f.id)
 	switch {
 	case err != nil:
@@ -87,25 +92,21 @@ func (f *follower) look(ctx context.Context) (more bool, err error) {
 			return false, nil
 		}
 	}
-	if more, err = f.lookAtTurn(ctx); !more {
-		return more, err
-	}
-	return f.compare(conversation), nil
+	return f.compareTurn(newest) && f.compare(conversation), nil
 }
 
-// lookAtTurn yields the newest turn if it is another one, or in another state. An ended one is no news to a reader that
-// begins.
-func (f *follower) lookAtTurn(ctx context.Context) (more bool, err error) {
-	newest, err := f.cv.log.Turns().Turns(ctx, continuo.TurnQuery{ConversationID: f.id, Limit: 1})
-	if err != nil || len(newest) == 0 {
-		return err == nil, err
+// compareTurn yields the newest turn, if there is one, when it is another one or in another state. An ended one is no news
+// to a reader that begins.
+func (f *follower) compareTurn(newest []continuo.Turn) (more bool) {
+	if len(newest) == 0 {
+		return true
 	}
 	before := f.turn
 	f.turn = newest[0]
 	if f.turn.ID == before.ID && f.turn.State == before.State || f.known == nil && f.turn.State != continuo.TurnRunning {
-		return true, nil
+		return true
 	}
-	return f.yield(Change{Turn: &f.turn}, nil), nil
+	return f.yield(Change{Turn: &f.turn}, nil)
 }
 
 // compare yields the conversation if a property has changed, and a revision.
