@@ -97,6 +97,8 @@ func countUsage(counts []UsageCount, entry *Entry) []UsageCount {
 		if used.Cost.Currency == USD {
 			one.CostNano, one.Priced = used.Cost.Nano, 1
 		}
+	} else if entry.Error != nil && entry.Content.IsEmpty() && entry.Reasoning == nil && len(entry.ToolCalls)+len(entry.Error.PartialToolCalls) == 0 {
+		one.Priced = 1 // a request that was refused costs nothing
 	}
 	return AddUsage(counts, one)
 }

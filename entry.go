@@ -185,9 +185,11 @@ const (
 	ReasonCancelled     FailureReason = "cancelled"
 	ReasonInterrupted   FailureReason = "interrupted"
 	// ReasonContextOverflow: the request is larger than the model's context window. ReasonTurnLimit: the turn asked for
-	// tools up to its limit of rounds, or its agent wrote more than its limit.
+	// tools up to its limit of rounds, or its agent wrote more than its limit. ReasonBudget: the request was not sent,
+	// because a budget is used up.
 	ReasonContextOverflow FailureReason = "context_overflow"
 	ReasonTurnLimit       FailureReason = "turn_limit"
+	ReasonBudget          FailureReason = "budget_exceeded"
 )
 
 // PartialToolCall is a call whose arguments were cut off.

@@ -291,6 +291,10 @@ func (d *entryDecoder) round() bool {
 			return r.Omitted == nil && d.value(&r.Omitted)
 		case "estimated_tokens":
 			return d.int(&r.EstimatedTokens)
+		case "cache_prices":
+			return d.cachePrices(&r.CachePrices)
+		case "correction":
+			return d.correction(&r.Correction)
 		case "usage":
 			return d.usage(&r.Usage)
 		case "finish_reason":
@@ -329,8 +333,38 @@ func (d *entryDecoder) window(w *Window) bool {
 			return d.string(&w.Limit)
 		case "cut_limit":
 			return d.string(&w.CutLimit)
+		case "mark":
+			return d.int(&w.Mark)
+		case "growth":
+			return d.int(&w.Growth)
 		case "markers":
 			return d.bool(&w.Markers)
+		}
+		return false
+	})
+}
+
+func (d *entryDecoder) cachePrices(p *CachePrices) bool {
+	return *p == (CachePrices{}) && d.Object(func(name string) bool {
+		switch name {
+		case "read":
+			return d.int(&p.Read)
+		case "write":
+			return d.int(&p.Write)
+		}
+		return false
+	})
+}
+
+func (d *entryDecoder) correction(c *Correction) bool {
+	return *c == (Correction{}) && d.Object(func(name string) bool {
+		switch name {
+		case "ratio":
+			return d.int(&c.Ratio)
+		case "spread":
+			return d.int(&c.Spread)
+		case "reports":
+			return d.int(&c.Reports)
 		}
 		return false
 	})

@@ -192,6 +192,13 @@ func (r *Round) encode(w *rawjson.Encoder) {
 	w.Text("envelope", r.Envelope)
 	w.Text("request_sha256", r.RequestSHA256)
 	w.Number("request_bytes", int64(r.RequestBytes))
+	if p := r.CachePrices; p != (CachePrices{}) {
+		w.Name("cache_prices")
+		w.Open()
+		w.Int("read", int64(p.Read))
+		w.Int("write", int64(p.Write))
+		w.Close()
+	}
 	if len(r.Missing) > 0 {
 		w.Any("missing", r.Missing)
 	}
@@ -199,6 +206,14 @@ func (r *Round) encode(w *rawjson.Encoder) {
 		w.Any("omitted", r.Omitted)
 	}
 	w.Number("estimated_tokens", int64(r.EstimatedTokens))
+	if c := r.Correction; c != (Correction{}) {
+		w.Name("correction")
+		w.Open()
+		w.Int("ratio", int64(c.Ratio))
+		w.Number("spread", int64(c.Spread))
+		w.Int("reports", int64(c.Reports))
+		w.Close()
+	}
 	if u := r.Usage; u != nil {
 		w.Name("usage")
 		w.Open()
@@ -235,6 +250,8 @@ func (w *Window) encode(to *rawjson.Encoder) {
 	to.Number("left", int64(w.Left))
 	to.Text("limit", w.Limit)
 	to.Text("cut_limit", w.CutLimit)
+	to.Number("mark", int64(w.Mark))
+	to.Number("growth", int64(w.Growth))
 	to.Bool("markers", w.Markers)
 	to.Close()
 }

@@ -229,7 +229,7 @@ func remembers(memory, conversation Conversation) bool {
 	return memory.ProjectID == conversation.ProjectID && (memory.Key == ProjectMemoryKey || memory.UserID == conversation.UserID)
 }
 
-// settleFacts runs after an append. It removes facts whose source was redacted, deleted or moved while they were
+// settleFacts runs after an append. It removes facts and recalls whose source was redacted, deleted or moved while they were
 // appended, and facts from an entry that the append deletes.
 func (l *Log) settleFacts(ctx context.Context, conversationID string, stored []Entry) error {
 	ctx = context.WithoutCancel(ctx)
@@ -237,6 +237,11 @@ func (l *Log) settleFacts(ctx context.Context, conversationID string, stored []E
 		e := &stored[i]
 		if seq, _, ok := e.Deletion(); ok {
 			if err := l.retractDeleted(ctx, conversationID, seq); err != nil {
+				return err
+			}
+		}
+		if e.HoldsRecall() && e.Redacted == nil && len(e.Recall.others()) > 0 {
+			if err := l.settleRecall(ctx, e); err != nil {
 				return err
 			}
 		}
@@ -348,14 +353,21 @@ func (l *Log) retract(ctx context.Context, conversation Conversation, owners []s
 	return l.redactStored(ctx, facts, RedactRequest{Reason: retracted})
 }
 
-// retractAll redacts the facts that were taken from a conversation, in the memories of its user and of the project.
+// retractAll redacts the facts that were taken from a conversation, in the memories of its user and of the project, and the
+// recalls in other conversations that show entries of it.
 func (l *Log) retractAll(ctx context.Context, conversation Conversation) error {
+	if err := l.redactQuotes(ctx, []string{conversation.ID}, func(item RecallItem) bool { return item.ConversationID == conversation.ID }); err != nil {
+		return err
+	}
 	return l.retract(ctx, conversation, nil, func(source FactSource) bool { return source.ConversationID == conversation.ID })
 }
 
 // redactStored redacts entries of memories, and the profiles that are made of them.
 func (l *Log) redactStored(ctx context.Context, facts []Entry, request RedactRequest) error {
 	with, err := l.withProfiles(ctx, facts)
+	if err == nil {
+		with, err = l.withQuotes(ctx, with)
+	}
 	if err != nil {
 		return err
 	}
@@ -364,6 +376,9 @@ func (l *Log) redactStored(ctx context.Context, facts []Entry, request RedactReq
 		redacted[i] = l.redact(&with[i], request)
 	}
 	if _, err := l.storeRedacted(ctx, redacted); err != nil {
+		return err
+	}
+	if err := l.redactQuotes(ctx, owners(facts), showsAny(facts)); err != nil { // appended meanwhile
 		return err
 	}
 	return l.redactProfiles(ctx, facts, request)

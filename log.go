@@ -149,6 +149,26 @@ func (l *Log) PriceUsage(provider, model string, usage Usage) Usage {
 	return usage
 }
 
+// CachePrices returns what a provider charges for input that its cache has, and for input that it writes there;
+// DefaultCachePrices where no price of a cache is known.
+func (l *Log) CachePrices(provider, model string) CachePrices {
+	if l == nil || l.options.Prices == nil {
+		return DefaultCachePrices
+	}
+	const tokens = 1000 // few: large requests may have other prices
+	price := func(usage Usage) int64 { return l.options.Prices.Cost(provider, model, usage).Nano }
+	usual := price(Usage{InputTokens: tokens})
+	if usual <= 0 {
+		return DefaultCachePrices
+	}
+	read := price(Usage{InputTokens: tokens, CachedTokens: tokens})
+	written := price(Usage{InputTokens: tokens, CacheWriteTokens: tokens})
+	if read >= usual { // none is known
+		return DefaultCachePrices
+	}
+	return CachePrices{Read: int(read * million / usual), Write: int(written * million / usual)}
+}
+
 // price adds what its request cost to an entry, unless it has it.
 func (l *Log) price(entry *Entry) {
 	if entry.Round == nil || entry.Round.Usage == nil {
@@ -314,7 +334,11 @@ func (l *Log) Update(ctx context.Context, id string, change ConversationChange) 
 		return Conversation{}, fmt.Errorf("change conversation %s: %w", id, err)
 	}
 	if before.ID != "" && before.UserID != conversation.UserID {
-		if err := l.retractAll(ctx, before); err != nil {
+		err := l.retractAll(ctx, before)
+		if err == nil {
+			err = l.redactForOthers(ctx, conversation)
+		}
+		if err != nil {
 			return Conversation{}, fmt.Errorf("change conversation %s: %w", id, err)
 		}
 	}

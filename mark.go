@@ -27,7 +27,7 @@ const markFingerprint = "mark"
 
 // IsMark reports whether a receipt is a mark: its numbers are a position, and need not name entries.
 func (r Receipt) IsMark() bool {
-	return r.Fingerprint == markFingerprint && strings.HasPrefix(r.Key, markKey(""))
+	return (r.Fingerprint == markFingerprint || strings.HasPrefix(r.Fingerprint, markFingerprint+" ")) && strings.HasPrefix(r.Key, markKey(""))
 }
 
 // Mark returns the mark of a reader; ErrNotFound where it has none.

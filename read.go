@@ -22,6 +22,8 @@ type Range struct {
 	Keeps bool
 	// Snapshot has entries that the caller has read already: they are taken from there. Default none.
 	Snapshot *Snapshot
+
+	isRaw bool // recalls of another user's words are not replaced
 }
 
 const (
@@ -130,6 +132,9 @@ func (r *pageReader) read(ctx context.Context, of Range, yield func(*Entry, erro
 			entry := &page[i]
 			if of.Backward {
 				entry = &page[len(page)-1-i]
+			}
+			if entry.isForAnother(conversation) && !of.isRaw {
+				entry = r.log.redactedFor(conversation, entry)
 			}
 			if !yield(entry, nil) {
 				return

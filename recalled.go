@@ -7,8 +7,11 @@ import "slices"
 type Recall struct {
 	// Query is what was looked for: the beginning of the input's text.
 	Query string `json:"query,omitempty"`
-	// Scope is what was searched: conversation.
+	// Scope is what was searched: conversation, user or project.
 	Scope string `json:"scope"`
+	// UserID is the conversation's user when the recall was made, where an item is of another conversation: with another user
+	// the conversation shows the entry as redacted.
+	UserID string `json:"user_id,omitempty"`
 	// Items are the entries, in the order of the block.
 	Items []RecallItem `json:"items"`
 	// Ranker identifies the ranking, and the weights that it used.
@@ -17,7 +20,10 @@ type Recall struct {
 
 // RecallItem is one entry that is shown again.
 type RecallItem struct {
-	Seq int64 `json:"seq"`
+	// ConversationID is the conversation in which the entry was written, another one of the user or of its memory. "": the
+	// recall's own, or one that it was forked from.
+	ConversationID string `json:"conversation_id,omitempty"`
+	Seq            int64  `json:"seq"`
 	// Passage says that only a part of the entry's text is shown.
 	Passage bool `json:"passage,omitempty"`
 	// Score is the estimated probability that the entry is needed, in millionths.
@@ -39,11 +45,11 @@ func recallsAny(e *Entry, in Conversation, entries []Entry) bool {
 	if !e.HoldsRecall() {
 		return false
 	}
-	return slices.ContainsFunc(entries, func(said Entry) bool {
+	return slices.ContainsFunc(e.Recall.Items, showsAny(entries)) || slices.ContainsFunc(entries, func(said Entry) bool {
 		if segmentOf(&in, said.Seq).id != said.ConversationID {
 			return false
 		}
 		isInput := said.Seq == e.Seq+1
-		return isInput || slices.ContainsFunc(e.Recall.Items, func(item RecallItem) bool { return item.Seq == said.Seq })
+		return isInput || slices.ContainsFunc(e.Recall.Items, func(item RecallItem) bool { return item.ConversationID == "" && item.Seq == said.Seq })
 	})
 }

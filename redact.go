@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -20,9 +21,9 @@ const maxRedacted = 10_000
 // Redact permanently removes the content of the entries from and to (0: the newest) of a conversation, as a person
 // asked; reason may be empty. The entries keep their seqs, roles, calls and results, so that the log can still be
 // rendered. Removed are: texts, arguments, reasoning, vendors' data and objects; the events of their turns; their terms
-// in the index; the facts that were taken from them; titles made of their text, of this conversation and of those that the entries were written to, but not
-// of forks that copied such a title; and the summaries, notes and recalls that repeat one of the entries, except those made in
-// other forks. Inherited entries are redacted where they were written, so that all forks show it. Redact returns the
+// in the index; the facts that were taken from them; titles made of their text, of this conversation, of those that the entries were written to,
+// and of their forks; and the summaries, notes and recalls that repeat one of the entries, in all forks that
+// are not archived, and the recalls in other conversations. Inherited entries are redacted where they were written, so that all forks show it. Redact returns the
 // redacted entries, without those that had been redacted before. It fails with a *BusyError while one of their turns
 // runs, with ErrBadRange, ErrArchived and ErrNotFound.
 func (l *Log) Redact(ctx context.Context, conversation Conversation, from, to int64, reason string) ([]Entry, error) {
@@ -60,6 +61,9 @@ func (l *Log) RedactWith(ctx context.Context, conversation Conversation, request
 	if err == nil {
 		said, err = l.withFacts(ctx, conversation, said)
 	}
+	if err == nil {
+		said, err = l.withQuotes(ctx, said)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("redact: %w", err)
 	}
@@ -71,7 +75,7 @@ func (l *Log) RedactWith(ctx context.Context, conversation Conversation, request
 	for i := range said {
 		redacted[i] = l.redact(&said[i], request)
 	}
-	facts := len(said) - len(sources) // they come first
+	facts := len(said) - len(sources) // they and the recalls of other conversations come first
 	if done, err := l.storeRedacted(ctx, redacted); err != nil {
 		return redacted[facts:max(done, facts)], err
 	}
@@ -112,6 +116,9 @@ func (l *Log) retractAgain(ctx context.Context, conversation Conversation, sourc
 	if err := l.redactProfiles(ctx, sources, RedactRequest{Reason: retracted}); err != nil {
 		return err
 	}
+	if err := l.redactQuotes(ctx, owners(sources), showsAny(sources)); err != nil {
+		return err
+	}
 	return l.retract(ctx, conversation, owners(sources), func(source FactSource) bool {
 		return slices.ContainsFunc(sources, func(e Entry) bool { return e.ConversationID == source.ConversationID && e.Seq == source.Seq })
 	})
@@ -141,8 +148,9 @@ func (l *Log) withOutputs(ctx context.Context, conversation Conversation, said [
 }
 
 // withSummaries adds the summaries and notes whose range includes one of the entries, and the recalls that show one or were
-// made for one, because they repeat its content. They are recorded after it, in the conversation or in its ancestors. They come first in the result: if a redaction
-// fails between them and the entries, a retry still finds them by the entries.
+// made for one, because they repeat its content. They are recorded after it, in the conversation, in its ancestors or in
+// forks of these. They come first in the result: if a redaction fails between them and the entries, a retry still finds
+// them by the entries.
 func (l *Log) withSummaries(ctx context.Context, conversation Conversation, said []Entry) ([]Entry, error) {
 	if len(said) == 0 {
 		return said, nil
@@ -164,10 +172,12 @@ func (l *Log) withSummaries(ctx context.Context, conversation Conversation, said
 		}
 		return nil
 	}
+	looked := map[string]bool{conversation.ID: true}
 	for _, segment := range conversation.Lineage {
 		if segment.Through < said[0].Seq {
 			continue // it ends before the first entry
 		}
+		looked[segment.ConversationID] = true
 		ancestor, err := l.Conversation(ctx, segment.ConversationID)
 		if errors.Is(err, ErrNotFound) {
 			continue // deleted: its remaining entries are read with the conversation
@@ -182,7 +192,51 @@ func (l *Log) withSummaries(ctx context.Context, conversation Conversation, said
 	if err := find(conversation); err != nil {
 		return nil, err
 	}
+	if conversation.Kind == KindMemory {
+		return append(summaries, said...), nil // it has no forks
+	}
+	for _, owner := range slices.Sorted(maps.Keys(looked)) {
+		if err := l.eachFork(ctx, conversation.ProjectID, owner, said[0].Seq, looked, find); err != nil {
+			return nil, err
+		}
+	}
 	return append(summaries, said...), nil
+}
+
+// forkKinds are the kinds of conversations that forks may have.
+var forkKinds = []Kind{KindUser, KindBranch, KindSide}
+
+// forkPage is how many forks are listed at once.
+const forkPage = 100
+
+// eachFork calls a function for the forks of a conversation that begin with an entry of it, and for their forks, each once.
+func (l *Log) eachFork(ctx context.Context, projectID, id string, seq int64, looked map[string]bool, do func(Conversation) error) error {
+	for _, kind := range forkKinds {
+		query := ConversationQuery{ProjectID: projectID, ParentID: id, Kind: kind, Limit: forkPage}
+		for more := true; more; {
+			page, err := l.Conversations(ctx, query)
+			if err != nil {
+				return err
+			}
+			for _, fork := range page {
+				if looked[fork.ID] || fork.ForkSeq < seq {
+					continue
+				}
+				looked[fork.ID] = true
+				if err := do(fork); err != nil {
+					return err
+				}
+				if err := l.eachFork(ctx, projectID, fork.ID, seq, looked, do); err != nil {
+					return err
+				}
+			}
+			if more = len(page) == forkPage; more {
+				last := page[len(page)-1]
+				query.Before = ConversationCursor{UpdatedAt: last.UpdatedAt, ID: last.ID}
+			}
+		}
+	}
+	return nil
 }
 
 // summarizesAny reports whether an entry that a conversation shows is a summary that covers one of some entries.
@@ -285,13 +339,30 @@ func (l *Log) redact(e *Entry, request RedactRequest) Entry {
 	return kept
 }
 
-// redactTitles replaces the titles that repeat text of the entries: of a conversation, and of those that the entries
-// were written to.
+// redactTitles replaces the titles that repeat text of the entries: of a conversation, of those that the entries were
+// written to, and of the forks of these, which copy titles.
 func (l *Log) redactTitles(ctx context.Context, id string, said []Entry) error {
 	ids := []string{id}
 	for i := range said {
 		if owner := said[i].ConversationID; !slices.Contains(ids, owner) {
 			ids = append(ids, owner)
+		}
+	}
+	looked := map[string]bool{}
+	for _, owner := range slices.Clone(ids) {
+		looked[owner] = true
+		conversation, err := l.Conversation(ctx, owner)
+		if errors.Is(err, ErrNotFound) || err == nil && conversation.Kind == KindMemory {
+			continue
+		}
+		if err == nil {
+			err = l.eachFork(ctx, conversation.ProjectID, owner, 0, looked, func(fork Conversation) error {
+				ids = append(ids, fork.ID)
+				return nil
+			})
+		}
+		if err != nil {
+			return err
 		}
 	}
 	for _, id := range ids {

@@ -24,16 +24,21 @@ type Round struct {
 	// RequestSHA256 is the SHA-256 of the request's body, in hex; RequestBytes its length.
 	RequestSHA256 string `json:"request_sha256,omitempty"`
 	RequestBytes  int    `json:"request_bytes,omitempty"`
+	// CachePrices are the prices by which the request's move of the window was decided; zero for the default ones, and where
+	// the window did not move.
+	CachePrices CachePrices `json:"cache_prices,omitzero"`
 	// Missing are the parts that the request left out.
 	Missing []MissingPart `json:"missing,omitempty"`
 	// Omitted are the members of the client's request that the request to the model does not have, under the client's names.
 	Omitted []string `json:"omitted,omitempty"`
 	// EstimatedTokens is the plan's token count of the messages and the prompt together.
-	EstimatedTokens int    `json:"estimated_tokens,omitempty"`
-	Usage           *Usage `json:"usage,omitempty"`
-	FinishReason    string `json:"finish_reason,omitempty"`
-	LatencyMS       int64  `json:"latency_ms,omitempty"`
-	FirstDeltaMS    int64  `json:"first_delta_ms,omitempty"`
+	EstimatedTokens int `json:"estimated_tokens,omitempty"`
+	// Correction is what the model's reports before this one say about the estimate; zero where there was none.
+	Correction   Correction `json:"correction,omitzero"`
+	Usage        *Usage     `json:"usage,omitempty"`
+	FinishReason string     `json:"finish_reason,omitempty"`
+	LatencyMS    int64      `json:"latency_ms,omitempty"`
+	FirstDeltaMS int64      `json:"first_delta_ms,omitempty"`
 }
 
 // MissingPart names a part that a request left out.
@@ -106,6 +111,27 @@ type PriceList interface {
 	Cost(provider, model string, usage Usage) Cost
 }
 
+// CachePrices are what a model's provider charges for input that its cache has, and for input that it writes to the cache,
+// in millionths of the price of other input. The zero value is DefaultCachePrices.
+type CachePrices struct {
+	Read  int `json:"read"`
+	Write int `json:"write"`
+}
+
+// DefaultCachePrices apply where a model's are not known.
+var DefaultCachePrices = CachePrices{Read: million / 10, Write: million}
+
+// Saved is what input costs less from the cache than written to it, in millionths of the price of other input.
+func (p CachePrices) Saved() int {
+	if p.Write <= 0 || p.Read < 0 || max(p.Write, p.Read) > mostPrice {
+		p = DefaultCachePrices
+	}
+	return max(p.Write-p.Read, 0)
+}
+
+// mostPrice bounds a price, which may be imported.
+const mostPrice = 100 * million
+
 // Window is the position of a view's window during an epoch: while it does not move, each request extends the previous
 // one byte for byte.
 type Window struct {
@@ -128,6 +154,10 @@ type Window struct {
 	Limit string `json:"limit,omitempty"`
 	// CutLimit names the limit because of which tool outputs are cut: chars or tokens; empty for none.
 	CutLimit string `json:"cut_limit,omitempty"`
+	// Mark is the share of the limits to which the move filled the window, in ten-thousandths; 0 where it was the view's.
+	Mark int `json:"mark,omitempty"`
+	// Growth is by how many tokens the conversation grows from request to request, an average over its epochs; 0 for unknown.
+	Growth int `json:"growth,omitempty"`
 	// Markers says whether gaps are marked; false only where the budget has no room for the marker.
 	Markers bool `json:"markers,omitempty"`
 }
@@ -150,6 +180,9 @@ type Envelope struct {
 	Roles Roles `json:"roles,omitempty"`
 	// NoEncryptedReasoning says that the request does not ask for encrypted reasoning, because the model has none.
 	NoEncryptedReasoning bool `json:"no_encrypted_reasoning,omitempty"`
+	// NoOldThinking says that thinking before the newest message of the user is left out, because the provider refused a
+	// signature in it.
+	NoOldThinking bool `json:"no_old_thinking,omitempty"`
 	// ReasoningEffort is how much the model is to reason: none, minimal, low, medium, high or xhigh; empty for the
 	// model's own.
 	ReasoningEffort string `json:"reasoning_effort,omitempty"`

@@ -21,6 +21,7 @@ type Store interface {
 	DiscardStore
 	LeaseStore
 	ActivityStore
+	LedgerStore
 	// Close waits for writes in progress. It may be called twice.
 	Close() error
 }
@@ -38,7 +39,7 @@ type ConversationStore interface {
 	// Conversations lists a project's conversations, the most recently changed first.
 	Conversations(ctx context.Context, query ConversationQuery) ([]Conversation, error)
 	// Update changes a conversation and returns the result; ErrNotFound, and ErrExists when another conversation of the
-	// project has the key.
+	// project has the key. The index has no word of a title that was replaced.
 	Update(ctx context.Context, id string, change ConversationChange) (Conversation, error)
 	// Delete removes a conversation; ErrNotFound. Entries that a fork inherits (the conversation is in the fork's
 	// Lineage) stay readable through the fork until the last such fork is deleted. Objects without any remaining
@@ -81,7 +82,7 @@ type BlobStore interface {
 	Blob(ctx context.Context, hash string) ([]byte, error)
 }
 
-// ConversationQuery selects a page of conversations, ordered by UpdatedAt and then ID, both descending.
+// ConversationQuery selects a page of conversations, ordered by what Sort says and then ID, both descending.
 type ConversationQuery struct {
 	ProjectID string
 	UserID    string            // "": of any user or none
@@ -97,7 +98,9 @@ type ConversationQuery struct {
 	KeyPrefix string
 	State     ActivityState
 	Since     time.Time
-	Limit     int // at least 1
+	// Sort is the order. All but the default read every conversation that the filters select.
+	Sort  ConversationSort
+	Limit int // at least 1
 	// Before continues after the last conversation of the previous page; zero for the first page.
 	Before ConversationCursor
 }
@@ -106,6 +109,36 @@ type ConversationQuery struct {
 type ConversationCursor struct {
 	UpdatedAt time.Time
 	ID        string
+	// Value is what the list is sorted by; 0 where that is UpdatedAt. See [ConversationSort.SortValue].
+	Value int64
+}
+
+// ConversationSort is an order of a list of conversations, the highest value first.
+type ConversationSort string
+
+// The orders: by UpdatedAt, by CreatedAt in nanoseconds since 1970, by the input and output tokens of the conversation's own
+// requests, and by their known cost in billionths.
+const (
+	SortUpdated ConversationSort = ""
+	SortCreated ConversationSort = "created"
+	SortTokens  ConversationSort = "tokens"
+	SortCost    ConversationSort = "cost"
+)
+
+// SortValue is what a conversation is sorted by, from the usage that it has.
+func (s ConversationSort) SortValue(conversation Conversation, usage []UsageCount) (value int64) {
+	if s == SortCreated {
+		return conversation.CreatedAt.UnixNano()
+	}
+	for _, count := range usage {
+		switch s {
+		case SortTokens:
+			value += count.InputTokens + count.OutputTokens
+		case SortCost:
+			value += count.CostNano
+		}
+	}
+	return value
 }
 
 // ConversationChange is a partial update; nil fields do not change.

@@ -55,6 +55,8 @@ type TurnRequest struct {
 	// Fingerprint is a hash of the input of a turn with an idempotency key, to distinguish a retry from another
 	// request.
 	Fingerprint string `json:"fingerprint,omitempty"`
+	// KeyID is the API key of the caller that began the turn; empty for none. Its requests are charged to it.
+	KeyID string `json:"key_id,omitempty"`
 }
 
 // TurnEnd is how a turn ended.
@@ -85,6 +87,9 @@ type TurnUpdate struct {
 	// State ends the turn; "" leaves it running. End says how it ended.
 	State TurnState
 	End   TurnEnd
+	// Charges are what requests to models used, and are added to what was spent in the same commit. With a State of
+	// TurnFinished or TurnFailed the turn is added to those that ended; see [LedgerStore].
+	Charges []Spending
 	// Blobs are stored in the same commit, as PutBlob does. In a batch they are those of Batch.Blobs, and this is empty.
 	Blobs []Blob
 	// SignalsSeen is how many of the turn's signals the owner has read; UpdateTurn returns the others.

@@ -38,6 +38,8 @@ type Key struct {
 	CreatedAt time.Time `json:"created_at"`
 	ExpiresAt time.Time `json:"expires_at,omitzero"` // zero: never
 	RevokedAt time.Time `json:"revoked_at,omitzero"` // zero: not revoked
+	// Budget bounds what the key's requests to models may use.
+	Budget Budget `json:"budget,omitzero"`
 }
 
 // Usable reports whether the key is valid at a time: neither revoked nor expired.
@@ -60,4 +62,6 @@ type KeyStore interface {
 	Keys(ctx context.Context, projectID string) ([]Key, error)
 	// RevokeKey revokes a key and returns it; a key that is revoked already does not change. ErrNotFound.
 	RevokeKey(ctx context.Context, id string, at time.Time) (Key, error)
+	// SetKeyBudget replaces the budget of a key and returns it; ErrNotFound.
+	SetKeyBudget(ctx context.Context, id string, budget Budget) (Key, error)
 }

@@ -209,6 +209,52 @@ CREATE TABLE usage (
   PRIMARY KEY (conversation_id, day, model)
 ) WITHOUT ROWID;
 
+CREATE TABLE spending (
+  -- What requests to models used and cost. No deletion takes any: the rows have no words.
+  project_id         TEXT NOT NULL,
+  key_id             TEXT NOT NULL,      -- of the caller; empty: none
+  day                TEXT NOT NULL,      -- of the answers, in UTC
+  user_id            TEXT NOT NULL,      -- of the conversation; empty: none
+  provider           TEXT NOT NULL,
+  model              TEXT NOT NULL,
+  requests           INTEGER NOT NULL,
+  input_tokens       INTEGER NOT NULL,   -- with the cached ones
+  cached_tokens      INTEGER NOT NULL,
+  cache_write_tokens INTEGER NOT NULL,
+  output_tokens      INTEGER NOT NULL,   -- with the reasoning ones
+  reasoning_tokens   INTEGER NOT NULL,
+  cost_nano          INTEGER NOT NULL,   -- of those with a price, in billionths of a US dollar
+  priced             INTEGER NOT NULL,   -- how many requests have one
+  PRIMARY KEY (project_id, key_id, day, user_id, provider, model)
+) WITHOUT ROWID;
+
+CREATE INDEX spending_by_day ON spending (project_id, day);
+
+CREATE INDEX spending_of_user ON spending (project_id, user_id, day) WHERE user_id <> '';
+
+CREATE TABLE finished_turns (
+  -- The turns that ended, in the order of their commits; they have no words, and stay when conversations are deleted.
+  position        INTEGER PRIMARY KEY AUTOINCREMENT, -- never used again
+  project_id      TEXT NOT NULL,
+  conversation_id TEXT NOT NULL,
+  turn_id         TEXT NOT NULL,
+  user_id         TEXT NOT NULL,
+  key_id          TEXT NOT NULL,
+  state           TEXT NOT NULL,         -- finished, failed
+  ended_at        TEXT NOT NULL,
+  ended           TEXT NOT NULL          -- JSON: how it ended, as turns has it
+);
+
+CREATE TABLE sqlite_sequence(name,seq);
+
+CREATE INDEX finished_turns_of_project ON finished_turns (project_id, position);
+
+CREATE TABLE feed_positions (
+  -- Up to where receivers have accepted the turns that ended.
+  name     TEXT PRIMARY KEY,
+  position INTEGER NOT NULL
+) WITHOUT ROWID;
+
 CREATE TABLE documents (
   -- The index of words; it runs behind the log.
   place           INTEGER PRIMARY KEY,   -- when it was added, as Unix nanoseconds, or the next that was free
@@ -224,6 +270,21 @@ CREATE VIRTUAL TABLE words USING fts5 (
 
 CREATE VIRTUAL TABLE terms_of_words USING fts5vocab (words, row);
 
+CREATE TABLE vectors (
+  -- Embeddings of entries that documents has; empty unless the settings name a model for them.
+  conversation_id TEXT NOT NULL REFERENCES conversations (id),
+  seq             INTEGER NOT NULL,
+  vector          BLOB NOT NULL,         -- a signed byte for each dimension
+  UNIQUE (conversation_id, seq)
+);
+
+CREATE TABLE embedded (
+  -- How far vectors has a conversation's own entries.
+  conversation_id TEXT PRIMARY KEY REFERENCES conversations (id),
+  model           TEXT NOT NULL,         -- that made them, with its dimensions
+  seq             INTEGER NOT NULL
+) WITHOUT ROWID;
+
 CREATE TABLE projects (
   id         TEXT PRIMARY KEY,
   created_at TEXT NOT NULL
@@ -237,7 +298,8 @@ CREATE TABLE api_keys (
   hash       TEXT NOT NULL,              -- SHA-256 of the secret, in hex
   created_at TEXT NOT NULL,
   expires_at TEXT,                       -- NULL: never
-  revoked_at TEXT                        -- NULL: not revoked
+  revoked_at TEXT,                       -- NULL: not revoked
+  budget     TEXT                        -- JSON: what requests to models may use in a period; NULL: no bound
 ) WITHOUT ROWID;
 
 CREATE INDEX api_keys_by_age ON api_keys (project_id, created_at, id);

@@ -58,6 +58,9 @@ func (c *Copier) Copy(ctx context.Context) (Copied, error) {
 	if err := c.copyKeys(ctx, &total); err != nil {
 		return total, fmt.Errorf("copy projects and keys: %w", err)
 	}
+	if err := c.copySpending(ctx); err != nil {
+		return total, fmt.Errorf("copy what was spent: %w", err)
+	}
 	for pass := 1; pass <= maxPasses; pass++ {
 		if err := c.copyBlobs(ctx, &total); err != nil {
 			return total, fmt.Errorf("copy blobs: %w", err)
@@ -76,6 +79,9 @@ func (c *Copier) Verify(ctx context.Context) (Copied, error) {
 	check := *c
 	check.To = readOnly{c.To}
 	if err := check.verifyKeys(ctx, &total); err != nil {
+		return total, err
+	}
+	if err := check.verifySpending(ctx); err != nil {
 		return total, err
 	}
 	if err := check.copyBlobs(ctx, &total); err != nil {

@@ -75,6 +75,50 @@ func (c *Copier) verifyKeys(ctx context.Context, total *Copied) error {
 	return nil
 }
 
+// copySpending adds to the destination what the source has spent more.
+func (c *Copier) copySpending(ctx context.Context) error {
+	missing, err := c.missingSpending(ctx)
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	return c.To.Charge(ctx, missing)
+}
+
+// verifySpending checks that the destination has what the source has spent.
+func (c *Copier) verifySpending(ctx context.Context) error {
+	missing, err := c.missingSpending(ctx)
+	if err == nil && len(missing) > 0 {
+		err = fmt.Errorf("the copy does not have all that was spent in project %s on %s", missing[0].ProjectID, missing[0].Day)
+	}
+	return err
+}
+
+// missingSpending is what the source has spent more than the destination, for each day, key, user and model.
+func (c *Copier) missingSpending(ctx context.Context) (missing []continuo.Spending, err error) {
+	query := continuo.SpendingQuery{By: []continuo.SpendingGroup{
+		continuo.SpendingByDay, continuo.SpendingByKey, continuo.SpendingByUser, continuo.SpendingByModel,
+	}}
+	from, err := c.From.Spent(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	there, err := c.To.Spent(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	have := map[continuo.Spending]continuo.Spent{}
+	for _, row := range there {
+		have[query.Key(row)] = row.Spent
+	}
+	for _, row := range from {
+		if more := row.Spent.Minus(have[query.Key(row)]); more.Requests > 0 {
+			row.Spent = more
+			missing = append(missing, row)
+		}
+	}
+	return missing, nil
+}
+
 // copyBlobs copies the blobs that the destination does not have, and checks each by its hash.
 func (c *Copier) copyBlobs(ctx context.Context, total *Copied) error {
 	there := map[string]bool{}

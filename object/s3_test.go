@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -158,12 +159,15 @@ func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
 func TestAServiceThatDoesNotAnswer(t *testing.T) {
 	f := startS3(t)
-	b := openWith(t, t.Context(), f.location(""), Options{Timeout: 100 * time.Millisecond})
+	options := Options{Timeout: 2 * time.Second} // opening has to end within it, too
+	b := openWith(t, t.Context(), f.location(""), options)
 	f.answerWith(func(_ http.ResponseWriter, r *http.Request) bool {
 		_, _ = io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()
 		return true
 	})
+	var calls sync.WaitGroup
+	defer calls.Wait()
 	for what, call := range map[string]func() error{
 		"put":    func() error { return b.PutObject(t.Context(), "a", strings.NewReader("x")) },
 		"delete": func() error { return b.DeleteObject(t.Context(), "a") },
@@ -175,28 +179,32 @@ func TestAServiceThatDoesNotAnswer(t *testing.T) {
 			return nil
 		},
 		"open": func() error {
-			_, err := Open(t.Context(), f.location(""), Options{Timeout: 100 * time.Millisecond})
+			_, err := Open(t.Context(), f.location(""), options)
 			return err
 		},
 	} {
-		if err := call(); !errors.Is(err, continuo.ErrUnavailable) {
-			t.Errorf("%s: %v, want ErrUnavailable", what, err)
-		}
+		calls.Go(func() {
+			if err := call(); !errors.Is(err, continuo.ErrUnavailable) {
+				t.Errorf("%s: %v, want ErrUnavailable", what, err)
+			}
+		})
 	}
 }
 
 // TestHalfAnAnswerIsNoObject has a service that breaks off, or stops, in the middle of an object.
 func TestHalfAnAnswerIsNoObject(t *testing.T) {
 	for _, test := range []struct {
-		name  string
-		after func(r *http.Request)
-		want  error
+		name    string
+		timeout time.Duration
+		after   func(r *http.Request)
+		want    error
 	}{
-		{"breaks off", func(*http.Request) { panic(http.ErrAbortHandler) }, io.ErrUnexpectedEOF},
-		{"stops", func(r *http.Request) { <-r.Context().Done() }, continuo.ErrUnavailable},
+		{"breaks off", 0, func(*http.Request) { panic(http.ErrAbortHandler) }, io.ErrUnexpectedEOF},
+		// Opening has to end within the timeout, too.
+		{"stops", 3 * time.Second, func(r *http.Request) { <-r.Context().Done() }, continuo.ErrUnavailable},
 	} {
 		f := startS3(t)
-		b := openWith(t, t.Context(), f.location(""), Options{Timeout: 100 * time.Millisecond})
+		b := openWith(t, t.Context(), f.location(""), Options{Timeout: test.timeout})
 		f.answerWith(func(w http.ResponseWriter, r *http.Request) bool {
 			w.Header().Set("Content-Length", "10")
 			_, _ = io.WriteString(w, "01234")

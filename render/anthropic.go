@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -26,7 +27,7 @@ const (
 // come first, in the order of the calls. A list that would begin with the assistant gets a short user message
 // in front of it.
 func Anthropic(messages []window.Message, o Options) (rendered []json.RawMessage, leadingSystem []string, err error) {
-	w, err := writeAnthropic(messages, o)
+	w, err := writeAnthropic(messages, o, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -67,14 +68,20 @@ type anthropicWriter struct {
 	begun   bool // a message other than a system message was seen
 	system  []string
 	out     []blockMessage
+	bareTo  int64 // before this seq thinking is left out
 }
 
-func writeAnthropic(messages []window.Message, o Options) (*anthropicWriter, error) {
+func writeAnthropic(messages []window.Message, o Options, noOldThinking bool) (*anthropicWriter, error) {
 	groups, err := groupsOf(messages)
 	if err != nil {
 		return nil, fmt.Errorf("render for Anthropic: %w", err)
 	}
 	w := &anthropicWriter{options: o, memory: make([]byte, 0, roomFor(messages))}
+	for i := range groups {
+		if head := groups[i].head; noOldThinking && head.Role == continuo.User {
+			w.bareTo = max(w.bareTo, head.Seq)
+		}
+	}
 	for i := range groups {
 		if err := w.group(&groups[i]); err != nil {
 			return nil, fmt.Errorf("render seq %d for Anthropic: %w", groups[i].head.Seq, err)
@@ -110,6 +117,9 @@ func (w *anthropicWriter) group(g *group) error {
 	blocks, err := w.assistantBlocks(g.head, ids)
 	if err != nil {
 		return err
+	}
+	if g.head.Seq < w.bareTo {
+		blocks = slices.DeleteFunc(blocks, func(block json.RawMessage) bool { return isThinkingBlock(typeOf(block)) })
 	}
 	w.add("assistant", blocks)
 	for _, m := range g.callOrder() {

@@ -55,7 +55,7 @@ func (w *anthropicWriter) callBlock(call *continuo.ToolCall, id string) (_ json.
 // withoutLastThinking drops trailing thinking: a message must not end with it.
 func withoutLastThinking(blocks []json.RawMessage) []json.RawMessage {
 	for len(blocks) > 0 {
-		if kind := typeOf(blocks[len(blocks)-1]); kind != "thinking" && kind != "redacted_thinking" {
+		if !isThinkingBlock(typeOf(blocks[len(blocks)-1])) {
 			break
 		}
 		blocks = blocks[:len(blocks)-1]

@@ -27,7 +27,7 @@ const DefaultMaxTokens = 4096
 // up to the end of the marked block. The API looks for cache entries 20 blocks back; when the newest messages
 // add more than that, a second mark is set at the position of the previous request's mark.
 func AnthropicRequest(env continuo.Envelope, messages []window.Message, o Options) ([]byte, error) {
-	w, err := writeAnthropic(messages, o)
+	w, err := writeAnthropic(messages, o, env.NoOldThinking)
 	if err != nil {
 		return nil, err
 	}

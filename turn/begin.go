@@ -122,7 +122,7 @@ func (in *Input) snapshot() *continuo.Snapshot {
 	return nil
 }
 
-// newestEntries reads the newest entries of a conversation, whose value may be known.
+// newestEntries reads the newest entries of a conversation, whose value is known if it was read just now.
 func (r *Runner) newestEntries(ctx context.Context, id string, known continuo.Conversation) (*continuo.Snapshot, error) {
 	switch {
 	case known.ID == "":
@@ -130,7 +130,7 @@ func (r *Runner) newestEntries(ctx context.Context, id string, known continuo.Co
 	case !known.ArchivedAt.IsZero():
 		return nil, continuo.ErrArchived
 	}
-	return r.Log.Snapshot(ctx, known, r.entriesPerRead())
+	return r.Log.LatestOf(ctx, known, r.entriesPerRead())
 }
 
 // openWith adds the turn's input, or what a resumed turn needs, after the results of open calls.
@@ -192,7 +192,9 @@ func withTurnFields(entries []continuo.Entry, turn *continuo.Turn, in Input) []c
 	for i := range entries {
 		entries[i].Mode, entries[i].AgentID = in.Mode, in.AgentID
 		entries[i].NoMemory = in.NoMemory
-		tag(&entries[i], turn, in.Author)
+		if tag(&entries[i], turn, in.Author); entries[i].HoldsRecall() {
+			entries[i].TurnID = "" // it can be redacted while the turn runs: nothing of the turn is in it
+		}
 	}
 	return entries
 }

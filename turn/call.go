@@ -219,28 +219,50 @@ func (c *toolLoop) runAllowed(found tool.Tool, call continuo.ToolCall, conversat
 	if c.ctx.Err() != nil { // checked after the wait for a slot: a tool that ignores its context must not begin
 		return refused(ToolCancelled, "not run: the turn ended before this call began")
 	}
-	limit := c.limits.Tool
-	if timed, ok := found.(tool.Timed); ok && timed.Timeout() > 0 {
-		limit = timed.Timeout()
-	}
-	ctx, cancel := context.WithTimeout(c.ctx, limit)
-	defer cancel()
-	begin := time.Now()
-	done.Result = runOrAbandon(ctx, call.Name, func() tool.Result {
-		return found.Run(ctx, tool.Call{Conversation: conversation, ID: call.ID, Arguments: call.Arguments, Since: c.Since})
-	})
+	begin, late := time.Now(), false
+	done.Result, late = c.limits.run(c.ctx, found, tool.Call{Conversation: conversation, ID: call.ID, Arguments: call.Arguments, Since: c.Since})
 	done.took = time.Since(begin)
 	switch {
 	case !done.Failed:
 		done.outcome = ToolOK
 	case c.ctx.Err() != nil:
 		done.outcome = ToolCancelled
-	case ctx.Err() != nil:
+	case late:
 		done.outcome = ToolTimeout
 	default:
 		done.outcome = ToolFailed
 	}
 	return done
+}
+
+// run runs a tool within the time for a call, and reports whether that has passed.
+func (l Limits) run(ctx context.Context, found tool.Tool, call tool.Call) (result tool.Result, late bool) {
+	limit := l.Tool
+	if timed, ok := found.(tool.Timed); ok && timed.Timeout() > 0 {
+		limit = timed.Timeout()
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	result = runOrAbandon(ctx, render.ToolName(found.Spec().Name), func() tool.Result { return found.Run(ctx, call) })
+	return result, ctx.Err() != nil
+}
+
+// RunTool runs a tool outside a tool loop, within the limits of a call, and returns the entry with its result.
+func RunTool(ctx context.Context, found tool.Tool, call tool.Call, limits Limits) continuo.Entry {
+	limits = limits.orDefaults()
+	begin := time.Now()
+	result, _ := limits.run(ctx, found, call)
+	if size := len(result.Content); size > limits.OutputBytes {
+		result = tooLarge(size, limits.OutputBytes)
+	}
+	entry := continuo.Entry{
+		Role: continuo.Tool, ToolCallID: call.ID, Content: continuo.Text(strings.ToValidUTF8(result.Content, "\uFFFD")),
+		Outcome: strings.ToValidUTF8(result.Outcome, "\uFFFD"), ToolName: found.Spec().Name, DurationMS: time.Since(begin).Milliseconds(), PartType: "tool_result",
+	}
+	if result.Failed {
+		entry.PartType = continuo.PartToolError
+	}
+	return entry
 }
 
 // toolGrace is how long a tool may continue after its context ended.

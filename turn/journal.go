@@ -52,13 +52,15 @@ type Journal struct {
 	recent    []Event // the newest events that readers may see
 	last      int64   // id of the newest event
 	pending   []pending
-	inFlight  flushState      // the part of pending that a flush is writing
-	bytes     int             // of pending
-	blobs     []continuo.Blob // that the next write stores, because its events or entries name them
-	oldest    time.Time       // when the first of pending was queued
-	quiet     bool            // all of pending can wait for quietDelay
-	flushed   time.Time       // when the newest write of events ended
-	took      time.Duration   // the duration of that write
+	inFlight  flushState          // the part of pending that a flush is writing
+	bytes     int                 // of pending
+	blobs     []continuo.Blob     // that the next write stores, because its events or entries name them
+	charges   []continuo.Spending // what requests used, for the next append
+	reserved  []func()            // release what requests were estimated to use; called after the next append
+	oldest    time.Time           // when the first of pending was queued
+	quiet     bool                // all of pending can wait for quietDelay
+	flushed   time.Time           // when the newest write of events ended
+	took      time.Duration       // the duration of that write
 	ended     bool
 	err       error              // why the journal ended without a last event
 	asked     []Event            // those without a decision
@@ -236,6 +238,38 @@ func (j *Journal) keep(blob continuo.Blob) {
 	j.blobs = append(j.blobs, blob)
 }
 
+// charge adds what a request used to the journal's next append.
+func (j *Journal) charge(used continuo.Spending) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.charges = append(j.charges, used)
+}
+
+// takeCharges removes and returns what requests used.
+func (j *Journal) takeCharges() []continuo.Spending {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	charges := j.charges
+	j.charges = nil
+	return charges
+}
+
+// reserve keeps what releases a request's reservation until what it used is stored.
+func (j *Journal) reserve(release func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.reserved = append(j.reserved, release)
+}
+
+// takeReservations removes and returns what releases the reservations.
+func (j *Journal) takeReservations() []func() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	reserved := j.reserved
+	j.reserved = nil
+	return reserved
+}
+
 // wake wakes readers and waiting calls. The caller holds mu.
 func (j *Journal) wake() {
 	close(j.changed)
@@ -251,7 +285,7 @@ func (j *Journal) append(entries []continuo.Entry, eventsOf func(stored []contin
 	defer j.order.Unlock()
 	j.flushing.Lock()
 	defer j.flushing.Unlock()
-	pending := j.take()
+	pending, charges := j.take(), j.takeCharges()
 	var emitted []Event
 	var last continuo.TurnUpdate
 	update := func(stored []continuo.Entry) continuo.TurnUpdate {
@@ -263,6 +297,7 @@ func (j *Journal) append(entries []continuo.Entry, eventsOf func(stored []contin
 		}
 		last = continuo.TurnUpdate{
 			ConversationID: j.turn.ConversationID, TurnID: j.turn.ID, Fence: j.turn.Fence, Events: events, Lease: j.keeper.options.Lease, Blobs: j.inFlight.blobs,
+			Charges: charges,
 		}
 		if more != nil {
 			more(&last)
@@ -272,9 +307,15 @@ func (j *Journal) append(entries []continuo.Entry, eventsOf func(stored []contin
 	stored, err := j.commit(entries, update, at)
 	if err != nil {
 		j.putBack(pending)
+		for _, used := range charges {
+			j.charge(used)
+		}
 		err = j.explain(err)
 		j.lostIf(err)
 		return nil, err
+	}
+	for _, release := range j.takeReservations() {
+		release()
 	}
 	j.renewed, j.settled = time.Now(), last.State != "" || last.Lease < 0
 	if len(stored) > 0 {

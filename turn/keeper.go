@@ -56,6 +56,10 @@ type KeeperOptions struct {
 	// Observe is called with each event of the turns that run here, in order. The turn waits for it, so it must be
 	// quick. Took is how long the turn has run. Default none.
 	Observe func(ctx context.Context, turn continuo.Turn, event Event, took time.Duration)
+	// Admit is called before each request to a model with what it is estimated to use, in tokens of its input. An error
+	// refuses the request, and the turn fails with continuo.ReasonBudget; release is called once, when what the request used
+	// is stored. Default: every request is admitted.
+	Admit func(ctx context.Context, payer continuo.Payer, provider, model string, tokens int) (release func(), err error)
 	// Meter receives measurements of turns. Default none.
 	Meter Meter
 }
@@ -80,6 +84,9 @@ func NewKeeper(options KeeperOptions) *Keeper {
 	}
 	if options.TakeUp == nil {
 		options.TakeUp = func(context.Context, continuo.Turn) (Recovery, error) { return RecoveryClose, nil }
+	}
+	if options.Admit == nil {
+		options.Admit = func(context.Context, continuo.Payer, string, string, int) (func(), error) { return func() {}, nil }
 	}
 	if options.Meter == nil {
 		options.Meter = noMeter{}
@@ -141,6 +148,12 @@ func (k *Keeper) Abandon(j *Journal) (err error) {
 // end closes a journal and removes it from those that run.
 func (k *Keeper) end(j *Journal, err error) {
 	j.close(err)
+	if left := j.takeCharges(); len(left) > 0 { // of a turn that could not be recorded: its requests were billed all the same
+		_ = k.options.Log.Charge(context.WithoutCancel(j.ctx), left...)
+	}
+	for _, release := range j.takeReservations() {
+		release()
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.journals[j.turn.ID] == j {

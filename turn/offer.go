@@ -12,6 +12,7 @@ import (
 
 // toolOffer decides which tools a request offers.
 type toolOffer struct {
+	log *continuo.Log // that knows prices
 	set tool.Set
 	all bool // offer every tool, not only those that are useful for the request
 	// client are the tools that the turn's client runs;
@@ -30,6 +31,7 @@ func (o toolOffer) plan(conversation continuo.Conversation, source window.Source
 		if err != nil {
 			return nil, offering, err
 		}
+		in.Prices = o.log.CachePrices(info.Provider, info.Name)
 		plan, err := view.Build(source, in)
 		return plan, offering, err
 	})
@@ -70,5 +72,5 @@ func with(envelope continuo.Envelope, tools tool.Set, client []continuo.ToolSpec
 
 // toolOffer returns the offer for the runner's requests.
 func (r *Runner) toolOffer(ctx context.Context) toolOffer {
-	return toolOffer{set: r.offered(ctx), all: r.AllTools, client: r.ClientTools}
+	return toolOffer{log: r.Log, set: r.offered(ctx), all: r.AllTools, client: r.ClientTools}
 }

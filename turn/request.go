@@ -36,11 +36,12 @@ func (r *Request) SHA256() string {
 // and with continuo.ErrInvalid.
 func Build(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, at int64, view View, envelope continuo.Envelope, info model.Info) (*Request, error) {
 	envelope.Model = cmp.Or(envelope.Model, info.Name)
-	return build(Source{Context: ctx, Log: log, Conversation: conversation}, at, view, envelope, info, nil)
+	prices := log.CachePrices(info.Provider, info.Name)
+	return build(Source{Context: ctx, Log: log, Conversation: conversation}, at, view, envelope, info, prices, 0, nil)
 }
 
-// build is Build, also for a replayed request that left out some attachments.
-func build(source Source, at int64, view View, envelope continuo.Envelope, info model.Info, without []continuo.MissingPart) (*Request, error) {
+// build is Build, also for a replayed request, which left out some attachments.
+func build(source Source, at int64, view View, envelope continuo.Envelope, info model.Info, prices continuo.CachePrices, mark int, without []continuo.MissingPart) (*Request, error) {
 	if err := noView(view); err != nil {
 		return nil, err
 	}
@@ -48,6 +49,7 @@ func build(source Source, at int64, view View, envelope continuo.Envelope, info 
 	if err != nil {
 		return nil, err
 	}
+	in.Prices, in.Mark = prices, mark
 	plan, err := view.Build(source, in)
 	if err != nil {
 		return nil, err
@@ -91,6 +93,7 @@ func Plan(ctx context.Context, log *continuo.Log, conversation continuo.Conversa
 	if err != nil {
 		return nil, err
 	}
+	in.Prices = log.CachePrices(info.Provider, info.Name)
 	return view.Build(Source{Context: ctx, Log: log, Conversation: conversation}, in)
 }
 
@@ -105,14 +108,14 @@ func windowInput(at int64, envelope continuo.Envelope, info model.Info) (window.
 	if complete, err := withInstruction(envelope, info); err == nil { // on an error the build fails later
 		envelope = complete
 	}
-	encoding, exact := token.ForModel(info.Name)
+	encoding, _ := token.ForModel(info.Name)
 	leadIn := protocol.LeadIn
 	if envelope.Roles != continuo.RolesFree {
 		leadIn = render.LeadIn
 	}
 	return window.Input{
 		LeadIn: leadIn, At: at, Counter: encoding, Prompt: promptSize(&envelope, encoding), ModelWindow: info.ContextWindow,
-		Output: envelope.MaxOutputTokens, Provider: info.Provider, Model: info.Name, Estimated: !exact && info.Provider != demoProvider,
+		Output: envelope.MaxOutputTokens, Provider: info.Provider, Model: info.Name, Estimated: info.Provider != demoProvider,
 	}, nil
 }
 
@@ -136,6 +139,14 @@ func Render(envelope continuo.Envelope, plan *window.Plan, info model.Info) ([]b
 	return protocol.Request(envelope, plan, render.Options{Provider: info.Provider})
 }
 
+// recordedMark is the mark of a round's window; 0 for none, or one that no build makes.
+func recordedMark(round *continuo.Round) int {
+	if mark := round.Window.Mark; mark > 0 && mark <= 10_000 {
+		return mark
+	}
+	return 0
+}
+
 // Replay rebuilds the request of a round from the log and the stored envelope, and reports whether its hash is the
 // recorded one. Read decodes the view of the envelope.
 func Replay(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, round *continuo.Round, read ViewReader) (request *Request, same bool, err error) {
@@ -154,7 +165,7 @@ func Replay(ctx context.Context, log *continuo.Log, conversation continuo.Conver
 		return nil, false, fmt.Errorf("replay: %w: the round does not say which entries its request could see", continuo.ErrInvalid)
 	}
 	info := model.Info{Provider: round.Provider, Name: round.Model, Protocol: round.Protocol, ContextWindow: round.ContextWindow}
-	request, err = build(Source{Context: ctx, Log: log, Conversation: conversation}, round.At, view, envelope, info, round.Missing)
+	request, err = build(Source{Context: ctx, Log: log, Conversation: conversation}, round.At, view, envelope, info, round.CachePrices, recordedMark(round), round.Missing)
 	if err != nil {
 		return nil, false, err
 	}

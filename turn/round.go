@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,6 +45,7 @@ func (c *toolLoop) answerOf(upstream Upstream, last bool) (continuo.Entry, error
 		c.journal.measure(StageBuild, time.Since(begin))
 		answer := c.ask(asked)
 		replaced, err := c.reforward(&answer)
+		replaced = replaced || c.dropThinking(asked, &answer)
 		switch {
 		case err != nil:
 			return continuo.Entry{}, err
@@ -54,10 +56,26 @@ func (c *toolLoop) answerOf(upstream Upstream, last bool) (continuo.Entry, error
 	}
 }
 
+// dropThinking leaves the thinking before the newest message out of the turn's requests after the provider refused a signature,
+// once, where that makes another request.
+func (c *toolLoop) dropThinking(asked *readyRequest, answer *continuo.Entry) bool {
+	if c.Forward != nil || c.noOldThinking || !isSilent(answer) || c.ctx.Err() != nil || !model.RefusesSignature(answer.Error) {
+		return false
+	}
+	bare := asked.Envelope
+	bare.NoOldThinking = true
+	body, err := Render(bare, asked.Plan, asked.upstream.Model.Info())
+	c.noOldThinking = err == nil && !bytes.Equal(body, asked.Body)
+	return c.noOldThinking
+}
+
 // keep appends an answer. An answer that breaks a rule of the log is appended as a failed one with its text, because
 // text that was shown must not be lost. While the store cannot be reached, keep retries. After two other failures the
 // turn is left to recovery, which rebuilds the answer from the events.
 func (c *toolLoop) keep(answer continuo.Entry) (*continuo.Entry, error) {
+	if c.Annotate != nil {
+		c.Annotate(&answer)
+	}
 	kept, err := c.answered(answer)
 	var rule *continuo.RuleError
 	switch {
@@ -118,13 +136,17 @@ func (c *toolLoop) plan(upstream Upstream, last bool) (*readyRequest, error) {
 	if built.Envelope.ResponseFormat == nil {
 		dialect.Structured = model.StructuredOff // a refusal cannot mean a format that was not sent
 	}
+	var correction continuo.Correction
+	if known := built.Plan.Correction; known != nil {
+		correction = *known
+	}
 	return &readyRequest{Request: built, upstream: upstream, dialect: dialect, round: &continuo.Round{
 		Cursor: cursor,
 		View:   built.Plan.View, ViewHash: built.Plan.ViewHash, At: built.Plan.At, Window: built.Plan.Window,
 		Provider: info.Provider, Protocol: info.Protocol, Model: info.Name, ContextWindow: info.ContextWindow,
 		Envelope: envelope.Hash, RequestSHA256: built.SHA256(), RequestBytes: len(built.Body), Missing: built.Plan.Missing,
 		Omitted:         c.omitted(built, info),
-		EstimatedTokens: built.Plan.Totals.Tokens + built.Plan.Totals.PromptSize.Tokens,
+		EstimatedTokens: built.Plan.Totals.Tokens + built.Plan.Totals.PromptSize.Tokens, Correction: correction, CachePrices: built.Plan.Prices,
 	}}, nil
 }
 
@@ -133,13 +155,15 @@ func (c *toolLoop) build(conversation continuo.Conversation, upstream Upstream, 
 	if c.Forward != nil {
 		return c.Forward.request(conversation, c.View)
 	}
-	offer := toolOffer{set: c.tools, all: c.AllTools, client: c.ClientTools}
+	offer := toolOffer{log: c.Log, set: c.tools, all: c.AllTools, client: c.ClientTools}
 	if last {
 		offer.set = nil
 	}
 	source := Source{Context: c.ctx, Log: c.Log, Conversation: conversation, Snapshot: c.snapshot}
 	info := upstream.Model.Info()
-	plan, envelope, err := offer.plan(conversation, source, conversation.LastSeq, c.View, c.envelope(upstream, dialect), info)
+	wanted := c.envelope(upstream, dialect)
+	wanted.NoOldThinking = c.noOldThinking
+	plan, envelope, err := offer.plan(conversation, source, conversation.LastSeq, c.View, wanted, info)
 	if err != nil {
 		return nil, err
 	}
@@ -151,13 +175,17 @@ func (c *toolLoop) build(conversation continuo.Conversation, upstream Upstream, 
 
 // omitted names what the turn's client asked and a request does not have, under the client's names.
 func (c *toolLoop) omitted(built *Request, info model.Info) []string {
-	switch {
-	case c.Forward != nil:
+	if c.Forward != nil {
 		return c.Forward.Omitted
-	case c.Options == nil:
-		return nil
 	}
-	omitted := slices.Clone(c.Options.Omitted)
+	var omitted []string
+	if built.Envelope.NoOldThinking {
+		omitted = append(omitted, "thinking before the newest message, after a signature was refused")
+	}
+	if c.Options == nil {
+		return omitted
+	}
+	omitted = append(omitted, c.Options.Omitted...)
 	add := func(name string) { // a member that the client has not named is the settings'
 		if name = c.Options.Names[name]; name != "" && !slices.Contains(omitted, name) {
 			omitted = append(omitted, name)
@@ -194,6 +222,12 @@ func (c *toolLoop) ask(asked *readyRequest) continuo.Entry {
 	round := *asked.round // a copy for the event: results are added to asked.round
 	c.newestPlan = summary(asked.Plan)
 	c.journal.emitQuiet(Event{Kind: Planned, Plan: c.newestPlan, Round: &round})
+	payer := continuo.Payer{ProjectID: c.conversation.ProjectID, UserID: c.conversation.UserID, KeyID: c.journal.turn.KeyID}
+	release, err := c.journal.keeper.options.Admit(c.ctx, payer, round.Provider, round.Model, max(round.EstimatedTokens, len(asked.Body)/bytesPerToken))
+	if err != nil {
+		return notSent(asked.round, err)
+	}
+	c.journal.reserve(release)
 	answer := c.stream(asked.upstream.Model, asked.Body, asked.round)
 	if answer.Error != nil && answer.Error.Reason == continuo.ReasonContextOverflow {
 		answer.Error.Message += overflowHelp(asked.round)
@@ -202,7 +236,29 @@ func (c *toolLoop) ask(asked *readyRequest) continuo.Entry {
 		*used = c.Log.PriceUsage(asked.round.Provider, asked.round.Model, *used)
 	}
 	addUsage(&c.usage, asked.round)
+	c.charge(asked.round, &answer)
 	return answer
+}
+
+// bytesPerToken estimates the tokens of a request that is sent as it came.
+const bytesPerToken = 4
+
+// notSent is the answer of a request that was not sent.
+func notSent(round *continuo.Round, err error) continuo.Entry {
+	failure := &model.Error{Reason: continuo.ReasonBudget, Message: err.Error()}
+	if errors.Is(err, continuo.ErrUnavailable) { // whether there is a budget is not known
+		failure = &model.Error{Reason: continuo.ReasonInterrupted, Message: err.Error(), Retryable: true}
+	}
+	entry := (&model.Answer{}).Entry(failure)
+	entry.Round = round
+	return entry
+}
+
+// charge records what a request used, also where its answer is replaced by another one.
+func (c *toolLoop) charge(round *continuo.Round, answer *continuo.Entry) {
+	used := continuo.NewSpending(time.Now(), round.Provider, round.Model, round.Usage, isSilent(answer))
+	used.ProjectID, used.UserID, used.KeyID = c.conversation.ProjectID, c.conversation.UserID, c.journal.turn.KeyID
+	c.journal.charge(used)
 }
 
 // overflowHelp says how to fix a request that its provider refused as too large for the context window.

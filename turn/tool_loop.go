@@ -25,6 +25,7 @@ type toolLoop struct {
 	tools          tool.Set              // of this turn
 	usage          continuo.Usage
 	newestPlan     *window.Plan  // of the newest round
+	noOldThinking  bool          // see continuo.Envelope
 	slots          chan struct{} // slots of concurrent calls
 	ctx            context.Context
 	clock          *clock // ends ctx
@@ -121,6 +122,9 @@ func (c *toolLoop) begin() error {
 		return nil
 	}
 	o, err := c.firstEntries(c.ctx, &c.journal.turn, c.in)
+	if err == nil {
+		err = context.Cause(c.ctx) // what it read may have been in memory
+	}
 	if err != nil {
 		return err
 	}

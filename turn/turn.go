@@ -76,6 +76,8 @@ type Runner struct {
 	Forward *Forward
 	// Answered is called with the status and the headers of each answer of an upstream. Default none.
 	Answered func(status int, header http.Header)
+	// Annotate completes an answer before it is appended. Default: it is appended as it came.
+	Annotate func(answer *continuo.Entry)
 }
 
 // Recaller finds the earlier entries that a new message may need. It returns a hidden entry that shows them, nil for none. A

@@ -145,6 +145,25 @@ func (h *house) over(store continuo.Store) {
 	h.conversation, h.runner.Log = conversation, h.log
 }
 
+// cachePrice is a price list in which a token of input costs 1 000, and one of the cache what read says.
+type cachePrice struct{ read int64 }
+
+func (p *cachePrice) Cost(_, _ string, usage continuo.Usage) continuo.Cost {
+	cached := int64(usage.CachedTokens)
+	return continuo.Cost{Nano: 1000*(int64(usage.InputTokens)-cached) + p.read*cached, Currency: continuo.USD}
+}
+
+// pricedBy gives the house a log with prices.
+func (h *house) pricedBy(prices continuo.PriceList) {
+	h.t.Helper()
+	h.log = continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{Counter: token.O200k(), Objects: storetest.NewObjects(), Prices: prices})
+	conversation, err := h.log.Create(context.Background(), continuo.Conversation{})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.conversation, h.runner.Log = conversation, h.log
+}
+
 // follow begins a turn and yields its events while it runs.
 func (h *house) follow(ctx context.Context, in turn.Input) iter.Seq2[turn.Event, error] {
 	return func(yield func(turn.Event, error) bool) {
@@ -411,6 +430,8 @@ func TestAnyRequestIsReproducible(t *testing.T) {
 		}
 	}
 	h := newHouse(t, answers...)
+	prices := &cachePrice{read: 500}
+	h.pricedBy(prices)
 	h.runner.Tools = tool.Set{echo{name: "echo"}}
 	h.limit(window.Limits{Messages: 16, Tokens: 1200})
 	for len(h.model.bodies) < len(answers)-1 {
@@ -420,10 +441,14 @@ func TestAnyRequestIsReproducible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen, epochs := 0, map[int64]bool{}
+	prices.read = 10 // since then
+	seen, moves, epochs := 0, 0, map[int64]bool{}
 	for _, entry := range h.entries() {
 		if entry.Round == nil {
 			continue
+		}
+		if entry.Round.CachePrices == (continuo.CachePrices{Read: 500_000, Write: 1_000_000}) {
+			moves++
 		}
 		request, same, err := turn.Replay(context.Background(), h.log, conversation, entry.Round, turn.ReadWindowView)
 		if err != nil {
@@ -435,8 +460,8 @@ func TestAnyRequestIsReproducible(t *testing.T) {
 		epochs[entry.Round.Window.Epoch] = true
 		seen++
 	}
-	if seen != len(h.model.bodies) || len(epochs) < 3 {
-		t.Errorf("%d of %d requests, %d epochs", seen, len(h.model.bodies), len(epochs))
+	if seen != len(h.model.bodies) || len(epochs) < 3 || moves < 2 {
+		t.Errorf("%d of %d requests, %d epochs, %d moves with their prices", seen, len(h.model.bodies), len(epochs), moves)
 	}
 }
 

@@ -44,6 +44,9 @@ type build struct {
 	reachedTop bool          // the scan saw the whole log
 	needed     continuo.Size // the part of the scanned units that the request must hold
 	previous   *continuo.Window
+	epochFrom  int64 // the newest seq of the oldest scanned request of the previous window's epoch
+	growth     int   // recorded by a move
+	chosen     int   // the mark of a move of a view that is Priced; 0 before it is chosen
 
 	newestUser *Unit // nil when the log has no user message
 	opener     *Unit // nil when the view has none
@@ -95,8 +98,12 @@ func (b *build) scan() error {
 			return err
 		}
 		b.rowsRead++
-		if w := b.Learn(entry); b.previous == nil {
+		w := b.Learn(entry)
+		if b.previous == nil {
 			b.previous = w
+		}
+		if w != nil && w.Epoch == b.previous.Epoch {
+			b.epochFrom = entry.Seq
 		}
 		b.learnSummary(entry)
 		u := assemble.Add(entry)

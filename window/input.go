@@ -55,8 +55,14 @@ type Input struct {
 	// LeadIn is the user message that the renderer puts in front of messages that begin with the assistant.
 	// Default "": none.
 	LeadIn string
-	// Estimated says that Counter is not the model's own: limits are then tightened if the provider reported
-	// more tokens for its last request in this log than were estimated.
+	// Prices are those of the model's cache, by which a view that is Priced moves its window. Default:
+	// continuo.DefaultCachePrices.
+	Prices continuo.CachePrices
+	// Mark is the mark that the request recorded, where it is rebuilt: entries that it does not show, and by which the mark
+	// was chosen, may have been redacted since. 0: a move chooses it.
+	Mark int
+	// Estimated says that the provider's reports on its requests in this log correct the counts, so that limits in tokens
+	// are kept on the provider's count.
 	Estimated bool
 }
 

@@ -16,7 +16,7 @@ func (b *build) move(epoch int64, need required) {
 	b.moved = true
 	for _, put := range b.fillings(need) {
 		w, target, filled := b.fill(need, put)
-		w.Epoch = epoch
+		w.Epoch, w.Growth, w.Mark = epoch, b.growth, b.chosen
 		if pieces, _ := b.layout(w); w.Summary != 0 && shownSummary(pieces) == nil {
 			continue // it covers nothing that is left out
 		}
@@ -99,7 +99,7 @@ func (b *build) fill(need required, put filling) (w continuo.Window, target Limi
 	}
 	for ; gaps <= 2; gaps++ { // a second gap only where the newest user message is pinned
 		fixed := b.fixedSize(put, gaps)
-		target = b.target(fixed, need)
+		target = b.target(fixed, need, put.opener)
 		start, limit := b.reach(target, need, put.opener, fixed.Add(need.size))
 		w, ended = b.windowFrom(start, put.opener), limit
 		w.Markers = put.markers
@@ -138,13 +138,18 @@ func (b *build) fixedSize(put filling, markers int) (fixed continuo.Size) {
 	return fixed
 }
 
-// target is how far a move fills the window: to the low-water mark, which leaves room for the next turns. A first
-// window, which no request has shown before, fills to the limits.
-func (b *build) target(fixed continuo.Size, need required) Limits {
-	share := b.view.LowWater
-	if b.previous == nil {
-		share = 1
+// target is how far a move fills the window: to a low-water mark, which leaves room for the next turns. A first window,
+// which no request has shown before, fills to the limits.
+func (b *build) target(fixed continuo.Size, need required, opener *Unit) Limits {
+	share := 1.0
+	if b.previous != nil {
+		share = b.mark(need, fixed, opener)
 	}
+	return b.lowered(share, fixed, need)
+}
+
+// lowered is a share of what the fixed part of a filling and what exceeds the limits by itself leave of them.
+func (b *build) lowered(share float64, fixed continuo.Size, need required) Limits {
 	over := b.Limits().over(need.size)
 	return b.bounds.Lowered(share, fixed.Add(over), fixed.Add(need.size))
 }

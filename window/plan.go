@@ -20,9 +20,14 @@ type Plan struct {
 	// the provider's reported usage requires it. Where the newest user message and the open group alone exceed a limit,
 	// it bounds the messages shown around them.
 	Limits continuo.Size `json:"limits"`
-	Items  []PlanItem    `json:"items"`
+	// Correction is what the model's reports on earlier requests say about the estimated tokens; nil where there was none.
+	// The limits on tokens are in estimated tokens: the provider is expected to count as many as the view allows.
+	Correction *continuo.Correction `json:"correction,omitempty"`
+	Items      []PlanItem           `json:"items"`
 	// Role describes what the view of a crew's role shows to it; nil for every other view.
 	Role *RolePlan `json:"role,omitempty"`
+	// Prices are those by which the window was moved; zero where it was not, or has a fixed mark.
+	Prices continuo.CachePrices `json:"-"`
 	// Missing are the parts of shown messages that the request leaves out: attachments that could not be read, and
 	// parts that its format cannot represent. A text replaces each.
 	Missing []continuo.MissingPart `json:"missing,omitempty"`
@@ -69,19 +74,22 @@ type RoleLack struct {
 
 // PlanTotals are the totals of a plan.
 type PlanTotals struct {
-	Entries    int64         `json:"entries"` // in the log up to At
-	Kept       int64         `json:"kept"`    // shown, in any shape
-	Previewed  int64         `json:"previewed"`
-	Truncated  int64         `json:"truncated"`
-	Summarized int64         `json:"summarized,omitempty"` // not shown, but covered by a summary that is shown
-	Recalled   int64         `json:"recalled,omitempty"`   // shown again by a block of recalled entries, and such blocks
-	Dropped    int64         `json:"dropped"`
-	Excluded   int64         `json:"excluded"`
-	Messages   int           `json:"messages"`         // rendered, markers included
-	Chars      int           `json:"chars"`            // Unicode characters in the messages
-	Tokens     int           `json:"estimated_tokens"` // in the messages, with a protocol overhead for each
-	RowsRead   int64         `json:"rows_read"`        // entries that the build read, from the store or from memory; the last page that was fetched may have more
-	PromptSize continuo.Size `json:"prompt"`
+	Entries    int64 `json:"entries"` // in the log up to At
+	Kept       int64 `json:"kept"`    // shown, in any shape
+	Previewed  int64 `json:"previewed"`
+	Truncated  int64 `json:"truncated"`
+	Summarized int64 `json:"summarized,omitempty"` // not shown, but covered by a summary that is shown
+	Recalled   int64 `json:"recalled,omitempty"`   // shown again by a block of recalled entries, and such blocks
+	Dropped    int64 `json:"dropped"`
+	Excluded   int64 `json:"excluded"`
+	Messages   int   `json:"messages"`         // rendered, markers included
+	Chars      int   `json:"chars"`            // Unicode characters in the messages
+	Tokens     int   `json:"estimated_tokens"` // in the messages, with a protocol overhead for each
+	// CorrectedTokens is how many tokens the provider will probably count for the messages and the prompt together, by its
+	// reports on earlier requests; 0 where there was none.
+	CorrectedTokens int           `json:"corrected_tokens,omitempty"`
+	RowsRead        int64         `json:"rows_read"` // entries that the build read, from the store or from memory; the last page that was fetched may have more
+	PromptSize      continuo.Size `json:"prompt"`
 	// SharedBytes is how many leading bytes this rendering (for a recorded request, its body) shares with the previous
 	// request of this view; -1 when that was not computed or there is none.
 	SharedBytes int64 `json:"shared_bytes"`

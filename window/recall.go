@@ -17,6 +17,9 @@ func recalled(items []PlanItem, pieces []piece) []PlanItem {
 		block := p.unit.Entries[0]
 		blocks[block.Seq] = true
 		for _, item := range block.Recall.Items {
+			if item.ConversationID != "" {
+				continue // of another conversation
+			}
 			shown[item.Seq] = &RecallMatch{By: block.Seq, Score: item.Score, Words: item.Words, Passage: item.Passage}
 		}
 	}

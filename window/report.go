@@ -22,6 +22,10 @@ func (b *build) plan() *Plan {
 	p.Limits = continuo.Size{Messages: limits.Messages, Chars: limits.Chars, Tokens: limits.Tokens}
 	p.Totals.RowsRead = b.rowsRead
 	p.Totals.PromptSize = b.in.Prompt
+	b.SetEstimate(p)
+	if b.moved && b.view.Priced {
+		p.Prices = b.in.Prices
+	}
 	return p
 }
 

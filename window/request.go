@@ -13,15 +13,15 @@ type Request struct {
 	hash   string
 	shaper *shaper
 
-	correction float64 // of estimated tokens, at least 1
-	corrected  bool    // a report of the provider was found
+	correction continuo.Correction // of estimated tokens
+	corrected  bool                // a request to the model was found
 }
 
 // NewRequest begins a request. Hash identifies the view, which may have more settings than the definition by
 // which entries are shaped. The definition must pass [View.Check].
 func NewRequest(view View, hash string, in Input) *Request {
 	in = in.WithDefaults()
-	return &Request{view: view, in: in, hash: hash, correction: 1, shaper: &shaper{view: view, counter: in.Counter, provider: in.Provider}}
+	return &Request{view: view, in: in, hash: hash, shaper: &shaper{view: view, counter: in.Counter, provider: in.Provider}}
 }
 
 // Learn reads from an entry what an earlier request recorded on it, and returns the window of that request if
@@ -31,10 +31,11 @@ func (r *Request) Learn(e *continuo.Entry) *continuo.Window {
 	if round == nil {
 		return nil
 	}
-	if r.in.Estimated && !r.corrected && round.Provider == r.in.Provider && round.Model == r.in.Model &&
-		round.Usage != nil && round.EstimatedTokens > 0 {
-		r.corrected = true
-		r.correction = min(max(float64(round.Usage.InputTokens)/float64(round.EstimatedTokens), 1), maxCorrection)
+	if r.in.Estimated && !r.corrected && round.Provider == r.in.Provider && round.Model == r.in.Model && round.EstimatedTokens > 0 {
+		r.corrected, r.correction = true, round.Correction.Checked()
+		if round.Usage != nil {
+			r.correction = r.correction.With(round.EstimatedTokens, round.Usage.InputTokens)
+		}
 	}
 	if round.ViewHash != r.hash || !plausible(round.Window) {
 		return nil
@@ -58,23 +59,21 @@ func plausible(w continuo.Window) bool {
 // maxPins is how many pins a window has at most: an opener and a user message.
 const maxPins = 2
 
-// maxCorrection bounds how far one report of a provider can tighten the limits.
-const maxCorrection = 4
-
-// Limits returns the limits of the view, tightened by the model's window and by what the provider reported.
+// Limits returns the limits of the view, with those of tokens corrected by what the provider reported, and bounded by the
+// model's window.
 func (r *Request) Limits() Limits { return r.limitsBy(r.correction) }
 
 // EstimatedLimits is Limits without the provider's reports: it depends only on the view and the input.
-func (r *Request) EstimatedLimits() Limits { return r.limitsBy(1) }
+func (r *Request) EstimatedLimits() Limits { return r.limitsBy(continuo.Correction{}) }
 
-// limitsBy returns the limits with estimated tokens corrected by a factor.
-func (r *Request) limitsBy(correction float64) Limits {
+// limitsBy returns the limits in estimated tokens.
+func (r *Request) limitsBy(correction continuo.Correction) Limits {
 	limits := r.view.Limits
-	if remaining, known := r.remaining(); known && (limits.Tokens == 0 || r.view.FollowWindow || remaining < limits.Tokens) {
-		limits.Tokens = max(remaining, 1)
-	}
 	if limits.Tokens > 0 {
-		limits.Tokens = max(int(float64(limits.Tokens)/correction), 1)
+		limits.Tokens = max(correction.Estimated(limits.Tokens), 1)
+	}
+	if remaining, known := r.remainingBy(correction); known && (limits.Tokens == 0 || r.view.FollowWindow || remaining < limits.Tokens) {
+		limits.Tokens = max(remaining, 1)
 	}
 	return limits
 }
@@ -96,10 +95,25 @@ func (r *Request) reserved() int {
 // known. The estimate is not corrected, so that a message that was accepted is not refused later because an
 // estimate was too low.
 func (r *Request) remaining() (tokens int, known bool) {
+	return r.remainingBy(continuo.Correction{})
+}
+
+// remainingBy is remaining with the estimate corrected.
+func (r *Request) remainingBy(correction continuo.Correction) (tokens int, known bool) {
 	if r.in.ModelWindow == 0 {
 		return 0, false
 	}
-	return r.in.ModelWindow - r.in.Prompt.Tokens - r.answerTokens(), true
+	return correction.Estimated(r.in.ModelWindow-r.answerTokens()) - r.in.Prompt.Tokens, true
+}
+
+// SetEstimate says in a plan, whose totals are complete, what the provider will probably count.
+func (r *Request) SetEstimate(p *Plan) {
+	if r.correction.Reports == 0 {
+		return
+	}
+	correction := r.correction
+	p.Correction = &correction
+	p.Totals.CorrectedTokens = correction.Tokens(p.Totals.Tokens + p.Totals.PromptSize.Tokens)
 }
 
 // OverWindow reports whether messages of a size do not fit into the model's window. An unknown window fits
@@ -114,9 +128,8 @@ func (r *Request) OverWindow(size continuo.Size) bool {
 func (r *Request) Around(needed continuo.Size) Limits {
 	limits := r.Limits()
 	widened := limits.add(limits.over(needed))
-	if remaining, known := r.remaining(); known {
-		corrected := int(float64(remaining) / r.correction)
-		widened.Tokens = max(min(widened.Tokens, corrected), needed.Tokens, 1)
+	if remaining, known := r.remainingBy(r.correction); known {
+		widened.Tokens = max(min(widened.Tokens, remaining), needed.Tokens, 1)
 	}
 	return widened
 }

@@ -255,6 +255,8 @@ func causeOf(reason continuo.FailureReason) string {
 		return "The program stopped in the middle of the answer."
 	case continuo.ReasonContextOverflow:
 		return "The request was larger than the model's context window."
+	case continuo.ReasonBudget:
+		return "The request was not sent, because a budget was used up."
 	case continuo.ReasonTurnLimit:
 		return "The turn reached its limit on model requests."
 	}

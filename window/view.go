@@ -20,7 +20,10 @@ type View struct {
 	// LowWater is the share of the limits that a move of the window leaves in use: 0 < LowWater <= 1.
 	// At 1 the window slides with every message.
 	LowWater float64 `json:"low_water"`
-	Opener   Opener  `json:"opener,omitempty"`
+	// Priced says that each move chooses the mark near LowWater that is expected to cost the least, by the prices of the
+	// model's cache and by how the conversation grows. The mean window is that of LowWater, or larger.
+	Priced bool   `json:"priced,omitempty"`
+	Opener Opener `json:"opener,omitempty"`
 	// Marker is the text that is shown in each gap; empty for none.
 	Marker string `json:"marker,omitempty"`
 	// History bounds the messages before an open cycle, or all messages when the newest cycle is over; an
@@ -95,9 +98,11 @@ type Settings struct {
 	IncludeToolResults               bool
 	IncludeCollapsed                 bool
 	LowWater                         float64
-	ToolOutputChars, PreviewChars    int
-	ChatMaxMessages, ChatMaxTokens   int
-	ChatReserve, ReplayHistory       int
+	// Priced lets moves choose marks near LowWater by what they cost.
+	Priced                         bool
+	ToolOutputChars, PreviewChars  int
+	ChatMaxMessages, ChatMaxTokens int
+	ChatReserve, ReplayHistory     int
 	// ChatFollowsWindow says that ChatMaxTokens was not set: the model's window decides if it is known.
 	ChatFollowsWindow bool
 	// Strategy is the strategy of all views except the continuity view, which has ChatStrategy, and the
@@ -115,7 +120,7 @@ const DefaultRecallShare = 0.25
 // DefaultSettings returns the numbers of the design documents.
 func DefaultSettings() Settings {
 	return Settings{
-		MaxMessages: 80, MaxChars: 120_000, IncludeToolResults: true, LowWater: 0.4,
+		MaxMessages: 80, MaxChars: 120_000, IncludeToolResults: true, LowWater: 0.4, Priced: true,
 		ToolOutputChars: 8000, PreviewChars: 1200,
 		ChatMaxMessages: 50, ChatMaxTokens: 6000, ChatFollowsWindow: true, ChatReserve: 4500,
 		ReplayHistory: 15, RecallShare: DefaultRecallShare,
@@ -125,7 +130,7 @@ func DefaultSettings() Settings {
 // View returns a preset. An unknown name is an error that lists the known ones.
 func (s Settings) View(name string) (View, error) {
 	view := View{
-		Name: name, LowWater: s.LowWater, Marker: Marker,
+		Name: name, LowWater: s.LowWater, Priced: s.Priced, Marker: Marker,
 		ToolOutputChars: s.ToolOutputChars, PreviewChars: s.PreviewChars, RecallShare: s.RecallShare,
 		OmitToolResults: !s.IncludeToolResults, ShowCollapsed: s.IncludeCollapsed,
 	}
@@ -140,7 +145,7 @@ func (s Settings) View(name string) (View, error) {
 		view.Reserve, view.Strategy, view.FollowWindow = s.ChatReserve, s.ChatStrategy, s.ChatFollowsWindow
 		view.Outputs = s.Outputs
 	case Replay:
-		view.History, view.LowWater = s.ReplayHistory, 1
+		view.History, view.LowWater, view.Priced = s.ReplayHistory, 1, false
 		view.Marker, view.SkipSystem, view.RecallShare = "", true, 0
 		view.ToolOutputChars, view.PreviewChars = 0, s.PreviewChars
 	default:

@@ -26,6 +26,7 @@ func (p *planner) report(a arrangement) *window.Plan {
 	limits := p.request.Limits()
 	plan.Limits = continuo.Size{Messages: p.maxMessages, Chars: limits.Chars, Tokens: limits.Tokens}
 	plan.Totals.RowsRead, plan.Totals.PromptSize = b.rows, p.in.Prompt
+	p.request.SetEstimate(plan)
 	plan.Role = p.rolePlan(a.layout)
 	plan.Role.Before = before
 	return plan

@@ -3,15 +3,13 @@ package index_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
-	"github.com/continuo-log/continuo/maintenance"
-	"github.com/continuo-log/continuo/store/sqlite"
+	"github.com/continuo-log/continuo/internal/indextest"
 )
 
 // BenchmarkSearch searches conversations of 1 000 entries and of 1 000 000, for words that are in all of them, in a
@@ -23,7 +21,7 @@ func BenchmarkSearch(b *testing.B) {
 		sizes = append(sizes, 1_000_000)
 	}
 	for _, size := range sizes {
-		p := newFixture(b, benchStore(b, size))
+		p := newFixture(b, indextest.Kept(b, fmt.Sprintf("search-%d", size)))
 		c := p.long(size)
 		for name, request := range map[string]index.Request{
 			"rare": {Query: "zebra"}, "common": {Query: "words"}, "two": {Query: "words zebra"}, "phrase": {Query: `"number seven"`},
@@ -51,24 +49,6 @@ func BenchmarkSearch(b *testing.B) {
 			}
 		})
 	}
-}
-
-func benchStore(b *testing.B, size int64) maintenance.Store {
-	b.Helper()
-	folder := os.Getenv("CONTINUO_SCRATCH")
-	if folder == "" {
-		folder = b.TempDir()
-	}
-	store, err := sqlite.Open(b.Context(), filepath.Join(folder, fmt.Sprintf("search-%d.db", size)), sqlite.Options{Synchronous: sqlite.Normal})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			b.Error(err)
-		}
-	})
-	return store
 }
 
 // long is the indexed conversation of so many entries, made when it is not there. One entry of 1 000 has the word

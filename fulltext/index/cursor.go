@@ -17,10 +17,58 @@ import (
 // ErrCursor is wrapped by all errors about a Request.Cursor.
 var ErrCursor = errors.New("cursor")
 
+// CursorHead is what every cursor begins with: the version of its form, and the search that gave it out.
+type CursorHead struct {
+	Version int    `json:"v"`
+	Query   string `json:"q"` // Request.Fingerprint
+}
+
+// Head is part of Cursor.
+func (h CursorHead) Head() CursorHead { return h }
+
+// Cursor is where the next page of a search begins, as JSON.
+type Cursor interface {
+	Head() CursorHead
+	// IsValid reports whether a search can have given the cursor out.
+	IsValid() bool
+}
+
+// EncodeCursor returns a cursor in the form that clients get.
+func EncodeCursor(c Cursor) string {
+	return base64.RawURLEncoding.EncodeToString(rawjson.MustMarshal(c))
+}
+
+// DecodeCursor reads a cursor of at most so many bytes that a client sent back. An error is ErrCursor and continuo.ErrInvalid.
+func DecodeCursor[T Cursor](text string, want CursorHead, most int) (T, error) {
+	var read, none T
+	wrong := fmt.Errorf("%w: %w: it is none that a search gave out", ErrCursor, continuo.ErrInvalid)
+	if len(text) > most {
+		return none, wrong
+	}
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return none, wrong
+	}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if decoder.Decode(&read) != nil {
+		return none, wrong
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return none, wrong
+	}
+	switch head := read.Head(); {
+	case head.Version != want.Version, !read.IsValid():
+		return none, wrong
+	case head.Query != want.Query:
+		return none, fmt.Errorf("%w: %w: it belongs to another search: continue with the same query and filters", ErrCursor, continuo.ErrInvalid)
+	}
+	return read, nil
+}
+
 // cursor is where the next page begins: within a stretch of matches that were ranked together, or after it.
 type cursor struct {
-	Version int    `json:"v"`
-	Query   string `json:"q"` // identifies the search
+	CursorHead
 	// Start is the last candidate before the stretch; zero for the first stretch.
 	Start Hit `json:"s,omitzero"`
 	// End is the stretch's last candidate, Shown the last match of it that was shown; both are zero at the
@@ -36,41 +84,18 @@ const (
 	maxCursor     = 2000 // bytes
 )
 
-// String returns the cursor in the form that clients get.
-func (c cursor) String() string {
-	return base64.RawURLEncoding.EncodeToString(rawjson.MustMarshal(c))
-}
-
 // parseCursor parses the cursor of a search; "" means the first page.
 func parseCursor(text, query string) (cursor, error) {
-	c := cursor{Version: cursorVersion, Query: query}
+	head := CursorHead{cursorVersion, query}
 	if text == "" {
-		return c, nil
+		return cursor{CursorHead: head}, nil
 	}
-	wrong := fmt.Errorf("%w: %w: it is none that a search gave out", ErrCursor, continuo.ErrInvalid)
-	if len(text) > maxCursor {
-		return c, wrong
-	}
-	data, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil {
-		return c, wrong
-	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	var read cursor
-	if decoder.Decode(&read) != nil {
-		return c, wrong
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return c, wrong
-	}
-	switch {
-	case read.Version != cursorVersion, read.Start.Seq < 0, read.End.Seq < 0, read.inside() && read.Shown == rank{}:
-		return c, wrong
-	case read.Query != query:
-		return c, fmt.Errorf("%w: %w: it belongs to another search: continue with the same query and filters", ErrCursor, continuo.ErrInvalid)
-	}
-	return read, nil
+	return DecodeCursor[cursor](text, head, maxCursor)
+}
+
+// IsValid is part of Cursor.
+func (c cursor) IsValid() bool {
+	return c.Start.Seq >= 0 && c.End.Seq >= 0 && !(c.inside() && c.Shown == rank{})
 }
 
 // inside reports whether some matches of the stretch were already shown.

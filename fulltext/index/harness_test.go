@@ -1,9 +1,7 @@
 package index_test
 
 import (
-	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -11,28 +9,13 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/internal/indextest"
 	"github.com/continuo-log/continuo/internal/pgtest"
 	"github.com/continuo-log/continuo/maintenance"
-	"github.com/continuo-log/continuo/store/postgres"
-	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/store/storetest"
 )
 
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
-
-// engines are the stores that must give the same results.
-var engines = []struct {
-	name string
-	open func(t testing.TB) (maintenance.Store, error)
-}{
-	{"memory", func(testing.TB) (maintenance.Store, error) { return storetest.NewMemory(), nil }},
-	{"sqlite", func(t testing.TB) (maintenance.Store, error) {
-		return sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "log.db"), sqlite.Options{Synchronous: sqlite.Normal})
-	}},
-	{"postgres", func(t testing.TB) (maintenance.Store, error) {
-		return postgres.Open(t.Context(), pgtest.Shared(t).Database(t), postgres.Options{})
-	}},
-}
 
 // fixture is a log with conversations, whose clock advances only when the test advances it.
 type fixture struct {
@@ -46,20 +29,7 @@ type fixture struct {
 
 // everywhere runs a test over each store.
 func everywhere(t *testing.T, test func(p *fixture)) {
-	for _, engine := range engines {
-		t.Run(engine.name, func(t *testing.T) {
-			store, err := engine.open(t)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := store.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-			test(newFixture(t, store))
-		})
-	}
+	indextest.Everywhere(t, func(t *testing.T, store maintenance.Store) { test(newFixture(t, store)) })
 }
 
 func newFixture(t testing.TB, store maintenance.Store) *fixture {
@@ -134,28 +104,12 @@ func (p *fixture) search(request index.Request) index.Result {
 }
 
 // all pages through a search.
-func (p *fixture) all(request index.Request) (items []index.Item) {
+func (p *fixture) all(request index.Request) []index.Item {
 	p.Helper()
-	for range 10_000 {
-		result := p.search(request)
-		items = append(items, result.Items...)
-		if result.NextCursor == "" {
-			return items
-		}
-		request.Cursor = result.NextCursor
-	}
-	p.Fatal("there is no last page")
-	return nil
+	return indextest.AllPages(p, request, p.search)
 }
 
-// names are items as "key#seq", with spaces between.
-func names(items []index.Item) string {
-	var text []string
-	for _, item := range items {
-		text = append(text, fmt.Sprintf("%s#%d", item.Key, item.Seq))
-	}
-	return strings.Join(text, " ")
-}
+func names(items []index.Item) string { return indextest.Names(items) }
 
 // finds checks what a query finds in the project and, with conversations given, in each of those instead.
 func (p *fixture) finds(query, want string, in ...continuo.Conversation) {

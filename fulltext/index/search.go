@@ -318,7 +318,7 @@ func KindsOf(name string) []continuo.Kind {
 // page returns the best of the stretch, and the cursor of the next page, "" when there is none.
 func (s *stretch) page(at cursor, limit int) (items []Item, next string) {
 	items = s.items
-	continuing := cursor{Version: cursorVersion, Query: at.Query}
+	continuing := cursor{CursorHead: at.CursorHead}
 	switch {
 	case len(items) > limit:
 		items = items[:limit]
@@ -334,5 +334,5 @@ func (s *stretch) page(at cursor, limit int) (items []Item, next string) {
 			continuing.Start = at.End
 		}
 	}
-	return items, continuing.String()
+	return items, EncodeCursor(continuing)
 }

@@ -10,6 +10,7 @@ import (
 // Store is a full-text index of entries. It finds the positions of terms; package fulltext splits texts into terms
 // and checks candidate entries again. The index lags behind the log: a search first has the missing entries indexed.
 type Store interface {
+	VectorStore
 	// Unindexed lists conversations whose newest entries or current title are not indexed.
 	Unindexed(ctx context.Context, query UnindexedQuery) ([]Unindexed, error)
 	// Index adds to the index of a conversation. It fails with a *continuo.ConflictError when the index is not at After, because

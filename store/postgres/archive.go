@@ -53,7 +53,7 @@ func (s *Store) Archive(ctx context.Context, seen continuo.Conversation, at time
 			return err
 		}
 		batch := &pgx.Batch{}
-		for _, statement := range []string{deleteArchivedEntries, deleteReceipts, deletePrefixes, deleteUsage, deleteAllRuns, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns, deleteAllDocuments} {
+		for _, statement := range []string{deleteArchivedEntries, deleteReceipts, deletePrefixes, deleteUsage, deleteAllRuns, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns, deleteAllDocuments, deleteAllVectors, deleteEmbedded} {
 			batch.Queue(statement, conversationID)
 		}
 		batch.Queue(markArchived, conversationID, stamp(at))

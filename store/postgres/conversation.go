@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
@@ -44,16 +45,31 @@ ORDER BY updated_second DESC, updated_at DESC, id DESC LIMIT `
 	listed = `
 WHERE project_id = $1 AND kind = $2 AND NOT deleted AND archived_at IS `
 
+	sumOfUsage = `::bigint FROM continuo.usage WHERE usage.conversation_id = conversations.id)`
+
 	updateConversation = `
 UPDATE continuo.conversations SET title = coalesce($2, title), active_mode = coalesce($3, active_mode), metadata = coalesce($4, metadata), updated_at = $5,
   active_agent = coalesce($6, active_agent), labels = CASE WHEN $4::text IS NULL THEN labels ELSE $7::jsonb END,
   key = CASE WHEN $8::text IS NULL THEN key ELSE nullif($8, '') END,
-  user_id = coalesce($9, CASE WHEN user_id = '' THEN $10 END, user_id)
+  user_id = coalesce($9, CASE WHEN user_id = '' THEN $10 END, user_id),
+  indexed_title = CASE WHEN $2::text IS NULL OR $2 = title THEN indexed_title END
 WHERE id = $1 AND NOT deleted
 RETURNING ` + conversationColumns
 
+	// A redaction replaces titles: the words of the old one must not stay in the index.
+	deleteOldTitle = `
+DELETE FROM continuo.documents WHERE conversation_id = $1 AND seq = 0
+AND EXISTS (SELECT 1 FROM continuo.conversations WHERE id = $1 AND indexed_title IS NULL)`
+
 	isCreated = `SELECT EXISTS (SELECT 1 FROM continuo.conversations WHERE id = $1 AND created_at = $2 AND NOT deleted)`
 )
+
+// sortedBy are the expressions of the orders that no index has.
+var sortedBy = map[continuo.ConversationSort]string{
+	continuo.SortCreated: "created_at",
+	continuo.SortTokens:  "(SELECT coalesce(sum(input_tokens + output_tokens), 0)" + sumOfUsage,
+	continuo.SortCost:    "(SELECT coalesce(sum(cost_nano), 0)" + sumOfUsage,
+}
 
 // Create is part of continuo.ConversationStore. It fails with continuo.ErrNotFound when entries that the
 // conversation begins with no longer exist because their conversation was deleted meanwhile.
@@ -176,11 +192,25 @@ func (s *Store) Conversations(ctx context.Context, query continuo.ConversationQu
 func listQuery(query continuo.ConversationQuery) (statement string, args []any) {
 	condition, args := selected(query)
 	parameter := parameters(&args)
+	if value := sortedBy[query.Sort]; value != "" {
+		if query.Before != (continuo.ConversationCursor{}) {
+			condition += ` AND (` + value + `, id) < (` + parameter(sortValue(query)) + `, ` + parameter(query.Before.ID) + `)`
+		}
+		return selectConversation + condition + ` ORDER BY ` + value + ` DESC, id DESC LIMIT ` + parameter(query.Limit), args
+	}
 	if query.Before != (continuo.ConversationCursor{}) {
 		at := parameter(stamp(query.Before.UpdatedAt))
 		condition += ` AND updated_second <= left(` + at + `, 19) AND (updated_at, id) < (` + at + `, ` + parameter(query.Before.ID) + `)`
 	}
 	return selectConversation + condition + newestFirst + parameter(query.Limit), args
+}
+
+// sortValue is the value of a cursor, as the statement has it.
+func sortValue(query continuo.ConversationQuery) any {
+	if query.Sort == continuo.SortCreated {
+		return stamp(time.Unix(0, query.Before.Value))
+	}
+	return query.Before.Value
 }
 
 // parameters appends values to the arguments of a statement, and returns how it names them.
@@ -255,6 +285,9 @@ func (s *Store) Update(ctx context.Context, id string, change continuo.Conversat
 			textOrNull(form.Labels(change.Metadata)), valueOrNull(change.Key), valueOrNull(change.UserID), valueOrNull(change.Claim))
 		if err == nil && change.Key != nil {
 			err = moveKey(ctx, tx, before, updated)
+		}
+		if err == nil && change.Title != nil {
+			_, err = tx.Exec(ctx, deleteOldTitle, id)
 		}
 		return err
 	}, nil)

@@ -91,7 +91,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 // deleteOwnRows removes everything except the entries and the conversation's row.
 func deleteOwnRows(ctx context.Context, tx pgx.Tx, c continuo.Conversation) error {
 	batch := &pgx.Batch{}
-	for _, statement := range []string{buryConversation, deleteReceipts, deletePrefixes, deleteUsage, deleteAllRuns, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns, deleteAllDocuments} {
+	for _, statement := range []string{buryConversation, deleteReceipts, deletePrefixes, deleteUsage, deleteAllRuns, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns, deleteAllDocuments, deleteAllVectors, deleteEmbedded} {
 		batch.Queue(statement, c.ID)
 	}
 	if c.Key != "" {

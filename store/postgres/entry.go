@@ -91,7 +91,7 @@ turn AS (
     lease_until = CASE WHEN $27::text IS NOT NULL THEN NULL WHEN $26::bigint = 0 THEN lease_until WHEN $26::bigint < 0 THEN '-infinity'
       ELSE clock_timestamp() + $26::bigint * interval '1 microsecond' END
   WHERE conversation_id = $1 AND id = $21 AND state = 'running' AND fence = $22 AND last_event < $23 AND (SELECT count(*) FROM head) = 1
-  RETURNING id),
+  RETURNING id, ended_at),
 told AS (
   INSERT INTO continuo.turn_events (conversation_id, turn_id, last_id, body)
   SELECT $1, $21, $24, $25::text FROM turn WHERE $25::text IS NOT NULL)`
@@ -259,13 +259,13 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 		return s.read(ctx, why)
 	}
 	c := &change{conversationID: batch.ConversationID, key: batch.ConversationID, size: rows.size + sizeOf(batch.Blobs), why: why}
-	c.statement, c.args = appendStatement(batch, rows, turn)
+	c.statement, c.args = appendStatement(batch, rows, turn, s.writers.number(c.key))
 	c.committed = func(ctx context.Context, q querier) (bool, error) { return hasAppended(ctx, q, batch, turn) }
 	return s.write(ctx, c)
 }
 
 // appendStatement chooses the statement with only the parts that the batch needs.
-func appendStatement(batch continuo.Batch, rows *entryRows, turn *turnUpdate) (string, []any) {
+func appendStatement(batch continuo.Batch, rows *entryRows, turn *turnUpdate, writer int64) (string, []any) {
 	args, used := batchArgs(batch, rows), continuo.UsageOf(batch.Entries)
 	if len(rows.seqs) == 1 && len(rows.objects) == 0 && len(used)+len(batch.Receipts)+len(batch.Prefixes)+len(batch.Runs)+len(batch.Blobs) == 0 && turn == nil {
 		return appendOne, append(args[:4], rows.ids[0], rows.roles[0], rows.hidden[0], orNull(rows.outputRefs[0]), rows.chars[0], rows.tokens[0], rows.bodies[0], rows.checksums[0])
@@ -281,6 +281,9 @@ func appendStatement(batch continuo.Batch, rows *entryRows, turn *turnUpdate) (s
 	}
 	statement, args = withPrefixes(batch, statement, end, args)
 	statement, args = withUsage(used, statement, end, args)
+	if turn != nil {
+		statement, args = turn.withCharges(writer, statement, end, args, [3]int{21, 27, 28})
+	}
 	return withBlobs(batch.Blobs, "head", statement, end, args)
 }
 

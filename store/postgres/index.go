@@ -197,7 +197,11 @@ func (s *Store) ForgetIndex(ctx context.Context, conversationID string) error {
 		if deleted.RowsAffected() == 0 {
 			return continuo.ErrNotFound
 		}
-		_, err = tx.Exec(ctx, deleteAllDocuments, conversationID)
-		return err
+		for _, statement := range []string{deleteAllDocuments, deleteAllVectors, deleteEmbedded} {
+			if _, err := tx.Exec(ctx, statement, conversationID); err != nil {
+				return err
+			}
+		}
+		return nil
 	}, nil)
 }

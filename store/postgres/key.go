@@ -7,6 +7,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/auth"
+	"github.com/continuo-log/continuo/store/internal/form"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -18,12 +19,12 @@ const (
 	selectProjects = `SELECT id, created_at FROM continuo.projects ORDER BY id`
 
 	insertKey = `
-INSERT INTO continuo.api_keys (id, project_id, name, hash, created_at, expires_at, revoked_at, user_id)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING`
+INSERT INTO continuo.api_keys (id, project_id, name, hash, created_at, expires_at, revoked_at, user_id, budget)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`
 
 	hasKey = `SELECT EXISTS (SELECT 1 FROM continuo.api_keys WHERE id = $1 AND project_id = $2 AND hash = $3 AND created_at = $4)`
 
-	keyColumns = `id, project_id, user_id, name, hash, created_at, coalesce(expires_at, ''), coalesce(revoked_at, '')`
+	keyColumns = `id, project_id, user_id, name, hash, created_at, coalesce(expires_at, ''), coalesce(revoked_at, ''), coalesce(budget, '')`
 
 	selectKey = `SELECT ` + keyColumns + ` FROM continuo.api_keys WHERE id = $1`
 
@@ -33,6 +34,8 @@ WHERE $1 = '' OR project_id = $1
 ORDER BY project_id, created_at, id`
 
 	revokeKey = `UPDATE continuo.api_keys SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1 RETURNING ` + keyColumns
+
+	setKeyBudget = `UPDATE continuo.api_keys SET budget = $2 WHERE id = $1 RETURNING ` + keyColumns
 )
 
 // CreateProject is part of auth.KeyStore.
@@ -73,7 +76,8 @@ func scanProject(row pgx.CollectableRow) (auth.Project, error) {
 func (s *Store) CreateKey(ctx context.Context, key auth.Key) error {
 	created := stamp(key.CreatedAt)
 	return s.transact(ctx, "create an API key", func(ctx context.Context, tx pgx.Tx) error {
-		added, err := tx.Exec(ctx, insertKey, key.ID, key.ProjectID, key.Name, key.Hash, created, stampOrNull(key.ExpiresAt), stampOrNull(key.RevokedAt), key.UserID)
+		added, err := tx.Exec(ctx, insertKey, key.ID, key.ProjectID, key.Name, key.Hash, created, stampOrNull(key.ExpiresAt), stampOrNull(key.RevokedAt), key.UserID,
+			orNull(form.EncodeBudget(key.Budget)))
 		if err == nil && added.RowsAffected() == 0 {
 			return fmt.Errorf("%w: API key %s", continuo.ErrExists, key.ID)
 		}
@@ -114,10 +118,20 @@ func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time) (revoked
 	return revoked, err
 }
 
+// SetKeyBudget is part of auth.KeyStore.
+func (s *Store) SetKeyBudget(ctx context.Context, id string, budget auth.Budget) (changed auth.Key, err error) {
+	err = s.transact(ctx, "set the budget of an API key", func(ctx context.Context, tx pgx.Tx) error {
+		rows, _ := tx.Query(ctx, setKeyBudget, id, orNull(form.EncodeBudget(budget)))
+		changed, err = pgx.CollectExactlyOneRow(rows, scanKey)
+		return orNotFound(err)
+	}, nil)
+	return changed, err
+}
+
 func scanKey(row pgx.CollectableRow) (auth.Key, error) {
 	var k auth.Key
-	var created, expires, revoked string
-	err := row.Scan(&k.ID, &k.ProjectID, &k.UserID, &k.Name, &k.Hash, &created, &expires, &revoked)
+	var created, expires, revoked, budget string
+	err := row.Scan(&k.ID, &k.ProjectID, &k.UserID, &k.Name, &k.Hash, &created, &expires, &revoked, &budget)
 	if err != nil {
 		return k, err
 	}
@@ -127,6 +141,9 @@ func scanKey(row pgx.CollectableRow) (auth.Key, error) {
 	}
 	if revoked != "" {
 		k.RevokedAt, err = unstamp(revoked, err)
+	}
+	if err == nil {
+		k.Budget, err = form.DecodeBudget(budget)
 	}
 	return k, err
 }

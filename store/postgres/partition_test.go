@@ -87,7 +87,8 @@ func TestHotStatementsTouchOnePartition(t *testing.T) {
 		t.Fatalf("only %d statements were seen", len(statements))
 	}
 	for _, of := range []string{appendSomeAndRuns, appendWithTurnAndRuns, updateTurnAndMode} {
-		if !slices.ContainsFunc(statements, func(s statement) bool { return s.sql == of }) {
+		beginning := of[:strings.LastIndex(of, "\nSELECT")] // parts for usage and ended turns may follow it
+		if !slices.ContainsFunc(statements, func(s statement) bool { return strings.HasPrefix(s.sql, beginning) }) {
 			t.Errorf("not seen: %s", of)
 		}
 	}

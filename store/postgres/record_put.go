@@ -311,6 +311,8 @@ func (put *recordsToPut) dropDerived(ctx context.Context, tx pgx.Tx) error {
 	batch.Queue(dropKey, projectID, key, put.id)
 	batch.Queue(dropLineage, put.id, ancestors)
 	batch.Queue(deleteAllDocuments, put.id)
+	batch.Queue(deleteAllVectors, put.id)
+	batch.Queue(deleteEmbedded, put.id)
 	return tx.SendBatch(ctx, batch).Close()
 }
 

@@ -70,8 +70,10 @@ func (s *Store) Redact(ctx context.Context, conversationID string, entries []con
 		if err := replaceObjects(ctx, tx, conversationID, rows); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, deleteDocuments, conversationID, rows.seqs); err != nil {
-			return err
+		for _, statement := range []string{deleteDocuments, deleteSomeVectors} {
+			if _, err := tx.Exec(ctx, statement, conversationID, rows.seqs); err != nil {
+				return err
+			}
 		}
 		if _, err := tx.Exec(ctx, reviseConversation, conversationID, 0); err != nil {
 			return err

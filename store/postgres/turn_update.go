@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
@@ -28,7 +29,7 @@ WITH turn AS (
     lease_until = CASE WHEN $8::text IS NOT NULL THEN NULL WHEN $7::bigint = 0 THEN lease_until WHEN $7::bigint < 0 THEN '-infinity'
       ELSE clock_timestamp() + $7::bigint * interval '1 microsecond' END
   WHERE conversation_id = $1 AND id = $2 AND state = 'running' AND fence = $3 AND last_event < $4
-  RETURNING signals),
+  RETURNING signals, ended_at),
 told AS (
   INSERT INTO continuo.turn_events (conversation_id, turn_id, last_id, body)
   SELECT $1, $2, $5, $6::text FROM turn WHERE $6::text IS NOT NULL)`
@@ -123,6 +124,7 @@ func (u *turnUpdate) add(next *turnUpdate) error {
 		u.Agent = next.Agent
 	}
 	u.State, u.End, u.end = next.State, next.End, next.end
+	u.Charges = append(slices.Clip(u.Charges), next.Charges...)
 	return nil
 }
 
@@ -148,7 +150,7 @@ func (s *Store) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) (sig
 func (s *Store) updateTurn(ctx context.Context, u *turnUpdate) (signals int, err error) {
 	why := func(ctx context.Context, q querier) error { return whyNotUpdated(ctx, q, u) }
 	scan := func(row pgx.Row) error { return row.Scan(&signals) }
-	statement, args := u.statement()
+	statement, args := u.statement(s.writers.number(u.ConversationID))
 	if statement == lookAtTurn {
 		err = s.read(ctx, func(ctx context.Context, q querier) error {
 			if err := orNotFound(scan(q.QueryRow(ctx, statement, args...))); unlessNotFound(err) != nil || err == nil {
@@ -167,10 +169,10 @@ func (s *Store) updateTurn(ctx context.Context, u *turnUpdate) (signals int, err
 }
 
 // statement chooses the statement with only the parts that the update needs.
-func (u *turnUpdate) statement() (string, []any) {
+func (u *turnUpdate) statement(writer int64) (string, []any) {
 	args := []any{u.ConversationID, u.TurnID, u.Fence}
 	switches := u.Mode != "" || u.Agent != ""
-	if u.events == "" && u.State == "" && !switches && len(u.Blobs) == 0 {
+	if u.events == "" && u.State == "" && !switches && len(u.Blobs)+len(u.Charges) == 0 {
 		if u.Lease == 0 {
 			return lookAtTurn, args
 		}
@@ -181,6 +183,7 @@ func (u *turnUpdate) statement() (string, []any) {
 	if switches {
 		statement, args = updateTurnAndMode, append(args, orNull(string(u.Mode)), orNull(u.Agent))
 	}
+	statement, args = u.withCharges(writer, statement, ofTurn, args, [3]int{2, 8, 9})
 	return withBlobs(u.Blobs, "turn", statement, ofTurn, args)
 }
 

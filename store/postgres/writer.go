@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -119,6 +120,7 @@ func scanned(err error) (applied bool, _ error) {
 // writers assign changes to connections of their own, those of one conversation always to the same one.
 type writers struct {
 	seed    maphash.Seed
+	process int64 // tells the writers of this store from those of others
 	each    []*writer
 	closing chan struct{}
 	closed  sync.WaitGroup
@@ -146,7 +148,7 @@ type queued struct {
 }
 
 func newWriters(config *pgxpool.Config, options Options) *writers {
-	w := &writers{seed: maphash.MakeSeed(), closing: make(chan struct{})}
+	w := &writers{seed: maphash.MakeSeed(), process: rand.Int64N(1 << 48), closing: make(chan struct{})}
 	for range options.Writers {
 		one := &writer{
 			config:  config.ConnConfig.Copy(),
@@ -173,7 +175,7 @@ var errNotTaken = errors.New("the change was not taken")
 // queued.err.
 func (w *writers) do(ctx context.Context, c *change) (applied bool, err error) {
 	q := &queued{change: c, done: make(chan struct{})}
-	one := w.each[maphash.String(w.seed, c.key)%uint64(len(w.each))]
+	one := w.each[w.of(c.key)]
 	select {
 	case <-ctx.Done():
 		return false, errNotTaken
@@ -182,6 +184,12 @@ func (w *writers) do(ctx context.Context, c *change) (applied bool, err error) {
 		return q.applied && q.err == nil, q.err
 	}
 }
+
+// of is the index of the writer that makes the changes with a key.
+func (w *writers) of(key string) uint64 { return maphash.String(w.seed, key) % uint64(len(w.each)) }
+
+// number identifies the writer of a key among those of all processes, as far as chance can.
+func (w *writers) number(key string) int64 { return w.process<<8 | int64(w.of(key)&0xff) }
 
 func (w *writer) run(closing <-chan struct{}) {
 	defer w.disconnect()

@@ -253,7 +253,7 @@ func TestAppendsOfAGroupAreMadeTogether(t *testing.T) {
 					t.Fatal(err)
 				}
 				c := &change{conversationID: id, key: id}
-				c.statement, c.args = appendStatement(batch, rows, nil)
+				c.statement, c.args = appendStatement(batch, rows, nil, 0)
 				group = append(group, &queued{change: c, done: make(chan struct{})})
 			}
 			for _, id := range []string{"a", "b", "c", "d"} {

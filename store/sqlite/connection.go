@@ -18,10 +18,8 @@ type connection struct {
 	conn       *sql.Conn
 	prepared   map[string]*sql.Stmt // by SQL text, all of which are constants of this package
 	indexDirty bool                 // removed documents may still have terms in the index
-	// inTransaction says that transact has not ended; it stays set when its work panics.
-	inTransaction bool
-	alone         bool // the transaction has one change: any error rolls it back
-	residue       bool // what was redacted or deleted may still be in the write-ahead log
+	alone      bool                 // the transaction has one change: any error rolls it back
+	residue    bool                 // what was redacted or deleted may still be in the write-ahead log
 }
 
 func newConnection(ctx context.Context, db *sql.DB) (*connection, error) {
@@ -104,7 +102,6 @@ func (c *connection) transact(work func() error) error {
 	if _, err := c.exec(`BEGIN IMMEDIATE`); err != nil {
 		return &beginError{err}
 	}
-	c.inTransaction = true
 	err := work()
 	if err == nil {
 		_, err = c.exec(`COMMIT`)
@@ -112,7 +109,6 @@ func (c *connection) transact(work func() error) error {
 	if err != nil {
 		c.rollBack()
 	}
-	c.inTransaction = false
 	return err
 }
 
@@ -120,7 +116,6 @@ func (c *connection) transact(work func() error) error {
 // message; it cannot fail otherwise.
 func (c *connection) rollBack() {
 	_, _ = c.exec(`ROLLBACK`)
-	c.inTransaction = false
 }
 
 // snapshot runs several queries on one snapshot of the database.

@@ -47,6 +47,8 @@ SELECT id, project_id, user_id, coalesce(key, ''), kind, title, active_mode, act
 	before = `AND updated_second <= ? AND (updated, id) < (?, ?) `
 	newest = `ORDER BY updated_second DESC, updated DESC, id DESC LIMIT +?`
 
+	sumOfUsage = ` FROM usage WHERE usage.conversation_id = conversations.id)`
+
 	isOfUser = `AND user_id = ? `
 	hasLabel = `AND EXISTS (SELECT 1 FROM json_each(labels) AS label WHERE label.key = ? AND label.value = ?) `
 
@@ -54,9 +56,18 @@ SELECT id, project_id, user_id, coalesce(key, ''), kind, title, active_mode, act
 UPDATE conversations SET title = coalesce(?2, title), active_mode = coalesce(?3, active_mode), active_agent = coalesce(?4, active_agent),
   metadata = coalesce(?5, metadata), labels = iif(?5 IS NULL, labels, ?6), key = iif(?7 IS NULL, key, nullif(?7, '')),
   user_id = coalesce(?8, iif(user_id = '', ?9, NULL), user_id), updated_at = ?10, last_seq = ` + newestSeq + `,
-  behind = behind OR indexed_title IS NOT coalesce(?2, title)
+  behind = behind OR indexed_title IS NOT coalesce(?2, title), indexed_title = iif(?2 <> title, NULL, indexed_title)
 WHERE id = ?1 AND deleted = 0`
+
+	hasIndexedTitle = `SELECT indexed_title IS NOT NULL FROM conversations WHERE id = ?1`
 )
+
+// sortedBy are the expressions of the orders that no index has.
+var sortedBy = map[continuo.ConversationSort]string{
+	continuo.SortCreated: "created_at",
+	continuo.SortTokens:  "(SELECT coalesce(sum(input_tokens + output_tokens), 0)" + sumOfUsage,
+	continuo.SortCost:    "(SELECT coalesce(sum(cost_nano), 0)" + sumOfUsage,
+}
 
 // Create is part of continuo.ConversationStore. It fails with continuo.ErrNotFound when entries that the
 // conversation begins with no longer exist because their conversation was deleted meanwhile.
@@ -190,10 +201,24 @@ func listQuery(query continuo.ConversationQuery) (statement string, args []any) 
 	statement, args = statement+filter, append(args, more...)
 	filter, more = activityFilter(query)
 	statement, args = statement+filter, append(args, more...)
+	if value := sortedBy[query.Sort]; value != "" {
+		if query.Before != (continuo.ConversationCursor{}) {
+			statement, args = statement+"AND ("+value+", id) < (?, ?) ", append(args, sortValue(query), query.Before.ID)
+		}
+		return statement + "ORDER BY " + value + " DESC, id DESC LIMIT +?", append(args, query.Limit)
+	}
 	if query.Before != (continuo.ConversationCursor{}) {
 		statement, args = statement+before, append(args, second(query.Before.UpdatedAt), stamp(query.Before.UpdatedAt), query.Before.ID)
 	}
 	return statement + newest, append(args, query.Limit)
+}
+
+// sortValue is the value of a cursor, as the statement has it.
+func sortValue(query continuo.ConversationQuery) any {
+	if query.Sort == continuo.SortCreated {
+		return stamp(time.Unix(0, query.Before.Value))
+	}
+	return query.Before.Value
 }
 
 // conversationFilter narrows rows of conversations to a user's, and to those with labels.
@@ -260,10 +285,24 @@ func (s *Store) Update(ctx context.Context, id string, change continuo.Conversat
 		if changed == 0 {
 			return continuo.ErrNotFound
 		}
+		if change.Title != nil {
+			if err := eraseOldTitle(conn, id); err != nil {
+				return err
+			}
+		}
 		updated, err = readConversation(conn, conversationByID, id)
 		return err
 	})
 	return updated, err
+}
+
+// eraseOldTitle removes the document of a title that is not the conversation's any more: a redaction replaces titles.
+func eraseOldTitle(conn *connection, id string) error {
+	var isIndexed bool
+	if err := conn.row(hasIndexedTitle, []any{id}, &isIndexed); err != nil || isIndexed {
+		return err
+	}
+	return eraseDocument(conn, id, 0)
 }
 
 func encodeLineage(lineage []continuo.Segment) (any, error) {

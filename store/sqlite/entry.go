@@ -175,7 +175,7 @@ func (s *Store) Append(ctx context.Context, batch continuo.Batch) error {
 	}
 	return s.write(ctx, func(conn *connection) error {
 		work := func() error { return b.append(conn, s.now()) }
-		if len(b.turns) > 0 {
+		if len(b.turns) > 1 {
 			return conn.inSavepoint(work)
 		}
 		return work()
@@ -205,7 +205,7 @@ func encodeBatch(batch continuo.Batch) (*encodedBatch, error) {
 	return b, err
 }
 
-// append may return a verdict after it has written, but only when there are updates of turns.
+// append may return a verdict after it has written, but only where a second turn's update is refused after the first was made.
 func (b *encodedBatch) append(conn *connection, now time.Time) error {
 	number, replaces, err := b.reserve(conn, now)
 	if err != nil {

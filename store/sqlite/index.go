@@ -138,13 +138,7 @@ func checkBatch(batch index.Batch) error {
 // insertDocuments adds the documents of a batch, except those of entries that were redacted after the caller
 // had read them.
 func insertDocuments(conn *connection, project string, batch index.Batch) error {
-	redacted := map[int64]bool{}
-	err := conn.query(redactedEntries, []any{batch.ConversationID, batch.After + 1, batch.Through}, func(rows *sql.Rows) error {
-		var seq int64
-		err := rows.Scan(&seq)
-		redacted[seq] = true
-		return err
-	})
+	redacted, err := readRedacted(conn, batch.ConversationID, batch.After+1, batch.Through)
 	if err != nil {
 		return err
 	}
@@ -171,6 +165,18 @@ func insertDocuments(conn *connection, project string, batch index.Batch) error 
 		}
 	}
 	return nil
+}
+
+// readRedacted returns which entries of a range are redacted.
+func readRedacted(conn *connection, conversationID string, from, to int64) (map[int64]bool, error) {
+	redacted := map[int64]bool{}
+	err := conn.query(redactedEntries, []any{conversationID, from, to}, func(rows *sql.Rows) error {
+		var seq int64
+		err := rows.Scan(&seq)
+		redacted[seq] = true
+		return err
+	})
+	return redacted, err
 }
 
 // freeRow finds a free row id at or shortly above first. It doubles its steps until it finds a free one,
@@ -220,6 +226,9 @@ func forgetIndex(conn *connection, conversationID string) error {
 	removed, err := conn.exec(hideAll, conversationID)
 	conn.indexDirty = conn.indexDirty || removed > 0
 	if err != nil {
+		return err
+	}
+	if err := forgetVectors(conn, conversationID); err != nil {
 		return err
 	}
 	_, err = conn.exec(emptyIndex, conversationID)

@@ -8,6 +8,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/auth"
+	"github.com/continuo-log/continuo/store/internal/form"
 )
 
 const (
@@ -15,16 +16,18 @@ const (
 
 	selectProjects = `SELECT id, created_at FROM projects ORDER BY id`
 
-	insertKey = `INSERT INTO api_keys (id, project_id, user_id, name, hash, created_at, expires_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`
+	insertKey = `INSERT INTO api_keys (id, project_id, user_id, name, hash, created_at, expires_at, revoked_at, budget) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 	selectKey = `
-SELECT id, project_id, user_id, name, hash, created_at, coalesce(expires_at, ''), coalesce(revoked_at, '') FROM api_keys `
+SELECT id, project_id, user_id, name, hash, created_at, coalesce(expires_at, ''), coalesce(revoked_at, ''), coalesce(budget, '') FROM api_keys `
 
 	keyByID       = selectKey + `WHERE id = ?`
 	keysOfAll     = selectKey + `INDEXED BY api_keys_by_age ORDER BY project_id, created_at, id`
 	keysOfProject = selectKey + `INDEXED BY api_keys_by_age WHERE project_id = ? ORDER BY created_at, id`
 
 	revokeKey = `UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?`
+
+	setKeyBudget = `UPDATE api_keys SET budget = ? WHERE id = ?`
 )
 
 // CreateProject is part of auth.KeyStore.
@@ -64,7 +67,8 @@ func (s *Store) CreateKey(ctx context.Context, key auth.Key) error {
 		return fmt.Errorf("create key: %w", err)
 	}
 	return s.write(ctx, func(conn *connection) error {
-		_, err := conn.exec(insertKey, key.ID, key.ProjectID, key.UserID, key.Name, key.Hash, stamp(key.CreatedAt), stampOrNull(key.ExpiresAt), stampOrNull(key.RevokedAt))
+		_, err := conn.exec(insertKey, key.ID, key.ProjectID, key.UserID, key.Name, key.Hash, stamp(key.CreatedAt), stampOrNull(key.ExpiresAt), stampOrNull(key.RevokedAt),
+			orNull(form.EncodeBudget(key.Budget)))
 		if isTaken(err) {
 			return fmt.Errorf("%w: key %s", continuo.ErrExists, key.ID)
 		}
@@ -106,6 +110,18 @@ func (s *Store) RevokeKey(ctx context.Context, id string, at time.Time) (revoked
 	return revoked, err
 }
 
+// SetKeyBudget is part of auth.KeyStore.
+func (s *Store) SetKeyBudget(ctx context.Context, id string, budget auth.Budget) (changed auth.Key, err error) {
+	err = s.write(ctx, func(conn *connection) error {
+		if _, err := conn.exec(setKeyBudget, orNull(form.EncodeBudget(budget)), id); err != nil {
+			return err
+		}
+		changed, err = readKey(conn, id)
+		return err
+	})
+	return changed, err
+}
+
 func readKey(conn *connection, id string) (auth.Key, error) {
 	found, err := readKeys(conn, keyByID, id)
 	if err == nil && len(found) == 0 {
@@ -120,14 +136,17 @@ func readKey(conn *connection, id string) (auth.Key, error) {
 func readKeys(conn *connection, query string, args ...any) (found []auth.Key, err error) {
 	err = conn.query(query, args, func(rows *sql.Rows) error {
 		var k auth.Key
-		var created, expires, revoked string
-		if err := rows.Scan(&k.ID, &k.ProjectID, &k.UserID, &k.Name, &k.Hash, &created, &expires, &revoked); err != nil {
+		var created, expires, revoked, budget string
+		if err := rows.Scan(&k.ID, &k.ProjectID, &k.UserID, &k.Name, &k.Hash, &created, &expires, &revoked, &budget); err != nil {
 			return err
 		}
 		var err error
 		k.CreatedAt, err = unstamp(created, nil)
 		k.ExpiresAt, err = unstampOrZero(expires, err)
 		k.RevokedAt, err = unstampOrZero(revoked, err)
+		if err == nil {
+			k.Budget, err = form.DecodeBudget(budget)
+		}
 		found = append(found, k)
 		return err
 	})

@@ -141,5 +141,8 @@ func redactEntry(conn *connection, row entryRow, remove func(*connection, string
 	if err := discardOf(conn, row.entry); err != nil {
 		return err
 	}
+	if _, err := conn.exec(deleteVector, row.entry.ConversationID, row.entry.Seq); err != nil {
+		return err
+	}
 	return remove(conn, row.entry.ConversationID, row.entry.Seq)
 }

@@ -102,6 +102,9 @@ func TestTheLogIsOnlyAddedTo(t *testing.T) {
 		"receipt.go: ON CONFLICT (conversation_id, key) DO UPDATE", // a mark that moves on
 		"record_put.go: UPDATE receipts",                           // a copy that is put back
 		"redact.go: UPDATE entries",
+		"spending.go: ON CONFLICT (name) DO UPDATE",                                              // a position that moves on
+		"spending.go: ON CONFLICT (project_id, key_id, day, user_id, provider, model) DO UPDATE", // sums of what was spent
+		"vector.go: ON CONFLICT (conversation_id) DO UPDATE",                                     // how far the index of vectors is
 	}
 	var found []string
 	inserts := 0

@@ -246,6 +246,9 @@ func applyUpdate(conn *connection, u *turnUpdate, now time.Time) (signals int, e
 	if err == nil {
 		err = switchConversation(conn, u.ConversationID, u.Mode, u.Agent)
 	}
+	if err == nil {
+		err = u.record(conn)
+	}
 	return signals, err
 }
 

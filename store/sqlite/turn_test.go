@@ -96,7 +96,7 @@ func TestWhatIsPrunedOrDeletedLeavesNoRows(t *testing.T) {
 
 // TestAFullDiskRefusesATurnWithItsEntries has a batch fail halfway for another reason than a verdict.
 func TestAFullDiskRefusesATurnWithItsEntries(t *testing.T) {
-	store := openAt(t, filepath.Join(t.TempDir(), "a.db"), Options{maxPages: 60})
+	store := openAt(t, filepath.Join(t.TempDir(), "a.db"), Options{maxPages: 100})
 	defer store.Close()
 	newConversation(t, store, "a", 0)
 	turn := beginTurn(t, store, "a", "t1")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,121 +14,91 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// writer has the one connection that writes. A caller that finds it idle leads: it takes all changes that wait,
-// commits them together, and hands the lead to the first caller that came meanwhile.
+// writer has the one connection that writes, and one goroutine that uses it: it takes all changes that wait, commits them
+// together, and begins again.
 type writer struct {
-	conn    *connection // used by the leader only
-	closing chan struct{}
-	closed  sync.WaitGroup
+	conn *connection
 	// resetTimeout is the statement that sets the connection's usual busy timeout.
 	resetTimeout string
 	residue      atomic.Bool   // the connection's residue, for other goroutines to read
-	upkeep       chan struct{} // has room for one signal: dirty or mayRemain was set
-	dirty        atomic.Bool   // the connection's indexDirty when the last leader ended
-	mayRemain    atomic.Bool   // its residue then
+	wake         chan struct{} // has room for one signal: a change waits, or the writer was closed
+	ended        sync.WaitGroup
 
 	mu       sync.Mutex
 	waiting  []*change
-	leading  bool
 	isClosed bool
-	idle     sync.Cond // of mu: signalled when nobody leads
-	expected int       // how many changes the last group had
 }
 
 // change is one caller's write.
 type change struct {
 	ctx context.Context
 	// apply makes the change inside a transaction. When it returns a verdict (see isVerdict) it has written
-	// nothing. After any other error the whole transaction is rolled back, and apply may be called again. Nil for
-	// upkeep, which is a group of its own.
-	apply   func(*connection) error
-	err     error
-	settled bool
-	leads   bool          // lead is closed
-	done    chan struct{} // closed when err is set and, if it is nil, the change is durable
-	lead    chan struct{} // closed when the caller is to lead the writer
+	// nothing. After any other error the whole transaction is rolled back, and apply may be called again.
+	apply    func(*connection) error
+	err      error
+	panicked any           // what apply panicked with
+	done     chan struct{} // closed when err is set and, if it is nil, the change is durable
 }
 
 // maxGroup bounds how many changes share a commit.
 const maxGroup = 256
 
 func newWriter(conn *connection, busyTimeout time.Duration) *writer {
-	w := &writer{
-		conn: conn, closing: make(chan struct{}), upkeep: make(chan struct{}, 1),
-		resetTimeout: fmt.Sprintf(`PRAGMA busy_timeout = %d`, busyTimeout.Milliseconds()),
-	}
-	w.idle.L = &w.mu
-	w.closed.Go(w.runUpkeep)
+	w := &writer{conn: conn, wake: make(chan struct{}, 1), resetTimeout: fmt.Sprintf(`PRAGMA busy_timeout = %d`, busyTimeout.Milliseconds())}
+	w.ended.Go(w.run)
 	return w
 }
 
 // close waits for the changes in progress. Those that wait are refused.
 func (w *writer) close() error {
-	close(w.closing)
 	w.mu.Lock()
 	w.isClosed = true
 	refused := w.waiting
-	if w.leading && len(refused) > 0 && refused[0].leads {
-		refused = refused[1:] // it is about to lead
-	}
-	w.waiting = w.waiting[:len(w.waiting)-len(refused)]
-	for _, c := range refused {
-		c.settle(continuo.ErrClosed)
-	}
-	for w.leading {
-		w.idle.Wait()
-	}
+	w.waiting = nil
 	w.mu.Unlock()
-	w.closed.Wait()
+	for _, c := range refused {
+		c.err = continuo.ErrClosed
+		close(c.done)
+	}
+	w.signal()
+	w.ended.Wait()
 	return w.conn.close()
 }
 
 // do returns when the change is durable or refused. If the caller gives up while the change waits to be
 // taken, nothing has changed; once taken, the change ends soon, and do waits for its result.
 func (w *writer) do(ctx context.Context, apply func(*connection) error) error {
-	c := &change{ctx: ctx, apply: apply, done: make(chan struct{}), lead: make(chan struct{})}
-	leads, err := w.enter(c)
-	if err != nil {
+	c := &change{ctx: ctx, apply: apply, done: make(chan struct{})}
+	if err := w.enter(c); err != nil {
 		return err
 	}
-	if !leads {
-		select {
-		case <-c.done:
-			return c.err
-		case <-c.lead:
-		case <-ctx.Done():
-			if w.withdraw(c) {
-				return ctx.Err()
-			}
-			<-c.done // taken
-			return c.err
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		if w.withdraw(c) {
+			return ctx.Err()
 		}
+		<-c.done // taken
 	}
-	defer w.handOver()
-	w.await()
-	group := w.take()
-	defer w.settle(group)
-	w.commit(group)
-	if w.conn.residue {
-		w.truncateLog()
+	if c.panicked != nil {
+		panic(c.panicked)
 	}
 	return c.err
 }
 
-// enter adds a change to those that wait, and reports whether its caller leads.
-func (w *writer) enter(c *change) (leads bool, err error) {
+// enter adds a change to those that wait.
+func (w *writer) enter(c *change) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.isClosed {
-		return false, continuo.ErrClosed
+		return continuo.ErrClosed
 	}
 	w.waiting = append(w.waiting, c)
-	leads, w.leading = !w.leading, true
-	return leads, nil
+	w.signal()
+	return nil
 }
 
-// withdraw removes a change that waits, and passes on the lead where its caller has it. It reports false for a change
-// that was taken or refused.
+// withdraw removes a change that waits. It reports false for a change that was taken or refused.
 func (w *writer) withdraw(c *change) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -136,136 +107,81 @@ func (w *writer) withdraw(c *change) bool {
 		return false
 	}
 	w.waiting = slices.Delete(w.waiting, i, i+1)
-	if c.leads {
-		w.passLead()
-	}
 	return true
 }
 
-// handOver ends the caller's lead.
-func (w *writer) handOver() {
-	w.dirty.Store(w.conn.indexDirty)
-	w.mayRemain.Store(w.conn.residue)
-	if w.conn.indexDirty || w.conn.residue {
-		select {
-		case w.upkeep <- struct{}{}:
-		default:
-		}
+func (w *writer) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.passLead()
 }
 
-// passLead makes the first waiting caller the leader. The caller holds mu.
-func (w *writer) passLead() {
-	if len(w.waiting) == 0 {
-		w.leading = false
-		w.idle.Broadcast()
-		return
-	}
-	next := w.waiting[0]
-	next.leads = true
-	close(next.lead)
-}
-
-// awaitTries bounds how often a leader lets other goroutines run before it takes the changes that wait.
-const awaitTries = 3
-
-// await lets the callers of the last group, which are about to send their next changes, come before the leader takes
-// those that wait. Otherwise the first of them would be committed alone while all others wait.
-func (w *writer) await() {
-	for range awaitTries {
-		w.mu.Lock()
-		missing := w.expected > 1 && len(w.waiting) < w.expected
-		w.mu.Unlock()
-		if !missing {
+// run commits changes until the writer is closed. Between the groups it tidies the index of words and truncates the
+// write-ahead log where that is needed.
+func (w *writer) run() {
+	w.tidy()
+	last := 0                  // how many changes the last group had
+	var retry <-chan time.Time // nil: nothing may remain in the log
+	for {
+		group, isClosed := w.take(last)
+		switch {
+		case len(group) > 0:
+			last = len(group)
+			w.write(group)
+		case isClosed:
 			return
 		}
-		runtime.Gosched()
-	}
-}
-
-// take removes the changes of the next group from those that wait; the leader's own is the first.
-func (w *writer) take() []*change {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	count := 1
-	for count < min(len(w.waiting), maxGroup) && w.waiting[0].apply != nil && w.waiting[count].apply != nil {
-		count++
-	}
-	taken := w.waiting[:count:count]
-	w.waiting = slices.Clone(w.waiting[count:])
-	w.expected = count
-	return taken
-}
-
-// settle ends the changes of a group. A panic of one of them continues in the leader: then the transaction is rolled
-// back, and those that have no result yet fail.
-func (w *writer) settle(group []*change) {
-	if w.conn.inTransaction {
-		w.conn.rollBack()
-		for _, c := range group {
-			c.err = errors.Join(c.err, errPanicked)
+		if w.conn.indexDirty {
+			w.tidy()
+		}
+		if w.conn.residue && retry == nil {
+			retry = time.After(truncateRetry)
+		}
+		if len(group) > 0 || w.conn.indexDirty {
+			continue // perhaps more waits
+		}
+		select {
+		case <-w.wake:
+		case <-retry:
+			retry = nil
+			if w.conn.residue {
+				w.truncateLog()
+			}
 		}
 	}
-	for _, c := range group {
-		c.settle(c.err)
-	}
 }
 
-var errPanicked = errors.New("a write that shared the commit failed inside")
-
-func (c *change) settle(err error) {
-	if !c.settled {
-		c.settled, c.err = true, err
+// write commits a group and ends its changes.
+func (w *writer) write(group []*change) {
+	w.commit(group)
+	if w.conn.residue {
+		w.truncateLog()
+	}
+	for _, c := range group {
 		close(c.done)
 	}
 }
 
-// runUpkeep tidies the index of words and truncates the write-ahead log between the groups of changes.
-func (w *writer) runUpkeep() {
-	var retry <-chan time.Time // nil: nothing may remain in the log
-	for work := w.tidy; ; work = nil {
-		if work == nil {
-			select {
-			case <-w.closing:
-				return
-			case <-w.upkeep:
-			case <-retry:
-				retry, work = nil, w.truncateAgain
-			}
-		}
-		if w.dirty.Load() {
-			work = w.tidy
-		}
-		if work != nil && !w.alone(work) {
-			return
-		}
-		if w.mayRemain.Load() && retry == nil {
-			retry = time.After(truncateRetry)
-		}
-	}
-}
+// takeTries bounds how often the writer lets other goroutines run before it takes the changes that wait.
+const takeTries = 3
 
-// alone leads the writer for work that is not a change. It reports false when the writer was closed.
-func (w *writer) alone(work func()) bool {
-	c := &change{done: make(chan struct{}), lead: make(chan struct{})}
-	leads, err := w.enter(c)
-	if err != nil {
-		return false
-	}
-	if !leads {
-		select {
-		case <-c.done:
-			return false
-		case <-c.lead:
+// take removes the changes of the next group from those that wait. It lets the callers of the last group, which are about
+// to send their next changes, come first: otherwise the first of them would be committed alone while all others wait.
+func (w *writer) take(last int) (group []*change, isClosed bool) {
+	for try := 0; ; try++ {
+		w.mu.Lock()
+		if last < 2 || try == takeTries || len(w.waiting) >= last {
+			break
 		}
+		w.mu.Unlock()
+		runtime.Gosched()
 	}
-	defer w.handOver()
-	w.take()
-	work()
-	return true
+	defer w.mu.Unlock()
+	count := min(len(w.waiting), maxGroup)
+	group = w.waiting[:count:count]
+	w.waiting = slices.Clone(w.waiting[count:])
+	return group, w.isClosed
 }
 
 // truncateRetry is the pause before another attempt to truncate a write-ahead log that a reader holds.
@@ -283,13 +199,6 @@ func (w *writer) truncateLog() {
 	err = errors.Join(err, w.conn.script(w.resetTimeout))
 	w.conn.residue = err != nil || busy != 0
 	w.residue.Store(w.conn.residue)
-}
-
-// truncateAgain is truncateLog where it is still needed.
-func (w *writer) truncateAgain() {
-	if w.conn.residue {
-		w.truncateLog()
-	}
 }
 
 // tidy removes the terms of some removed documents from the index. After a failure, it is retried after the
@@ -331,9 +240,18 @@ func (w *writer) commit(group []*change) {
 	}
 }
 
-func (c *change) try(conn *connection) error {
+// try makes a change, whose panic continues in its caller.
+func (c *change) try(conn *connection) (err error) {
 	if err := c.ctx.Err(); err != nil {
 		return err
 	}
+	c.panicked = nil
+	defer func() {
+		if cause := recover(); cause != nil {
+			c.panicked, err = fmt.Sprintf("%v\n\nin the writer of the database:\n%s", cause, debug.Stack()), errPanicked
+		}
+	}()
 	return c.apply(conn)
 }
+
+var errPanicked = errors.New("a write panicked")

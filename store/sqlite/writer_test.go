@@ -10,10 +10,10 @@ import (
 )
 
 func newChange() *change {
-	return &change{ctx: context.Background(), apply: func(*connection) error { return nil }, done: make(chan struct{}), lead: make(chan struct{})}
+	return &change{ctx: context.Background(), apply: func(*connection) error { return nil }, done: make(chan struct{})}
 }
 
-// blocked starts a change that leads until release is called, which waits for its end.
+// blocked starts a change that the writer works on until release is called, which waits for its end.
 func blocked(t *testing.T, store *Store) (release func()) {
 	t.Helper()
 	started, ended, free := make(chan struct{}), make(chan error), make(chan struct{})
@@ -31,28 +31,27 @@ func blocked(t *testing.T, store *Store) (release func()) {
 
 func mustEnter(t *testing.T, w *writer, c *change) {
 	t.Helper()
-	if leads, err := w.enter(c); leads || err != nil {
-		t.Fatalf("a change that waits leads: %t, %v", leads, err)
+	if err := w.enter(c); err != nil {
+		t.Fatal(err)
 	}
 }
 
-func TestACallerThatGivesUpPassesOnTheLead(t *testing.T) {
+func TestACallerThatGivesUpChangesNothing(t *testing.T) {
 	store := openAt(t, filepath.Join(t.TempDir(), "a.db"), Options{})
 	defer store.Close()
 	release := blocked(t, store)
 	first, second := newChange(), newChange()
+	first.apply = func(*connection) error { t.Error("a change that was withdrawn is made"); return nil }
 	mustEnter(t, store.writer, first)
 	mustEnter(t, store.writer, second)
+	if !store.writer.withdraw(first) || store.writer.withdraw(first) {
+		t.Error("a change that waits can be withdrawn once")
+	}
 	release()
-	<-first.lead
-	if !store.writer.withdraw(first) {
-		t.Error("a change that was not taken cannot be withdrawn")
+	<-second.done
+	if store.writer.withdraw(second) {
+		t.Error("a change that was made can be withdrawn")
 	}
-	<-second.lead
-	if !store.writer.withdraw(second) || store.writer.withdraw(second) {
-		t.Error("a change can be withdrawn once")
-	}
-	newConversation(t, store, "conv_1", 0)
 }
 
 func TestChangesThatWaitAreRefusedAtTheEnd(t *testing.T) {
@@ -92,6 +91,31 @@ func TestAChangeThatPanicsIsRolledBack(t *testing.T) {
 	newConversation(t, store, "conv_2", 0)
 	c, err := store.Conversation(t.Context(), "conv_1")
 	if err != nil || c.ActiveAgent != "" {
+		t.Errorf("the agent is %q, %v", c.ActiveAgent, err)
+	}
+}
+
+func TestAPanicLeavesTheOtherChangesOfItsCommit(t *testing.T) {
+	store := openAt(t, filepath.Join(t.TempDir(), "a.db"), Options{})
+	defer store.Close()
+	newConversation(t, store, "conv_1", 0)
+	release := blocked(t, store)
+	switchTo := func(agent string) func(*connection) error {
+		return func(conn *connection) error { _, err := conn.exec(switchAgent, agent, "conv_1", agent); return err }
+	}
+	first, panics := newChange(), newChange()
+	first.apply = switchTo("first")
+	panics.apply = func(conn *connection) error { _ = switchTo("never")(conn); panic("inside") }
+	mustEnter(t, store.writer, first)
+	mustEnter(t, store.writer, panics)
+	release()
+	if <-first.done; first.err != nil {
+		t.Error(first.err)
+	}
+	if <-panics.done; panics.panicked == nil {
+		t.Error("the panic is lost")
+	}
+	if c, err := store.Conversation(t.Context(), "conv_1"); err != nil || c.ActiveAgent != "first" {
 		t.Errorf("the agent is %q, %v", c.ActiveAgent, err)
 	}
 }

@@ -135,6 +135,41 @@ func testList(t *testing.T, opener Opener) {
 	same(t, "after changes", list(t, store, 3), []string{"c05", "c01", "c09", "c08", "c07", "c06", "c04", "c03", "c02", "c00"})
 }
 
+// testSortedList lists by creation, tokens and cost, in pages of every size; equal values are in the order of the ids.
+func testSortedList(t *testing.T, opener Opener) {
+	store := open(t, opener)
+	for i, used := range []struct {
+		created       int
+		input, output int
+		cost          int64
+	}{{3, 10, 1, 700}, {1, 0, 0, 0}, {2, 4, 7, 900}, {3, 100, 5, 0}, {0, 0, 0, 0}} {
+		c := conversation(fmt.Sprint("c", i))
+		c.CreatedAt, c.UpdatedAt = at(used.created), at(i)
+		noError(t, store.Create(t.Context(), c, nil))
+		for seq := int64(1); seq <= 2 && used.input > 0; seq++ { // two requests, on one day
+			e := entry(c.ID, seq)
+			e.Role = continuo.Assistant
+			e.Round = &continuo.Round{Model: fmt.Sprint("m", seq), Usage: &continuo.Usage{InputTokens: used.input, OutputTokens: used.output}}
+			if used.cost > 0 {
+				e.Round.Usage.Cost = continuo.Cost{Currency: continuo.USD, Nano: used.cost}
+			}
+			noError(t, store.Append(t.Context(), continuo.Batch{ConversationID: c.ID, After: seq - 1, Entries: []continuo.Entry{e}}))
+		}
+	}
+	for order, want := range map[continuo.ConversationSort][]string{
+		continuo.SortCreated: {"c3", "c0", "c2", "c1", "c4"},
+		continuo.SortTokens:  {"c3", "c2", "c0", "c4", "c1"},
+		continuo.SortCost:    {"c2", "c0", "c4", "c3", "c1"},
+	} {
+		for limit := 1; limit <= 6; limit++ {
+			query := continuo.ConversationQuery{ProjectID: "p", Sort: order, Limit: limit}
+			same(t, fmt.Sprintf("pages of %d by %s", limit, order), listAll(t, store, query), want)
+		}
+		query := continuo.ConversationQuery{ProjectID: "p", Sort: order, Limit: 2, Since: at(4)}
+		same(t, "the filtered ones by "+string(order), listAll(t, store, query), []string{"c4"})
+	}
+}
+
 func list(t *testing.T, store maintenance.Store, limit int) []string {
 	t.Helper()
 	return listKind(t, store, continuo.KindUser, limit)
@@ -157,6 +192,11 @@ func listAll(t *testing.T, store maintenance.Store, query continuo.ConversationQ
 		for _, c := range page {
 			ids = append(ids, c.ID)
 			query.Before = continuo.ConversationCursor{UpdatedAt: c.UpdatedAt, ID: c.ID}
+			if query.Sort != continuo.SortUpdated {
+				activities, err := store.Activities(t.Context(), []string{c.ID})
+				noError(t, err)
+				query.Before = continuo.ConversationCursor{ID: c.ID, Value: query.Sort.SortValue(c, activities[0].Usage)}
+			}
 		}
 		if len(page) < query.Limit {
 			return ids

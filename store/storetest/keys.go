@@ -32,7 +32,7 @@ func testAPIKeys(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	made := []auth.Key{
 		{ID: "k3", ProjectID: "P", Hash: "h", CreatedAt: at(9)},
-		{ID: "k1", ProjectID: "p", Name: "the first <&> 😀", Hash: "h1", CreatedAt: at(1), ExpiresAt: at(5)},
+		{ID: "k1", ProjectID: "p", Name: "the first <&> 😀", Hash: "h1", CreatedAt: at(1), ExpiresAt: at(5), Budget: auth.Budget{Tokens: 5, CostNano: 7, Period: auth.PeriodDay}},
 		{ID: "k0", ProjectID: "p", UserID: "ada ö", Name: "later", Hash: "h1", CreatedAt: at(2), RevokedAt: at(4)},
 		{ID: "k2", ProjectID: "p", Hash: "h2", CreatedAt: at(2)},
 	}
@@ -66,6 +66,16 @@ func testAPIKeys(t *testing.T, opener Opener) {
 			t.Errorf("%s was revoked at %v, want %v", id, revoked.RevokedAt, when)
 		}
 	}
+	for _, budget := range []auth.Budget{{Tokens: 9, Period: auth.PeriodMonth}, {}} {
+		changed, err := store.SetKeyBudget(ctx, "k1", budget)
+		noError(t, err)
+		found, err := store.Key(ctx, "k1")
+		noError(t, err)
+		if same(t, "a key with another budget", changed, found); found.Budget != budget {
+			t.Errorf("the budget is %+v, want %+v", found.Budget, budget)
+		}
+	}
+	expectError(t, "a budget of none", second(store.SetKeyBudget(ctx, "none", auth.Budget{})), continuo.ErrNotFound)
 	expectError(t, "revoke none", second(store.RevokeKey(ctx, "none", at(6))), continuo.ErrNotFound)
 	expectError(t, "no key", second(store.Key(ctx, "none")), continuo.ErrNotFound)
 	listed("P", made[0])

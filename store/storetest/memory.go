@@ -40,6 +40,9 @@ type memoryData struct {
 	projects      map[string]auth.Project
 	keys          map[string]auth.Key
 	sessions      map[string]auth.Session
+	spending      []continuo.Spending
+	finished      []continuo.FinishedTurn
+	positions     map[string]int64
 	leases        map[string]continuo.Lease
 	orders        map[int64]bool  // used by documents, removed ones included
 	nextOrder     map[int64]int64 // by the time from which one was looked for
@@ -222,16 +225,22 @@ func (m *memory) Conversations(ctx context.Context, query continuo.ConversationQ
 		return nil, err
 	}
 	defer m.mu.Unlock()
-	var found []continuo.Conversation
-	before := continuo.Conversation{UpdatedAt: query.Before.UpdatedAt, ID: query.Before.ID}
+	var found []continuo.ConversationCursor
 	for _, c := range m.conversations {
-		if !c.isListed(query) || query.Before != (continuo.ConversationCursor{}) && newestFirst(c.Conversation, before) <= 0 {
-			continue
+		at := continuo.ConversationCursor{UpdatedAt: c.UpdatedAt, ID: c.ID}
+		if query.Sort != continuo.SortUpdated {
+			at = continuo.ConversationCursor{ID: c.ID, Value: query.Sort.SortValue(c.Conversation, c.usage)}
 		}
-		found = append(found, c.Conversation)
+		if c.isListed(query) && (query.Before == (continuo.ConversationCursor{}) || inOrder(query.Before, at) < 0) {
+			found = append(found, at)
+		}
 	}
-	slices.SortFunc(found, newestFirst)
-	return found[:min(len(found), query.Limit)], nil
+	slices.SortFunc(found, inOrder)
+	var page []continuo.Conversation
+	for _, at := range found[:min(len(found), query.Limit)] {
+		page = append(page, m.find(at.ID).Conversation)
+	}
+	return page, nil
 }
 
 // isListed reports whether a query selects the conversation, on whatever page.
@@ -254,8 +263,9 @@ func (c *memoryConversation) isOne(userID string, labels map[string]string) bool
 	return true
 }
 
-func newestFirst(a, b continuo.Conversation) int {
-	return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(b.ID, a.ID))
+// inOrder compares positions in a list: the highest value first, or the newest change.
+func inOrder(a, b continuo.ConversationCursor) int {
+	return cmp.Or(cmp.Compare(b.Value, a.Value), b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(b.ID, a.ID))
 }
 
 func (m *memory) Update(ctx context.Context, id string, change continuo.ConversationChange) (continuo.Conversation, error) {
@@ -290,8 +300,9 @@ func (m *memory) Update(ctx context.Context, id string, change continuo.Conversa
 	case change.Claim != nil && c.UserID == "":
 		c.UserID = *change.Claim
 	}
-	if change.Title != nil {
-		c.Title = *change.Title
+	if change.Title != nil && *change.Title != c.Title {
+		c.Title, c.title = *change.Title, nil
+		delete(c.documents, 0)
 	}
 	if change.ActiveMode != nil {
 		c.ActiveMode = *change.ActiveMode

@@ -65,6 +65,7 @@ func (m *memory) Append(ctx context.Context, batch continuo.Batch) error {
 	}
 	for _, update := range batch.Turns {
 		c.switchMode(update)
+		m.record(c, update)
 	}
 	for i := range encoded {
 		c.LastSeq, c.UpdatedAt = encoded[i].seq, batch.Entries[i].CreatedAt

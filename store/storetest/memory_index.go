@@ -16,6 +16,9 @@ type memoryIndex struct {
 	indexed   int64
 	title     *string // that the index has
 	documents map[int64]memoryDocument
+	embedded  int64
+	model     string // that made the vectors
+	vectors   map[int64][]byte
 }
 
 // memoryDocument has the time at which it was added as its order, or the next free one.
@@ -26,7 +29,7 @@ type memoryDocument struct {
 
 // forget empties the index.
 func (c *memoryConversation) forget() {
-	c.memoryIndex = memoryIndex{indexed: c.ForkSeq, documents: map[int64]memoryDocument{}}
+	c.memoryIndex = memoryIndex{indexed: c.ForkSeq, documents: map[int64]memoryDocument{}, vectors: map[int64][]byte{}}
 }
 
 func (m *memory) Unindexed(ctx context.Context, query index.UnindexedQuery) ([]index.Unindexed, error) {

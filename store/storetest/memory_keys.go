@@ -101,6 +101,20 @@ func (m *memory) RevokeKey(ctx context.Context, id string, at time.Time) (auth.K
 	return key, nil
 }
 
+func (m *memory) SetKeyBudget(ctx context.Context, id string, budget auth.Budget) (auth.Key, error) {
+	if err := m.begin(ctx); err != nil {
+		return auth.Key{}, err
+	}
+	defer m.mu.Unlock()
+	key, ok := m.keys[id]
+	if !ok {
+		return auth.Key{}, continuo.ErrNotFound
+	}
+	key.Budget = budget
+	m.keys[id] = key
+	return key, nil
+}
+
 func (m *memory) CreateSession(ctx context.Context, session auth.Session) error {
 	if err := checkMemoryTexts("create session", session.ID, session.KeyID, session.Hash); err != nil {
 		return err

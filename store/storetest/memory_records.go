@@ -179,7 +179,7 @@ func (m *memory) keep(c *memoryConversation) (undo func()) {
 		kept = *c
 		kept.entries, kept.needs, kept.turns = slices.Clone(c.entries), slices.Clone(c.needs), slices.Clone(c.turns)
 		kept.runs, kept.prefixes, kept.usage = slices.Clone(c.runs), slices.Clone(c.prefixes), slices.Clone(c.usage)
-		kept.receipts, kept.documents = maps.Clone(c.receipts), maps.Clone(c.documents)
+		kept.receipts, kept.documents, kept.vectors = maps.Clone(c.receipts), maps.Clone(c.documents), maps.Clone(c.vectors)
 	}
 	return func() {
 		m.conversations, m.discards = conversations, discards

@@ -72,6 +72,7 @@ func (m *memory) redact(c *memoryConversation, position int, by memoryEntry) {
 		t.events, t.signals, t.LastEvent = nil, nil, 0
 	}
 	delete(c.documents, by.seq)
+	delete(c.vectors, by.seq)
 	c.entries[position] = by
 	var needs []memoryNeed
 	for _, id := range by.objects {

@@ -145,6 +145,7 @@ func (m *memory) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) ([]
 	}
 	*t = next
 	m.find(update.ConversationID).switchMode(update)
+	m.record(m.find(update.ConversationID), update)
 	for _, blob := range update.Blobs {
 		m.putBlob(blob.Hash, blob.Data)
 	}
@@ -159,6 +160,9 @@ func checkMemoryUpdate(update continuo.TurnUpdate) error {
 		return fmt.Errorf("update turn %s: %w: state %q ends no turn", update.TurnID, continuo.ErrInvalid, update.State)
 	}
 	if err := checkMemoryTexts("update turn "+update.TurnID, string(update.Mode), update.Agent); err != nil {
+		return err
+	}
+	if err := checkMemoryCharges(update.Charges); err != nil {
 		return err
 	}
 	last := int64(0)

@@ -212,6 +212,63 @@ CREATE TABLE continuo.usage (
   PRIMARY KEY (conversation_id, day, model)
 ); -- by conversation_id
 
+CREATE TABLE continuo.spending (
+  -- What requests to models used and cost. No deletion takes any: the rows have no words.
+  project_id         text COLLATE "C" NOT NULL,
+  key_id             text COLLATE "C" NOT NULL, -- of the caller; empty: none
+  day                text COLLATE "C" NOT NULL, -- of the answers, in UTC
+  user_id            text COLLATE "C" NOT NULL, -- of the conversation; empty: none
+  provider           text COLLATE "C" NOT NULL,
+  model              text COLLATE "C" NOT NULL,
+  writer             bigint NOT NULL,      -- each connection that writes adds to rows of its own, so that none waits for another
+  requests           bigint NOT NULL,
+  input_tokens       bigint NOT NULL,      -- with the cached ones
+  cached_tokens      bigint NOT NULL,
+  cache_write_tokens bigint NOT NULL,
+  output_tokens      bigint NOT NULL,      -- with the reasoning ones
+  reasoning_tokens   bigint NOT NULL,
+  cost_nano          bigint NOT NULL,      -- of those with a price, in billionths of a US dollar
+  priced             bigint NOT NULL,      -- how many requests have one
+  PRIMARY KEY (project_id, key_id, day, user_id, provider, model, writer)
+); -- by project_id
+
+CREATE INDEX spending_by_day ON continuo.spending (project_id, day);
+
+CREATE INDEX spending_of_user ON continuo.spending (project_id, user_id, day) WHERE user_id <> '';
+
+CREATE TABLE continuo.finished_turns (
+  -- The turns that ended; they have no words, and stay when conversations are deleted.
+  number          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  position        bigint,                  -- set by a reader; NULL until one needs it
+  project_id      text COLLATE "C" NOT NULL,
+  conversation_id text COLLATE "C" NOT NULL,
+  turn_id         text COLLATE "C" NOT NULL,
+  user_id         text COLLATE "C" NOT NULL,
+  key_id          text COLLATE "C" NOT NULL,
+  state           text NOT NULL,           -- finished, failed
+  ended_at        text COLLATE "C" NOT NULL,
+  ended           text NOT NULL            -- JSON: how it ended, as turns has it
+);
+
+CREATE UNIQUE INDEX finished_turns_by_position ON continuo.finished_turns (position) WHERE position IS NOT NULL;
+
+CREATE INDEX finished_turns_of_project ON continuo.finished_turns (project_id, position) WHERE position IS NOT NULL;
+
+CREATE INDEX finished_turns_new ON continuo.finished_turns (number) WHERE position IS NULL;
+
+CREATE TABLE continuo.finished_position (
+  -- One row: the highest position, and the lock under which positions are given.
+  last bigint NOT NULL
+);
+
+INSERT INTO continuo.finished_position (last) VALUES (0);
+
+CREATE TABLE continuo.feed_positions (
+  -- Up to where receivers have accepted the turns that ended.
+  name     text COLLATE "C" PRIMARY KEY,
+  position bigint NOT NULL
+);
+
 CREATE TABLE continuo.documents (
   -- The index of words; it runs behind the log.
   conversation_id text COLLATE "C" NOT NULL,
@@ -228,6 +285,21 @@ CREATE INDEX documents_by_age ON continuo.documents (conversation_id, added, seq
 
 CREATE INDEX documents_of_project ON continuo.documents (project_id, added, conversation_id, seq);
 
+CREATE TABLE continuo.vectors (
+  -- Embeddings of entries that documents has; empty unless the settings name a model for them.
+  conversation_id text COLLATE "C" NOT NULL,
+  seq             bigint NOT NULL,
+  vector          bytea NOT NULL,          -- a signed byte for each dimension
+  PRIMARY KEY (conversation_id, seq)
+); -- by conversation_id
+
+CREATE TABLE continuo.embedded (
+  -- How far vectors has a conversation's own entries.
+  conversation_id text COLLATE "C" PRIMARY KEY,
+  model           text NOT NULL,           -- that made them, with its dimensions
+  seq             bigint NOT NULL
+); -- by conversation_id
+
 CREATE TABLE continuo.projects (
   id         text COLLATE "C" PRIMARY KEY,
   created_at text COLLATE "C" NOT NULL
@@ -241,7 +313,8 @@ CREATE TABLE continuo.api_keys (
   hash       text NOT NULL,                -- SHA-256 of the secret, in hex
   created_at text COLLATE "C" NOT NULL,
   expires_at text COLLATE "C",
-  revoked_at text COLLATE "C"
+  revoked_at text COLLATE "C",
+  budget     text                          -- JSON: what requests to models may use in a period; NULL: no bound
 );
 
 CREATE TABLE continuo.sessions (
