@@ -55,6 +55,26 @@ type rule struct {
 	confidence float64
 	// attribute names what the statement says; the submatch "of" of the pattern, if there is one, follows it.
 	attribute string
+	// words are, in lower case, what begins at a word of each sentence that the pattern matches: one of them. They are looked
+	// for first, because a pattern takes a hundred times as long.
+	words []string
+}
+
+// isPossible reports whether a sentence, in lower case, has one of the rule's words.
+func (r *rule) isPossible(lower string) bool {
+	for _, word := range r.words {
+		for from := 0; ; {
+			at := strings.Index(lower[from:], word)
+			if at < 0 {
+				break
+			}
+			if at += from; at == 0 || lower[at-1] < 'a' || lower[at-1] > 'z' {
+				return true
+			}
+			from = at + 1
+		}
+	}
+	return false
 }
 
 const (
@@ -67,32 +87,32 @@ func pattern(expression string) func() *regexp.Regexp { return lazy.Regexp(begin
 
 // rules are tried in order; the first that matches a sentence counts.
 var rules = []rule{
-	{lazy.Regexp(`(?i)^(?:please,? |and |also,? |so,? |ok(?:ay)?,? |oh,? )*(?:always|never|do not ever|don't ever|(?:from now on|in (?:the )?future|going forward|by default),? (?:please,? |always |never |do not |don't |only )*(?:add|answer|ask|avoid|call|check|cite|end|explain|format|give|include|keep|list|make|mention|provide|put|reply|respond|return|say|show|start|stop|suggest|tell|use|write))\b`), continuo.FactInstruction, 0.9, ""},
-	{lazy.Regexp(`(?i)^[^?]{0,200}\bwhen(?:ever)? i (?:ask|request|mention|say)\b`), continuo.FactInstruction, 0.8, ""},
-	{lazy.Regexp(`(?i)^(?:please,? )?(?:remember|note|know)(?: that|:)`), continuo.FactOther, 0.5, ""},
-	{pattern(`(?:my name is|i'm called|i am called|(?:you can |please )?call me|people call me) +\p{L}`), continuo.FactIdentity, 0.95, "name"},
-	{pattern(`my favou?rite (?P<of>\p{L}[\p{L}' -]{1,30}?) (?:is|are|has always been|was|of all)\b`), continuo.FactPreference, 0.9, "favourite"},
-	{pattern(`(?:i|we) ` + adverbs + `(?:prefer|favou?r|like|love|enjoy|adore|appreciate|hate|dislike|loathe|can't stand|cannot stand|avoid|don't (?:like|enjoy|want|eat|drink|care for)|do not (?:like|want|eat|drink)|stick (?:to|with))\b`), continuo.FactPreference, 0.85, ""},
-	{pattern(`(?:i'm|i am) ` + adverbs + `(?:a (?:big |huge |great )?fan of|into|fond of|passionate about|obsessed with|allergic to|vegetarian|vegan)`), continuo.FactPreference, 0.85, ""},
-	{pattern(`(?:i'd|i would|we'd) rather\b`), continuo.FactPreference, 0.8, ""},
-	{pattern(`(?:i've|i have|we've|we have)? ?(?:set a preference for|my preference (?:is|for))`), continuo.FactPreference, 0.85, ""},
-	{pattern(`(?:i|we)(?:'ve| have)? ` + adverbs + `(?:decided|chose|chosen|opted|picked|settled on|agreed|committed to|switched (?:to|from)|migrated|adopted|ruled out|rejected|resolved to)\b`), continuo.FactDecision, 0.8, ""},
-	{pattern(`(?:let's|we'll|i'll|we're going to|i'm going to|we are going to) ` + adverbs + `(?:go with|use|stick with|switch to|move to|adopt|drop)\b`), continuo.FactDecision, 0.7, ""},
-	{pattern(`(?:i|we) ` + adverbs + `(?:live|reside)d? (?:in|at|near|on)\b`), continuo.FactIdentity, 0.9, "home"},
-	{pattern(`(?:i|we)(?:'ve| have)? ` + adverbs + `moved (?:to|into|back to)\b`), continuo.FactIdentity, 0.85, "home"},
-	{pattern(`(?:i|we) ` + adverbs + `work (?:at|for|as)\b`), continuo.FactIdentity, 0.9, "work"},
-	{pattern(`(?:i'm|i am) ` + adverbs + `(?:\d{1,3} years old|\d{1,3}[, ])`), continuo.FactIdentity, 0.9, "age"},
-	{pattern(`(?:i'm|i am) ` + adverbs + `an? (?:\p{L}[\p{L}-]* ){0,3}(?:developer|engineer|designer|manager|teacher|student|writer|author|artist|nurse|doctor|lawyer|analyst|scientist|architect|consultant|producer|musician|chef|photographer|researcher|freelancer|owner|founder|director|editor|accountant|assistant|coordinator|actor|dancer|player|guard|mother|father|parent|beginner|\p{L}+(?:ist|ian|ologist))\b`), continuo.FactIdentity, 0.85, ""},
-	{pattern(`i was born\b`), continuo.FactIdentity, 0.9, "birth"},
-	{pattern(`(?:i'm|i am) (?:originally )?from +\p{Lu}`), continuo.FactIdentity, 0.85, "origin"},
-	{pattern(`my (?P<of>job|occupation|profession|email|e-mail|phone(?: number)?|address|birthday|timezone|time zone|age|nationality|hometown|salary|pronouns) (?:is|are)\b`), continuo.FactIdentity, 0.9, ""},
-	{pattern(`(?:my|our) (?P<of>\p{L}[\p{L}' -]{1,40}?) (?:is|are|was) (?:now |currently |about |around |still |set (?:to|at|for) |on |due )*(?:\$|€|£)?\d`), continuo.FactOther, 0.8, ""},
-	{pattern(`my ` + person + `(?:'s|s)?,? +\p{L}`), continuo.FactRelation, 0.75, ""},
-	{pattern(`(?:i|we)(?:'ve| have)? ` + adverbs + `never\b`), continuo.FactEvent, 0.8, ""},
-	{pattern(`(?:i've|i have|we've|we have|i|we) ` + adverbs + `(?:\p{L}+ed|been|begun|began|bought|brought|built|caught|came|did|done|drew|drove|drunk|drank|eaten|ate|fell|felt|found|flew|forgot|gone|got|gotten|gave|given|went|grew|had|heard|held|hit|hurt|kept|knew|led|left|lost|made|met|paid|put|ran|read|rode|said|saw|seen|sent|set|sold|spent|spoke|stood|swam|taken|took|taught|thought|told|understood|visited|won +(?:an?|the|my|our|first|second|third)|woke|wore|written|wrote)\b`), continuo.FactEvent, 0.7, ""},
-	{pattern(`(?:i'm|i am|we're|we are|i've been|i have been) ` + adverbs + `(?:\p{L}+ing)\b`), continuo.FactEvent, 0.6, ""},
-	{pattern(`(?:my|our) (?:\p{L}[\p{L}' -]{1,60}?) (?:is|are|was|were|has|have|had|means|takes|includes?|starts|ends)\b`), continuo.FactOther, 0.6, ""},
-	{pattern(`(?:i|we) ` + adverbs + `(?:have|own|play|speak|study|teach|run|use|drive|attend|volunteer|practi[cs]e|collect|make|cook|need|plan|hope|want|dream|believe|feel|know|go|take|meet|keep|do|eat|drink|visualize|typically|work)\b`), continuo.FactOther, 0.6, ""},
+	{lazy.Regexp(`(?i)^(?:please,? |and |also,? |so,? |ok(?:ay)?,? |oh,? )*(?:always|never|do not ever|don't ever|(?:from now on|in (?:the )?future|going forward|by default),? (?:please,? |always |never |do not |don't |only )*(?:add|answer|ask|avoid|call|check|cite|end|explain|format|give|include|keep|list|make|mention|provide|put|reply|respond|return|say|show|start|stop|suggest|tell|use|write))\b`), continuo.FactInstruction, 0.9, "", []string{"always", "never", "do not ever", "don't ever", "from now", "in future", "in the future", "going forward", "by default"}},
+	{lazy.Regexp(`(?i)^[^?]{0,200}\bwhen(?:ever)? i (?:ask|request|mention|say)\b`), continuo.FactInstruction, 0.8, "", []string{"when"}},
+	{lazy.Regexp(`(?i)^(?:please,? )?(?:remember|note|know)(?: that|:)`), continuo.FactOther, 0.5, "", []string{"remember", "note", "know"}},
+	{pattern(`(?:my name is|i'm called|i am called|(?:you can |please )?call me|people call me) +\p{L}`), continuo.FactIdentity, 0.95, "name", []string{"my name", "called", "call me"}},
+	{pattern(`my favou?rite (?P<of>\p{L}[\p{L}' -]{1,30}?) (?:is|are|has always been|was|of all)\b`), continuo.FactPreference, 0.9, "favourite", []string{"my favo"}},
+	{pattern(`(?:i|we) ` + adverbs + `(?:prefer|favou?r|like|love|enjoy|adore|appreciate|hate|dislike|loathe|can't stand|cannot stand|avoid|don't (?:like|enjoy|want|eat|drink|care for)|do not (?:like|want|eat|drink)|stick (?:to|with))\b`), continuo.FactPreference, 0.85, "", []string{"prefer", "favo", "like", "love", "enjoy", "adore", "appreciate", "hate", "dislike", "loathe", "can't", "cannot", "avoid", "don't", "do not", "stick"}},
+	{pattern(`(?:i'm|i am) ` + adverbs + `(?:a (?:big |huge |great )?fan of|into|fond of|passionate about|obsessed with|allergic to|vegetarian|vegan)`), continuo.FactPreference, 0.85, "", []string{"fan of", "into", "fond of", "passionate", "obsessed", "allergic", "vegetarian", "vegan"}},
+	{pattern(`(?:i'd|i would|we'd) rather\b`), continuo.FactPreference, 0.8, "", []string{"rather"}},
+	{pattern(`(?:i've|i have|we've|we have)? ?(?:set a preference for|my preference (?:is|for))`), continuo.FactPreference, 0.85, "", []string{"set a pref", "my pref"}},
+	{pattern(`(?:i|we)(?:'ve| have)? ` + adverbs + `(?:decided|chose|chosen|opted|picked|settled on|agreed|committed to|switched (?:to|from)|migrated|adopted|ruled out|rejected|resolved to)\b`), continuo.FactDecision, 0.8, "", []string{"decided", "chose", "opted", "picked", "settled", "agreed", "committed", "switched", "migrated", "adopted", "ruled", "rejected", "resolved"}},
+	{pattern(`(?:let's|we'll|i'll|we're going to|i'm going to|we are going to) ` + adverbs + `(?:go with|use|stick with|switch to|move to|adopt|drop)\b`), continuo.FactDecision, 0.7, "", []string{"go with", "use", "stick", "switch", "move", "adopt", "drop"}},
+	{pattern(`(?:i|we) ` + adverbs + `(?:live|reside)d? (?:in|at|near|on)\b`), continuo.FactIdentity, 0.9, "home", []string{"live", "reside"}},
+	{pattern(`(?:i|we)(?:'ve| have)? ` + adverbs + `moved (?:to|into|back to)\b`), continuo.FactIdentity, 0.85, "home", []string{"moved"}},
+	{pattern(`(?:i|we) ` + adverbs + `work (?:at|for|as)\b`), continuo.FactIdentity, 0.9, "work", []string{"work"}},
+	{pattern(`(?:i'm|i am) ` + adverbs + `(?:\d{1,3} years old|\d{1,3}[, ])`), continuo.FactIdentity, 0.9, "age", []string{"i'm", "i am"}},
+	{pattern(`(?:i'm|i am) ` + adverbs + `an? (?:\p{L}[\p{L}-]* ){0,3}(?:developer|engineer|designer|manager|teacher|student|writer|author|artist|nurse|doctor|lawyer|analyst|scientist|architect|consultant|producer|musician|chef|photographer|researcher|freelancer|owner|founder|director|editor|accountant|assistant|coordinator|actor|dancer|player|guard|mother|father|parent|beginner|\p{L}+(?:ist|ian|ologist))\b`), continuo.FactIdentity, 0.85, "", []string{"i'm", "i am"}},
+	{pattern(`i was born\b`), continuo.FactIdentity, 0.9, "birth", []string{"i was born"}},
+	{pattern(`(?:i'm|i am) (?:originally )?from +\p{Lu}`), continuo.FactIdentity, 0.85, "origin", []string{"from"}},
+	{pattern(`my (?P<of>job|occupation|profession|email|e-mail|phone(?: number)?|address|birthday|timezone|time zone|age|nationality|hometown|salary|pronouns) (?:is|are)\b`), continuo.FactIdentity, 0.9, "", []string{"my "}},
+	{pattern(`(?:my|our) (?P<of>\p{L}[\p{L}' -]{1,40}?) (?:is|are|was) (?:now |currently |about |around |still |set (?:to|at|for) |on |due )*(?:\$|€|£)?\d`), continuo.FactOther, 0.8, "", []string{"my ", "our "}},
+	{pattern(`my ` + person + `(?:'s|s)?,? +\p{L}`), continuo.FactRelation, 0.75, "", []string{"my "}},
+	{pattern(`(?:i|we)(?:'ve| have)? ` + adverbs + `never\b`), continuo.FactEvent, 0.8, "", []string{"never"}},
+	{pattern(`(?:i've|i have|we've|we have|i|we) ` + adverbs + `(?:\p{L}+ed|been|begun|began|bought|brought|built|caught|came|did|done|drew|drove|drunk|drank|eaten|ate|fell|felt|found|flew|forgot|gone|got|gotten|gave|given|went|grew|had|heard|held|hit|hurt|kept|knew|led|left|lost|made|met|paid|put|ran|read|rode|said|saw|seen|sent|set|sold|spent|spoke|stood|swam|taken|took|taught|thought|told|understood|visited|won +(?:an?|the|my|our|first|second|third)|woke|wore|written|wrote)\b`), continuo.FactEvent, 0.7, "", []string{"i ", "we ", "i'", "we'"}},
+	{pattern(`(?:i'm|i am|we're|we are|i've been|i have been) ` + adverbs + `(?:\p{L}+ing)\b`), continuo.FactEvent, 0.6, "", []string{"i'm", "i am", "we're", "we are", "i've", "i have"}},
+	{pattern(`(?:my|our) (?:\p{L}[\p{L}' -]{1,60}?) (?:is|are|was|were|has|have|had|means|takes|includes?|starts|ends)\b`), continuo.FactOther, 0.6, "", []string{"my ", "our "}},
+	{pattern(`(?:i|we) ` + adverbs + `(?:have|own|play|speak|study|teach|run|use|drive|attend|volunteer|practi[cs]e|collect|make|cook|need|plan|hope|want|dream|believe|feel|know|go|take|meet|keep|do|eat|drink|visualize|typically|work)\b`), continuo.FactOther, 0.6, "", []string{"i ", "we "}},
 }
 
 // A sentence that does not state anything as true, or that repeats what others say, is no fact.
@@ -107,14 +127,20 @@ var (
 // statement finds the first rule that a sentence matches.
 func statement(sentence string) (Candidate, bool) {
 	plain, offsets := plainApostrophes(sentence)
-	if strings.HasSuffix(plain, "?") && !asksAfterStatement(plain) || hedge().MatchString(plain) || reported().MatchString(plain) {
-		return Candidate{}, false
-	}
-	for _, r := range rules {
+	lower, isChecked := strings.ToLower(plain), false
+	for i := range rules {
+		r := &rules[i]
+		if !r.isPossible(lower) {
+			continue
+		}
 		at := r.pattern().FindStringSubmatchIndex(plain)
 		if at == nil {
 			continue
 		}
+		if !isChecked && statesNothing(plain) {
+			return Candidate{}, false
+		}
+		isChecked = true
 		from, to := clause(plain, r.start(plain, at))
 		text := plain[from:to]
 		if doubt().MatchString(plain[:from]) {
@@ -131,6 +157,11 @@ func statement(sentence string) (Candidate, bool) {
 		return found, true
 	}
 	return Candidate{}, false
+}
+
+// statesNothing reports whether a sentence asks, supposes, or repeats what others say.
+func statesNothing(plain string) bool {
+	return strings.HasSuffix(plain, "?") && !asksAfterStatement(plain) || hedge().MatchString(plain) || reported().MatchString(plain)
 }
 
 // isNoStatement reports whether a text of a kind only has the form of one.

@@ -23,6 +23,9 @@ func (c *Corpus) Explain(query string, document int) []Part {
 	}
 	number := func(value int64) float64 { return float64(value) / float64(one) }
 	parts := []Part{{Feature: "constant", Value: 1, Weight: number(table[0]), Adds: number(table[0])}}
+	if near := c.documents[document].Near; near != 0 {
+		parts = append(parts, Part{Near, number(near), number(nearWeight), number(mul(nearWeight, near))})
+	}
 	c.Features(query, func(i int, row *Row) {
 		if i != document {
 			return

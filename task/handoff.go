@@ -242,6 +242,7 @@ func (r *handoffReader) plan(shown handoffShown) *window.Plan {
 	p.Totals = window.Totals(p)
 	p.Limits = continuo.Size(r.request.Limits())
 	p.Totals.RowsRead, p.Totals.PromptSize = r.rows, r.in.Prompt
+	r.request.SetEstimate(p)
 	return p
 }
 

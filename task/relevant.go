@@ -6,15 +6,17 @@ import (
 	"math"
 	"slices"
 
-	"github.com/continuo-log/continuo/fulltext"
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/recall"
 )
 
 // Relevant drops the messages that have little to do with a task's description and keeps the others in order. gaps are
 // where messages were dropped.
 //
-// Each message has a score from 0 to 1: how well its words match those of the description (BM25: rare words count more,
-// long messages less), as a share of the best message's. An answer often repeats nothing of its question, so a message
-// has at least half the score of its neighbours. Messages below the cut-off are dropped; 0 keeps all, 1 only the best.
+// Each message has a score from 0 to 1: where it stands between the least and the most probable message, by the logarithm
+// of the odds that package recall gives it (words in common, by their rarity and in other forms, its neighbours, dates,
+// names, standing instructions). A message that is not within two messages of one with a word of the description has
+// the score 0; then each gets at least half the score of its neighbours. Messages below the cut-off are dropped; 0 keeps all, 1 only the best.
 // With most above 0 at most that many are kept, the best, and of equals the newer. The first and the newest message of
 // a user and the newest message of all stay whatever their score, also where most is less than three. If no word of the
 // description occurs, there are no scores, and only most drops messages.
@@ -124,108 +126,79 @@ func byScore(scores []float64) []int {
 	return order
 }
 
-// The usual constants of BM25: how fast repetitions of a word stop counting, and how much length counts.
-const (
-	saturation = 1.2
-	lengthBias = 0.75
-)
+// reach is how far from a message with a word of the description others count as related to it.
+const reach = 2
 
 // scoresOf returns the messages' scores as Relevant describes them.
 func scoresOf(messages []Message, description string) []float64 {
-	asked := distinct(wordsOf(description))
-	counts, lengths := make([]map[string]int, len(messages)), make([]float64, len(messages))
-	in, total := map[string]int{}, 0.0
+	documents := make([]recall.Document, len(messages))
 	for i := range messages {
-		counts[i] = map[string]int{}
-		for _, word := range wordsOf(searched(&messages[i])) {
-			lengths[i]++
-			if _, found := slices.BinarySearch(asked, word); !found {
-				continue
-			}
-			if counts[i][word]++; counts[i][word] == 1 {
-				in[word]++
-			}
+		documents[i] = documentOf(&messages[i], i)
+	}
+	corpus := recall.NewCorpus(recall.Statistics{}, documents)
+	related := make([]bool, len(messages))
+	for i, match := range corpus.Matches(description) {
+		if len(match.Words) == 0 {
+			continue
 		}
-		total += lengths[i]
+		for near := max(0, i-reach); near <= min(i+reach, len(messages)-1); near++ {
+			related[near] = true
+		}
 	}
 	scores := make([]float64, len(messages))
-	best := 0.0
-	for i := range messages {
-		length := 1 - lengthBias + lengthBias*lengths[i]*float64(len(messages))/max(total, 1)
-		for _, word := range asked { // in order, so that the sum is deterministic
-			n, often := float64(in[word]), float64(counts[i][word])
-			rarity := math.Log(1 + (float64(len(messages))-n+0.5)/(n+0.5))
-			scores[i] += rarity * often * (saturation + 1) / (often + saturation*length)
+	ranked := corpus.Rank(description)
+	least, best := int64(math.MaxInt64), int64(math.MinInt64)
+	for _, scored := range ranked {
+		least = min(least, scored.Odds)
+		if related[scored.Index] {
+			best = max(best, scored.Odds)
 		}
-		best = max(best, scores[i])
 	}
-	return withNeighbours(scores, best)
+	for _, scored := range ranked {
+		switch {
+		case !related[scored.Index]:
+		case best <= least:
+			scores[scored.Index] = 1
+		default:
+			scores[scored.Index] = max(leastScore, float64(scored.Odds-least)/float64(best-least))
+		}
+	}
+	return withNeighbours(scores)
 }
 
-// withNeighbours divides scores by the best one, and raises each to at least half of its neighbours'.
-func withNeighbours(scores []float64, best float64) []float64 {
-	if best == 0 {
-		return scores
-	}
-	shared := make([]float64, len(scores))
+// withNeighbours raises each score to at least half of its neighbours': an answer often repeats nothing of its question.
+func withNeighbours(scores []float64) []float64 {
+	shared := slices.Clone(scores)
 	for i := range scores {
-		shared[i] = scores[i]
 		if i > 0 {
 			shared[i] = max(shared[i], scores[i-1]/2)
 		}
 		if i+1 < len(scores) {
 			shared[i] = max(shared[i], scores[i+1]/2)
 		}
-		shared[i] = rounded(shared[i] / best)
 	}
 	return shared
 }
 
-// rounded removes the digits in which processors differ, so that the same messages are kept everywhere.
-func rounded(score float64) float64 { return math.Round(score*1e9) / 1e9 }
+// leastScore is what a related message has at least.
+const leastScore = 0.01
 
 // maxSearched is how many bytes of a message its score is computed from.
 const maxSearched = 64 << 10
 
-func searched(message *Message) string {
+// documentOf is a message as the ranker reads it, with its attachments.
+func documentOf(message *Message, i int) recall.Document {
 	text := message.Content
 	for _, attachment := range message.Attachments {
 		text += "\n" + attachment.Name + "\n" + attachment.Content
 	}
-	return firstChars(text, maxSearched)
+	text = firstChars(text, maxSearched)
+	role := continuo.Assistant
+	if message.Role == User {
+		role = continuo.User
+	}
+	at, _ := instantOf(message.Timestamp)
+	return recall.Document{Seq: int64(i + 1), Role: role, At: at, Text: text, Tokens: len(text) / bytesPerToken}
 }
 
-// wordsOf returns the words of a text. A run of characters of a script without spaces gives its pairs of neighbours, as
-// one character means little; a single character is a word.
-func wordsOf(text string) []string {
-	var words []string
-	var before fulltext.Token
-	paired := true
-	end := func() {
-		if !paired {
-			words = append(words, before.Text)
-		}
-		paired = true
-	}
-	for token := range fulltext.Tokens(text) {
-		joined := before.Wide && token.Wide && before.End == token.Start
-		switch {
-		case joined:
-			words = append(words, before.Text+token.Text)
-		case !token.Wide:
-			end()
-			words = append(words, token.Text)
-		default:
-			end()
-		}
-		before, paired = token, !token.Wide || joined
-	}
-	end()
-	return words
-}
-
-// distinct sorts words and removes duplicates.
-func distinct(words []string) []string {
-	slices.Sort(words)
-	return slices.Compact(words)
-}
+const bytesPerToken = 4

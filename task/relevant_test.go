@@ -205,14 +205,14 @@ func TestWarningsOfRelevance(t *testing.T) {
 		has          []string // some that are kept
 	}{
 		"nothing left out": {20, 20, "Fix the login page", 0, nil, []string{"login page throws error number 0", "pizza number 0"}},
-		"by the cut-off":   {20, 40, "Fix the login page", 0.9, []string{"low: conversation_history has 60 messages, 39 of them left out as less relevant: Lower relevance to keep more of them"}, nil},
+		"by the cut-off":   {20, 40, "Fix the login page", 0.4, []string{"low: conversation_history has 60 messages, 39 of them left out as less relevant: Lower relevance to keep more of them"}, nil},
 		"by the limit": {70, 1, "Fix the login page", 0.1, []string{
 			"medium: conversation_history has 71 messages, 71 of them relevant enough, truncating to the most relevant 50: Consider a description that says more exactly what matters, by which they are ranked, or fewer messages",
 		}, nil},
-		"by both": {80, 20, "Fix the login page", 0.9, []string{
+		"by both": {80, 20, "Fix the login page", 0.4, []string{
 			"low: conversation_history has 100 messages, 19 of them left out as less relevant: Use the words of the messages that matter in the description",
 			"medium: conversation_history has 100 messages, 81 of them relevant enough, truncating to the most relevant 50: Consider a description that says more exactly what matters, by which they are ranked, or fewer messages",
-		}, []string{"login page throws error number 79", "pizza number 19"}},
+		}, []string{"login page throws error number 0", "pizza number 19"}},
 		"the old one that matters": {1, 90, "Fix the login page", 0, []string{
 			"medium: conversation_history has 91 messages, 91 of them relevant enough, truncating to the most relevant 50: Consider a description that says more exactly what matters, by which they are ranked, or fewer messages",
 		}, []string{"login page throws error number 0"}},

@@ -3,19 +3,21 @@
 package recallbench
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/evidence"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/model/demo"
 	"github.com/continuo-log/continuo/recall/lookup"
-	"github.com/continuo-log/continuo/store/sqlite"
+	"github.com/continuo-log/continuo/recall/vector"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -25,6 +27,8 @@ type Setting struct {
 	Tokens int          // 0: the view's own
 	Scope  lookup.Scope // of the view recall; default conversation
 	Off    bool         // no turn recalls anything
+	// Located counts evidence of which the context shows a passage, too.
+	Located bool
 }
 
 // Options says what is measured.
@@ -32,6 +36,10 @@ type Options struct {
 	Settings []Setting
 	// Sessions makes a conversation of each session, all of one user, and asks in the last one.
 	Sessions bool
+	// Embedder makes embeddings of all messages and questions. Default none.
+	Embedder vector.Embedder
+	// Open opens the stores. Default temporary ones of SQLite.
+	Open Open
 	// Progress is called after each conversation.
 	Progress func(done, all int)
 }
@@ -57,61 +65,97 @@ func Measure(ctx context.Context, conversations []evidence.Conversation, options
 }
 
 func measureOne(ctx context.Context, c *evidence.Conversation, options Options, results []Result) error {
-	folder, err := os.MkdirTemp("", "continuo-eval-")
-	if err != nil {
+	return options.Open.with(ctx, func(store maintenance.Store) error {
+		log := continuo.NewLog(store, continuo.LogOptions{})
+		places, asked, err := load(ctx, log, c, options.Sessions)
+		if err != nil {
+			return err
+		}
+		if err := embed(ctx, log, store, options.Embedder); err != nil {
+			return err
+		}
+		engines, err := enginesOf(log, store, options.Embedder)
+		if err != nil {
+			return err
+		}
+		for _, e := range engines {
+			defer e.Close(ctx)
+		}
+		for _, q := range c.Questions {
+			for i, setting := range options.Settings {
+				if err := measureQuestion(ctx, engines[setting.Off], asked, &q, setting, places, results[i]); err != nil {
+					return fmt.Errorf("question %q: %w", q.Question, err)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// embed makes the embeddings of all that is in a store, as far as the embedder can.
+func embed(ctx context.Context, log *continuo.Log, store maintenance.Store, embedder vector.Embedder) error {
+	if embedder == nil {
+		return nil
+	}
+	if _, err := (index.Indexer{Log: log, Store: store}).Run(ctx, index.Scope{}, time.Time{}); err != nil {
 		return err
 	}
-	defer os.RemoveAll(folder)
-	store, err := sqlite.Open(ctx, filepath.Join(folder, "log.db"), sqlite.Options{Synchronous: sqlite.Normal})
-	if err != nil {
+	if err := (vector.Runner{Log: log, Store: store, Embedder: embedder}).Run(ctx); err != nil && ctx.Err() != nil {
 		return err
 	}
-	defer store.Close()
-	log := continuo.NewLog(store, continuo.LogOptions{})
-	places, asked, err := load(ctx, log, c, options.Sessions)
-	if err != nil {
-		return err
-	}
+	return nil // what has no vectors is found by its words
+}
+
+// enginesOf makes an engine whose turns recall, and one whose turns do not (true).
+func enginesOf(log *continuo.Log, store maintenance.Store, embedder vector.Embedder) (map[bool]*engine.Engine, error) {
 	engines := map[bool]*engine.Engine{}
 	for _, off := range []bool{false, true} {
 		views := window.DefaultSettings()
 		if off {
 			views.RecallShare = 0
 		}
-		engines[off], err = engine.New(log, engine.Options{
-			Models: map[string]catalog.Upstream{"demo": {Model: demo.New(demo.Options{})}}, Default: "demo", Views: &views, Index: store,
-		}, nil)
+		e, err := newEngine(log, store, engine.Options{Views: &views, Embedder: embedder})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		defer engines[off].Close(ctx)
+		engines[off] = e
 	}
-	for _, q := range c.Questions {
-		if len(q.Evidence) == 0 {
-			continue
-		}
-		for i, setting := range options.Settings {
-			request := engine.ContextRequest{View: setting.View, Query: q.Question, Scope: setting.Scope}
-			if request.View == "" {
-				request.View = catalog.RecallView
-			}
-			if setting.Tokens > 0 {
-				request.MaxTokens = &setting.Tokens
-			}
-			shown, err := engines[setting.Off].Contexts.Build(ctx, asked, request)
-			if err != nil {
-				return fmt.Errorf("question %q: %w", q.Question, err)
-			}
-			has := holds(shown.Plan, asked.ID)
-			for _, category := range []string{"", q.Category} {
-				if results[i][category] == nil {
-					results[i][category] = &evidence.Score{}
-				}
-				results[i][category].Add(q.Evidence, func(message int) bool { return has[places[message]] })
-			}
-		}
+	return engines, nil
+}
+
+func newEngine(log *continuo.Log, store maintenance.Store, options engine.Options) (*engine.Engine, error) {
+	options.Models, options.Default, options.Index = map[string]catalog.Upstream{"demo": {Model: demo.New(demo.Options{})}}, "demo", store
+	return engine.New(log, options, nil)
+}
+
+func measureQuestion(ctx context.Context, e *engine.Engine, asked continuo.Conversation, q *evidence.Question, setting Setting, places []place, result Result) error {
+	if len(q.Evidence) == 0 {
+		return nil
 	}
+	request := engine.ContextRequest{View: cmp.Or(setting.View, catalog.RecallView), Query: q.Question, Scope: setting.Scope}
+	if setting.Tokens > 0 {
+		request.MaxTokens = &setting.Tokens
+	}
+	shown, err := e.Contexts.Build(ctx, asked, request)
+	if err != nil {
+		return err
+	}
+	has := holds(shown.Plan, asked.ID)
+	if setting.Located {
+		has = locates(shown.Plan, asked.ID)
+	}
+	result.add(q, func(message int) bool { return has[places[message]] })
 	return nil
+}
+
+// add counts a question, in all and in its category.
+func (r Result) add(q *evidence.Question, has func(message int) bool) {
+	for _, category := range []string{"", q.Category} {
+		if r[category] == nil {
+			r[category] = &evidence.Score{}
+		}
+		r[category].Add(q.Evidence, has)
+	}
 }
 
 // place is where a message is.
@@ -147,13 +191,19 @@ func load(ctx context.Context, log *continuo.Log, c *evidence.Conversation, sess
 }
 
 // holds returns the places of the entries that a plan shows whole.
-func holds(plan *window.Plan, id string) map[place]bool {
+func holds(plan *window.Plan, id string) map[place]bool { return shownPlaces(plan, id, false) }
+
+// locates returns the places of the entries of which a plan shows a passage at least.
+func locates(plan *window.Plan, id string) map[place]bool { return shownPlaces(plan, id, true) }
+
+func shownPlaces(plan *window.Plan, id string, passages bool) map[place]bool {
 	has := map[place]bool{}
 	for _, item := range plan.Items {
 		switch {
-		case item.Recall != nil && !item.Recall.Passage && item.Recall.ConversationID != "":
+		case item.Recall != nil && item.Recall.Passage && !passages:
+		case item.Recall != nil && item.Recall.ConversationID != "":
 			has[place{item.Recall.ConversationID, item.Seq}] = true
-		case item.Verdict == window.Kept, item.Recall != nil && !item.Recall.Passage:
+		case item.Verdict == window.Kept, item.Recall != nil:
 			for seq := item.Seq; seq <= max(item.Seq, item.Through); seq++ {
 				has[place{id, seq}] = true
 			}

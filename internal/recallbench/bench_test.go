@@ -73,7 +73,7 @@ func TestSearchFindsEvidence(t *testing.T) {
 		if os.Getenv("CONTINUO_LONG") == "" {
 			conversations = conversations[:2]
 		}
-		found, err := MeasureSearch(t.Context(), conversations, 20)
+		found, err := MeasureSearch(t.Context(), conversations, 20, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,15 +2,11 @@ package recallbench
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
-	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/internal/evidence"
-	"github.com/continuo-log/continuo/model/demo"
-	"github.com/continuo-log/continuo/store/sqlite"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -31,23 +27,18 @@ type Block struct {
 const console = "console"
 
 // Replay goes through a conversation, and makes before each message of a user what a turn would have recalled for it.
-func Replay(ctx context.Context, c *evidence.Conversation, view string, threshold int) (Recalled, error) {
-	var found Recalled
-	folder, err := os.MkdirTemp("", "continuo-eval-")
-	if err != nil {
-		return found, err
-	}
-	defer os.RemoveAll(folder)
-	store, err := sqlite.Open(ctx, filepath.Join(folder, "log.db"), sqlite.Options{Synchronous: sqlite.Normal})
-	if err != nil {
-		return found, err
-	}
-	defer store.Close()
+func Replay(ctx context.Context, c *evidence.Conversation, view string, threshold int) (found Recalled, err error) {
+	err = Open(nil).with(ctx, func(store maintenance.Store) error {
+		found, err = replay(ctx, store, c, view, threshold)
+		return err
+	})
+	return found, err
+}
+
+func replay(ctx context.Context, store maintenance.Store, c *evidence.Conversation, view string, threshold int) (found Recalled, err error) {
 	log := continuo.NewLog(store, continuo.LogOptions{})
 	views := window.DefaultSettings()
-	e, err := engine.New(log, engine.Options{
-		Models: map[string]catalog.Upstream{"demo": {Model: demo.New(demo.Options{})}}, Default: "demo", Views: &views, Index: store, RecallThreshold: threshold,
-	}, nil)
+	e, err := newEngine(log, store, engine.Options{Views: &views, RecallThreshold: threshold})
 	if err != nil {
 		return found, err
 	}

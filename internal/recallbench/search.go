@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/evidence"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/recall/search"
-	"github.com/continuo-log/continuo/store/sqlite"
 )
 
 // Searched is how much of the evidence searches find with the questions as they are asked.
@@ -23,27 +21,20 @@ type Searched struct {
 }
 
 // MeasureSearch searches for all questions with evidence, and takes the first matches.
-func MeasureSearch(ctx context.Context, conversations []evidence.Conversation, matches int) (Searched, error) {
+func MeasureSearch(ctx context.Context, conversations []evidence.Conversation, matches int, open Open) (Searched, error) {
 	found := Searched{Result: Result{}}
 	for i := range conversations {
-		if err := searchOne(ctx, &conversations[i], matches, &found); err != nil {
+		err := open.with(ctx, func(store maintenance.Store) error {
+			return searchOne(ctx, store, &conversations[i], matches, &found)
+		})
+		if err != nil {
 			return found, fmt.Errorf("conversation %s: %w", conversations[i].ID, err)
 		}
 	}
 	return found, nil
 }
 
-func searchOne(ctx context.Context, c *evidence.Conversation, matches int, sum *Searched) error {
-	folder, err := os.MkdirTemp("", "continuo-eval-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder)
-	store, err := sqlite.Open(ctx, filepath.Join(folder, "log.db"), sqlite.Options{Synchronous: sqlite.Normal})
-	if err != nil {
-		return err
-	}
-	defer store.Close()
+func searchOne(ctx context.Context, store maintenance.Store, c *evidence.Conversation, matches int, sum *Searched) error {
 	log := continuo.NewLog(store, continuo.LogOptions{})
 	places, asked, err := load(ctx, log, c, false)
 	if err != nil {
@@ -71,12 +62,7 @@ func searchOne(ctx context.Context, c *evidence.Conversation, matches int, sum *
 		if len(has) == 0 {
 			sum.Empty++
 		}
-		for _, category := range []string{"", q.Category} {
-			if sum.Result[category] == nil {
-				sum.Result[category] = &evidence.Score{}
-			}
-			sum.Result[category].Add(q.Evidence, func(message int) bool { return has[places[message]] })
-		}
+		sum.add(&q, func(message int) bool { return has[places[message]] })
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/continuo-log/continuo/fulltext"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/recall"
+	"github.com/continuo-log/continuo/recall/vector"
 )
 
 // Scope is what is searched.
@@ -43,6 +44,8 @@ const (
 	maxSignals   = 100   // entries that are found because of their form
 	maxUnindexed = 2_000
 	reach        = 2 // neighbours on each side
+	// fewestDocuments is how many entries other conversations and memories have at least, for the rarity of words.
+	fewestDocuments = 200
 	// DefaultCandidates is the default of Request.Candidates.
 	DefaultCandidates = 800
 )
@@ -54,6 +57,8 @@ type Finder struct {
 	Store index.Store
 	// Common remembers terms that many entries of a conversation have. Default nil: they are looked up each time.
 	Common *CommonTerms
+	// Vectors finds entries by embeddings, for requests that ask for it. Default nil: by their words alone.
+	Vectors *vector.Finder
 }
 
 // Request says what to look for, and where.
@@ -65,12 +70,19 @@ type Request struct {
 	To int64
 	// Candidates bounds how many entries are read and ranked. Default DefaultCandidates.
 	Candidates int
+	// Vectors also compares the entries by embeddings, where the Finder can: a request to another server, which turns do not
+	// wait for. Default false.
+	Vectors bool
 	// Patience bounds how long missing entries are indexed first. Default 0: not at all.
 	Patience time.Duration
 	// LeastWeight says that the candidates are of use only if one of the searched conversation that May accepts has this
 	// weight: where the index shows that none has, Find returns nothing, and reads no entries. Default 0: always of use.
 	LeastWeight int64
 	May         func(seq int64) bool
+	// Extra are ranked with the found entries. Default none.
+	Extra []Item
+	// ForUser bounds the scope Project to conversations of the user of Conversation, and of no user.
+	ForUser bool
 }
 
 // Item is a found entry.
@@ -128,14 +140,20 @@ func (f Finder) Corpus(ctx context.Context, request Request) (*recall.Corpus, []
 	if err != nil || !request.isUseful(hits) {
 		return nil, nil, err
 	}
-	chosen, statistics := choose(request, terms, hits)
-	items, err := f.read(ctx, request, chosen, hits.Unindexed)
-	if err != nil || len(items) == 0 {
+	near, err := f.near(ctx, &request)
+	if err != nil {
 		return nil, nil, err
 	}
+	chosen, statistics := choose(request, terms, hits, near)
+	items, err := f.read(ctx, request, chosen, hits.Unindexed)
+	if items = append(items, request.Extra...); err != nil || len(items) == 0 {
+		return nil, nil, err
+	}
+	countExtra(&statistics, terms, request.Extra)
 	documents := make([]recall.Document, len(items))
 	for i := range items {
 		documents[i] = document(&items[i])
+		documents[i].Near = near.Of(&items[i].Owner, items[i].Entry.Seq)
 	}
 	statistics.Documents = max(statistics.Documents, int64(len(items)))
 	corpus := recall.NewCorpus(statistics, documents)
@@ -163,20 +181,50 @@ func (f Finder) hits(ctx context.Context, request Request, terms []index.Term) (
 			return index.AnyResult{}, err
 		}
 	}
+	own, err := searcher.Any(ctx, request.Conversation, terms, 1, request.To, maxHits)
+	if err != nil || request.Scope == User && request.Conversation.UserID == "" { // of nobody: only the conversation itself
+		return own, err
+	}
 	query := index.HitQuery{ProjectID: request.Conversation.ProjectID, Terms: terms, Limit: maxHits}
 	if request.Scope == User {
 		query.UserID = request.Conversation.UserID
-		if query.UserID == "" { // of nobody: only the conversation itself
-			return searcher.Any(ctx, request.Conversation, terms, 1, request.To, maxHits)
-		}
 	}
 	lists, err := f.Store.AnyHits(ctx, query)
-	return index.AnyResult{Lists: lists}, err
+	for i := range lists {
+		for _, hit := range lists[i] {
+			if !request.isOwn(hit) {
+				own.Lists[i] = append(own.Lists[i], hit)
+			}
+		}
+	}
+	return own, err
+}
+
+// isOwn reports whether a hit is in the searched conversation, or in the part of another one that it begins with.
+func (r *Request) isOwn(hit index.Hit) bool {
+	return hit.ConversationID == r.Conversation.ID || slices.ContainsFunc(r.Conversation.Lineage, func(s continuo.Segment) bool {
+		return s.ConversationID == hit.ConversationID && hit.Seq <= s.Through
+	})
+}
+
+// countExtra adds entries that are ranked besides those that were looked up to the statistics.
+func countExtra(statistics *recall.Statistics, terms []recall.Term, extra []Item) {
+	if len(extra) == 0 {
+		return
+	}
+	statistics.Documents += int64(len(extra))
+	for i := range extra {
+		for _, term := range recall.Terms(extra[i].Entry.Content.String()) {
+			if slices.ContainsFunc(terms, func(t recall.Term) bool { return t.Stem == term.Stem }) {
+				statistics.Counts[term.Stem]++
+			}
+		}
+	}
 }
 
 // choose selects the places that are read: those with the rarest stems, their neighbours, and those that are found by
 // their form.
-func choose(request Request, terms []recall.Term, hits index.AnyResult) ([]place, recall.Statistics) {
+func choose(request Request, terms []recall.Term, hits index.AnyResult, near vector.Near) ([]place, recall.Statistics) {
 	lists := hits.Lists[1:]
 	statistics := recall.Statistics{Counts: map[string]int64{}, Documents: documentsOf(request, lists)}
 	order := make([]int, 0, len(terms))
@@ -196,6 +244,9 @@ func choose(request Request, terms []recall.Term, hits index.AnyResult) ([]place
 	}
 	for _, hit := range hits.Lists[0][:min(len(hits.Lists[0]), maxSignals)] {
 		scores[placeOf(request, hit)] += recall.Rarity(int64(len(hits.Lists[0])), statistics.Documents)
+	}
+	for at := range near {
+		scores[placeOf(request, index.Hit{ConversationID: at.ConversationID, Seq: at.Seq})] += recall.Rarity(1, statistics.Documents)
 	}
 	around := map[place]int64{}
 	for p, score := range scores {
@@ -219,9 +270,9 @@ func choose(request Request, terms []recall.Term, hits index.AnyResult) ([]place
 
 // documentsOf estimates how many entries are searched.
 func documentsOf(request Request, lists [][]index.Hit) int64 {
-	var documents int64
-	if request.Scope == Conversation {
-		documents = request.To
+	documents := request.To
+	if request.Scope != Conversation || len(request.Extra) > 0 {
+		documents = max(documents, fewestDocuments)
 	}
 	for _, list := range lists {
 		documents = max(documents, 2*int64(len(list)))
@@ -235,7 +286,7 @@ func comparePlaces(a, b place) int {
 
 // placeOf is the place of a hit. The searched conversation has its ancestors' entries too.
 func placeOf(request Request, hit index.Hit) place {
-	if request.Scope == Conversation {
+	if request.Scope == Conversation || request.isOwn(hit) {
 		return place{request.Conversation.ID, hit.Seq}
 	}
 	return place{hit.ConversationID, hit.Seq}
@@ -287,7 +338,8 @@ func (f Finder) owner(ctx context.Context, request Request, id string) (continuo
 	if request.Scope == User {
 		scope.UserID = request.Conversation.UserID
 	}
-	return found, scope.Has(found) && found.ArchivedAt.IsZero(), ctx.Err()
+	isOthers := request.ForUser && found.UserID != "" && found.UserID != request.Conversation.UserID
+	return found, scope.Has(found) && !isOthers && found.Kind == continuo.KindUser && found.ArchivedAt.IsZero(), ctx.Err()
 }
 
 // readOwner reads the places of one conversation.
@@ -317,7 +369,8 @@ func (f Finder) readOwner(ctx context.Context, owner continuo.Conversation, plac
 			for len(wanted) > 0 && wanted[0].seq < entry.Seq {
 				wanted = wanted[1:]
 			}
-			if len(wanted) > 0 && wanted[0].seq == entry.Seq && Recallable(entry) {
+			isHere := owner.ID == request.Conversation.ID || entry.ConversationID == owner.ID // otherwise it is found where it was written
+			if len(wanted) > 0 && wanted[0].seq == entry.Seq && isHere && Recallable(entry) {
 				items = append(items, Item{Entry: entry, Owner: owner, Tokens: recall.TokensOf(entry)})
 			}
 		}

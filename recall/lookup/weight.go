@@ -20,7 +20,7 @@ const (
 // isProbable reports whether some entry may have the least weight, by the first hits of each term: short messages, such as a
 // "go on", have too little in common with anything.
 func (f Finder) isProbable(ctx context.Context, request Request, terms []index.Term) (bool, error) {
-	if request.LeastWeight == 0 || request.Scope != Conversation || f.Store == nil || len(terms) > probedTerms {
+	if request.LeastWeight == 0 || len(request.Extra) > 0 || request.Scope != Conversation || f.Store == nil || len(terms) > probedTerms {
 		return true, nil
 	}
 	limit := max(probed, int(request.To/probedShare))
@@ -55,7 +55,7 @@ func (f Finder) isCommon(request *Request, terms []index.Term) bool {
 
 // isUseful reports whether some entry that may be shown has the least weight.
 func (r *Request) isUseful(hits index.AnyResult) bool {
-	if r.LeastWeight == 0 || r.Scope != Conversation || len(hits.Lists)-1 > counted {
+	if r.LeastWeight == 0 || len(r.Extra) > 0 || r.Scope != Conversation || len(hits.Lists)-1 > counted {
 		return true
 	}
 	lists, documents := hits.Lists[1:], documentsOf(*r, hits.Lists[1:])

@@ -3,16 +3,16 @@ package search_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/internal/indextest"
+	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/recall"
 	"github.com/continuo-log/continuo/recall/lookup"
-	"github.com/continuo-log/continuo/store/sqlite"
 )
 
 // BenchmarkRecall ranks in a conversation of 1 000 and of 10 000 entries, with CONTINUO_LONG=1 also of 100 000 and of
@@ -23,49 +23,52 @@ func BenchmarkRecall(b *testing.B) {
 		sizes = append(sizes, 100_000, 1_000_000)
 	}
 	for _, size := range sizes {
-		store, err := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "log.db"), sqlite.Options{Synchronous: sqlite.Normal})
-		if err != nil {
-			b.Fatal(err)
-		}
-		p := newFixture(b, store)
-		c := p.talk(size)
-		began := time.Now()
-		if _, err := (index.Indexer{Log: p.log, Store: p.store}).Run(b.Context(), index.Scope{}, time.Time{}); err != nil {
-			b.Fatal(err)
-		}
-		b.Logf("%d entries indexed, %.0f a second", size, float64(size)/time.Since(began).Seconds())
-		question := "When did Gina decide to sell the lantern of the harbour to the carpenter?"
-		b.Run(fmt.Sprintf("%d/search", size), func(b *testing.B) {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			indextest.OnDisk(b, func(b *testing.B, store maintenance.Store) { benchRecall(b, store, size) })
+		})
+	}
+}
+
+func benchRecall(b *testing.B, store maintenance.Store, size int64) {
+	p := newFixture(b, store)
+	c := p.talk(size)
+	began := time.Now()
+	if _, err := (index.Indexer{Log: p.log, Store: p.store}).Run(b.Context(), index.Scope{}, time.Time{}); err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("%d entries indexed, %.0f a second", size, float64(size)/time.Since(began).Seconds())
+	question := "When did Gina decide to sell the lantern of the harbour to the carpenter?"
+	for name, query := range map[string]string{
+		"search": question, "phrase": `"and the lantern"`, "absent phrase": `"lantern and"`, "rare": "word7001", "common": "told",
+	} {
+		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if found := p.search(index.Request{Query: question, Conversation: &c, Patience: -1}); len(found.Items) == 0 {
+				if found := p.search(index.Request{Query: query, Conversation: &c, Patience: -1}); len(found.Items) == 0 && name != "absent phrase" {
 					b.Fatal("nothing is found")
 				}
 			}
 		})
-		b.Run(fmt.Sprintf("%d/before a turn", size), func(b *testing.B) {
-			finder := lookup.Finder{Log: p.log, Store: p.store}
-			for b.Loop() {
-				if found, err := finder.Find(b.Context(), lookup.Request{Text: question, Conversation: c, Candidates: 300}); err != nil || len(found) == 0 {
-					b.Fatal("nothing is found", err)
-				}
-			}
-		})
-		b.Run(fmt.Sprintf("%d/in memory", size), func(b *testing.B) {
-			var documents []recall.Document
-			for entry, err := range p.log.ReadShared(b.Context(), c, continuo.Range{From: 1, To: 800}) {
-				if err != nil {
-					b.Fatal(err)
-				}
-				documents = append(documents, recall.Document{ConversationID: c.ID, Seq: entry.Seq, Role: entry.Role, Text: entry.Content.String(), Tokens: entry.Tokens})
-			}
-			for b.Loop() {
-				recall.Rank(question, recall.Statistics{}, documents)
-			}
-		})
-		if err := store.Close(); err != nil {
-			b.Fatal(err)
-		}
 	}
+	b.Run("before a turn", func(b *testing.B) {
+		finder := lookup.Finder{Log: p.log, Store: p.store}
+		for b.Loop() {
+			if found, err := finder.Find(b.Context(), lookup.Request{Text: question, Conversation: c, Candidates: 300}); err != nil || len(found) == 0 {
+				b.Fatal("nothing is found", err)
+			}
+		}
+	})
+	b.Run("in memory", func(b *testing.B) {
+		var documents []recall.Document
+		for entry, err := range p.log.ReadShared(b.Context(), c, continuo.Range{From: 1, To: 800}) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			documents = append(documents, recall.Document{ConversationID: c.ID, Seq: entry.Seq, Role: entry.Role, Text: entry.Content.String(), Tokens: entry.Tokens})
+		}
+		for b.Loop() {
+			recall.Rank(question, recall.Statistics{}, documents)
+		}
+	})
 }
 
 // talk is a conversation of so many entries, whose words are as rare as those of languages.

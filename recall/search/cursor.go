@@ -2,23 +2,16 @@ package search
 
 import (
 	"bytes"
-	"encoding/base64"
 	"encoding/binary"
-	"encoding/json"
-	"fmt"
 	"hash/fnv"
-	"io"
 	"slices"
 
-	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
-	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
 // cursor is where the next page begins.
 type cursor struct {
-	Version int    `json:"v"`
-	Query   string `json:"q"` // identifies the search
+	index.CursorHead
 	// Newest and To bound what the pages rank, so that entries that are added later change nothing: in a project the order
 	// in the index, in a conversation the seq.
 	Newest int64 `json:"n,omitempty"`
@@ -37,39 +30,18 @@ const (
 	maxCursor = 10_000
 )
 
-// String returns the cursor in the form that clients get.
-func (c cursor) String() string { return base64.RawURLEncoding.EncodeToString(rawjson.MustMarshal(c)) }
-
 // parseCursor parses the cursor of a search; "" means the first page.
 func parseCursor(text, query string) (cursor, error) {
-	c := cursor{Version: cursorVersion, Query: query}
+	head := index.CursorHead{Version: cursorVersion, Query: query}
 	if text == "" {
-		return c, nil
+		return cursor{CursorHead: head}, nil
 	}
-	wrong := fmt.Errorf("%w: %w: it is none that a search gave out", index.ErrCursor, continuo.ErrInvalid)
-	if len(text) > maxCursor {
-		return c, wrong
-	}
-	data, err := base64.RawURLEncoding.DecodeString(text)
-	if err != nil {
-		return c, wrong
-	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	var read cursor
-	if decoder.Decode(&read) != nil {
-		return c, wrong
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return c, wrong
-	}
-	switch {
-	case read.Version != cursorVersion, read.To < 0, len(read.Shown)%markBytes != 0, !read.InRest && read.Rest != "":
-		return c, wrong
-	case read.Query != query:
-		return c, fmt.Errorf("%w: %w: it belongs to another search: continue with the same query and filters", index.ErrCursor, continuo.ErrInvalid)
-	}
-	return read, nil
+	return index.DecodeCursor[cursor](text, head, maxCursor)
+}
+
+// IsValid is part of index.Cursor.
+func (c cursor) IsValid() bool {
+	return c.To >= 0 && len(c.Shown)%markBytes == 0 && (c.InRest || c.Rest == "")
 }
 
 // mark identifies an entry among those that are ranked together.

@@ -13,6 +13,7 @@ import (
 	"github.com/continuo-log/continuo/fulltext"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/recall"
+	"github.com/continuo-log/continuo/recall/vector"
 )
 
 // place is the position of an entry that may match.
@@ -40,6 +41,10 @@ func (s Searcher) rank(ctx context.Context, request index.Request, query fulltex
 		return Ranking{}, err
 	}
 	reader := reader{Searcher: s, ctx: ctx, request: request, query: query, isQuestion: isQuestion, owners: map[string]*continuo.Conversation{}}
+	if isQuestion && request.Conversation != nil {
+		reader.near = s.Vectors.Find(ctx, query.Text, []continuo.Conversation{*request.Conversation})
+		found.addNear(request, reader.near)
+	}
 	ranking := Ranking{More: found.cut}
 	if err := reader.unindexed(found.unindexed, &ranking); err != nil {
 		return Ranking{}, err
@@ -65,6 +70,10 @@ func isQuestion(terms []recall.Term) bool {
 
 // candidates looks the terms of a query up.
 func (s Searcher) candidates(ctx context.Context, request index.Request, query fulltext.Loose, terms []recall.Term, isQuestion bool, at cursor) (*candidates, error) {
+	found := &candidates{scores: map[place]int64{}, orders: map[place]int64{}, statistics: recall.Statistics{Counts: map[string]int64{}}}
+	if len(query.Required) > 0 && len(query.Words) == 0 { // nothing but conditions: the order is that of the index
+		return found, s.require(ctx, request, query, at, found)
+	}
 	var lookUp []index.Term
 	for _, term := range terms {
 		lookUp = append(lookUp, term.Index())
@@ -73,10 +82,7 @@ func (s Searcher) candidates(ctx context.Context, request index.Request, query f
 	if !isQuestion || len(terms) == 0 {
 		lookUp = append(lookUp, query.Words...)
 	}
-	required := len(lookUp)
-	lookUp = append(lookUp, query.Required...)
-	found := &candidates{scores: map[place]int64{}, orders: map[place]int64{}, statistics: recall.Statistics{Counts: map[string]int64{}}}
-	lists, err := s.lists(ctx, request, lookUp, at, found)
+	lists, err := s.anyOf(ctx, request, lookUp, at, found)
 	if err != nil || len(lookUp) == 0 {
 		return found, err
 	}
@@ -98,7 +104,7 @@ func (s Searcher) candidates(ctx context.Context, request index.Request, query f
 		found.statistics.Counts[terms[i].Stem] = n
 		found.add(request, lists[i], recall.Rarity(n, documents))
 	}
-	for _, list := range lists[longer:required] {
+	for _, list := range lists[longer:] {
 		more := make([]index.Hit, 0, len(list))
 		for _, hit := range list {
 			if _, known := found.scores[placeOf(request, hit)]; !known {
@@ -108,18 +114,46 @@ func (s Searcher) candidates(ctx context.Context, request index.Request, query f
 		found.add(request, more, recall.Rarity(int64(len(list)), documents)/2)
 	}
 	if len(query.Required) > 0 {
-		found.keep(request, lists[required:])
+		err = s.require(ctx, request, query, at, found)
 	}
-	return found, nil
+	return found, err
 }
 
-// lists are the newest entries with each of some terms.
-func (s Searcher) lists(ctx context.Context, request index.Request, terms []index.Term, at cursor, found *candidates) ([][]index.Hit, error) {
+// require keeps the places that have all terms of the conditions, and adds those without a score. The index joins the terms:
+// of words that many entries have, few may have all.
+func (s Searcher) require(ctx context.Context, request index.Request, query fulltext.Loose, at cursor, found *candidates) error {
+	lists, err := s.lookUp(ctx, request, query.Required, at, found, func(query index.HitQuery) ([][]index.Hit, error) {
+		hits, err := s.Store.Hits(ctx, query)
+		return [][]index.Hit{hits}, err
+	}, s.strict().All)
+	if err != nil {
+		return err
+	}
+	found.cut = len(lists[0]) == maxHits
+	found.keep(request, lists[0])
+	return nil
+}
+
+// anyOf are the newest entries with each of some terms.
+func (s Searcher) anyOf(ctx context.Context, request index.Request, terms []index.Term, at cursor, found *candidates) ([][]index.Hit, error) {
 	if len(terms) == 0 {
 		terms = []index.Term{fulltext.SignalsTerm()} // only for what is not indexed
 	}
+	return s.lookUp(ctx, request, terms, at, found, func(query index.HitQuery) ([][]index.Hit, error) {
+		return s.Store.AnyHits(ctx, query)
+	}, s.strict().Any)
+}
+
+// inConversation looks terms up in one conversation.
+type inConversation func(ctx context.Context, conversation continuo.Conversation, terms []index.Term, from, to int64, limit int) (index.AnyResult, error)
+
+// lookUp looks terms up in the project or in the conversation of a request.
+func (s Searcher) lookUp(
+	ctx context.Context, request index.Request, terms []index.Term, at cursor, found *candidates,
+	inProject func(index.HitQuery) ([][]index.Hit, error), inOne inConversation,
+) ([][]index.Hit, error) {
 	if request.Conversation == nil {
-		lists, err := s.Store.AnyHits(ctx, index.HitQuery{ProjectID: request.ProjectID, UserID: request.UserID, Labels: request.Labels, Terms: terms, Limit: maxHits})
+		lists, err := inProject(index.HitQuery{ProjectID: request.ProjectID, UserID: request.UserID, Labels: request.Labels, Terms: terms, Limit: maxHits})
 		if err != nil {
 			return nil, fmt.Errorf("search: %w", err)
 		}
@@ -136,9 +170,9 @@ func (s Searcher) lists(ctx context.Context, request index.Request, terms []inde
 			to = min(to, bound)
 		}
 	}
-	any, err := s.strict().Any(ctx, *request.Conversation, terms, max(request.From, 1), min(to, request.Conversation.LastSeq), maxHits)
+	any, err := inOne(ctx, *request.Conversation, terms, max(request.From, 1), min(to, request.Conversation.LastSeq), maxHits)
 	found.unindexed = any.Unindexed
-	found.statistics.Documents = request.Conversation.LastSeq
+	found.statistics.Documents = max(found.statistics.Documents, request.Conversation.LastSeq)
 	return any.Lists, err
 }
 
@@ -157,21 +191,20 @@ func (c *candidates) add(request index.Request, hits []index.Hit, score int64) {
 	}
 }
 
-// keep keeps the places that all lists have, and adds those without a score.
-func (c *candidates) keep(request index.Request, lists [][]index.Hit) {
-	in := map[place]int{}
-	for _, list := range lists {
-		for _, hit := range list {
-			at := placeOf(request, hit)
-			in[at]++
-			c.orders[at] = hit.Order
-		}
+// addNear adds the entries that vectors have found.
+func (c *candidates) addNear(request index.Request, near vector.Near) {
+	for at := range near {
+		c.scores[place{request.Conversation.ID, at.Seq}] += recall.Rarity(1, c.statistics.Documents)
 	}
-	kept := map[place]int64{}
-	for at, n := range in {
-		if n == len(lists) {
-			kept[at] = c.scores[at]
-		}
+}
+
+// keep keeps the places of a list, and adds those without a score.
+func (c *candidates) keep(request index.Request, list []index.Hit) {
+	kept := make(map[place]int64, len(list))
+	for _, hit := range list {
+		at := placeOf(request, hit)
+		kept[at] = c.scores[at]
+		c.orders[at] = hit.Order
 	}
 	c.scores = kept
 }
@@ -213,6 +246,7 @@ type reader struct {
 	request    index.Request
 	query      fulltext.Loose
 	isQuestion bool
+	near       vector.Near
 	owners     map[string]*continuo.Conversation // nil for one that is not searched
 	read       []Found
 }
@@ -376,6 +410,7 @@ func (r *reader) ranked(statistics recall.Statistics) []Found {
 	documents := make([]recall.Document, len(r.read))
 	for i := range r.read {
 		documents[i] = documentOf(&r.read[i])
+		documents[i].Near = r.near.Of(&r.read[i].Conversation, r.read[i].Hit.Seq)
 	}
 	statistics.Documents = max(statistics.Documents, int64(len(documents)))
 	var ranked []Found

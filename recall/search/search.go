@@ -20,6 +20,7 @@ import (
 	"github.com/continuo-log/continuo/fulltext"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/recall"
+	"github.com/continuo-log/continuo/recall/vector"
 )
 
 // Searcher searches a log with an index of it.
@@ -27,6 +28,8 @@ type Searcher struct {
 	Log *continuo.Log
 	// Store is the index. Default nil: only single conversations can be searched, by reading them from the log.
 	Store index.Store
+	// Vectors finds entries of single conversations that answer a question by embeddings, too. Default nil.
+	Vectors *vector.Finder
 }
 
 // The bounds of a search.
@@ -103,7 +106,7 @@ func (s Searcher) Search(ctx context.Context, request index.Request) (index.Resu
 			at.add(found.ConversationID(), found.Hit.Seq)
 		}
 		if len(unseen) > request.Limit {
-			result.NextCursor = at.String()
+			result.NextCursor = index.EncodeCursor(at)
 			return result, nil
 		}
 		if !ranking.More {
@@ -142,7 +145,7 @@ func (s Searcher) rest(ctx context.Context, request index.Request, at cursor, re
 			return result, nil
 		}
 	}
-	result.NextCursor = at.String()
+	result.NextCursor = index.EncodeCursor(at)
 	return result, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,11 +12,10 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/internal/indextest"
 	"github.com/continuo-log/continuo/internal/pgtest"
 	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/recall/search"
-	"github.com/continuo-log/continuo/store/postgres"
-	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/store/storetest"
 )
 
@@ -38,28 +36,7 @@ func newFixture(t testing.TB, store maintenance.Store) *fixture {
 
 // everywhere runs a test over each store: all give the same results.
 func everywhere(t *testing.T, test func(p *fixture)) {
-	for name, open := range map[string]func(t testing.TB) (maintenance.Store, error){
-		"memory": func(testing.TB) (maintenance.Store, error) { return storetest.NewMemory(), nil },
-		"sqlite": func(t testing.TB) (maintenance.Store, error) {
-			return sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "log.db"), sqlite.Options{Synchronous: sqlite.Normal})
-		},
-		"postgres": func(t testing.TB) (maintenance.Store, error) {
-			return postgres.Open(t.Context(), pgtest.Shared(t).Database(t), postgres.Options{})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			store, err := open(t)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				if err := store.Close(); err != nil {
-					t.Error(err)
-				}
-			})
-			test(newFixture(t, store))
-		})
-	}
+	indextest.Everywhere(t, func(t *testing.T, store maintenance.Store) { test(newFixture(t, store)) })
 }
 
 // begin makes a conversation; a text after "Name: " is by that name.
@@ -99,26 +76,12 @@ func (p *fixture) search(request index.Request) index.Result {
 }
 
 // all pages through a search.
-func (p *fixture) all(request index.Request) (items []index.Item) {
+func (p *fixture) all(request index.Request) []index.Item {
 	p.Helper()
-	for range 1_000 {
-		result := p.search(request)
-		items = append(items, result.Items...)
-		if request.Cursor = result.NextCursor; request.Cursor == "" {
-			return items
-		}
-	}
-	p.Fatal("there is no last page")
-	return nil
+	return indextest.AllPages(p, request, p.search)
 }
 
-func names(items []index.Item) string {
-	var all []string
-	for _, item := range items {
-		all = append(all, fmt.Sprintf("%s#%d", item.Key, item.Seq))
-	}
-	return strings.Join(all, " ")
-}
+func names(items []index.Item) string { return indextest.Names(items) }
 
 func (p *fixture) finds(request index.Request, want string) {
 	p.Helper()
@@ -284,5 +247,24 @@ func TestASearchWithoutAnIndex(t *testing.T) {
 	request.Conversation = &c
 	if found, err := searcher.Search(t.Context(), request); err != nil || len(found.Items) != 2 {
 		t.Errorf("found %+v, %v", found.Items, err)
+	}
+}
+
+// TestAnOldPhraseOfCommonWordsIsRanked: each word is in more newer entries than are listed for one word.
+func TestAnOldPhraseOfCommonWordsIsRanked(t *testing.T) {
+	p := newFixture(t, storetest.NewMemory())
+	texts := []string{"alpha beta"}
+	for range 2_100 {
+		texts = append(texts, "alpha alone", "beta alone")
+	}
+	c := p.begin(continuo.Conversation{Key: "c"}, texts...)
+	for scope, request := range map[string]index.Request{"conversation": {Conversation: &c}, "project": {}} {
+		for _, query := range []string{`"alpha beta"`, `"alpha beta" alone`} {
+			request.Query = query
+			found := p.search(request)
+			if names(found.Items) != "c#1" || found.Items[0].Score == 0 || found.NextCursor != "" {
+				p.Errorf("%s: %s found %q, %+v", scope, query, names(found.Items), found)
+			}
+		}
 	}
 }
