@@ -1,6 +1,7 @@
 package model
 
 import (
+	"net/http"
 	"sync"
 
 	continuo "github.com/continuo-log/continuo"
@@ -58,6 +59,14 @@ func (d Dialect) After(refusal *continuo.TurnError) (next Dialect, ok bool) {
 		next.Structured = StructuredOff
 	}
 	return next, next != d
+}
+
+// refusedSignature is how Anthropic's API refuses thinking that its model has not signed.
+var refusedSignature = lazy.Regexp("(?i)invalid `?signature`?.*thinking|thinking\\S*\\.signature|thinking.*signature")
+
+// RefusesSignature reports whether a failure refuses the signature of thinking in the request.
+func RefusesSignature(failure *continuo.TurnError) bool {
+	return failure != nil && failure.ProviderStatus == http.StatusBadRequest && refusedSignature().MatchString(failure.Message)
 }
 
 // IsFormatRefusal reports whether a failure refuses the form of the request, whatever its status: the same

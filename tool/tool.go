@@ -35,6 +35,17 @@ type Repeatable interface {
 	Repeatable() bool
 }
 
+// ReadOnly is a Tool that says whether its calls change nothing.
+type ReadOnly interface {
+	ReadOnly() bool
+}
+
+// IsReadOnly reports whether a tool's calls change nothing.
+func IsReadOnly(t Tool) bool {
+	readOnly, ok := t.(ReadOnly)
+	return ok && readOnly.ReadOnly()
+}
+
 // IsRepeatable reports whether a tool's calls may be repeated.
 func IsRepeatable(t Tool) bool {
 	repeatable, ok := t.(Repeatable)

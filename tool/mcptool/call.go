@@ -40,6 +40,9 @@ func (r remote) Timeout() time.Duration { return r.source.options.CallTimeout }
 // Repeatable is part of tool.Repeatable.
 func (r remote) Repeatable() bool { return r.listed.repeatable }
 
+// ReadOnly is part of tool.ReadOnly.
+func (r remote) ReadOnly() bool { return r.listed.readOnly }
+
 // Run calls the tool. When the server is down it waits for the restart.
 func (r remote) Run(ctx context.Context, call tool.Call) tool.Result {
 	arguments, err := objectOf(call.Arguments)

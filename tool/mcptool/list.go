@@ -23,7 +23,7 @@ type listedTool struct {
 	spec continuo.ToolSpec
 	name string // the server's own name of it
 	// repeatable says that a call may be made twice: the tool is read-only or idempotent.
-	repeatable bool
+	repeatable, readOnly bool
 }
 
 // Bounds of a list of tools, so that no server fills the memory or every request to a model.
@@ -126,7 +126,7 @@ func (s *session) listed(one *mcp.Tool) (listedTool, error) {
 		Name: s.options.Name + "." + one.Name, Description: cut(cmp.Or(one.Description, one.Title), maxDescription), Parameters: schema,
 	}}
 	if hints := one.Annotations; hints != nil {
-		made.repeatable = hints.ReadOnlyHint || hints.IdempotentHint
+		made.repeatable, made.readOnly = hints.ReadOnlyHint || hints.IdempotentHint, hints.ReadOnlyHint
 	}
 	return made, nil
 }
