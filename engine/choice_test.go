@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/turn"
 )
 
 // connector answers "ok" and keeps what it was shown.
@@ -160,4 +162,36 @@ func lastOf(t *testing.T, chat *engine.Chat) *continuo.Entry {
 		last = event.Entry
 	}
 	return last
+}
+
+// A message can name a model that only a pattern of an upstream has, unless its upstream takes the credentials of clients.
+func TestAModelThatIsServedAnswersMessages(t *testing.T) {
+	served := &scriptedModel{answer: func(stepRequest) (string, error) { return "served", nil }}
+	e := newRunEngine(t, storetest.NewMemory(), &scriptedModel{}, func(o *engine.Options) {
+		o.Serve = func(name, _ string) (engine.Upstream, bool) {
+			return engine.Upstream{Model: served, ForwardCredentials: name == "forwarded"}, name != "unknown"
+		}
+	})
+	asked := func(name string) error {
+		r := request("s", "hi")
+		r.Model = name
+		chat, err := e.Turns.Chat(t.Context(), r)
+		if err != nil {
+			return err
+		}
+		for event, err := range chat.Events {
+			if err != nil || event.Kind == turn.Failed {
+				t.Fatalf("%+v, %v", event, err)
+			}
+		}
+		return nil
+	}
+	if err := asked("gpt-of-a-pattern"); err != nil {
+		t.Error(err)
+	}
+	for _, name := range []string{"forwarded", "unknown"} {
+		if err := asked(name); !errors.Is(err, continuo.ErrInvalid) || !strings.Contains(err.Error(), name) {
+			t.Errorf("the model %s: %v", name, err)
+		}
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -156,42 +155,15 @@ func TestAStartHasTheTimeOfTheRolesTurn(t *testing.T) {
 
 // A start that takes the whole time leaves none to ask the role, who fails, and is not begun for ever.
 func TestAStartThatTakesAllTheTime(t *testing.T) {
-	for _, early := range []time.Duration{0, time.Second} { // the time is up at once, or while the turn is started
-		synctest.Test(t, func(t *testing.T) {
-			scripted := &scriptedRoles{answer: answerTimes(1)}
-			store := &slowStore{Store: storetest.NewMemory()}
-			e, bob, _ := newSlowAgentEngine(t, store, scripted, func(string) (time.Duration, error) {
-				store.slow.Store(true)
-				return 10*time.Minute - early, nil
-			})
-			sendMessage(t, e, "Hello")
-			status := awaitCycle(t, e)
-			if len(bob.at) != 1 || !strings.Contains(status.Roles[1].Failed, "crew.agent_timeout") || status.Roles[2].Answers != 1 {
-				t.Errorf("started %d times, they stand %+v", len(bob.at), status.Roles)
-			}
-		})
-	}
-}
-
-// slowStore is a store that takes two seconds to read entries while slow is set.
-type slowStore struct {
-	continuo.Store
-	slow atomic.Bool
-}
-
-func (s *slowStore) Entries(ctx context.Context, id string, query continuo.EntryQuery) ([]continuo.Entry, error) {
-	if s.slow.Load() {
-		time.Sleep(2 * time.Second)
-	}
-	return s.Store.Entries(ctx, id, query)
-}
-
-// Revision is what a reader of entries in memory calls.
-func (s *slowStore) Revision(ctx context.Context, id string) (int64, error) {
-	if s.slow.Load() {
-		time.Sleep(2 * time.Second)
-	}
-	return s.Store.Revision(ctx, id)
+	synctest.Test(t, func(t *testing.T) {
+		scripted := &scriptedRoles{answer: answerTimes(1)}
+		e, bob, _ := newSlowAgentEngine(t, storetest.NewMemory(), scripted, func(string) (time.Duration, error) { return 10 * time.Minute, nil })
+		sendMessage(t, e, "Hello")
+		status := awaitCycle(t, e)
+		if len(bob.at) != 1 || !strings.Contains(status.Roles[1].Failed, "crew.agent_timeout") || status.Roles[2].Answers != 1 {
+			t.Errorf("started %d times, they stand %+v", len(bob.at), status.Roles)
+		}
+	})
 }
 
 // A session that cannot be loaded leaves half of the time for a new one.

@@ -21,6 +21,7 @@ import (
 	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/engine/crews"
 	"github.com/continuo-log/continuo/engine/internal/lifecycle"
+	"github.com/continuo-log/continuo/engine/ledger"
 	"github.com/continuo-log/continuo/engine/memories"
 	"github.com/continuo-log/continuo/engine/metrics"
 	"github.com/continuo-log/continuo/engine/recalls"
@@ -33,6 +34,7 @@ import (
 	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/recall/lookup"
+	"github.com/continuo-log/continuo/recall/vector"
 	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/turn"
@@ -56,6 +58,8 @@ type Engine struct {
 	Summaries *summary.Summaries
 	// Memories has what is known of users.
 	Memories *memories.Memories
+	// Ledger has what requests to models used.
+	Ledger *ledger.Ledger
 
 	log    *continuo.Log
 	logger *slog.Logger
@@ -113,11 +117,18 @@ type Options struct {
 	// MaxTurns bounds the turns of a project that run in this process or wait for their conversation. Default 0: no
 	// bound.
 	MaxTurns int
+	// Budgets are what requests to models may use; its Key finds the keys of callers. Default: no bounds.
+	Budgets ledger.BudgetOptions
 	// Index is the full-text index of the log. Default: none, and only single conversations can be searched.
 	Index index.Store
 	// RecallThreshold is the probability, in millionths, below which a turn recalls no entry. Default
 	// recalls.DefaultThreshold.
 	RecallThreshold int
+	// RecallScope is where turns look for earlier entries. Default lookup.Conversation.
+	RecallScope lookup.Scope
+	// Embedder makes embeddings of entries in the background, and of queries of searches and of the view recall; turns do not
+	// wait for it. Default nil: entries are found by their words alone.
+	Embedder vector.Embedder
 	// Archivist archives and restores conversations. Default: none can be archived.
 	Archivist *maintenance.Archivist
 	// Logger receives log events. Default: none are logged.
@@ -152,9 +163,22 @@ func New(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, error
 	return compose(log, options, m)
 }
 
+// vectorsOf finds entries by embeddings; nil without an Embedder.
+func vectorsOf(options Options) *vector.Finder {
+	if options.Embedder == nil || options.Index == nil {
+		return nil
+	}
+	return &vector.Finder{Store: options.Index, Embedder: options.Embedder, Failed: func(ctx context.Context, err error) {
+		options.Logger.WarnContext(ctx, "not_compared_by_embeddings", "error", err.Error())
+	}}
+}
+
 // compose makes the features; each has those below it.
 func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, error) {
-	recalled := recalls.New(lookup.Finder{Log: log, Store: options.Index, Common: &lookup.CommonTerms{}}, recalls.Options{Threshold: options.RecallThreshold, Logger: options.Logger})
+	vectors := vectorsOf(options)
+	recalled := recalls.New(lookup.Finder{Log: log, Store: options.Index, Common: &lookup.CommonTerms{}, Vectors: vectors}, recalls.Options{
+		Threshold: options.RecallThreshold, Scope: options.RecallScope, Logger: options.Logger,
+	})
 	catalog, err := catalog.New(log, catalog.Options{
 		Models: options.Models, Default: options.Default, Serve: options.Serve, Listed: options.Listed, Views: options.Views, Prompts: options.Prompts, Tools: options.Tools,
 		Policy: options.Policy, Agents: options.Agents, Limits: options.Limits, Handoff: options.Handoff, Recaller: recalled,
@@ -169,15 +193,16 @@ func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, e
 		return nil, fmt.Errorf("engine: the extractor of memory: %w", err)
 	}
 	options.Memory.Logger = options.Logger
-	e := &Engine{Recalls: recalled, log: log, Catalog: catalog, logger: options.Logger, life: lifecycle.New(options.MaxTurns)}
+	e := &Engine{Recalls: recalled, Ledger: ledger.New(log), log: log, Catalog: catalog, logger: options.Logger, life: lifecycle.New(options.MaxTurns)}
 	e.Summaries = summary.New(log, catalog, m, summary.Options{Summarizer: options.Summarizer, Logger: options.Logger, LogText: options.LogText})
 	takeUp := func(ctx context.Context, seen continuo.Turn) (turn.Recovery, error) { return e.Tasks.TakeUp(ctx, seen) }
 	afterTurn := func(conversation continuo.Conversation) { e.Memories.AfterTurn(conversation) }
 	e.Turns, e.keeper = start.New(log, catalog, e.life, m, start.Options{
-		After: afterTurn, Keeper: options.Turns, TakeUp: takeUp, Before: e.Summaries.BeforeTurn, NeedsLease: summary.ShowsSummaries, Wait: options.Wait,
+		After: afterTurn, Keeper: options.Turns, TakeUp: takeUp, Before: e.Summaries.BeforeTurn, Admit: ledger.NewBudgets(log, options.Budgets).Admit, NeedsLease: summary.ShowsSummaries, Wait: options.Wait,
 		Logger: options.Logger, LogText: options.LogText, Tracer: options.Tracer,
 	})
 	e.Memories = memories.New(log, catalog, e.life, e.keeper, options.Memory)
+	recalled.SetFacts(e.Memories)
 	e.driver = durable.New(durable.Options{
 		Log: log, Keeper: e.keeper, Open: e.openRun, Follow: e.Turns.Follow, IsTransient: start.IsTransient, Working: m.RunDriven,
 		Redact: options.Redact, Wait: options.Wait, StepPause: options.StepPause, Logger: options.Logger,
@@ -196,7 +221,7 @@ func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, e
 		Logger: options.Logger, LogText: options.LogText,
 	})
 	e.Conversations = conversations.New(log, conversations.Options{
-		Index: options.Index, Archivist: options.Archivist, Logger: options.Logger, LogText: options.LogText,
+		Index: options.Index, Vectors: vectors, Archivist: options.Archivist, Logger: options.Logger, LogText: options.LogText,
 		Searched: func(ctx context.Context, took time.Duration) { m.Stage(ctx, metrics.StageSearch, took) },
 	})
 	return e, nil

@@ -29,10 +29,13 @@ var (
 
 // Of package contexts.
 type (
-	Context        = contexts.Context
-	ContextRequest = contexts.Request
-	Format         = contexts.Format
-	Replayed       = contexts.Replayed
+	ComparisonSide    = contexts.ComparisonSide
+	Context           = contexts.Context
+	ContextRequest    = contexts.Request
+	Format            = contexts.Format
+	Replayed          = contexts.Replayed
+	RequestComparison = contexts.Comparison
+	SideError         = contexts.SideError
 )
 
 // Of package contexts.
@@ -119,6 +122,7 @@ type (
 	Chat          = start.Chat
 	ChatRequest   = start.ChatRequest
 	ClientRequest = start.ClientRequest
+	ApprovedCall  = start.ApprovedCall
 	// Repeat says how a client's request may be recognised when it is sent again.
 	Repeat = start.Repeat
 	// EmbeddingRequest is a client's request for embeddings.

@@ -45,8 +45,8 @@ type Catalog struct {
 type Options struct {
 	Models  map[string]Upstream
 	Default string
-	// Serve finds a model that clients ask for under a name that is not in Models, at best one of the protocol. Default:
-	// there is none.
+	// Serve finds a model for a name that is not in Models, at best one of the protocol; "" prefers none. Default: there
+	// is none.
 	Serve func(name, protocol string) (Upstream, bool)
 	// Listed lists the names that Serve finds, as far as they are known; credentials are the client's own, for upstreams to
 	// which they are forwarded. Default: none is listed.
@@ -106,26 +106,30 @@ func (cat *Catalog) ServedModels(ctx context.Context, credentials http.Header) [
 	return names
 }
 
-// Upstream finds a model by name, "" meaning the default.
+// Upstream finds a model by name, "" meaning the default: one of Models, or one that Serve finds and that does not need
+// the credentials of a client.
 func (cat *Catalog) Upstream(name string) (Upstream, error) {
-	if name == "" {
-		name = cat.Options.Default
+	found, err := cat.Served(name, "")
+	if err == nil && found.ForwardCredentials {
+		return Upstream{}, fmt.Errorf("the model %q: %w: its upstream takes the credentials of clients, which only requests to the vendors' endpoints have", name, continuo.ErrInvalid)
 	}
-	found, ok := cat.Options.Models[name]
-	if !ok {
-		return Upstream{}, fmt.Errorf("unknown model %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(cat.Models(), ", "))
-	}
-	return found, nil
+	return found, err
 }
 
 // Served finds the model for a client's request of a protocol: one of the names of Models, or one that Serve finds.
 func (cat *Catalog) Served(name, protocol string) (Upstream, error) {
-	if _, ok := cat.Options.Models[name]; !ok && cat.Options.Serve != nil && name != "" {
+	if name == "" {
+		name = cat.Options.Default
+	}
+	if found, ok := cat.Options.Models[name]; ok {
+		return found, nil
+	}
+	if cat.Options.Serve != nil {
 		if found, ok := cat.Options.Serve(name, protocol); ok {
 			return found, nil
 		}
 	}
-	return cat.Upstream(name)
+	return Upstream{}, fmt.Errorf("unknown model %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(cat.Models(), ", "))
 }
 
 // IsProgram reports whether a program replaces the models of a provider.

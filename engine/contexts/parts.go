@@ -58,15 +58,20 @@ func partsOf(body []byte, plan *window.Plan) []RequestPart {
 // addParts adds the tools of a context's reader, and the parts of what it is sent.
 func (c *Context) addParts(envelope continuo.Envelope) error {
 	c.Tools = envelope.Tools
-	body, err := json.Marshal(struct {
-		Messages []json.RawMessage   `json:"messages"`
-		Tools    []continuo.ToolSpec `json:"tools,omitempty"`
-	}{Messages: c.Messages, Tools: c.Tools})
+	body, err := c.body()
 	if err != nil {
 		return err
 	}
 	c.Parts = partsOf(body, c.Plan)
 	return nil
+}
+
+// body is the object whose parts Parts are.
+func (c *Context) body() ([]byte, error) {
+	return json.Marshal(struct {
+		Messages []json.RawMessage   `json:"messages"`
+		Tools    []continuo.ToolSpec `json:"tools,omitempty"`
+	}{Messages: c.Messages, Tools: c.Tools})
 }
 
 // sizeParts gives the parts their tokens. First is the part with the plan's first message; -1 where they are not in the body

@@ -69,7 +69,7 @@ func (cx *Contexts) recallView(ctx context.Context, conversation continuo.Conver
 	counter, _ := token.ForModel(chosen.Upstream.Model.Info().Name)
 	limits := chosen.View.Limits
 	shown, err := cx.recalls.View(ctx, recalls.ViewRequest{
-		Request: lookup.Request{Text: query, Conversation: conversation, Scope: request.Scope, To: at, Patience: recalls.ViewPatience},
+		Request: lookup.Request{Text: query, Conversation: conversation, Scope: request.Scope, To: at, Patience: recalls.ViewPatience, Vectors: true},
 		Tokens:  limits.Tokens, Counter: counter,
 	})
 	if err != nil {

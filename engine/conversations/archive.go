@@ -16,6 +16,7 @@ func (cv *Conversations) Archive(ctx context.Context, conversation continuo.Conv
 	if cv.options.Archivist == nil {
 		return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w: this program has no object store for archives", conversation.ID, continuo.ErrInvalid)
 	}
+	defer cv.removed.Add(1)
 	return cv.options.Archivist.Archive(ctx, conversation.ID)
 }
 

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/maintenance"
+	"github.com/continuo-log/continuo/recall/vector"
 )
 
 // Conversations finds, reads, creates, changes, imports, archives and searches conversations.
@@ -17,11 +19,13 @@ type Conversations struct {
 	Reader
 	log     *continuo.Log
 	options Options
+	removed atomic.Uint64
 }
 
 // Options configures Conversations.
 type Options struct {
 	Index     index.Store            // nil: only single conversations can be searched
+	Vectors   *vector.Finder         // nil: entries are found by their words alone
 	Archivist *maintenance.Archivist // nil: no conversation can be archived
 	Logger    *slog.Logger
 	LogText   bool

@@ -61,7 +61,13 @@ func (cv *Conversations) List(ctx context.Context, query continuo.ConversationQu
 }
 
 // Delete deletes a conversation; see [continuo.Log.Delete].
-func (cv *Conversations) Delete(ctx context.Context, id string) error { return cv.log.Delete(ctx, id) }
+func (cv *Conversations) Delete(ctx context.Context, id string) error {
+	defer cv.removed.Add(1)
+	return cv.log.Delete(ctx, id)
+}
+
+// Removed changes whenever this process has deleted or archived a conversation: a hint that a list may have become shorter.
+func (cv *Conversations) Removed() uint64 { return cv.removed.Load() }
 
 // Fork forks a conversation behind an entry, 0 for the newest; see [continuo.Log.Fork].
 func (cv *Conversations) Fork(ctx context.Context, parentID string, at int64, fork continuo.Conversation) (continuo.Conversation, error) {

@@ -158,6 +158,14 @@ func SumOf(counts []continuo.UsageCount) (sum Usage) {
 	return sum
 }
 
+// UsageOf converts what was spent to the form for clients.
+func UsageOf(spent continuo.Spent) Usage {
+	return SumOf([]continuo.UsageCount{{
+		Requests: spent.Requests, InputTokens: spent.InputTokens, CachedTokens: spent.CachedTokens, CacheWriteTokens: spent.CacheWriteTokens,
+		OutputTokens: spent.OutputTokens, CostNano: spent.CostNano, Priced: spent.Priced,
+	}})
+}
+
 // lastMessage finds the newest message that has text among the newest entries.
 func (cv *Conversations) lastMessage(ctx context.Context, conversation continuo.Conversation) (*LastMessage, error) {
 	if !conversation.ArchivedAt.IsZero() || conversation.LastSeq == 0 {
@@ -193,7 +201,7 @@ func beginningOf(text string) string {
 // listedKinds are the kinds of conversations that a list of all kinds has: branches of runs are parts of their runs.
 var listedKinds = []continuo.Kind{continuo.KindUser, continuo.KindTask, continuo.KindAgent, continuo.KindSide}
 
-// ListAll lists conversations of every kind, the newest change first; the query's Kind is not read.
+// ListAll lists conversations of every kind in the query's order; its Kind is not read.
 func (cv *Conversations) ListAll(ctx context.Context, query continuo.ConversationQuery) ([]continuo.Conversation, error) {
 	var all []continuo.Conversation
 	for _, kind := range listedKinds {
@@ -204,10 +212,51 @@ func (cv *Conversations) ListAll(ctx context.Context, query continuo.Conversatio
 		}
 		all = append(all, found...)
 	}
+	values, err := cv.sortValues(ctx, query.Sort, all)
+	if err != nil {
+		return nil, err
+	}
 	slices.SortFunc(all, func(a, b continuo.Conversation) int {
-		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(b.ID, a.ID))
+		if query.Sort == continuo.SortUpdated {
+			return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(b.ID, a.ID))
+		}
+		return cmp.Or(cmp.Compare(values[b.ID], values[a.ID]), cmp.Compare(b.ID, a.ID))
 	})
 	return all[:min(len(all), query.Limit)], nil
+}
+
+// Position is the position of a conversation in a list of an order.
+func (cv *Conversations) Position(ctx context.Context, order continuo.ConversationSort, conversation continuo.Conversation) (continuo.ConversationCursor, error) {
+	if order == continuo.SortUpdated {
+		return continuo.ConversationCursor{UpdatedAt: conversation.UpdatedAt, ID: conversation.ID}, nil
+	}
+	values, err := cv.sortValues(ctx, order, []continuo.Conversation{conversation})
+	return continuo.ConversationCursor{ID: conversation.ID, Value: values[conversation.ID]}, err
+}
+
+// sortValues are what conversations are sorted by, by their ids; empty where that is the newest change.
+func (cv *Conversations) sortValues(ctx context.Context, order continuo.ConversationSort, found []continuo.Conversation) (map[string]int64, error) {
+	values := map[string]int64{}
+	usage := map[string][]continuo.UsageCount{}
+	if order == continuo.SortTokens || order == continuo.SortCost {
+		var ids []string
+		for i := range found {
+			ids = append(ids, found[i].ID)
+		}
+		activities, err := cv.log.Activities(ctx, ids)
+		if err != nil {
+			return nil, err
+		}
+		for _, activity := range activities {
+			usage[activity.ConversationID] = activity.Usage
+		}
+	}
+	if order != continuo.SortUpdated {
+		for i := range found {
+			values[found[i].ID] = order.SortValue(found[i], usage[found[i].ID])
+		}
+	}
+	return values, nil
 }
 
 // Totals counts the conversations of kinds, of all with none, and adds up their usage by day and model.

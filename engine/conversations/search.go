@@ -8,6 +8,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/recall/search"
+	"github.com/continuo-log/continuo/recall/vector"
 )
 
 // Search finds entries within a scope by full text; see [search.Searcher.Search]. In a scope without a user, the request
@@ -19,7 +20,7 @@ func (cv *Conversations) Search(ctx context.Context, scope continuo.Scope, reque
 	}
 	request.ProjectID, request.UserID = scope.ProjectID, user
 	began := time.Now()
-	result, err := search.Searcher{Log: cv.log, Store: cv.options.Index}.Search(ctx, request)
+	result, err := search.Searcher{Log: cv.log, Store: cv.options.Index, Vectors: cv.options.Vectors}.Search(ctx, request)
 	took := time.Since(began)
 	cv.options.Searched(ctx, took)
 	if err != nil {
@@ -54,6 +55,24 @@ func (cv *Conversations) WatchIndex(ctx context.Context, interval time.Duration)
 		return
 	}
 	indexer := index.Indexer{Log: cv.log, Store: cv.options.Index, MaxDocuments: watchDocuments, MaxBytes: watchBytes, Pause: true}
+	cv.repeat(ctx, interval, "not_indexed", func() error {
+		_, err := indexer.Run(ctx, index.Scope{}, time.Time{})
+		return err
+	})
+}
+
+// WatchVectors makes the embeddings of indexed entries at every interval, until ctx is done, as WatchIndex indexes them. It
+// returns at once without Options.Vectors.
+func (cv *Conversations) WatchVectors(ctx context.Context, interval time.Duration) {
+	if cv.options.Vectors == nil {
+		return
+	}
+	runner := vector.Runner{Log: cv.log, Store: cv.options.Index, Embedder: cv.options.Vectors.Embedder}
+	cv.repeat(ctx, interval, "not_embedded", func() error { return runner.Run(ctx) })
+}
+
+// repeat works at every interval. A failure is logged once until its text changes.
+func (cv *Conversations) repeat(ctx context.Context, interval time.Duration, event string, work func() error) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	text := ""
@@ -63,7 +82,7 @@ func (cv *Conversations) WatchIndex(ctx context.Context, interval time.Duration)
 			return
 		case <-ticker.C:
 		}
-		_, err := indexer.Run(ctx, index.Scope{}, time.Time{})
+		err := work()
 		switch {
 		case ctx.Err() != nil, errors.Is(err, continuo.ErrClosed):
 			return
@@ -71,7 +90,7 @@ func (cv *Conversations) WatchIndex(ctx context.Context, interval time.Duration)
 			text = ""
 		case err.Error() != text:
 			text = err.Error()
-			cv.options.Logger.WarnContext(ctx, "not_indexed", "error", text)
+			cv.options.Logger.WarnContext(ctx, event, "error", text)
 		}
 	}
 }

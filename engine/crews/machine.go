@@ -84,7 +84,7 @@ func (c *crewCycle) Ended(_ context.Context, step crew.Step, ended continuo.Turn
 // mayRetry reports whether a retry may succeed after a failure.
 func mayRetry(reason continuo.FailureReason) bool {
 	switch reason {
-	case continuo.ReasonTimeout, continuo.ReasonContentFilter, continuo.ReasonContextOverflow, continuo.ReasonTurnLimit:
+	case continuo.ReasonTimeout, continuo.ReasonContentFilter, continuo.ReasonContextOverflow, continuo.ReasonTurnLimit, continuo.ReasonBudget:
 		return false
 	}
 	return true

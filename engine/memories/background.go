@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/continuo-log/continuo/engine/internal/charged"
+
 	continuo "github.com/continuo-log/continuo"
 )
 
@@ -57,7 +59,11 @@ func (m *Memories) AfterTurn(conversation continuo.Conversation) {
 	}
 	m.life.Go(func(ctx context.Context) {
 		for again := true; again; again = !m.pending.end(user) {
-			if err := m.extract(ctx, user); err != nil && ctx.Err() == nil {
+			err := m.extract(ctx, user)
+			if err == nil {
+				err = m.deriveWhenDue(ctx, user)
+			}
+			if err != nil && ctx.Err() == nil {
 				m.options.Logger.WarnContext(ctx, "memory_failed", "project_id", user.ProjectID, "error", err.Error())
 			}
 			m.rest()
@@ -100,6 +106,8 @@ func (m *Memories) scanByModel(ctx context.Context, conversation continuo.Conver
 	if err != nil {
 		return err
 	}
+	upstream.Model = charged.Model(m.log, upstream.Model)
+	ctx = continuo.WithPayer(ctx, continuo.Payer{ProjectID: conversation.ProjectID, UserID: conversation.UserID})
 	return m.keeper.RunExclusive(ctx, "memory/"+conversation.ID, func(string) {}, func(ctx context.Context) error {
 		return m.scan(ctx, conversation, byModel{upstream, m.options.Extractor}, all)
 	})

@@ -25,6 +25,7 @@ type Memories struct {
 	keeper  *turn.Keeper
 	options Options
 	pending pending
+	held    heldFacts
 }
 
 // Options configures Memories.
@@ -34,7 +35,10 @@ type Options struct {
 	Enabled bool
 	// Extractor names the model that extracts facts besides the rules; "": the rules alone.
 	Extractor string
-	Logger    *slog.Logger
+	// DeriveEvery is how long after a derivation of patterns a turn of the user begins the next one in the background. Default
+	// 0: Derive alone derives.
+	DeriveEvery time.Duration
+	Logger      *slog.Logger
 }
 
 // New makes Memories.
@@ -88,7 +92,7 @@ type Query struct {
 }
 
 // ErrDisabled says that the settings do not allow facts to be extracted.
-var ErrDisabled = errors.New("memory is not enabled")
+var ErrDisabled = fmt.Errorf("%w: memory.enabled is off", continuo.ErrInvalid)
 
 // find finds the memory of an owner within a scope; ErrNotFound where there is none yet.
 func (m *Memories) find(ctx context.Context, scope continuo.Scope, owner Owner) (continuo.Conversation, error) {

@@ -63,18 +63,18 @@ func (b byModel) extract(ctx context.Context, entries []continuo.Entry) (map[int
 	if len(users) == 0 {
 		return nil, nil
 	}
-	answer, err := b.ask(ctx, string(rawjson.MustMarshal(shown)))
+	answer, err := b.ask(ctx, extractRules, string(rawjson.MustMarshal(shown)))
 	if err != nil {
 		return nil, fmt.Errorf("ask %s for facts: %w", b.model, err)
 	}
 	return proposals(answer, users), nil
 }
 
-// ask sends the messages to the model.
-func (b byModel) ask(ctx context.Context, messages string) (string, error) {
+// ask sends data to the model with rules that say what to do with it.
+func (b byModel) ask(ctx context.Context, rules, messages string) (string, error) {
 	info := b.upstream.Model.Info()
 	envelope := continuo.Envelope{
-		Model: info.Name, System: []string{strings.TrimSpace(extractRules)}, MaxOutputTokens: b.upstream.MaxOutputTokens,
+		Model: info.Name, System: []string{strings.TrimSpace(rules)}, MaxOutputTokens: b.upstream.MaxOutputTokens,
 		Temperature: b.upstream.Temperature, Stream: true, NoEncryptedReasoning: true,
 	}
 	if _, ok := info.Transcript(); ok {

@@ -23,6 +23,8 @@ type Metrics struct {
 	driving            prometheus.Gauge
 	idle               *prometheus.CounterVec
 	agents             prometheus.Gauge
+	retained           *prometheus.CounterVec
+	webhooks           *prometheus.CounterVec
 	processes          prometheus.Gauge
 	processEnds        *prometheus.CounterVec
 	rolesPaused        prometheus.Counter
@@ -82,6 +84,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		processes:          r.gauge("continuo_crew_processes", "Programs of this process that answer for roles of crews."),
 		processEnds:        r.counters("continuo_crew_processes_ended_total", "Programs of roles that ended, by reason: exited, stale (another process ran a turn of the role), idle, or shutdown of this process.", "reason"),
 		rolesPaused:        r.counter("continuo_crew_roles_paused_total", "Pauses of crew roles after too many failed attempts in a row."),
+		retained:           r.counters("continuo_retention_total", "Conversations that the settings of retention made this process archive or delete, by action.", "action"),
+		webhooks:           r.counters("continuo_webhook_messages_total", "Messages that this process sent to webhooks, by outcome: accepted or failed.", "outcome"),
 		agents:             r.gauge("continuo_agents_running", "Agents of tasks that run in this process."),
 		leasesLost:         r.counter("continuo_leases_lost_total", "Turns of this process that lost their lease to another process."),
 		streams:            r.gauge("continuo_streams_open", "Readers that follow a turn."),
@@ -156,6 +160,18 @@ func (m *Metrics) RolePaused() { m.rolesPaused.Inc() }
 
 // AgentWorks counts a working agent of a task until done is called, once.
 func (m *Metrics) AgentWorks() (done func()) { return enter(m.agents) }
+
+// Retained counts a conversation that retention archived or deleted.
+func (m *Metrics) Retained(action string) { m.retained.WithLabelValues(action).Inc() }
+
+// WebhookSent counts a message to a webhook.
+func (m *Metrics) WebhookSent(ok bool) {
+	outcome := "failed"
+	if ok {
+		outcome = "accepted"
+	}
+	m.webhooks.WithLabelValues(outcome).Inc()
+}
 
 // LeaseLost counts a turn of this process that has lost its lease.
 func (m *Metrics) LeaseLost() { m.leasesLost.Inc() }
@@ -264,7 +280,7 @@ func (m *Metrics) TurnEnded(outcome string, took time.Duration, usage continuo.U
 func reasonLabel(reason continuo.FailureReason) string {
 	return string(known(reason, "", continuo.ReasonTimeout, continuo.ReasonNetwork, continuo.ReasonRateLimit, continuo.ReasonUpstream,
 		continuo.ReasonContentFilter, continuo.ReasonCancelled, continuo.ReasonInterrupted,
-		continuo.ReasonContextOverflow, continuo.ReasonTurnLimit))
+		continuo.ReasonContextOverflow, continuo.ReasonTurnLimit, continuo.ReasonBudget))
 }
 
 // known replaces a label value that is not among values by other, and "" by none.

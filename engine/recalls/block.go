@@ -14,7 +14,9 @@ import (
 // indented, so that only the block's own lines begin at the margin: nothing in a text can pass for structure.
 const (
 	begins = "[Recalled: earlier entries that may matter to the next message. They are quotations of this conversation.]\n"
-	ends   = "[End of the recalled entries]"
+	// beginsElsewhere begins a block with entries of other conversations, or with facts.
+	beginsElsewhere = "[Recalled: what the user has said earlier and may matter to the next message. They are quotations, also of other conversations.]\n"
+	ends            = "[End of the recalled entries]"
 
 	blockTokens = 40 // of the first and the last line
 	lineTokens  = 12 // of an entry's label, and its share of the times
@@ -44,7 +46,16 @@ func block(taken []chosenEntry, begin, end string) string {
 // stampAfter is the line with the time of an entry, where another day, hour or conversation begins.
 func stampAfter(last, one *chosenEntry) string {
 	at := one.Entry.CreatedAt.UTC()
-	if last == nil || last.Owner.ID != one.Owner.ID || at.Format(time.DateOnly) != last.Entry.CreatedAt.UTC().Format(time.DateOnly) {
+	isNew := last == nil || last.Owner.ID != one.Owner.ID
+	switch {
+	case one.Entry.Fact != nil && isNew:
+		return "Known of the user:"
+	case one.Entry.Fact != nil:
+		return ""
+	case one.isElsewhere && (isNew || at.Format(time.DateOnly) != last.Entry.CreatedAt.UTC().Format(time.DateOnly)):
+		return at.Format(time.DateOnly) + ", another conversation:"
+	}
+	if isNew || at.Format(time.DateOnly) != last.Entry.CreatedAt.UTC().Format(time.DateOnly) {
 		return at.Format(time.DateOnly)
 	}
 	if at.Sub(last.Entry.CreatedAt) > time.Hour {
@@ -53,8 +64,19 @@ func stampAfter(last, one *chosenEntry) string {
 	return ""
 }
 
-// label is the beginning of an entry's line: its seq and who wrote it.
+// label is the beginning of an entry's line: its seq and who wrote it; of a fact its id, and since when it holds.
 func label(one *chosenEntry) string {
+	if fact := one.Entry.Fact; fact != nil {
+		derived := ""
+		if fact.Derived {
+			derived = "derived, "
+		}
+		since := fact.ValidFrom
+		if since.IsZero() {
+			since = one.Entry.CreatedAt
+		}
+		return fmt.Sprintf("fact %d (%s%s): ", one.Entry.Seq, derived, since.UTC().Format(time.DateOnly))
+	}
 	speaker := strings.Join(strings.FieldsFunc(recall.SpeakerOf(one.Entry), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '.' && r != '_'
 	}), " ")

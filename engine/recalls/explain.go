@@ -47,7 +47,9 @@ type Explanation struct {
 
 // ExplainedEntry says why an entry is recalled or not.
 type ExplainedEntry struct {
-	Seq int64 `json:"seq"`
+	// ConversationID is the entry's conversation, where it is not the one that was asked about.
+	ConversationID string `json:"conversation_id,omitempty"`
+	Seq            int64  `json:"seq"`
 	// Rank is the place in the ranking, from 1; 0 for an entry that is not ranked.
 	Rank    int     `json:"rank"`
 	Outcome Outcome `json:"outcome" enum:"recalled,no_room,too_little,shown,below_threshold,not_recallable,not_found"`
@@ -72,16 +74,26 @@ func (r *Recalls) Explain(ctx context.Context, runner *turn.Runner, conversation
 	source := turn.Source{Context: ctx, Log: r.finder.Log, Conversation: conversation}
 	query := head(message.String(), maxQuery)
 	made := &Explanation{Query: head(query, maxStoredQuery), Outcome: Recalled, Ranker: recall.Version, Threshold: r.options.Threshold, Entries: []ExplainedEntry{}}
+	facts, err := r.related(ctx, conversation, query)
+	if err != nil {
+		return nil, err
+	}
 	space, outcome, err := r.room(ctx, runner, source, message, query)
 	if err != nil {
 		return nil, err
 	}
-	if outcome != "" {
-		made.Outcome = outcome
-	} else {
+	isNarrow := r.options.Scope == lookup.Conversation && len(facts) == 0
+	switch {
+	case outcome == AllShown && space != nil && !isNarrow:
+		made.Tokens = space.tokens
+	case outcome != "":
+		made.Outcome, space = outcome, nil
+	default:
 		made.Tokens = space.tokens
 	}
-	corpus, items, err := r.finder.Corpus(ctx, lookup.Request{Text: query, Conversation: conversation, Candidates: turnCandidates, Patience: ViewPatience})
+	corpus, items, err := r.finder.Corpus(ctx, lookup.Request{
+		Text: query, Conversation: conversation, Scope: r.options.Scope, ForUser: true, Candidates: turnCandidates, Patience: ViewPatience, Extra: facts,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -90,9 +102,9 @@ func (r *Recalls) Explain(ctx context.Context, runner *turn.Runner, conversation
 		ranked = corpus.Rank(query)
 	}
 	made.Candidates = len(ranked)
-	chosen := map[int64]bool{}
+	chosen := map[place]bool{}
 	if space != nil {
-		chosen = r.chosenSeqs(space, items, ranked, query, made)
+		chosen = r.chosenPlaces(space, items, ranked, query, made)
 	}
 	if request.Limit == 0 {
 		request.Limit = explainedEntries
@@ -100,13 +112,18 @@ func (r *Recalls) Explain(ctx context.Context, runner *turn.Runner, conversation
 	for i, scored := range ranked {
 		item := &items[scored.Index]
 		item.Score = scored
-		if request.Seq == 0 && i >= request.Limit || request.Seq != 0 && item.Entry.Seq != request.Seq {
+		isAsked := item.Entry.Seq == request.Seq && item.Owner.ID == conversation.ID
+		if request.Seq == 0 && i >= request.Limit || request.Seq != 0 && !isAsked {
 			continue
 		}
-		made.Entries = append(made.Entries, ExplainedEntry{
-			Seq: item.Entry.Seq, Rank: i + 1, Outcome: r.outcomeOf(item, space, chosen[item.Entry.Seq], made.Outcome), Score: scored.Probability(),
+		one := ExplainedEntry{
+			Seq: item.Entry.Seq, Rank: i + 1, Outcome: r.outcomeOf(item, space, chosen[placeOf(item)], made.Outcome), Score: scored.Probability(),
 			Words: append([]string{}, item.Words...), Features: corpus.Explain(query, scored.Index),
-		})
+		}
+		if item.Owner.ID != conversation.ID {
+			one.ConversationID = item.Owner.ID
+		}
+		made.Entries = append(made.Entries, one)
 	}
 	if request.Seq != 0 && len(made.Entries) == 0 {
 		err = r.explainUnranked(ctx, conversation, request.Seq, made)
@@ -114,23 +131,23 @@ func (r *Recalls) Explain(ctx context.Context, runner *turn.Runner, conversation
 	return made, err
 }
 
-// chosenSeqs are the entries that the block would have.
-func (r *Recalls) chosenSeqs(space *room, items []lookup.Item, ranked []recall.Scored, query string, made *Explanation) map[int64]bool {
+// chosenPlaces are the entries that the block would have.
+func (r *Recalls) chosenPlaces(space *room, items []lookup.Item, ranked []recall.Scored, query string, made *Explanation) map[place]bool {
 	ordered := make([]lookup.Item, len(ranked))
 	for i, scored := range ranked {
 		ordered[i] = items[scored.Index]
 		ordered[i].Score = scored
 	}
-	chosen := r.choose(ordered, space.tokens, query, space.may)
-	seqs := map[int64]bool{}
+	chosen := r.choose(ordered, space, query)
+	places := map[place]bool{}
 	if !hasEnough(chosen) {
 		made.Outcome = TooLittle
-		return seqs
+		return places
 	}
-	for _, one := range chosen {
-		seqs[one.Entry.Seq] = true
+	for i := range chosen {
+		places[placeOf(&chosen[i].Item)] = true
 	}
-	return seqs
+	return places
 }
 
 func (r *Recalls) outcomeOf(item *lookup.Item, space *room, chosen bool, all Outcome) Outcome {

@@ -27,13 +27,26 @@ import (
 type Recalls struct {
 	finder  lookup.Finder
 	options Options
+	facts   Facts
 }
+
+// Facts has what is known of users.
+type Facts interface {
+	// Related returns the facts of a conversation's user that hold and have a word of a text, as entries of the memory.
+	Related(ctx context.Context, conversation continuo.Conversation, text string) ([]lookup.Item, error)
+}
+
+// SetFacts has facts recalled too, before the first turn.
+func (r *Recalls) SetFacts(facts Facts) { r.facts = facts }
 
 // Options configures recalls.
 type Options struct {
 	// Threshold is the probability, in millionths, below which an entry is not recalled. Default DefaultThreshold.
 	Threshold int
-	Logger    *slog.Logger
+	// Scope is where turns look. Conversations of other users are never searched: the scope Project has those of the user and
+	// those of nobody. Default lookup.Conversation.
+	Scope  lookup.Scope
+	Logger *slog.Logger
 }
 
 // The defaults, and the bounds of one recall.
@@ -60,6 +73,7 @@ const ViewPatience = 2 * time.Second
 // New makes recalls. Without an index nothing is recalled.
 func New(finder lookup.Finder, options Options) *Recalls {
 	options.Threshold = cmp.Or(options.Threshold, DefaultThreshold)
+	options.Scope = cmp.Or(options.Scope, lookup.Conversation)
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -72,6 +86,12 @@ func (r *Recalls) Finder() lookup.Finder { return r.finder }
 // Recall is part of [turn.Recaller].
 func (r *Recalls) Recall(ctx context.Context, runner *turn.Runner, snapshot *continuo.Snapshot, message continuo.Content) *continuo.Entry {
 	entry, err := r.recall(ctx, runner, turn.Source{Context: ctx, Log: r.finder.Log, Conversation: snapshot.Conversation, Snapshot: snapshot}, message)
+	if err == nil && entry != nil {
+		err = r.finder.Log.NoteRecall(ctx, snapshot.Conversation, entry)
+	}
+	if err != nil {
+		entry = nil
+	}
 	if err != nil && ctx.Err() == nil {
 		r.options.Logger.WarnContext(ctx, "recall_failed", "conversation_id", snapshot.Conversation.ID, "error", err.Error())
 	}
@@ -85,36 +105,91 @@ func (r *Recalls) Ahead(ctx context.Context, runner *turn.Runner, conversation c
 
 func (r *Recalls) recall(ctx context.Context, runner *turn.Runner, source turn.Source, message continuo.Content) (*continuo.Entry, error) {
 	query := head(message.String(), maxQuery)
-	if r.finder.IsCommon(source.Conversation, query, leastWeight) { // before the request is planned
-		return nil, nil
-	}
-	room, outcome, err := r.room(ctx, runner, source, message, query)
-	if err != nil || outcome != "" {
-		return nil, err
-	}
-	items, err := r.finder.Find(ctx, lookup.Request{
-		Text: query, Conversation: source.Conversation, Candidates: turnCandidates, LeastWeight: leastWeight, May: room.isLeftOut,
-	})
+	facts, err := r.related(ctx, source.Conversation, query)
 	if err != nil {
 		return nil, err
 	}
-	chosen := r.choose(items, room.tokens, query, room.may)
+	isNarrow := r.options.Scope == lookup.Conversation && len(facts) == 0
+	if isNarrow && r.finder.IsCommon(source.Conversation, query, leastWeight) { // before the request is planned
+		return nil, nil
+	}
+	room, outcome, err := r.room(ctx, runner, source, message, query)
+	if err != nil || outcome != "" && (outcome != AllShown || isNarrow) {
+		return nil, err
+	}
+	items, err := r.finder.Find(ctx, r.request(source.Conversation, query, facts, room))
+	if err != nil {
+		return nil, err
+	}
+	chosen := r.choose(items, room, query)
 	if !hasEnough(chosen) {
 		return nil, nil
 	}
-	return entryOf(query, chosen), nil
+	return entryOf(query, source.Conversation, r.options.Scope, chosen), nil
+}
+
+// related are the facts that may be recalled.
+func (r *Recalls) related(ctx context.Context, conversation continuo.Conversation, query string) ([]lookup.Item, error) {
+	if r.facts == nil || r.finder.Store == nil {
+		return nil, nil
+	}
+	return r.facts.Related(ctx, conversation, query)
+}
+
+// request is what a turn looks for.
+func (r *Recalls) request(conversation continuo.Conversation, query string, facts []lookup.Item, room *room) lookup.Request {
+	return lookup.Request{
+		Text: query, Conversation: conversation, Scope: r.options.Scope, ForUser: true, Candidates: turnCandidates, LeastWeight: leastWeight,
+		May: room.isLeftOut, Extra: facts,
+	}
+}
+
+// place is the position of an entry.
+type place struct {
+	conversation string
+	seq          int64
 }
 
 // room is what a request leaves to a recall.
 type room struct {
-	isLeftOut func(seq int64) bool
-	tokens    int
+	conversation continuo.Conversation
+	isLeftOut    func(seq int64) bool
+	recalled     map[place]bool // of other conversations, by a block that is still shown
+	tokens       int
 }
 
-func (r *room) may(item *lookup.Item) bool { return r.isLeftOut(item.Entry.Seq) }
+// may reports whether a request shows an entry nowhere else.
+func (r *room) may(item *lookup.Item) bool {
+	if item.Owner.ID == r.conversation.ID {
+		return r.isLeftOut(item.Entry.Seq)
+	}
+	return !r.recalled[placeOf(item)] && !slices.ContainsFunc(sourcesOf(item), r.shows)
+}
+
+// shows reports whether a request shows an entry that was written somewhere.
+func (r *room) shows(at place) bool {
+	isOwn := at.conversation == r.conversation.ID || slices.ContainsFunc(r.conversation.Lineage, func(s continuo.Segment) bool {
+		return s.ConversationID == at.conversation && at.seq <= s.Through
+	})
+	return isOwn && !r.isLeftOut(at.seq)
+}
+
+// placeOf is the position of an entry, by the conversation that it was read from.
+func placeOf(item *lookup.Item) place { return place{item.Owner.ID, item.Entry.Seq} }
+
+// sourcesOf are the entries that a fact was taken from; none of an entry that is no fact.
+func sourcesOf(item *lookup.Item) (sources []place) {
+	if item.Entry.Fact == nil {
+		return nil
+	}
+	for _, source := range item.Entry.Fact.Sources {
+		sources = append(sources, place{source.ConversationID, source.Seq})
+	}
+	return sources
+}
 
 // room plans the request of a message. The outcome is why nothing is recalled for it, whatever there is; "" where something
-// may be.
+// may be. With AllShown there is room for entries of other conversations.
 func (r *Recalls) room(ctx context.Context, runner *turn.Runner, source turn.Source, message continuo.Content, query string) (*room, Outcome, error) {
 	view, ok := runner.View.(window.View)
 	if !ok || view.RecallShare == 0 || r.finder.Store == nil {
@@ -136,14 +211,21 @@ func (r *Recalls) room(ctx context.Context, runner *turn.Runner, source turn.Sou
 	if err != nil {
 		return nil, "", err
 	}
-	if plan.Totals.Dropped+plan.Totals.Summarized == 0 {
-		return nil, AllShown, nil
+	found := &room{conversation: conversation, isLeftOut: leftOut(plan), recalled: map[place]bool{}, tokens: budget(plan, view.RecallShare)}
+	for _, block := range plan.Blocks() {
+		for _, item := range block.Recall.Items {
+			found.recalled[place{item.ConversationID, item.Seq}] = true
+		}
 	}
-	left := budget(plan, view.RecallShare)
-	if left < leastTokens {
+	switch {
+	case plan.Totals.Dropped+plan.Totals.Summarized == 0 && found.tokens >= leastTokens:
+		return found, AllShown, nil
+	case plan.Totals.Dropped+plan.Totals.Summarized == 0:
+		return nil, AllShown, nil
+	case found.tokens < leastTokens:
 		return nil, NoRoom, nil
 	}
-	return &room{leftOut(plan), left}, "", nil
+	return found, "", nil
 }
 
 // hasEnough reports whether one of the entries has enough in common with the message.
@@ -195,17 +277,19 @@ func leftOut(plan *window.Plan) func(seq int64) bool {
 // chosenEntry is an entry that is recalled.
 type chosenEntry struct {
 	lookup.Item
-	text    string // as it is shown
-	passage bool
+	text        string // as it is shown
+	passage     bool
+	isElsewhere bool // it is of another conversation than the block
 }
 
 // choose takes the best entries that may be shown, at least the threshold, as far as they fit.
-func (r *Recalls) choose(items []lookup.Item, tokens int, query string, may func(*lookup.Item) bool) []chosenEntry {
+func (r *Recalls) choose(items []lookup.Item, room *room, query string) []chosenEntry {
 	var taken []chosenEntry
-	tokens -= blockTokens
+	said := map[place]bool{}
+	tokens := room.tokens - blockTokens
 	for i := range items {
 		item := &items[i]
-		if item.Score.Probability() < r.options.Threshold || !may(item) {
+		if item.Score.Probability() < r.options.Threshold || !room.may(item) || slices.ContainsFunc(sourcesOf(item), func(at place) bool { return said[at] }) {
 			continue
 		}
 		one := chosenEntry{Item: *item, text: item.Entry.Content.String()}
@@ -220,6 +304,7 @@ func (r *Recalls) choose(items []lookup.Item, tokens int, query string, may func
 			continue
 		}
 		tokens -= size
+		said[place{item.Entry.ConversationID, item.Entry.Seq}] = true
 		if taken = append(taken, one); len(taken) == maxItems {
 			break
 		}
@@ -228,24 +313,46 @@ func (r *Recalls) choose(items []lookup.Item, tokens int, query string, may func
 	return taken
 }
 
+// inOrder puts facts first, and messages in the order of time.
 func inOrder(taken []chosenEntry) {
 	slices.SortFunc(taken, func(a, b chosenEntry) int {
+		if a.Entry.Fact != nil || b.Entry.Fact != nil {
+			return cmp.Or(cmp.Compare(a.isMessage(), b.isMessage()), cmp.Compare(a.Owner.ID, b.Owner.ID), cmp.Compare(a.Entry.Seq, b.Entry.Seq))
+		}
 		return cmp.Or(a.Entry.CreatedAt.Compare(b.Entry.CreatedAt), cmp.Compare(a.Owner.ID, b.Owner.ID), cmp.Compare(a.Entry.Seq, b.Entry.Seq))
 	})
 }
 
+// isMessage is 0 for a fact and 1 for a message.
+func (c *chosenEntry) isMessage() int {
+	if c.Entry.Fact != nil {
+		return 0
+	}
+	return 1
+}
+
 // entryOf makes the hidden entry of a recall.
-func entryOf(query string, taken []chosenEntry) *continuo.Entry {
-	slices.SortFunc(taken, func(a, b chosenEntry) int { return cmp.Compare(a.Entry.Seq, b.Entry.Seq) })
-	made := &continuo.Recall{Query: head(query, maxStoredQuery), Scope: string(lookup.Conversation), Ranker: recall.Version}
-	for _, one := range taken {
-		made.Items = append(made.Items, continuo.RecallItem{
-			Seq: one.Entry.Seq, Passage: one.passage, Score: one.Score.Probability(), Words: one.Words,
-		})
+func entryOf(query string, conversation continuo.Conversation, scope lookup.Scope, taken []chosenEntry) *continuo.Entry {
+	made := &continuo.Recall{Query: head(query, maxStoredQuery), Scope: string(scope), Ranker: recall.Version}
+	begin := begins
+	if !slices.ContainsFunc(taken, func(one chosenEntry) bool { return one.Owner.ID != conversation.ID }) {
+		slices.SortFunc(taken, func(a, b chosenEntry) int { return cmp.Compare(a.Entry.Seq, b.Entry.Seq) })
+	}
+	for i := range taken {
+		one := &taken[i]
+		one.isElsewhere = one.Owner.ID != conversation.ID
+		item := continuo.RecallItem{Seq: one.Entry.Seq, Passage: one.passage, Score: one.Score.Probability(), Words: one.Words}
+		if one.isElsewhere {
+			item.ConversationID = one.Owner.ID
+		}
+		made.Items = append(made.Items, item)
+		if one.isElsewhere {
+			begin = beginsElsewhere
+		}
 	}
 	return &continuo.Entry{
 		Role: continuo.System, Hidden: true, PartType: continuo.PartRecall, Recall: made,
-		Content: continuo.Text(block(taken, begins, ends)),
+		Content: continuo.Text(block(taken, begin, ends)),
 	}
 }
 
@@ -276,6 +383,13 @@ type ViewRequest struct {
 
 // View fills a budget with the entries that a query needs most, whatever their probability.
 func (r *Recalls) View(ctx context.Context, request ViewRequest) (*View, error) {
+	if request.Scope == lookup.User || request.Scope == lookup.Project {
+		facts, err := r.related(ctx, request.Conversation, request.Text)
+		if err != nil {
+			return nil, fmt.Errorf("recall: %w", err)
+		}
+		request.Extra = facts
+	}
 	items, err := r.finder.Find(ctx, request.Request)
 	if err != nil {
 		return nil, fmt.Errorf("recall: %w", err)

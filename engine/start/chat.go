@@ -46,10 +46,12 @@ type Options struct {
 	After func(conversation continuo.Conversation)
 	// NeedsLease says that Before may append entries for a runner.
 	NeedsLease func(runner *turn.Runner) bool
-	Wait       time.Duration // for other turns of the conversation
-	Logger     *slog.Logger
-	LogText    bool
-	Tracer     trace.Tracer
+	// Admit refuses what a payer's budgets do not allow; see ledger.Budgets.
+	Admit   func(ctx context.Context, payer continuo.Payer, tokens, costNano int64) (release func(), err error)
+	Wait    time.Duration // for other turns of the conversation
+	Logger  *slog.Logger
+	LogText bool
+	Tracer  trace.Tracer
 }
 
 // New makes Turns, and the keeper of their turns.
@@ -57,6 +59,7 @@ func New(log *continuo.Log, catalog *catalog.Catalog, life *lifecycle.Lifecycle,
 	ts := &Turns{log: log, catalog: catalog, metrics: metrics, options: options, life: life}
 	keeping := options.Keeper
 	keeping.Log, keeping.Observe, keeping.Meter, keeping.TakeUp = log, ts.observe, meter{metrics, options.Tracer}, options.TakeUp
+	keeping.Admit = ts.admitRequest
 	ts.keeper = turn.NewKeeper(keeping)
 	return ts, ts.keeper
 }

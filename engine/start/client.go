@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/token"
+	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
 )
@@ -57,8 +59,60 @@ type ClientRequest struct {
 	Repeat Repeat
 	// NoMemory says that nothing may be remembered of the turn.
 	NoMemory bool
+	// ServerTools run here, within the turn. Approved are calls of an earlier answer that the client left to this server, by
+	// their ids: they run before the model is asked, under the conversation's lease, and their results replace the entries of
+	// Entries that answer them. Both are of requests that are not forwarded.
+	ServerTools tool.Set
+	Approved    map[string]ApprovedCall
+	// Resolved is called with the entries and those results, before they are appended. Default none.
+	Resolved func(entries []continuo.Entry)
+	// Annotate completes an answer before it is appended. Default none.
+	Annotate func(answer *continuo.Entry)
 	// Detached lets the turn continue when the caller's context ends.
 	Detached bool
+}
+
+// ApprovedCall is a call that runs because the client approved it.
+type ApprovedCall struct {
+	Tool      tool.Tool
+	Arguments string
+}
+
+// withApproved returns a request's entries with the results of the calls that its client approved. Nothing runs unless each
+// of them is open.
+func (ts *Turns) withApproved(ctx context.Context, conversation continuo.Conversation, request ClientRequest) ([]continuo.Entry, error) {
+	if len(request.Approved) == 0 {
+		return request.Entries, nil
+	}
+	open := map[string]bool{}
+	results, err := turn.OpenResults(ctx, ts.log, conversation)
+	if err != nil {
+		return nil, err
+	}
+	for _, result := range results {
+		open[result.ToolCallID] = true
+	}
+	for _, entry := range request.Entries {
+		for _, call := range entry.ToolCalls {
+			open[call.ID] = true
+		}
+	}
+	for id := range request.Approved {
+		if !open[id] {
+			return nil, &continuo.RuleError{Rule: continuo.RuleOrphanTool, Message: fmt.Sprintf("the call %s does not wait for an approval: it has a result already, or is not in this conversation", id)}
+		}
+	}
+	entries := slices.Clone(request.Entries)
+	for i, entry := range entries {
+		approved, ok := request.Approved[entry.ToolCallID]
+		if entry.Role != continuo.Tool || !ok {
+			continue
+		}
+		result := turn.RunTool(ctx, approved.Tool, tool.Call{Conversation: conversation, ID: entry.ToolCallID, Arguments: approved.Arguments}, ts.catalog.Options.Limits)
+		result.Vendor = entry.Vendor
+		entries[i] = result
+	}
+	return entries, nil
 }
 
 // Request begins the turn of a client's request. It fails with a *continuo.ConflictError where the conversation has grown
@@ -100,14 +154,18 @@ func (ts *Turns) Request(ctx context.Context, request ClientRequest) (*Chat, err
 	}
 	chat, err := ts.Start(ctx, Request{
 		Project: conversation.ProjectID, Conversation: conversation, Create: created, Policy: Wait, Detached: request.Detached,
-		Turn: wanted,
-		Prepare: func(_ context.Context, now continuo.Conversation) (*turn.Runner, turn.Input, error) {
+		Turn: wanted, LeaseFirst: len(request.Approved) > 0,
+		Prepare: func(ctx context.Context, now continuo.Conversation) (*turn.Runner, turn.Input, error) {
 			if now.LastSeq != conversation.LastSeq {
 				return nil, turn.Input{}, fmt.Errorf("begin a turn: %w", &continuo.ConflictError{Want: conversation.LastSeq + 1, Have: now.LastSeq + 1})
 			}
+			entries, err := ts.withApproved(ctx, now, request)
+			if err == nil && request.Resolved != nil {
+				request.Resolved(entries)
+			}
 			return runner, turn.Input{
-				Snapshot: request.Snapshot, Entries: request.Entries, Prefixes: request.Prefixes, Resume: len(request.Entries) == 0, Again: request.View == "", Fits: true, Mode: request.Mode, NoMemory: request.NoMemory,
-			}, nil
+				Snapshot: request.Snapshot, Entries: entries, Prefixes: request.Prefixes, Resume: len(request.Entries) == 0, Again: request.View == "", Fits: true, Mode: request.Mode, NoMemory: request.NoMemory,
+			}, err
 		},
 	})
 	if errors.Is(err, continuo.ErrExists) && request.Repeat.Key != "" && !created { // begun meanwhile
@@ -162,7 +220,9 @@ var wholeLog = window.View{Name: turn.ClientViewName, LowWater: 1, ShowCollapsed
 
 // clientRunner returns the runner of a client's request.
 func (ts *Turns) clientRunner(ctx context.Context, request ClientRequest, conversation continuo.Conversation, upstream catalog.Upstream) (*turn.Runner, error) {
-	runner := &turn.Runner{Log: ts.log, Model: upstream.Model, Limits: ts.catalog.Options.Limits, Answered: request.Answered}
+	runner := &turn.Runner{
+		Log: ts.log, Model: upstream.Model, Limits: ts.catalog.Options.Limits, Answered: request.Answered, Annotate: request.Annotate,
+	}
 	if request.Forward != nil {
 		forward, err := request.Forward(ctx, conversation)
 		runner.View, runner.Forward = turn.ClientView{}, forward
@@ -176,6 +236,9 @@ func (ts *Turns) clientRunner(ctx context.Context, request ClientRequest, conver
 			return nil, err
 		}
 		view = withThreshold(view, request.CompactAt, upstream.Model.Info().ContextWindow)
+	}
+	if len(request.ServerTools) > 0 {
+		runner.Tools, runner.Policy, runner.AllTools = request.ServerTools, tool.Policy{Otherwise: tool.Allow}, true
 	}
 	runner.View, runner.System, runner.ClientTools, runner.Answer = view, request.System, append([]continuo.ToolSpec{}, request.Tools...), request.Answer
 	runner.Speaker, runner.Temperature, runner.ReasoningEffort = upstream.Speaker, upstream.Temperature, upstream.ReasoningEffort

@@ -5,6 +5,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/internal/charged"
 	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/model"
 )
@@ -31,12 +32,19 @@ func (ts *Turns) Embed(ctx context.Context, request EmbeddingRequest) ([]byte, e
 		return nil, err
 	}
 	defer ts.life.Dismiss(request.Project)
+	payer, _ := continuo.PayerOf(ctx)
+	payer.ProjectID = request.Project
+	release, err := ts.admitRequest(ctx, payer, request.Upstream.Model.Info().Provider, request.Upstream.Model.Info().Name, len(request.Body)/4)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	ctx, cancel := ts.turnContext(ctx, false)
 	defer cancel(nil)
 	request.Forwarding.Other = model.Embeddings
 	var body []byte
 	var usage continuo.Usage
-	for delta, err := range request.Upstream.Model.Stream(model.WithForwarding(ctx, request.Forwarding), request.Body) {
+	for delta, err := range charged.Model(ts.log, request.Upstream.Model).Stream(model.WithForwarding(ctx, request.Forwarding), request.Body) {
 		if err != nil {
 			ts.metrics.Embedded(request.Upstream.Model.Info().Provider, false, continuo.Usage{})
 			return nil, err

@@ -52,8 +52,15 @@ func (e errNotPrepared) Unwrap() error { return e.error }
 // Start waits until the conversation is free, takes its lease, and runs the turn in a goroutine of its own, so
 // that a caller that returns early does not stop it.
 func (ts *Turns) Start(ctx context.Context, start Request) (*Chat, error) {
+	if payer, ok := continuo.PayerOf(ctx); ok && start.Turn.KeyID == "" {
+		start.Turn.KeyID = payer.KeyID
+	}
 	requested := start.Turn
 	if err := ts.life.Room(ctx, start.Project); err != nil {
+		return nil, err
+	}
+	payer := continuo.Payer{ProjectID: start.Project, UserID: start.Conversation.UserID, KeyID: requested.KeyID}
+	if err := ts.checkBudget(ctx, payer); err != nil {
 		return nil, err
 	}
 	if err := ts.life.Admit(start.Project); err != nil {
@@ -103,6 +110,22 @@ func (ts *Turns) Start(ctx context.Context, start Request) (*Chat, error) {
 		chat.Events = ts.counted(orStop(begun.journal.Follow(context.WithoutCancel(ctx), 0), cancel))
 	}
 	return chat, nil
+}
+
+// checkBudget refuses a turn whose payer has used up a budget, before anything of it is stored; each of its requests is
+// checked, too.
+func (ts *Turns) checkBudget(ctx context.Context, payer continuo.Payer) error {
+	release, err := ts.options.Admit(ctx, payer, 0, 0)
+	if err == nil {
+		release()
+	}
+	return err
+}
+
+// admitRequest reserves what a request is estimated to use.
+func (ts *Turns) admitRequest(ctx context.Context, payer continuo.Payer, provider, model string, tokens int) (release func(), err error) {
+	cost := ts.log.PriceUsage(provider, model, continuo.Usage{InputTokens: tokens}).Cost
+	return ts.options.Admit(ctx, payer, int64(tokens), cost.Nano)
 }
 
 // whyStopped replaces the error of a turn that the engine's shutdown or another turn stopped before it began. It

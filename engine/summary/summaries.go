@@ -52,7 +52,8 @@ func (s *Summaries) BeforeTurn(journal *turn.Journal, runner *turn.Runner, input
 	if !ShowsSummaries(runner) {
 		return
 	}
-	ctx, logger := journal.Context(), s.options.Logger.With("conversation_id", journal.Turn().ConversationID, "turn_id", journal.Turn().ID)
+	payer := continuo.Payer{ProjectID: input.Conversation.ProjectID, UserID: input.Conversation.UserID, KeyID: journal.Turn().KeyID}
+	ctx, logger := continuo.WithPayer(journal.Context(), payer), s.options.Logger.With("conversation_id", journal.Turn().ConversationID, "turn_id", journal.Turn().ID)
 	defer func() {
 		if cause := recover(); cause != nil {
 			logger.ErrorContext(ctx, "summary_failed", "error", fmt.Sprint(cause), "stack", string(debug.Stack()))

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/continuo-log/continuo/engine/internal/brief"
+	"github.com/continuo-log/continuo/engine/internal/charged"
 	"github.com/continuo-log/continuo/engine/internal/logtext"
 	"github.com/continuo-log/continuo/engine/metrics"
 
@@ -104,6 +105,7 @@ func (s *Summaries) summaryByModel(ctx context.Context, g *summaryInput, by stri
 	if g.role != "" {
 		rules = notesRules
 	}
+	upstream.Model = charged.Model(s.log, upstream.Model)
 	answer, err := NewSummarizer(upstream, s.options.Logger).ask(ctx, rules, g.text(true), most)
 	if err == nil && strings.TrimSpace(answer) == "" {
 		err = fmt.Errorf("%w: the model answered nothing", continuo.ErrInvalid)

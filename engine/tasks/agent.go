@@ -13,6 +13,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/internal/brief"
+	"github.com/continuo-log/continuo/engine/internal/charged"
 	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/engine/start"
 	"github.com/continuo-log/continuo/engine/summary"
@@ -452,6 +453,7 @@ func (tk *Tasks) summarizer() task.Summarizer {
 	if err != nil || upstream.Model.Info().Demo {
 		return nil
 	}
+	upstream.Model = charged.Model(tk.log, upstream.Model)
 	return summary.NewSummarizer(upstream, tk.options.Logger)
 }
 

@@ -1,0 +1,168 @@
+package ledger_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine/ledger"
+	"github.com/continuo-log/continuo/maintenance"
+	"github.com/continuo-log/continuo/store/storetest"
+)
+
+// The example of the specification of Standard Webhooks.
+func TestSign(t *testing.T) {
+	got := ledger.Sign("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330", []byte(`{"test": 2432232314}`))
+	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// hooked is a log, and a receiver that accepts messages when it is up.
+type hooked struct {
+	t        *testing.T
+	store    maintenance.Store
+	log      *continuo.Log
+	answers  chan int // the status of each answer
+	received chan string
+	waits    chan time.Duration // the pauses of the sender
+	hook     ledger.Webhook
+}
+
+func newHooked(t *testing.T) *hooked {
+	h := &hooked{t: t, store: storetest.NewMemory(), answers: make(chan int, 100), received: make(chan string, 100), waits: make(chan time.Duration, 100)}
+	h.log = continuo.NewLog(h.store, continuo.LogOptions{})
+	if err := h.store.Create(t.Context(), continuo.Conversation{ID: "c", ProjectID: "p"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		id, at := r.Header.Get("Webhook-Id"), r.Header.Get("Webhook-Timestamp")
+		if r.Header.Get("Webhook-Signature") != ledger.Sign("secret", id, at, body) || at != "1773576000" {
+			t.Errorf("message %s at %s is signed with %s", id, at, r.Header.Get("Webhook-Signature"))
+		}
+		var message struct{ Type, Data string }
+		if err := json.Unmarshal(body, &message); err != nil {
+			t.Error(err)
+		}
+		status := <-h.answers
+		if status == http.StatusFound {
+			w.Header().Set("Location", "/elsewhere")
+		}
+		w.WriteHeader(status)
+		h.received <- id + " " + message.Type + " " + message.Data
+	}))
+	t.Cleanup(server.Close)
+	h.hook = ledger.Webhook{
+		URL: server.URL, Secret: "secret", Now: func() time.Time { return now },
+		Body: func(turn continuo.FinishedTurn) any { return turn.TurnID },
+		Wait: func(ctx context.Context, d time.Duration) error { h.waits <- d; return ctx.Err() },
+	}
+	return h
+}
+
+// end ends a turn.
+func (h *hooked) end(id string, state continuo.TurnState) {
+	h.t.Helper()
+	begun, err := storetest.BeginTurn(h.t.Context(), h.store, continuo.Turn{ID: id, ConversationID: "c", Owner: "one"}, time.Hour)
+	if err == nil {
+		_, err = h.store.UpdateTurn(h.t.Context(), continuo.TurnUpdate{ConversationID: "c", TurnID: id, Fence: begun.Fence, State: state})
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// sends runs the sender until done, and returns what stops it.
+func (h *hooked) sends() (stop func()) {
+	ctx, cancel := context.WithCancel(h.t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- ledger.New(h.log).Send(ctx, h.hook) }()
+	return func() {
+		h.t.Helper()
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			h.t.Errorf("the sender ended with %v", err)
+		}
+	}
+}
+
+func (h *hooked) expect(status int, want string) {
+	h.t.Helper()
+	h.answers <- status
+	if got := <-h.received; got != want {
+		h.t.Errorf("received %q, want %q", got, want)
+	}
+}
+
+// A receiver that is down loses nothing, and another process goes on where the first one stopped.
+func TestWebhooksLoseNothing(t *testing.T) {
+	h := newHooked(t)
+	if err := h.log.SetFeedPosition(t.Context(), h.hook.LeaseName(), 0); err != nil {
+		t.Fatal(err)
+	}
+	h.end("t1", continuo.TurnFinished)
+	h.end("t2", continuo.TurnFailed)
+	h.end("t3", continuo.TurnFinished)
+	stop := h.sends()
+	h.expect(500, "msg_1 turn.finished t1")
+	h.expect(302, "msg_1 turn.finished t1") // a redirect is no acceptance, and is not followed
+	h.expect(204, "msg_1 turn.finished t1")
+	h.expect(200, "msg_2 turn.failed t2")
+	h.expect(429, "msg_3 turn.finished t3")
+	for _, want := range []time.Duration{time.Second, 2 * time.Second, time.Second} {
+		if got := <-h.waits; got != want {
+			t.Errorf("it waits %s, want %s", got, want)
+		}
+	}
+	h.answers <- 500
+	stop()
+	for len(h.answers) > 0 {
+		<-h.answers
+	}
+	for len(h.received) > 0 {
+		<-h.received
+	}
+	stop = h.sends()
+	h.expect(200, "msg_3 turn.finished t3")
+	stop()
+}
+
+// positioned is a store that reports the positions that are set.
+type positioned struct {
+	maintenance.Store
+	set chan int64
+}
+
+func (p positioned) SetFeedPosition(ctx context.Context, name string, position int64) error {
+	err := p.Store.SetFeedPosition(ctx, name, position)
+	p.set <- position
+	return err
+}
+
+// A new receiver gets what comes from now on, of the states that it wants.
+func TestNewWebhooksBeginWithWhatComes(t *testing.T) {
+	h := newHooked(t)
+	h.hook.States = []continuo.TurnState{continuo.TurnFailed}
+	h.end("old", continuo.TurnFailed)
+	set := make(chan int64, 10)
+	h.log = continuo.NewLog(positioned{h.store, set}, continuo.LogOptions{})
+	end := h.sends()
+	if at := <-set; at != 1 {
+		t.Errorf("it begins at %d", at)
+	}
+	h.end("fine", continuo.TurnFinished)
+	h.end("broken", continuo.TurnFailed)
+	h.expect(200, "msg_3 turn.failed broken")
+	end()
+	if strings.Contains(h.hook.LeaseName(), "http") {
+		t.Errorf("the name %s has the URL", h.hook.LeaseName())
+	}
+}

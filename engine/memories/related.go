@@ -1,0 +1,136 @@
+package memories
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/memory"
+	"github.com/continuo-log/continuo/recall"
+	"github.com/continuo-log/continuo/recall/lookup"
+)
+
+// The bounds of what is recalled in turns.
+const (
+	maxRelated    = 60  // facts of a memory that are ranked for one message
+	maxHeldCached = 256 // memories whose facts stay in memory
+)
+
+// heldFacts are the facts of memories that hold, with the stems of their words, as they were at a state of each memory. It
+// is safe for concurrent use.
+type heldFacts struct {
+	mu       sync.Mutex
+	memories map[string]*heldMemory
+}
+
+type heldMemory struct {
+	lastSeq, revision int64
+	facts             []heldFact
+}
+
+type heldFact struct {
+	entry *continuo.Entry
+	stems []string
+}
+
+// of returns the facts of a memory that hold.
+func (h *heldFacts) of(ctx context.Context, m *Memories, conversation continuo.Conversation) ([]heldFact, error) {
+	h.mu.Lock()
+	cached := h.memories[conversation.ID]
+	h.mu.Unlock()
+	if cached != nil && cached.lastSeq == conversation.LastSeq && cached.revision == conversation.Revision {
+		return cached.facts, nil
+	}
+	entries, err := m.entries(ctx, conversation)
+	if err != nil {
+		return nil, err
+	}
+	made := &heldMemory{lastSeq: conversation.LastSeq, revision: conversation.Revision}
+	known := memory.Fold(entries)
+	for i := range known {
+		if k := &known[i]; k.Holds() {
+			made.facts = append(made.facts, held(k, conversation))
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.memories == nil || len(h.memories) >= maxHeldCached {
+		h.memories = map[string]*heldMemory{}
+	}
+	h.memories[conversation.ID] = made
+	return made.facts, nil
+}
+
+// held is a fact as an entry that was said when it was stated.
+func held(k *memory.Known, conversation continuo.Conversation) heldFact {
+	entry := &continuo.Entry{
+		ConversationID: conversation.ID, Seq: k.Seq, Role: continuo.User, CreatedAt: k.At, Content: continuo.Text(k.Text), Fact: &k.Fact,
+	}
+	if !k.ValidFrom.IsZero() {
+		entry.CreatedAt = k.ValidFrom
+	}
+	fact := heldFact{entry: entry}
+	for _, term := range recall.Terms(k.Text) {
+		fact.stems = append(fact.stems, term.Stem)
+	}
+	return fact
+}
+
+// Related returns the facts that hold and have a word of a text, of a conversation's user and of its project, those with the
+// most words first, as what a turn may recall. It returns none where memory is not enabled.
+func (m *Memories) Related(ctx context.Context, conversation continuo.Conversation, text string) ([]lookup.Item, error) {
+	if !m.options.Enabled || conversation.Kind != continuo.KindUser {
+		return nil, nil
+	}
+	var stems []string
+	for _, term := range recall.Terms(text) {
+		stems = append(stems, term.Stem)
+	}
+	if len(stems) == 0 {
+		return nil, nil
+	}
+	var items []lookup.Item
+	for _, key := range []string{continuo.MemoryKey(conversation.UserID), continuo.ProjectMemoryKey} {
+		found, err := m.log.Memory(ctx, conversation.ProjectID, key)
+		if errors.Is(err, continuo.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		facts, err := m.held.of(ctx, m, found)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, related(found, facts, stems)...)
+	}
+	return items, nil
+}
+
+// related selects the facts with the most of some stems, in their order.
+func related(conversation continuo.Conversation, facts []heldFact, stems []string) (items []lookup.Item) {
+	type match struct{ at, shared int }
+	var matches []match
+	for i := range facts {
+		shared := 0
+		for _, stem := range facts[i].stems {
+			if slices.Contains(stems, stem) {
+				shared++
+			}
+		}
+		if shared > 0 {
+			matches = append(matches, match{i, shared})
+		}
+	}
+	slices.SortFunc(matches, func(a, b match) int { return cmp.Or(cmp.Compare(b.shared, a.shared), cmp.Compare(b.at, a.at)) })
+	matches = matches[:min(len(matches), maxRelated)]
+	slices.SortFunc(matches, func(a, b match) int { return cmp.Compare(a.at, b.at) })
+	for _, one := range matches {
+		entry := facts[one.at].entry
+		items = append(items, lookup.Item{Entry: entry, Owner: conversation, Tokens: recall.TokensOf(entry)})
+	}
+	return items
+}

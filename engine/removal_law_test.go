@@ -1,0 +1,363 @@
+package engine_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/engine/memories"
+	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/internal/pgtest"
+	"github.com/continuo-log/continuo/maintenance"
+	"github.com/continuo-log/continuo/model"
+	"github.com/continuo-log/continuo/recall/lookup"
+	"github.com/continuo-log/continuo/store/postgres"
+	"github.com/continuo-log/continuo/store/sqlite"
+	"github.com/jackc/pgx/v5"
+)
+
+// noted is a model that repeats nothing of what it is sent.
+type noted struct{}
+
+func (noted) Info() model.Info {
+	return model.Info{Name: "noted", Provider: "test", Protocol: model.ProtocolOpenAIChat}
+}
+
+func (noted) Stream(context.Context, []byte) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) { yield(model.Delta{Text: "Noted."}, nil) }
+}
+
+// removals is an engine under random operations, with what must not be in its store any more.
+type removals struct {
+	*recalling
+	random *rand.Rand
+	dump   func(withIndex bool) string      // all rows of all tables
+	saidIn map[string]continuo.Conversation // words by the conversation that they were written in
+	seqs   map[string]int64
+	gone   []string
+	// deleted are the words of deleted conversations.
+	deleted []string
+	open    []continuo.Conversation
+	next    int
+	// recalled is how many turns recalled something of another conversation, or a fact.
+	recalled int
+}
+
+// TestNothingThatWasRemovedIsInAnyTable says, forks, redacts, deletes, gives away, remembers and forgets at random, with
+// recall from all conversations of the user. What was removed is in no row of any table, no block has words of another user,
+// and every request of the past is the one that was sent, unless something of it was removed.
+func TestNothingThatWasRemovedIsInAnyTable(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "log.db")
+		store, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = store.Close() })
+		testRemovals(t, store, store, func(withIndex bool) string { return dumpSQLite(t, path, withIndex) })
+	})
+	t.Run("postgres", func(t *testing.T) {
+		url := pgtest.Start(t, pgtest.Options{}).Database(t)
+		store, err := postgres.Open(t.Context(), url, postgres.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = store.Close() })
+		testRemovals(t, store, store, func(bool) string { return dumpPostgres(t, url) })
+	})
+}
+
+func testRemovals(t *testing.T, store maintenance.Store, words index.Store, dump func(withIndex bool) string) {
+	r := newScoped(t, store, words, lookup.User, 1_000)
+	r.Catalog.Options.Models["demo"] = engine.Upstream{Model: noted{}}
+	w := &removals{recalling: r, random: rand.New(rand.NewPCG(7, 3)), dump: dump, saidIn: map[string]continuo.Conversation{}, seqs: map[string]int64{}}
+	operations := []func(){w.tell, w.tell, w.tell, w.tell, w.tell, w.redact, w.fork, w.giveAway, w.delete, w.remember, w.forget}
+	count := 60
+	if os.Getenv("CONTINUO_LONG") != "" {
+		count = 400
+	}
+	for range count {
+		operations[w.random.IntN(len(operations))]()
+	}
+	for _, c := range w.open {
+		for _, block := range w.blocks(w.now(c)) {
+			w.checkUser(c, &block)
+		}
+		w.replayed(w.now(c))
+	}
+	if w.recalled < 3 || len(w.gone) < 5 {
+		t.Errorf("only %d recalls and %d removals", w.recalled, len(w.gone))
+	}
+}
+
+func (w *removals) now(c continuo.Conversation) continuo.Conversation {
+	found, err := w.Log.Conversation(w.t.Context(), c.ID)
+	w.check(err)
+	return found
+}
+
+func (w *removals) check(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *removals) user() string { return []string{"anna", "bo"}[w.random.IntN(2)] }
+
+func (w *removals) word() string {
+	w.next++
+	return fmt.Sprintf("zq%dx", w.next)
+}
+
+// tell runs a turn with a new word, which asks about an earlier place.
+func (w *removals) tell() {
+	session, user := "", w.user()
+	if len(w.open) > 0 && w.random.IntN(3) > 0 {
+		c := w.now(w.open[w.random.IntN(len(w.open))])
+		session, user = c.ID, c.UserID
+	}
+	if w.random.IntN(2) == 0 {
+		w.indexAll()
+	}
+	word := w.word()
+	older := 1 + w.random.IntN(w.next)
+	about := fmt.Sprintf("I live in %s at place%d by riverside%d and hilltop%d. What of place%d, riverside%d and hilltop%d?", word, w.next, w.next, w.next, older, older, older)
+	if session == "" {
+		session = fmt.Sprint("session", w.next)
+	}
+	chat, err := w.Turns.Chat(w.t.Context(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "default", UserID: user}, SessionID: session, Message: continuo.Text(about)})
+	w.check(err)
+	lastOf(w.t, chat)
+	c := w.now(chat.Conversation)
+	if blocks := w.blocks(c); len(blocks) > 0 && blocks[len(blocks)-1].Seq == c.LastSeq-2 && blocks[len(blocks)-1].Recall.UserID != "" {
+		w.recalled++
+	}
+	if !slices.ContainsFunc(w.open, func(known continuo.Conversation) bool { return known.ID == c.ID }) {
+		w.open = append(w.open, c)
+	}
+	w.saidIn[word], w.seqs[word] = c, c.LastSeq-1
+}
+
+func (w *removals) one() (continuo.Conversation, bool) {
+	if len(w.open) == 0 {
+		return continuo.Conversation{}, false
+	}
+	c := w.now(w.open[w.random.IntN(len(w.open))])
+	return c, c.LastSeq > 0
+}
+
+func (w *removals) redact() {
+	c, ok := w.one()
+	if !ok {
+		return
+	}
+	seq := 1 + w.random.Int64N(c.LastSeq)
+	redacted, err := w.Log.Redact(w.t.Context(), c, seq, seq, "")
+	w.check(err)
+	for _, entry := range redacted {
+		w.remove(entry.ConversationID, entry.Seq)
+	}
+	w.holds()
+}
+
+// remove notes the words of an entry as gone.
+func (w *removals) remove(conversation string, seq int64) {
+	for word, c := range w.saidIn {
+		if c.ID == conversation && w.seqs[word] == seq {
+			delete(w.saidIn, word)
+			w.gone = append(w.gone, word)
+		}
+	}
+}
+
+func (w *removals) fork() {
+	if c, ok := w.one(); ok {
+		fork, err := w.Log.Fork(w.t.Context(), c.ID, 0, continuo.Conversation{UserID: w.user(), Key: fmt.Sprint("fork", len(w.open), w.next, len(w.gone))})
+		w.check(err)
+		w.open = append(w.open, fork)
+	}
+}
+
+func (w *removals) giveAway() {
+	if c, ok := w.one(); ok {
+		user := w.user()
+		_, err := w.Log.Update(w.t.Context(), c.ID, continuo.ConversationChange{UserID: &user})
+		w.check(err)
+	}
+}
+
+// delete deletes a conversation; forks keep its entries.
+func (w *removals) delete() {
+	c, ok := w.one()
+	if !ok {
+		return
+	}
+	hasForks := slices.ContainsFunc(w.open, func(other continuo.Conversation) bool {
+		return slices.ContainsFunc(w.now(other).Lineage, func(s continuo.Segment) bool { return s.ConversationID == c.ID })
+	})
+	w.check(w.Log.Delete(w.t.Context(), c.ID))
+	w.open = slices.DeleteFunc(w.open, func(other continuo.Conversation) bool { return other.ID == c.ID })
+	for word, in := range w.saidIn {
+		if in.ID == c.ID {
+			delete(w.saidIn, word)
+			if !hasForks {
+				w.deleted = append(w.deleted, word)
+			}
+		}
+	}
+	w.holds()
+}
+
+func (w *removals) remember() {
+	_, err := w.Memories.Remember(w.t.Context(), continuo.Scope{ProjectID: "default"}, memories.Statement{
+		Owner: memories.Owner{UserID: w.user()}, Text: fmt.Sprintf("I keep %s at place%d by riverside%d.", w.word(), w.next, w.next),
+	})
+	w.check(err)
+}
+
+func (w *removals) forget() {
+	scope, owner := continuo.Scope{ProjectID: "default"}, memories.Owner{UserID: w.user()}
+	facts, err := w.Memories.List(w.t.Context(), scope, memories.Query{Owner: owner, All: true})
+	w.check(err)
+	if len(facts) == 0 {
+		return
+	}
+	fact := facts[w.random.IntN(len(facts))]
+	w.check(w.Memories.Forget(w.t.Context(), scope, owner, fact.ID, true))
+	for _, source := range fact.Sources {
+		w.remove(source.ConversationID, source.Seq)
+	}
+	if fact.By == "person" {
+		w.gone = append(w.gone, strings.Fields(fact.Text)[2])
+	}
+	w.holds()
+}
+
+// holds looks for what was removed in all tables.
+func (w *removals) holds() {
+	w.t.Helper()
+	w.lacks(w.dump(true), w.gone)
+	w.lacks(w.dump(false), w.deleted)
+}
+
+func (w *removals) lacks(rows string, words []string) {
+	w.t.Helper()
+	for _, word := range words {
+		at := strings.Index(rows, word)
+		if at < 0 {
+			at = strings.Index(rows, hex.EncodeToString([]byte(word)))
+		}
+		if at >= 0 {
+			w.t.Fatalf("%s is still in a table: …%s…", word, rows[max(0, at-600):min(len(rows), at+200)])
+		}
+	}
+}
+
+// checkUser checks that a block of a conversation has words of its user, or of what it was forked from, only.
+func (w *removals) checkUser(c continuo.Conversation, block *continuo.Entry) {
+	w.t.Helper()
+	c = w.now(c)
+	text := block.Content.String()
+	for word, in := range w.saidIn {
+		own := in.ID == c.ID || slices.ContainsFunc(c.Lineage, func(s continuo.Segment) bool { return s.ConversationID == in.ID })
+		if !own && w.now(in).UserID != c.UserID && strings.Contains(text, word+" ") {
+			w.t.Errorf("a conversation of %s shows %s of %s: %s", c.UserID, word, w.now(in).UserID, text)
+		}
+	}
+}
+
+// dumpSQLite reads all tables, or those besides the index: it erases what was deleted only moments later.
+func dumpSQLite(t *testing.T, path string, withIndex bool) string {
+	t.Helper()
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var names []string
+	tables, err := db.Query(`SELECT name FROM sqlite_master WHERE type = 'table'`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tables.Next() {
+		var name string
+		_ = tables.Scan(&name)
+		names = append(names, name)
+	}
+	if err := errors.Join(tables.Err(), tables.Close()); err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, name := range names {
+		query := `SELECT * FROM "` + name + `"`
+		if !withIndex && (name == "documents" || strings.Contains(name, "words")) {
+			continue
+		}
+		rows, err := db.Query(query)
+		if err != nil {
+			t.Fatal(err)
+		}
+		columns, _ := rows.Columns()
+		for rows.Next() {
+			values := make([]sql.RawBytes, len(columns))
+			into := make([]any, len(columns))
+			for i := range values {
+				into[i] = &values[i]
+			}
+			if err := rows.Scan(into...); err != nil {
+				t.Fatal(err)
+			}
+			all.WriteString("\n" + name + ": ")
+			for _, value := range values {
+				all.Write(value)
+				all.WriteByte(' ')
+			}
+		}
+		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all.String()
+}
+
+func dumpPostgres(t *testing.T, url string) string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	rows, err := conn.Query(t.Context(), `SELECT format('%I.%I', schemaname, tablename) FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, name := range names {
+		rows, err := conn.Query(t.Context(), `SELECT t::text FROM `+name+` t`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts, err := pgx.CollectRows(rows, pgx.RowTo[string])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.WriteString("\n" + name + ": " + strings.Join(texts, "\n"))
+	}
+	return all.String()
+}
