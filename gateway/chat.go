@@ -61,6 +61,9 @@ func openAIError(p *api.Problem) openAIErrorBody {
 		body.Error.Code, body.Error.Type = "insufficient_quota", "insufficient_quota"
 	case p.Type == api.RateLimit:
 		body.Error.Code = "rate_limit_exceeded"
+		if p.Code == "budget_exceeded" {
+			body.Error.Code = "insufficient_quota"
+		}
 	case p.Type == api.UpstreamError:
 		body.Error.Code, body.Error.Type = "server_error", string(api.ServerError)
 	}

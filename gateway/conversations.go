@@ -203,15 +203,11 @@ func (a *responsesAPI) createItems(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	var items []item
-	calls := map[string]continuo.ToolCall{}
+	var list itemList
 	for i := range stored {
-		for _, call := range stored[i].ToolCalls {
-			calls[call.ID] = call
-		}
-		items = append(items, itemsOf(&stored[i], calls[stored[i].ToolCallID])...)
+		list.add(&stored[i])
 	}
-	writeJSON(w, http.StatusOK, pageOf(items, len(items)))
+	writeJSON(w, http.StatusOK, pageOf(list.items, len(list.items)))
 	return nil
 }
 
@@ -289,38 +285,42 @@ func (a *responsesAPI) itemsBetween(ctx context.Context, conversation continuo.C
 	if err != nil || to < from {
 		return nil, err
 	}
-	var items []item
-	calls := map[string]continuo.ToolCall{}
+	var list itemList
 	for entry, err := range a.engine.Conversations.Read(ctx, conversation, continuo.Range{From: from, To: to}) {
 		if err != nil {
 			return nil, err
 		}
-		for _, call := range entry.ToolCalls {
-			calls[call.ID] = call
-		}
-		for _, item := range itemsOf(&entry, calls[entry.ToolCallID]) {
-			if !deleted[item.id] {
-				items = append(items, item)
-			}
-		}
+		list.add(&entry)
 	}
-	return withoutEncrypted(items), nil
+	return withoutEncrypted(undeleted(list.items, deleted)), nil
 }
 
 // itemsAt returns the items of one entry, with encrypted reasoning.
 func (a *responsesAPI) itemsAt(ctx context.Context, conversation continuo.Conversation, seq int64, deleted map[string]bool) ([]item, error) {
-	var items []item
-	for entry, err := range a.engine.Conversations.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
+	var list itemList
+	count := 0
+	for entry, err := range a.engine.Conversations.Read(ctx, conversation, continuo.Range{From: seq}) {
 		if err != nil {
 			return nil, err
 		}
-		for _, item := range itemsOf(&entry, continuo.ToolCall{}) {
-			if !deleted[item.id] {
-				items = append(items, item)
-			}
+		if list.add(&entry); entry.Seq == seq {
+			count = len(list.items)
+		}
+		if len(list.open) == 0 || entry.Seq > seq && entry.Role != continuo.Tool {
+			break // the results of its calls follow an answer
 		}
 	}
-	return items, nil
+	return undeleted(list.items[:count], deleted), nil
+}
+
+// undeleted returns items without those that were deleted.
+func undeleted(items []item, deleted map[string]bool) (left []item) {
+	for _, item := range items {
+		if !deleted[item.id] {
+			left = append(left, item)
+		}
+	}
+	return left
 }
 
 func (a *responsesAPI) showItem(w http.ResponseWriter, r *http.Request) error {

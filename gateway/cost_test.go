@@ -1,99 +1,14 @@
 package gateway_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
 	"sync"
 	"testing"
 
-	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/store/storetest"
 )
-
-// countingStore notes the calls that a request costs. Events of turns are written at the same time as the upstream is
-// asked, and are not counted.
-type countingStore struct {
-	prefixedStore
-	mu    sync.Mutex
-	calls []string
-}
-
-func (c *countingStore) note(call string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.calls = append(c.calls, call)
-}
-
-// take returns the calls since the last take.
-func (c *countingStore) take() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	calls := c.calls
-	c.calls = nil
-	return calls
-}
-
-func (c *countingStore) Conversation(ctx context.Context, id string) (continuo.Conversation, error) {
-	c.note("Conversation")
-	return c.prefixedStore.Conversation(ctx, id)
-}
-
-func (c *countingStore) ConversationByKey(ctx context.Context, projectID, key string) (continuo.Conversation, error) {
-	c.note("ConversationByKey")
-	return c.prefixedStore.ConversationByKey(ctx, projectID, key)
-}
-
-func (c *countingStore) Revision(ctx context.Context, id string) (int64, error) {
-	c.note("Revision")
-	return c.prefixedStore.Revision(ctx, id)
-}
-
-func (c *countingStore) Update(ctx context.Context, id string, change continuo.ConversationChange) (continuo.Conversation, error) {
-	c.note("Update")
-	return c.prefixedStore.Update(ctx, id, change)
-}
-
-func (c *countingStore) Entries(ctx context.Context, id string, query continuo.EntryQuery) ([]continuo.Entry, error) {
-	c.note("Entries")
-	return c.prefixedStore.Entries(ctx, id, query)
-}
-
-func (c *countingStore) Append(ctx context.Context, batch continuo.Batch) error {
-	c.note("Append")
-	return c.prefixedStore.Append(ctx, batch)
-}
-
-func (c *countingStore) Turn(ctx context.Context, conversationID, turnID string) (continuo.Turn, error) {
-	c.note("Turn")
-	return c.prefixedStore.Turn(ctx, conversationID, turnID)
-}
-
-func (c *countingStore) Turns(ctx context.Context, query continuo.TurnQuery) ([]continuo.Turn, error) {
-	c.note("Turns")
-	return c.prefixedStore.Turns(ctx, query)
-}
-
-func (c *countingStore) PutBlob(ctx context.Context, hash string, data []byte) error {
-	c.note("PutBlob")
-	return c.prefixedStore.PutBlob(ctx, hash, data)
-}
-
-func (c *countingStore) Blob(ctx context.Context, hash string) ([]byte, error) {
-	c.note("Blob")
-	return c.prefixedStore.Blob(ctx, hash)
-}
-
-func (c *countingStore) Create(ctx context.Context, conversation continuo.Conversation, entries []continuo.Entry) error {
-	c.note("Create")
-	return c.prefixedStore.Create(ctx, conversation, entries)
-}
-
-func (c *countingStore) Prefixes(ctx context.Context, query continuo.PrefixQuery) ([]continuo.Prefix, []continuo.Conversation, error) {
-	c.note("Prefixes")
-	return c.prefixedStore.Prefixes(ctx, query)
-}
 
 // A forwarded request makes one commit before the upstream is asked, which has the conversation where it is new, the
 // input, the request's body and the beginning of its turn, and one at the end of the answer.
@@ -105,10 +20,10 @@ func TestWhatARequestCosts(t *testing.T) {
 			`{"role":"assistant","content":"Yes."},{"role":"user","content":"three"}]}`
 		answer = `{"id":"c1","choices":[{"index":0,"message":{"role":"assistant","content":"Yes."},"finish_reason":"stop"}]}`
 	)
-	store := &countingStore{prefixedStore: storetest.NewMemory()}
+	store := &storetest.Calls{Store: storetest.NewMemory()}
 	var before []string
 	answered := func(w http.ResponseWriter, _ *http.Request) {
-		before = store.take()
+		before = store.Take()
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte(answer))
 	}
@@ -135,7 +50,7 @@ func TestWhatARequestCosts(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			store.take()
+			store.Take()
 			response, body := g.post(t, "/v1/chat/completions", test.body, test.header...)
 			if response.StatusCode != http.StatusOK || body != answer {
 				t.Fatalf("%d %s", response.StatusCode, body)
@@ -143,7 +58,7 @@ func TestWhatARequestCosts(t *testing.T) {
 			if !slices.Equal(before, test.before) {
 				t.Errorf("before the upstream is asked: %q, want %q", before, test.before)
 			}
-			if after := store.take(); !slices.Equal(after, []string{"Append"}) {
+			if after := store.Take(); !slices.Equal(after, []string{"Append"}) {
 				t.Errorf("afterwards: %q, want one Append", after)
 			}
 		})

@@ -35,7 +35,7 @@ func (g *Gateway) forward(r *http.Request, y *relay, asked *askedRequest, body [
 			return forward, err
 		}
 		forward.Retry = func(_ context.Context, failure *continuo.TurnError) (*turn.Forward, error) {
-			if !isRefusedSignature(failure) {
+			if !model.RefusesSignature(failure) {
 				return nil, nil
 			}
 			bare, old := withoutOldThinking(sent)

@@ -28,6 +28,8 @@ type Options struct {
 	Record Record
 	// MaxMessageBytes bounds a message over a WebSocket connection. Default 32 MiB.
 	MaxMessageBytes int64
+	// MCP are the MCP servers that requests can have as tools. Default none.
+	MCP MCP
 }
 
 // Gateway serves the model APIs over an engine. It is safe for concurrent use.
@@ -236,6 +238,12 @@ func (g *Gateway) begin(r *http.Request, y *relay, asked *askedRequest, body []b
 		System: asked.System, Tools: asked.Tools, MaxOutputTokens: asked.MaxOutputTokens, Temperature: asked.Temperature,
 		View: found.view, Answered: y.answer.report, Repeat: repeat,
 		NoMemory: api.LeavesOut(r.Header.Get("X-Continuo-Memory")),
+	}
+	if wanted.Prefixes == nil {
+		var err error
+		if wanted.Prefixes, err = g.keptPrefixes(r.Context(), found.conversation, asked.System); err != nil {
+			return nil, err
+		}
 	}
 	if !forwards {
 		var err error

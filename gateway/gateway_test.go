@@ -86,6 +86,10 @@ type prefixedStore interface {
 }
 
 func newGatewayOver(t *testing.T, u *upstream, store prefixedStore) *testGateway {
+	return newGatewayWith(t, u, store, gateway.Options{})
+}
+
+func newGatewayWith(t *testing.T, u *upstream, store prefixedStore, options gateway.Options) *testGateway {
 	log := continuo.NewLog(store, continuo.LogOptions{})
 	e, err := engine.New(log, engine.Options{
 		Models: map[string]engine.Upstream{
@@ -109,7 +113,7 @@ func newGatewayOver(t *testing.T, u *upstream, store prefixedStore) *testGateway
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &testGateway{log: log, engine: e, gateway: gateway.New(e, log, store, gateway.Options{})}
+	g := &testGateway{log: log, engine: e, gateway: gateway.New(e, log, store, options)}
 	g.Server = httptest.NewServer(g.gateway.Handler(continuo.Scope{ProjectID: continuo.DefaultProject}))
 	t.Cleanup(func() {
 		g.Close()

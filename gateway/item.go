@@ -35,6 +35,13 @@ func itemsOf(entry *continuo.Entry, call continuo.ToolCall) []item {
 	case continuo.Assistant:
 		return answerItems(entry)
 	case continuo.Tool:
+		if mark, ok := mcpAnswered(entry); ok {
+			items := []item{mcpResponseItem(refOf(entry, 0), mark)}
+			if !mark.Denied {
+				items = append(items, mcpCallItem(refOf(entry, 1), mark, entry))
+			}
+			return items
+		}
 		kind := responses.TypeFunctionCallOutput
 		if call.Type == "custom" {
 			kind = responses.TypeCustomCallOutput
@@ -65,7 +72,18 @@ func answerItems(entry *continuo.Entry) []item {
 	if !entry.Content.IsEmpty() || len(entry.ToolCalls) == 0 && len(items) == 0 {
 		items = append(items, messageItem(refOf(entry, messageIndex), entry.Content.String(), status))
 	}
+	marks := mcpMarks(entry)
 	for i, call := range entry.ToolCalls {
+		mark, ok := marks[call.ID]
+		mark.Arguments = call.Arguments
+		switch {
+		case ok && mark.Asks:
+			items = append(items, mcpRequestItem(refOf(entry, firstCallIndex+i), mark))
+			continue
+		case ok:
+			items = append(items, mcpCallItem(refOf(entry, firstCallIndex+i), mark, nil))
+			continue
+		}
 		items = append(items, callItem(refOf(entry, firstCallIndex+i), call, responses.StatusCompleted))
 	}
 	return items

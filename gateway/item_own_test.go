@@ -159,7 +159,7 @@ func TestAddedItemsComeBack(t *testing.T) {
 // Tools that only a provider of the Responses API runs are refused where the model is another's, with the name of the type.
 func TestToolsOfProvidersAreRefusedElsewhere(t *testing.T) {
 	g := newGateway(t, newUpstream(t))
-	for _, tool := range []string{"web_search", "file_search", "code_interpreter", "mcp", "computer_use", "custom", "namespace"} { // a namespace of other tools than functions
+	for _, tool := range []string{"web_search", "file_search", "code_interpreter", "computer_use", "custom", "namespace"} { // a namespace of other tools than functions
 		got := g.call(t, "POST", "/v1/responses", `{"model":"claude","input":"x","tools":[{"type":"`+tool+`","name":"n","tools":[{"type":"custom","name":"c"}]}]}`)
 		if got.status != 400 || !strings.Contains(got.body, tool) || !strings.Contains(got.body, `"param":"tools[0].type"`) {
 			t.Errorf("%s: got %+v", tool, got)

@@ -165,6 +165,21 @@ func (m *matched) prefixes() func([]continuo.Entry, bool) func([]continuo.Entry)
 	if !ok {
 		return nil
 	}
+	return prefixesAfter(chain, m.SummaryPrefixes)
+}
+
+// keptPrefixes makes the prefixes of what a request adds to a conversation whose history the server keeps, and of the answer:
+// a client that sends the whole history later finds it. Nil for none.
+func (g *Gateway) keptPrefixes(ctx context.Context, conversation continuo.Conversation, system []string) (func([]continuo.Entry, bool) func([]continuo.Entry) []continuo.Prefix, error) {
+	chain, ok, err := g.matcher.Resume(ctx, conversation, system)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return prefixesAfter(chain, func(*continuo.Entry) []continuo.Prefix { return nil }), nil
+}
+
+// prefixesAfter makes the prefixes of entries after a state of the hash, and of the answer to them; more has others of the answer.
+func prefixesAfter(chain match.Chain, more func(answer *continuo.Entry) []continuo.Prefix) func([]continuo.Entry, bool) func([]continuo.Entry) []continuo.Prefix {
 	after := chain
 	return func(entries []continuo.Entry, answer bool) func([]continuo.Entry) []continuo.Prefix {
 		if !answer {
@@ -174,7 +189,7 @@ func (m *matched) prefixes() func([]continuo.Entry, bool) func([]continuo.Entry)
 		}
 		_, prefixes := after.Add(entries)
 		return func(stored []continuo.Entry) []continuo.Prefix {
-			return append(prefixes(stored), m.SummaryPrefixes(&stored[0])...)
+			return append(prefixes(stored), more(&stored[0])...)
 		}
 	}
 }

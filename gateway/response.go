@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"math"
 	"slices"
 
@@ -37,6 +38,8 @@ type responseEcho struct {
 	Metadata           json.RawMessage   `json:"metadata,omitempty"`
 	SafetyIdentifier   *string           `json:"safety_identifier,omitempty"`
 	PromptCacheKey     *string           `json:"prompt_cache_key,omitempty"`
+	// MCP are the MCP servers of the request that run here.
+	MCP []mcpListing `json:"gateway_mcp,omitempty"`
 }
 
 // stored reports whether the response can be retrieved and continued.
@@ -51,12 +54,16 @@ func withEcho(entries []continuo.Entry, echo *responseEcho) []continuo.Entry {
 		return entries
 	}
 	entries = slices.Clone(entries)
-	vendor := map[string]json.RawMessage{echoMember: rawjson.MustMarshal(echo)}
-	for name, data := range entries[0].Vendor {
-		vendor[name] = data
-	}
-	entries[0].Vendor = vendor
+	entries[0].Vendor = withVendor(entries[0].Vendor, echoMember, rawjson.MustMarshal(echo))
 	return entries
+}
+
+// withVendor returns vendor data with a member.
+func withVendor(vendor map[string]json.RawMessage, name string, data json.RawMessage) map[string]json.RawMessage {
+	with := map[string]json.RawMessage{}
+	maps.Copy(with, vendor)
+	with[name] = data
+	return with
 }
 
 // echoOf returns the request that is stored with an entry; ok is false where there is none.
@@ -170,6 +177,8 @@ func responseErrorCode(failure *continuo.TurnError) string {
 	switch failure.Reason {
 	case continuo.ReasonRateLimit:
 		return "rate_limit_exceeded"
+	case continuo.ReasonBudget:
+		return "insufficient_quota"
 	case continuo.ReasonContextOverflow:
 		return "context_length_exceeded"
 	}

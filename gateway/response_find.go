@@ -73,22 +73,30 @@ func (a *responsesAPI) findByPath(r *http.Request) (*foundResponse, error) {
 func (f *foundResponse) response(encrypted bool) *wireResponse {
 	response := f.echo.response(f.ref.String(), createdAt(f.turn.ID))
 	var answer *continuo.Entry
+	list := itemList{items: firstMCPItems(f.ref.conversation, f.ref.first, f.echo.MCP, f.entries)}
 	for i := range f.entries {
 		entry := &f.entries[i]
+		if _, ofMCP := list.open[entry.ToolCallID]; ofMCP && entry.Role == continuo.Tool {
+			list.add(entry)
+			continue
+		}
 		if entry.Role != continuo.Assistant || entry.Round == nil && entry.Error == nil {
 			continue
 		}
 		answer = entry
-		items := answerItems(entry)
-		if !encrypted {
-			items = withoutEncrypted(items)
-		}
 		if entry.Error != nil && entry.Content.IsEmpty() && entry.Reasoning == nil && len(entry.ToolCalls) == 0 {
 			continue
 		}
-		for _, item := range items {
-			response.Output = append(response.Output, item.raw)
-		}
+		shown := *entry
+		shown.Hidden = false
+		list.add(&shown)
+	}
+	items := list.items
+	if !encrypted {
+		items = withoutEncrypted(items)
+	}
+	for _, item := range items {
+		response.Output = append(response.Output, item.raw)
 	}
 	if f.turn.State == continuo.TurnRunning {
 		return response

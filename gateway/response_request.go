@@ -33,6 +33,7 @@ type responseRequest struct {
 	unstored bool              // the previous response need not be stored
 	upstream engine.Upstream
 	repeat   engine.Repeat // how it is recognised when it is sent again
+	mcp      *mcpTools     // that run here; nil for none
 }
 
 // read reads a request. The model may be missing where lenient says so.
@@ -62,8 +63,14 @@ func (a *responsesAPI) read(r *http.Request, lenient bool) (*responseRequest, er
 	if read.upstream.Model != nil {
 		provider = read.upstream.Model.Info().Provider
 	}
-	read.items, err = a.resolve(r.Context(), read.items, provider)
-	return read, err
+	if read.items, err = a.resolve(r.Context(), read.items, provider); err != nil {
+		return nil, err
+	}
+	read.echo.Tools, read.echo.MCP = withoutSecrets(read.echo.Tools), nil
+	if read.mcp, err = readMCP(read.Tools, read.upstream); err != nil {
+		return nil, err
+	}
+	return read, a.expandMCP(r.Context(), read)
 }
 
 // echoConversation reads the members of a request whose conversation is an object.
@@ -230,7 +237,7 @@ func keeperOf(entry *continuo.Entry) string {
 		return entry.Round.Provider
 	}
 	for _, name := range slices.Sorted(maps.Keys(entry.Vendor)) {
-		if name != echoMember {
+		if name != echoMember && name != mcpMember {
 			return name
 		}
 	}
@@ -321,7 +328,7 @@ func (a *responsesAPI) continuedAt(ctx context.Context, conversation continuo.Co
 }
 
 // clientTools are the functions among the tools of a request.
-func clientTools(raws []json.RawMessage) ([]continuo.ToolSpec, error) {
+func clientTools(raws []json.RawMessage, mcp *mcpTools) ([]continuo.ToolSpec, error) {
 	var specs []continuo.ToolSpec
 	for i, raw := range raws {
 		var tool responses.Tool
@@ -332,6 +339,9 @@ func clientTools(raws []json.RawMessage) ([]continuo.ToolSpec, error) {
 			for _, function := range namespace.Functions() {
 				specs = append(specs, continuo.ToolSpec{Name: function.Name, Description: function.Description, Parameters: function.Parameters})
 			}
+			continue
+		}
+		if mcp != nil && tool.Type == typeMCP {
 			continue
 		}
 		if tool.Type != "function" {

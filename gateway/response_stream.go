@@ -29,6 +29,11 @@ type responseStream struct {
 	items   []item            // begun; open ones are replaced when they end
 	shown   map[string]bool
 	own     int // of the provider's own items of the round
+
+	mcp     mcpNames           // the tools of MCP servers that run here
+	first   []item             // with which the output begins
+	running map[string]openMCP // calls of MCP servers that have begun, by their ids
+	asked   map[int]bool       // the calls of the answer, by their index, that the client is asked about when it is whole
 }
 
 // openItem is the item to which deltas are being added.
@@ -37,11 +42,12 @@ type openItem struct {
 	kind  string
 	index int // among the items of the response
 	call  continuo.ToolCall
+	mark  mcpMark // of a call of an MCP server
 	text  string
 }
 
 func newResponseStream(response *wireResponse, conversation, provider string, first int64, encrypted bool) *responseStream {
-	return &responseStream{response: response, conversation: conversation, provider: provider, through: first - 1, encrypted: encrypted, shown: map[string]bool{}, calls: map[int]*openItem{}}
+	return &responseStream{response: response, conversation: conversation, provider: provider, through: first - 1, encrypted: encrypted, shown: map[string]bool{}, calls: map[int]*openItem{}, running: map[string]openMCP{}, asked: map[int]bool{}}
 }
 
 // event returns what an event of the turn adds to the stream.
@@ -55,7 +61,7 @@ func (s *responseStream) event(event *turn.Event) string {
 			return "" // another process has taken the turn over
 		}
 		return s.send(responses.Event{Type: responses.EventCreated, Response: rawjson.MustMarshal(s.response)}) +
-			s.send(responses.Event{Type: responses.EventInProgress, Response: rawjson.MustMarshal(s.response)})
+			s.send(responses.Event{Type: responses.EventInProgress, Response: rawjson.MustMarshal(s.response)}) + s.firstItems()
 	case turn.TextDelta:
 		return s.add(responses.TypeMessage, messageIndex, nil) + s.delta(responses.EventTextDelta, event.Text)
 	case turn.ReasoningDelta:
@@ -71,9 +77,9 @@ func (s *responseStream) event(event *turn.Event) string {
 		s.own = 0
 		s.through = max(s.through, event.Entry.Seq)
 		if event.Kind == turn.Answered {
-			wire += s.complete(event.Entry)
+			return wire + s.complete(event.Entry)
 		}
-		return wire
+		return wire + s.endMCP(event.Entry)
 	case turn.Finished, turn.Failed:
 		return s.close() + s.end(event)
 	}
@@ -82,26 +88,34 @@ func (s *responseStream) event(event *turn.Event) string {
 
 func (s *responseStream) callDelta(event *turn.Event) string {
 	delta := event.Delta
+	if s.asked[delta.Index] {
+		return ""
+	}
 	if open := s.calls[delta.Index]; open != nil {
 		s.open = open
 		if delta.Arguments == "" {
 			return ""
 		}
-		if open.kind == responses.TypeCustomCall {
-			return s.delta(responses.EventInputDelta, delta.Arguments)
-		}
-		return s.delta(responses.EventArgumentsDelta, delta.Arguments)
+		return s.delta(argumentEvents[open.kind].delta, delta.Arguments)
 	}
 	named := inNamespace(continuo.ToolCall{ID: delta.ID, Type: delta.Type, Name: delta.Name}, s.response.Tools)
 	call := &named
-	kind, add := responses.TypeFunctionCall, responses.EventArgumentsDelta
+	kind := responses.TypeFunctionCall
 	if delta.Type == "custom" {
-		kind, add = responses.TypeCustomCall, responses.EventInputDelta
+		kind = responses.TypeCustomCall
+	}
+	mark, ofMCP := s.mcp[delta.Name]
+	if ofMCP {
+		kind = typeMCPCall
+	}
+	if mark.Asks {
+		s.asked[delta.Index] = true
+		return ""
 	}
 	wire := s.add(kind, firstCallIndex+delta.Index, call)
 	s.calls[delta.Index] = s.open
 	if delta.Arguments != "" {
-		wire += s.delta(add, delta.Arguments)
+		wire += s.delta(argumentEvents[kind].delta, delta.Arguments)
 	}
 	return wire
 }
@@ -115,13 +129,16 @@ func (s *responseStream) add(kind string, index int, call *continuo.ToolCall) st
 	wire := s.closeText()
 	s.open = &openItem{ref: ref, kind: kind, index: len(s.items)}
 	if call != nil {
-		s.open.call = *call
+		s.open.call, s.open.mark = *call, s.mcp[call.Name]
 	}
 	s.items = append(s.items, s.open.item(responses.StatusInProgress))
 	s.shown[s.openID()] = true
 	wire += s.send(responses.Event{Type: responses.EventItemAdded, OutputIndex: &s.open.index, Item: s.open.item(responses.StatusInProgress).raw})
-	if kind == responses.TypeMessage || kind == responses.TypeReasoning {
+	switch kind {
+	case responses.TypeMessage, responses.TypeReasoning:
 		wire += s.part(responses.EventPartAdded)
+	case typeMCPCall:
+		wire += s.send(responses.Event{Type: eventMCPCallInProgress, ItemID: s.openID(), OutputIndex: &s.open.index})
 	}
 	return wire
 }
@@ -137,6 +154,9 @@ func (o *openItem) item(status string) item {
 		return messageItem(o.ref, content, status)
 	case responses.TypeReasoning:
 		return reasoningItem(o.ref, content, nil, status)
+	case typeMCPCall:
+		o.mark.Arguments = content
+		return mcpCallItem(o.ref, o.mark, nil)
 	}
 	call := o.call
 	call.Arguments = content
@@ -187,6 +207,7 @@ func (s *responseStream) close() string {
 		wire += s.closeOpen()
 	}
 	clear(s.calls)
+	clear(s.asked)
 	return wire
 }
 
@@ -205,6 +226,12 @@ func (s *responseStream) closeOpen() string {
 	case responses.TypeCustomCall:
 		done.Type, done.Input = responses.EventInputDone, &s.open.text
 		wire = s.send(done)
+	case typeMCPCall: // it ends with its result
+		done.Type, done.Arguments = argumentEvents[typeMCPCall].done, &s.open.text
+		wire = s.send(done)
+		s.items[s.open.index] = s.open.item(responses.StatusCompleted)
+		s.open = nil
+		return wire
 	default:
 		done.Type, done.Arguments, done.Name = responses.EventArgumentsDone, &s.open.text, s.open.call.Name
 		wire = s.send(done)
@@ -226,6 +253,7 @@ func (s *responseStream) complete(answer *continuo.Entry) string {
 		shown.ToolCalls[i] = inNamespace(shown.ToolCalls[i], s.response.Tools)
 	}
 	for _, final := range s.visible(answerItems(&shown)) {
+		kind, _ := kindOf(final.raw)
 		if s.shown[final.id] {
 			for i := range s.items {
 				if s.items[i].id == final.id {
@@ -238,10 +266,17 @@ func (s *responseStream) complete(answer *continuo.Entry) string {
 			continue // an answer that failed has what its deltas began
 		}
 		index := len(s.items)
+		if kind == typeMCPCall {
+			s.items, s.shown[final.id] = append(s.items, final), true
+			wire += s.send(responses.Event{Type: responses.EventItemAdded, OutputIndex: &index, Item: final.raw}) +
+				s.send(responses.Event{Type: eventMCPCallInProgress, ItemID: final.id, OutputIndex: &index})
+			continue
+		}
 		wire += s.send(responses.Event{Type: responses.EventItemAdded, OutputIndex: &index, Item: final.raw}) +
 			s.send(responses.Event{Type: responses.EventItemDone, OutputIndex: &index, Item: final.raw})
 		s.items, s.shown[final.id] = append(s.items, final), true
 	}
+	s.run(answer)
 	return wire
 }
 

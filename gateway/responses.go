@@ -76,7 +76,7 @@ func (a *responsesAPI) respond(w http.ResponseWriter, r *http.Request, q *respon
 		return err
 	}
 	if chat != nil {
-		return a.writeResponse(w, q, chat, &upstreamAnswer{})
+		return a.writeResponse(w, r, q, chat, &upstreamAnswer{})
 	}
 	q.view = r.Header.Get(viewHeader)
 	members, err := request.ReadResponsesMembers(q.body)
@@ -84,8 +84,15 @@ func (a *responsesAPI) respond(w http.ResponseWriter, r *http.Request, q *respon
 		return api.Refuse(refused.Param, "%s", refused.Error())
 	}
 	if q.upstream.Model.Info().Protocol != model.ProtocolResponses {
-		if _, err := clientTools(q.Tools); err != nil {
+		functions, err := clientTools(q.Tools, q.mcp)
+		if err != nil {
 			return err
+		}
+		if q.mcp != nil {
+			if err := q.mcp.connect(r.Context(), a.options.MCP, functions); err != nil {
+				return err
+			}
+			members.OtherTools = nil // they are MCP servers, or they would have been refused
 		}
 	}
 	place := queued{queues: &a.queues}
@@ -107,7 +114,7 @@ func (a *responsesAPI) respond(w http.ResponseWriter, r *http.Request, q *respon
 			return err
 		}
 		place.end()
-		return a.writeResponse(w, q, begun, answer)
+		return a.writeResponse(w, r, q, begun, answer)
 	}
 	return fmt.Errorf("begin a turn: %w", continuo.ErrBusy)
 }
@@ -129,8 +136,16 @@ func (a *responsesAPI) begin(r *http.Request, q *responseRequest, entries []cont
 	if err := ask(&wanted, members, model.ProtocolResponses, r.Header); err != nil {
 		return nil, nil, conversation, err
 	}
+	if q.mcp != nil {
+		if err := a.serveMCP(r.Context(), q, conversation, &wanted); err != nil {
+			return nil, nil, conversation, err
+		}
+	}
 	if q.Instructions != "" {
 		wanted.System = []string{q.Instructions}
+	}
+	if wanted.Prefixes, err = a.keptPrefixes(r.Context(), conversation, wanted.System); err != nil {
+		return nil, nil, conversation, err
 	}
 	chat, err := a.engine.Turns.Request(r.Context(), wanted)
 	return chat, answer, conversation, err
@@ -157,10 +172,15 @@ func (a *responsesAPI) repeated(ctx context.Context, q *responseRequest) (*engin
 }
 
 // writeResponse answers with the response that a turn makes.
-func (a *responsesAPI) writeResponse(w http.ResponseWriter, q *responseRequest, chat *engine.Chat, answer *upstreamAnswer) error {
+func (a *responsesAPI) writeResponse(w http.ResponseWriter, r *http.Request, q *responseRequest, chat *engine.Chat, answer *upstreamAnswer) error {
 	ref := responseRef{chat.Conversation.ID, chat.TurnID, chat.Conversation.LastSeq + 1}
 	response := q.echo.response(ref.String(), createdAt(chat.TurnID))
 	stream := newResponseStream(response, ref.conversation, q.upstream.Model.Info().Provider, ref.first, slices.Contains(q.Include, responses.IncludeEncryptedReasoning))
+	if q.mcp != nil {
+		if err := a.showMCP(r.Context(), q, ref, stream); err != nil {
+			return err
+		}
+	}
 	w.Header().Set(conversationHeader, ref.conversation)
 	w.Header().Set("X-Continuo-Turn", chat.TurnID)
 	if q.Background && !q.Stream {
@@ -281,6 +301,7 @@ func (a *responsesAPI) retrieve(w http.ResponseWriter, r *http.Request) error {
 		provider = upstream.Model.Info().Provider
 	}
 	stream := newResponseStream(response, found.conversation.ID, provider, found.ref.first, encrypted)
+	stream.mcp, stream.first = found.echo.mcpNames(), firstMCPItems(found.ref.conversation, found.ref.first, found.echo.MCP, found.entries)
 	writer := &responseWriter{out: w, stream: stream, streamed: true, from: from, answer: &upstreamAnswer{}}
 	return writer.write(a.engine.Turns.Follow(r.Context(), found.turn, 0))
 }
@@ -330,19 +351,15 @@ func (a *responsesAPI) inputItems(w http.ResponseWriter, r *http.Request) error 
 	if err != nil {
 		return err
 	}
-	var items []item
-	calls := map[string]continuo.ToolCall{}
+	var list itemList
 	for i := range found.entries {
 		entry := &found.entries[i]
 		if entry.Role == continuo.Assistant && (entry.Round != nil || entry.Error != nil) {
 			break
 		}
-		for _, call := range entry.ToolCalls {
-			calls[call.ID] = call
-		}
-		items = append(items, itemsOf(entry, calls[entry.ToolCallID])...)
+		list.add(entry)
 	}
-	return writeItems(w, r, items)
+	return writeItems(w, r, list.items)
 }
 
 // inputTokens answers POST /v1/responses/input_tokens: the size of the request that the same body would make.
@@ -359,9 +376,16 @@ func (a *responsesAPI) inputTokens(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
-	tools, err := clientTools(q.Tools)
+	tools, err := clientTools(q.Tools, q.mcp)
 	if err != nil {
 		return err
+	}
+	if q.mcp != nil {
+		if err := q.mcp.connect(r.Context(), a.options.MCP, tools); err != nil {
+			return err
+		}
+		served, asked := q.mcp.set()
+		tools = slices.Concat(served.Specs(), tools, asked)
 	}
 	asked := engine.ClientRequest{Conversation: conversation, Entries: entries, Model: q.Model, Upstream: q.served(), View: view, Tools: tools, MaxOutputTokens: q.MaxOutputTokens}
 	if q.Instructions != "" {

@@ -24,7 +24,7 @@ type clientResponses struct{}
 
 // keepsHistory reports whether the client of a request keeps its history itself.
 func keepsHistory(q *responseRequest) bool {
-	return !q.echo.stored() && !q.Background && q.named == "" && q.previous == nil && q.from == nil
+	return !q.echo.stored() && !q.Background && q.named == "" && q.previous == nil && q.from == nil && q.mcp == nil
 }
 
 func (clientResponses) model(body []byte) string { return modelInBody(body) }
@@ -92,7 +92,8 @@ func (e *responsesEncoder) streams() bool { return e.asked.Stream }
 
 func (e *responsesEncoder) begin(chat *engine.Chat) string {
 	var echo responseEcho
-	_ = json.Unmarshal(rawjson.MustMarshal(e.asked.Fields.Without("conversation")), &echo) // what cannot be read is left out
+	_ = json.Unmarshal(rawjson.MustMarshal(e.asked.Fields.Without("conversation", "gateway_mcp")), &echo) // what cannot be read is left out
+	echo.Tools = withoutSecrets(echo.Tools)
 	first := chat.Conversation.LastSeq + 1
 	ref := responseRef{chat.Conversation.ID, chat.TurnID, first}
 	encrypted := strings.Contains(string(e.asked.Fields.Get("include")), responses.IncludeEncryptedReasoning)

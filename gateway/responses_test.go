@@ -310,3 +310,42 @@ func TestTheConversationOfATaskTakesNoMessages(t *testing.T) {
 		t.Errorf("the task has %d entries, %v", now.LastSeq, err)
 	}
 }
+
+// A conversation whose history the server keeps is found by its beginning, when a client sends the whole of it: through the
+// Responses API, and through an endpoint whose request names the conversation.
+func TestAKeptHistoryIsFoundByItsBeginning(t *testing.T) {
+	for name, begin := range map[string]func(t *testing.T, g *testGateway) string{
+		"by responses": func(t *testing.T, g *testGateway) string {
+			first := decode[shownResponse](t, g.call(t, "POST", "/v1/responses", `{"model":"gpt","input":"one"}`).body)
+			second := g.call(t, "POST", "/v1/responses", `{"model":"gpt","input":"two","previous_response_id":"`+first.ID+`"}`)
+			return second.header.Get("X-Conversation-ID")
+		},
+		"by its key": func(t *testing.T, g *testGateway) string {
+			for _, text := range []string{"one", "two"} {
+				g.post(t, "/v1/chat/completions", `{"model":"gpt","messages":[{"role":"user","content":"`+text+`"}]}`, "X-Conversation-ID", "k")
+			}
+			response, _ := g.post(t, "/v1/chat/completions", `{"model":"gpt","messages":[{"role":"user","content":"three"}]}`, "X-Conversation-ID", "k")
+			return response.Header.Get("X-Conversation-ID")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGateway(t, newUpstream(t, stream(chatStream), stream(chatStream), stream(chatStream), stream(chatStream)))
+			kept := begin(t, g)
+			said := func(words ...string) string {
+				var messages []string
+				for _, text := range words {
+					messages = append(messages, `{"role":"user","content":"`+text+`"},{"role":"assistant","content":"Grüß Gott"}`)
+				}
+				return strings.Join(messages, ",")
+			}
+			words := []string{"one", "two"}
+			if name == "by its key" {
+				words = append(words, "three")
+			}
+			response, body := g.post(t, "/v1/chat/completions", `{"model":"gpt","stream":true,"messages":[`+said(words...)+`,{"role":"user","content":"more"}]}`)
+			if response.Header.Get("X-Conversation-ID") != kept || response.Header.Get("X-Continuo-Matched") != "prefix" {
+				t.Errorf("%s: %s by %s, want %s", body, response.Header.Get("X-Conversation-ID"), response.Header.Get("X-Continuo-Matched"), kept)
+			}
+		})
+	}
+}

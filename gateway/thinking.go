@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 
 	continuo "github.com/continuo-log/continuo"
@@ -14,7 +13,7 @@ import (
 )
 
 // Anthropic's models accept only thinking that they have signed. A request is refused whole for a block that another
-// provider has made, or that a program between has written anew. Such blocks are not needed in a tool loop that is
+// provider has made, or that a proxy rewrote. Such blocks are not needed in a tool loop that is
 // finished, but in one that is not, the model must get its own thinking back.
 
 // thinkingBlock is a block of thinking in a request of Anthropic's API.
@@ -152,14 +151,6 @@ func withoutUnsigned(body []byte) ([]byte, int, error) {
 func withoutOldThinking(body []byte) ([]byte, int) {
 	r := readThinking(body)
 	return r.without(func(block thinkingBlock) bool { return !block.open || !r.thinks })
-}
-
-// refusedSignature is how Anthropic's API refuses thinking that its model has not signed.
-var refusedSignature = regexp.MustCompile("(?i)invalid `?signature`?.*thinking|thinking\\S*\\.signature|thinking.*signature")
-
-// isRefusedSignature reports whether a failure refuses a signature of thinking.
-func isRefusedSignature(failure *continuo.TurnError) bool {
-	return failure.ProviderStatus == http.StatusBadRequest && refusedSignature.MatchString(failure.Message)
 }
 
 // unsigns reports whether a provider's own thinking in a conversation has no signatures, so that it accepts such thinking

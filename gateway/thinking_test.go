@@ -178,3 +178,35 @@ func TestARefusedSignatureInAnOpenLoopIsTheClients(t *testing.T) {
 		t.Errorf("got %d %s, %d requests", response.StatusCode, got, len(u.requests))
 	}
 }
+
+// A request that is built from the log is sent once more, too: without the thinking before the newest message, which its round
+// says, and from which it can be shown again.
+func TestARefusedSignatureOfABuiltRequestIsRetriedOnce(t *testing.T) {
+	user := `{"role":"user","content":"and now?"}`
+	request := thinkingRequest(thinkingAsked, assistantSays(signedThinking, `{"type":"text","text":"So."}`), user, assistantSays(signedThinking, useBlock), resultMessage)
+	refuse := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, refusedThinking)
+	}
+	for name, second := range map[string]http.HandlerFunc{"accepted": stream(messagesStream), "refused again": refuse} {
+		t.Run(name, func(t *testing.T) {
+			u := newUpstream(t, refuse, second)
+			g := newGateway(t, u)
+			response, got := g.post(t, "/v1/messages", request, "X-Continuo-View", "codex")
+			if status := map[string]int{"accepted": http.StatusOK, "refused again": http.StatusBadRequest}[name]; response.StatusCode != status {
+				t.Errorf("got %d %s", response.StatusCode, got)
+			}
+			first, again := <-u.requests, <-u.requests
+			if strings.Count(first.body, `"thinking":"Look`) != 2 || strings.Count(again.body, `"thinking":"Look`) != 1 || !strings.Contains(again.body, "So.") || len(u.requests) != 0 {
+				t.Errorf("the upstream got\n%s\n%s, and %d more", first.body, again.body, len(u.requests))
+			}
+			entries := g.entries(t, response)
+			last := &entries[len(entries)-1]
+			if !strings.Contains(strings.Join(last.Round.Omitted, ", "), "after a signature was refused") {
+				t.Errorf("the round says %q", last.Round.Omitted)
+			}
+			g.checkReplay(t, last, again.body)
+		})
+	}
+}

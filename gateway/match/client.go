@@ -85,6 +85,7 @@ var clients = []client{
 			{name: "fork-agent", inUser: "<fork-boilerplate>"},
 			{name: "subagent", system: "You are a general-purpose subagent"},
 			{name: "compaction", last: "You are the component that summarizes"},
+			{name: "compaction", system: "You are the component that summarizes"}, // of /compress
 		},
 	},
 	{sides: []side{{name: "suggestion", last: suggestionMode}}}, // any other client

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/gateway/request"
@@ -141,4 +142,30 @@ func (m *Matcher) Match(ctx context.Context, q Query) (*Match, error) {
 func isRetry(q Query) bool {
 	count, err := strconv.Atoi(q.Header.Get("X-Stainless-Retry-Count"))
 	return err == nil && count > 0 || q.IdempotencyKey != ""
+}
+
+// maxResumed bounds how many entries are read to find the state of the hash of a conversation.
+const maxResumed = 1024
+
+// Resume returns the state of the hash after all entries of a conversation, for a request whose client does not send them:
+// the server keeps the history. It is not ok for a conversation of more than 1024 entries, whose prefixes end there.
+func (m *Matcher) Resume(ctx context.Context, conversation continuo.Conversation, system []string) (chain Chain, ok bool, err error) {
+	if conversation.LastSeq > maxResumed {
+		return Chain{}, false, nil
+	}
+	project := conversation.ProjectID
+	if project == "" {
+		project = continuo.DefaultProject
+	}
+	chain = newChain(project, strings.Join(system, "\n"), "")
+	if conversation.LastSeq == 0 {
+		return chain, true, nil
+	}
+	for entry, err := range m.log.ReadShared(ctx, conversation, continuo.Range{To: conversation.LastSeq}) {
+		if err != nil {
+			return Chain{}, false, err
+		}
+		chain = chain.add(entry)
+	}
+	return chain, true, nil
 }

@@ -262,6 +262,16 @@ func TestSideCallWithItsSystemPromptAsAMessage(t *testing.T) {
 	expect(t, first, "session extend 0", title.found.Parent)
 }
 
+// Qwen Code's /compress has its instruction as the system prompt, not as the last message.
+func TestCompactionWithAnInstructionAsTheSystemPrompt(t *testing.T) {
+	g := newGateway(t, stores["sqlite"](t))
+	qwen := http.Header{"User-Agent": {"QwenCode/0.24.4"}}
+	compress := g.ask(match.Query{Header: qwen}, history("s You are the component that summarizes a conversation", "u hi", "a hello", "u First, reason in your <analysis> block."), "a <state_snapshot>all</state_snapshot>")
+	if compress.found.Side != "compaction" {
+		t.Errorf("the compaction is %q", compress.found.Side)
+	}
+}
+
 // Stopped by Ctrl-C, Claude Code leaves the broken answer out, says so in the message, and makes up an answer of its own:
 // the session continues all the same. In another session, such an answer is a difference.
 func TestAnswerMadeUpAfterACancelledTurn(t *testing.T) {
