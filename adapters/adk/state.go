@@ -1,0 +1,113 @@
+package adk
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"google.golang.org/adk/v2/session"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/adapters/internal/mirror"
+)
+
+// split returns the parts of a state or of a change of one: the app's and the user's, with their prefixes, and the session's.
+// Temporary ones are in none.
+func split(state map[string]any) (app, user, own map[string]any) {
+	app, user, own = map[string]any{}, map[string]any{}, map[string]any{}
+	for key, value := range state {
+		switch {
+		case strings.HasPrefix(key, session.KeyPrefixApp):
+			app[key] = value
+		case strings.HasPrefix(key, session.KeyPrefixUser):
+			user[key] = value
+		case !strings.HasPrefix(key, session.KeyPrefixTemp):
+			own[key] = value
+		}
+	}
+	return app, user, own
+}
+
+// asJSON returns a state as it is after a read.
+func asJSON(state map[string]any) (map[string]any, error) {
+	data, err := json.Marshal(state)
+	if err != nil {
+		return nil, fmt.Errorf("adk: the state is no JSON: %w", err)
+	}
+	var read map[string]any
+	return read, json.Unmarshal(data, &read)
+}
+
+// shared is the state of an app and of one of its users.
+func (s *Service) shared(ctx context.Context, app, user string) (map[string]any, error) {
+	return s.changeShared(ctx, app, user, nil, nil)
+}
+
+// changeShared changes the states of an app and of one of its users, and returns both together.
+func (s *Service) changeShared(ctx context.Context, app, user string, ofApp, ofUser map[string]any) (map[string]any, error) {
+	all, err := s.change(ctx, mirror.Key("adk-app", app), "State of the app "+app, "", ofApp)
+	if err != nil {
+		return nil, err
+	}
+	mine, err := s.change(ctx, mirror.Key("adk-user", app, user), "State of a user of the app "+app, user, ofUser)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(all, mine)
+	return all, nil
+}
+
+// change changes the state in a conversation's newest entry, if there is a change, and returns it. Where another process was
+// faster, it tries again.
+func (s *Service) change(ctx context.Context, key, title, user string, delta map[string]any) (map[string]any, error) {
+	for {
+		conversation, err := s.log.Find(ctx, continuo.Scope{ProjectID: s.project}, key)
+		missing := errors.Is(err, continuo.ErrNotFound)
+		switch {
+		case missing && len(delta) == 0:
+			return map[string]any{}, nil
+		case missing:
+			conversation, err = s.log.Create(ctx, continuo.Conversation{ProjectID: s.project, UserID: user, Key: key, Title: title, Kind: continuo.KindSide})
+			if errors.Is(err, continuo.ErrExists) {
+				continue
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		state, err := s.newest(ctx, conversation)
+		if err != nil || len(delta) == 0 {
+			return state, err
+		}
+		maps.Copy(state, delta)
+		text, err := json.Marshal(state)
+		if err != nil {
+			return nil, fmt.Errorf("adk: the state is no JSON: %w", err)
+		}
+		record := mirror.Message{Vendor: vendor, Own: text}.Record()
+		_, err = s.log.Append(ctx, conversation.ID, []continuo.Entry{record}, continuo.AppendOptions{ExpectSeq: conversation.LastSeq + 1})
+		var faster *continuo.ConflictError
+		if errors.As(err, &faster) {
+			continue
+		}
+		return state, err
+	}
+}
+
+// newest is the state that a conversation's newest entry has.
+func (s *Service) newest(ctx context.Context, conversation continuo.Conversation) (map[string]any, error) {
+	state := map[string]any{}
+	for entry, err := range s.log.ReadShared(ctx, conversation, continuo.Range{Backward: true, Expect: 1}) {
+		if err != nil {
+			return nil, err
+		}
+		if form := entry.Vendor[vendor]; form != nil {
+			return state, json.Unmarshal(form, &state)
+		}
+		break
+	}
+	return state, nil
+}
