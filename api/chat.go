@@ -156,6 +156,8 @@ func ModelFailed(failure *continuo.TurnError) *Problem {
 		p.Status = http.StatusGatewayTimeout
 	case continuo.ReasonRateLimit:
 		p.Status, p.Type = http.StatusTooManyRequests, RateLimit
+	case continuo.ReasonBudget:
+		p.Status, p.Type, p.Code = http.StatusTooManyRequests, RateLimit, "budget_exceeded"
 	case continuo.ReasonContextOverflow:
 		p.Status, p.Type, p.Code = http.StatusRequestEntityTooLarge, InvalidRequest, "context_overflow"
 	case continuo.ReasonCancelled, continuo.ReasonInterrupted: // the turn was stopped or interrupted; the model did not fail

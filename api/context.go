@@ -31,6 +31,10 @@ func (s *Service) contextOperations() []Operation {
 			Answers: answers(ok("The outcome, and the first entries of the ranking.")),
 		}, s.ExplainRecall),
 		define(Operation{
+			ID: "showCache", Method: "GET", Path: one + "/cache", Tag: "context", Summary: "show how far providers' caches served its requests",
+			Answers: answers(ok("The counts, and the requests with what they lost.")),
+		}, s.ShowCache),
+		define(Operation{
 			ID: "showTranscript", Method: "GET", Path: one + "/transcript", Tag: "context", Summary: "show it as text",
 			Answers: answers(ok("The transcript.").as(Media{Type: "text/plain"}, Media{Type: JSON})),
 		}, s.ShowTranscript),

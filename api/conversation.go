@@ -355,8 +355,9 @@ type Redacted struct {
 //
 // Removed are text, author, agent, name, arguments of calls, thinking, large outputs, attachments, the events of their turns
 // and the entries of the search index; each entry keeps its position, role, time and calls. Summaries that replace one of
-// the entries are removed too. Entries that the conversation inherited are redacted where they were written, so that all forks show it; summaries
-// that were made in other forks are not reached, nor are exports, backups and what providers keep.
+// the entries are removed too, also those of forks, and what other conversations have recalled of them. Entries that the
+// conversation inherited are redacted where they were written, so that all forks show it. Archived forks, exports, backups and
+// what providers keep are not reached.
 func (s *Service) RedactEntries(ctx context.Context, scope continuo.Scope, in RedactRequest) (Redacted, error) {
 	from, to, err := in.seqs()
 	if err != nil {

@@ -88,14 +88,18 @@ type ConversationQuery struct {
 	Limit int `query:"limit" minimum:"1" maximum:"100" default:"20"`
 	Cursor
 	ConversationFilter
+	// What comes first: the newest change, the newest conversation, or the one whose own requests used the most tokens, or
+	// cost the most. All but the first read every conversation that the filters select.
+	Sort string `query:"sort" enum:"updated,created,tokens,cost" default:"updated"`
 	// Whether to add up what the filters select, on all pages.
 	Totals bool `query:"totals" default:"false"`
 }
 
 // conversationCursor is a cursor of the list of conversations.
 type conversationCursor struct {
-	UpdatedAt time.Time `json:"updated_at"`
+	UpdatedAt time.Time `json:"updated_at,omitzero"`
 	ID        string    `json:"id"`
+	Value     int64     `json:"value,omitempty"` // of a sorted list
 }
 
 // ConversationRow is a conversation in a list, with its activity.
@@ -130,20 +134,14 @@ type ConversationTotals struct {
 
 // ListConversations lists conversations.
 //
-// The one that changed last comes first. One that changes while the list is paged moves to the front. What a row says of
-// requests is counted as they are answered: its cost does not depend on the conversation's length.
+// The one that changed last comes first, unless `sort` says otherwise. One that changes while the list is paged moves to
+// the front. What a row says of requests is counted as they are answered: its cost does not depend on the conversation's
+// length.
 func (s *Service) ListConversations(ctx context.Context, scope continuo.Scope, in ConversationQuery) (list ConversationList, err error) {
-	query, err := in.query(scope)
+	query, err := in.page(scope)
 	if err != nil {
 		return list, err
 	}
-	var position conversationCursor
-	if given, err := in.decode(&position); err != nil {
-		return list, err
-	} else if given {
-		query.Before = continuo.ConversationCursor(position)
-	}
-	query.Limit = in.Limit + 1
 	find := s.Engine.Conversations.List
 	if in.Kind == "all" {
 		find = s.Engine.Conversations.ListAll
@@ -152,13 +150,40 @@ func (s *Service) ListConversations(ctx context.Context, scope continuo.Scope, i
 	if err != nil {
 		return list, err
 	}
-	page := listed(found, in.Limit, func(c continuo.Conversation) any { return conversationCursor{c.UpdatedAt, c.ID} })
-	list.HasMore, list.NextCursor = page.HasMore, page.NextCursor
-	if list.Data, err = s.rows(ctx, page.Data, valueOf(in.State)); err != nil || !in.Totals {
+	if len(found) > in.Limit {
+		found = found[:in.Limit]
+		next, err := s.Engine.Conversations.Position(ctx, query.Sort, found[in.Limit-1])
+		if err != nil {
+			return list, err
+		}
+		list.HasMore, list.NextCursor = true, WriteCursor(conversationCursor(next))
+	}
+	if list.Data, err = s.rows(ctx, found, valueOf(in.State)); err != nil || !in.Totals {
 		return list, err
 	}
 	list.Totals, err = s.totals(ctx, query, in.Kind)
 	return list, err
+}
+
+// page is the query of one page.
+func (in *ConversationQuery) page(scope continuo.Scope) (continuo.ConversationQuery, error) {
+	query, err := in.query(scope)
+	if err != nil {
+		return query, err
+	}
+	query.Limit = in.Limit + 1
+	if in.Sort != "updated" {
+		query.Sort = continuo.ConversationSort(in.Sort)
+	}
+	var position conversationCursor
+	given, err := in.decode(&position)
+	if given && position.UpdatedAt.IsZero() == (query.Sort == continuo.SortUpdated) {
+		err = Refuse("cursor", "the cursor is one of a list in another order: give the sort that it was given with")
+	}
+	if given {
+		query.Before = continuo.ConversationCursor(position)
+	}
+	return query, err
 }
 
 // rows completes conversations for a list, and leaves those out that turn out to have another state than the wanted one.
@@ -212,62 +237,4 @@ func (s *Service) totals(ctx context.Context, query continuo.ConversationQuery, 
 		return nil, err
 	}
 	return &ConversationTotals{Conversations: totals.Conversations, Usage: conversations.SumOf(totals.Usage)}, nil
-}
-
-// UsageQuery selects what GET /api/usage adds up.
-type UsageQuery struct {
-	UserFilter
-	MetadataFilter
-	// Only requests of this day or later, in UTC, such as `2026-11-01`.
-	From *string `query:"from" doc:"format=date"`
-	// Only requests of this day or earlier.
-	To *string `query:"to" doc:"format=date"`
-}
-
-// Check refuses what is no day.
-func (in *UsageQuery) Check() error {
-	for _, given := range []struct {
-		name string
-		day  *string
-	}{{"from", in.From}, {"to", in.To}} {
-		if given.day == nil {
-			continue
-		}
-		if _, err := time.Parse(time.DateOnly, *given.day); err != nil {
-			return Refuse(given.name, "%s must be a day such as 2026-11-01, not %q", given.name, Bounded(*given.day))
-		}
-	}
-	return nil
-}
-
-// UsageRow is what requests to one model used on one day.
-type UsageRow struct {
-	// In UTC.
-	Day string `json:"day"`
-	// As the provider names it.
-	Model string `json:"model"`
-	conversations.Usage
-}
-
-// ShowUsage adds up the usage of models.
-//
-// By day and model, in this order, over the conversations that exist: what was deleted or archived is not in it.
-func (s *Service) ShowUsage(ctx context.Context, scope continuo.Scope, in UsageQuery) (All[UsageRow], error) {
-	query := continuo.ConversationQuery{ProjectID: scope.ProjectID, Labels: in.Labels}
-	var err error
-	if query.UserID, err = in.user(scope); err != nil {
-		return All[UsageRow]{}, err
-	}
-	totals, err := s.Engine.Conversations.Totals(ctx, query)
-	if err != nil {
-		return All[UsageRow]{}, err
-	}
-	rows := []UsageRow{}
-	for _, count := range totals.Usage {
-		if in.From != nil && count.Day < *in.From || in.To != nil && count.Day > *in.To {
-			continue
-		}
-		rows = append(rows, UsageRow{Day: count.Day, Model: count.Model, Usage: conversations.SumOf([]continuo.UsageCount{count})})
-	}
-	return All[UsageRow]{Data: rows}, nil
 }

@@ -13,6 +13,7 @@
 package api
 
 //go:generate go run ../internal/apigen
+//go:generate go run ../internal/clientgen
 
 import (
 	"context"

@@ -7,6 +7,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/engine/ledger"
 	"github.com/continuo-log/continuo/workflow"
 )
 
@@ -76,6 +77,7 @@ var errorKinds = []ErrorKind{
 	{workflow.ErrNotRepairable, "not_repairable", ClassConflict, false},
 	{engine.ErrNoCycle, "no_cycle", ClassConflict, false},
 	{engine.ErrTooManyTurns, "too_many_turns", ClassRateLimited, false},
+	{ledger.ErrBudget, "budget_exceeded", ClassRateLimited, false},
 	{engine.ErrTooManyAgents, "too_many_agents", ClassRateLimited, false},
 	{continuo.ErrLeaseLost, "lease_lost", ClassUnavailable, true},
 	{continuo.ErrReadOnly, "read_only", ClassUnavailable, true},

@@ -58,7 +58,7 @@ type HealthReport struct {
 	OK        bool             `json:"ok"` // no check failed
 	Version   string           `json:"version"`
 	Checks    []HealthCheck    `json:"checks"`
-	Store     *StoreSize       `json:"store"` // null where it is not known
+	Store     *StoreSize       `json:"store" nullable:"true"` // null where it is not known
 	Stages    []StageLatency   `json:"stages"`
 	Providers []ProviderHealth `json:"providers"`
 	Breakers  []BreakerHealth  `json:"breakers"`

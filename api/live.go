@@ -17,10 +17,6 @@ func (s *Service) liveOperations() []Operation {
 			ID: "listConversationRounds", Method: "GET", Path: one + "/rounds", Tag: "context", Summary: "list the requests to models that it has",
 			Answers: answers(ok("A page of rounds.")),
 		}, s.ListConversationRounds),
-		define(Operation{
-			ID: "showUsage", Method: "GET", Path: "/api/usage", Tag: "context", Summary: "add up what requests to models used, by day and model",
-			Answers: answers(ok("The sums.")),
-		}, s.ShowUsage),
 		handled[ListEvents, None](Operation{
 			ID: "followConversations", Method: "GET", Path: "/api/events", Tag: "conversations", Summary: "follow the list of conversations",
 			Description: "The rows of the list that are new or change from now on, or since a time, on whichever process, within about a " +

@@ -31,6 +31,10 @@ func (s *Service) memoryOperations() []Operation {
 			Answers: answers(ok("All facts, and the profile.")),
 		}, s.ExportMemory),
 		define(Operation{
+			ID: "deriveMemory", Method: "POST", Path: all + "/derive", Tag: tag, Summary: "add patterns that several messages of a user have in common",
+			Answers: answers(ok("The facts that are new.")),
+		}, s.DeriveMemory),
+		define(Operation{
 			ID: "showFact", Method: "GET", Path: one, Tag: tag, Summary: "show a fact and its history", Answers: answers(ok("The fact.")),
 		}, s.ShowFact),
 		define(Operation{
@@ -193,6 +197,26 @@ func (s *Service) ShowFact(ctx context.Context, scope continuo.Scope, in FactPat
 		return memories.Shown{}, err
 	}
 	return s.Engine.Memories.Get(ctx, scope, owner, in.Fact)
+}
+
+// DeriveMemory adds patterns: topics, tools, times, repeated instructions and corrections, and what the model of
+// `memory.extractor` finds.
+//
+// A pattern has at least three sources over at least two conversations, with a quote of each, and `derived` is true. A newer
+// one supersedes the one before. It fails where `memory.enabled` is off. Messages of which a pattern was forgotten are not counted again.
+func (s *Service) DeriveMemory(ctx context.Context, scope continuo.Scope, in MemoryOwner) (List[memories.Fact], error) {
+	owner, err := in.owner(scope)
+	if err == nil && in.Project && scope.UserID == "" {
+		err = Refuse("project", "patterns are of a user: leave out project")
+	}
+	if err != nil {
+		return List[memories.Fact]{}, err
+	}
+	added, err := s.Engine.Memories.Derive(ctx, scope, owner)
+	if added == nil {
+		added = []memories.Fact{}
+	}
+	return List[memories.Fact]{Data: added}, err
 }
 
 // ForgetRequest says which fact to forget.

@@ -3,11 +3,13 @@ package api
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"path/filepath"
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine/ledger"
 	"github.com/continuo-log/continuo/internal/nearest"
 	"github.com/continuo-log/continuo/internal/secret"
 	"github.com/continuo-log/continuo/task"
@@ -138,6 +140,9 @@ func problemOfKind(kind ErrorKind, err error) *Problem {
 	p := &Problem{Status: class.status, Type: class.kind, Code: kind.Code, Message: secret.Text(kind.Message(err))}
 	if kind.Hidden {
 		p.Cause = err
+	}
+	if budget := new(ledger.BudgetError); errors.As(err, &budget) {
+		p.RetryAfter = int(math.Ceil(budget.Wait.Seconds()))
 	}
 	if kind.Code == "idempotency_conflict" {
 		p.Param = idempotencyHeader

@@ -150,20 +150,13 @@ func (s *Service) repairRun(ctx context.Context, scope continuo.Scope, run conti
 	return status, err
 }
 
-type keyIDContext struct{}
-
-// WithKeyID adds the id of a caller's API key to a context: the log names it as the author of a repair.
-func WithKeyID(ctx context.Context, id string) context.Context {
-	return context.WithValue(ctx, keyIDContext{}, id)
-}
-
 // callerName identifies a caller in the log: a user, a key, or any client that reaches the server.
 func callerName(ctx context.Context, scope continuo.Scope) string {
 	if scope.UserID != "" {
 		return "user " + scope.UserID
 	}
-	if id, ok := ctx.Value(keyIDContext{}).(string); ok && id != "" {
-		return "key " + id
+	if payer, _ := continuo.PayerOf(ctx); payer.KeyID != "" {
+		return "key " + payer.KeyID
 	}
 	return "api"
 }

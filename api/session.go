@@ -85,12 +85,21 @@ type KeyRequest struct {
 	UserID UserID `json:"user_id,omitempty"`
 	// How long the key is valid, in seconds. The default is until it is revoked.
 	ExpiresIn int `json:"expires_in,omitempty" minimum:"1"`
+	// What the key's requests to models may use in a day or a month; a key that has a budget makes no keys itself. The
+	// default is no bound.
+	Budget auth.Budget `json:"budget,omitzero"`
 }
 
 // Check refuses a life that is none.
 func (r *KeyRequest) Check() error {
 	if r.ExpiresIn < 0 || r.ExpiresIn > maxCount {
 		return Refuse("expires_in", "expires_in must be a number of seconds from 1 to %d", maxCount)
+	}
+	if err := r.Budget.Check(); err != nil {
+		return At("budget", err)
+	}
+	if !r.Budget.IsZero() && r.Budget.Period == "" {
+		r.Budget.Period = auth.PeriodMonth
 	}
 	return nil
 }

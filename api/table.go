@@ -6,12 +6,12 @@ import "slices"
 func (s *Service) Operations() []Operation {
 	return slices.Concat(
 		s.chatOperations(),
-		s.conversationOperations(), []Operation{s.importOperation()}, s.entryOperations(), s.liveOperations(), s.contextOperations(), s.searchOperations(), s.memoryOperations(),
-		s.turnOperations(),
+		s.conversationOperations(), []Operation{s.importOperation()}, s.entryOperations(), s.liveOperations(), s.contextOperations(), []Operation{s.compareOperation()}, s.searchOperations(), s.memoryOperations(),
+		s.turnOperations(), s.feedOperations(),
 		s.workflowOperations(), s.runOperations(), s.repairOperations(),
 		s.crewOperations(), s.crewSessionOperations(), s.crewContextOperations(),
 		s.taskOperations(), s.agentOperations(),
 		s.sessionOperations(),
-		s.serviceOperations(), []Operation{s.connectOperation()},
+		s.serviceOperations(), s.usageOperations(), []Operation{s.connectOperation()},
 	)
 }

@@ -40,7 +40,8 @@ type callerKey struct{}
 
 // withCaller adds the caller to the request's context for the handlers.
 func withCaller(r *http.Request, caller caller) *http.Request {
-	return r.WithContext(context.WithValue(api.WithKeyID(r.Context(), caller.keyID), callerKey{}, caller))
+	payer := continuo.Payer{ProjectID: caller.scope.ProjectID, UserID: caller.scope.UserID, KeyID: caller.keyID}
+	return r.WithContext(context.WithValue(continuo.WithPayer(r.Context(), payer), callerKey{}, caller))
 }
 
 // callerOf returns the caller of an authenticated request. It panics for a request that was not authenticated.

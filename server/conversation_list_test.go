@@ -25,6 +25,43 @@ func listedAs(t *testing.T, handler http.Handler, query string) (rows map[string
 	return rows, list
 }
 
+// A list is sorted by what its rows say, page by page and over all kinds; a cursor is one of its order.
+func TestConversationsAreSorted(t *testing.T) {
+	handler := New(newEngine(t, engine.Options{}), Options{})
+	for i, requests := range []int{1, 3, 0, 2} {
+		ask(t, handler, "POST", "/api/conversations", fmt.Sprintf(`{"key": "c%d"}`, i)).into(201, &struct{}{})
+		for range requests {
+			sendMessage(t, handler, fmt.Sprintf("c%d", i), "hello")
+		}
+	}
+	ask(t, handler, "PATCH", "/api/conversations/c0", `{"title": "changed last"}`).into(200, &struct{}{})
+	for _, kind := range []string{"", "&kind=all"} {
+		for sort, want := range map[string]string{"tokens": "c1 c3 c0 c2", "created": "c3 c2 c1 c0", "updated": "c0 c3 c2 c1"} {
+			for limit := 1; limit <= 4; limit++ {
+				var keys []string
+				for cursor := ""; ; {
+					_, list := listedAs(t, handler, fmt.Sprintf("?sort=%s&limit=%d%s%s", sort, limit, kind, cursor))
+					for _, row := range list.Data {
+						keys = append(keys, row.Key)
+					}
+					if !list.HasMore {
+						break
+					}
+					cursor = "&cursor=" + *list.NextCursor
+				}
+				if got := strings.Join(keys, " "); got != want {
+					t.Errorf("pages of %d by %s%s: %s, want %s", limit, sort, kind, got, want)
+				}
+			}
+		}
+	}
+	_, list := listedAs(t, handler, "?sort=tokens&limit=1")
+	for _, other := range []string{"", "&sort=updated"} {
+		ask(t, handler, "GET", "/api/conversations?cursor="+*list.NextCursor+other, "").failed(400, "invalid_request", "cursor")
+	}
+	ask(t, handler, "GET", "/api/conversations?sort=size", "").failed(400, "invalid_request", "sort")
+}
+
 func TestConversationRows(t *testing.T) {
 	handler := New(newEngine(t, engine.Options{Tools: tool.Set{upper{}}, Policy: tool.Policy{Otherwise: tool.Ask}}), Options{})
 	long := strings.Repeat("ü", 300)
@@ -106,6 +143,8 @@ func TestConversationFiltersAreChecked(t *testing.T) {
 		ask(t, handler, "GET", "/api/conversations"+query, "").failed(400, "invalid_request", param)
 	}
 	ask(t, handler, "GET", "/api/usage?from=x", "").failed(400, "invalid_request", "from")
+	ask(t, handler, "GET", "/api/usage?by=day,hour", "").failed(400, "invalid_request", "by")
+	ask(t, handler, "GET", "/api/usage?by=day,day", "").failed(400, "invalid_request", "by")
 }
 
 func TestAllKindsAreListedInOrder(t *testing.T) {

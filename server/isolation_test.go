@@ -246,6 +246,7 @@ var inside = map[string]string{
 	"GET /api/conversations/{id}/entries/{seq}/parts/{n}": "",
 	"GET /api/conversations/{id}/context":                 "",
 	"GET /api/conversations/{id}/rounds":                  "",
+	"GET /api/conversations/{id}/cache":                   "",
 	"GET /api/conversations/{id}/recall":                  "?query=hello",
 	"GET /api/conversations/{id}/events":                  "",
 	"GET /api/conversations/{id}/transcript":              "",
@@ -259,9 +260,17 @@ var inside = map[string]string{
 
 // outside are the other calls, each with what the thief tries.
 var outside = map[string]func(v *victim){
-	"GET /api/search":                             (*victim).searches,
-	"GET /api/events":                             (*victim).followsList,
-	"GET /api/usage":                              func(v *victim) { v.askAsOther("GET", "/api/usage", "").into(200, &struct{}{}) },
+	"GET /api/search":  (*victim).searches,
+	"GET /api/events":  (*victim).followsList,
+	"GET /api/compare": (*victim).compares,
+	"GET /api/usage":   func(v *victim) { v.askAsOther("GET", "/api/usage", "").into(200, &struct{}{}) },
+	"GET /api/feed": func(v *victim) {
+		v.askAsOther("GET", "/api/feed", "").into(200, &struct{}{})
+		v.askAsOther("GET", "/api/feed?after=newest", "").into(200, &struct{}{})
+	},
+	"GET /api/feed/events": func(v *victim) {
+		v.askAsOther("GET", "/api/feed/events?after=x", "").failed(400, "invalid_request", "after")
+	},
 	"GET /api/connect":                            func(v *victim) { v.askAsOther("GET", "/api/connect", "").into(200, &struct{}{}) },
 	"POST /mcp":                                   (*victim).callsMCPTools,
 	"POST /chat":                                  (*victim).chats,
@@ -308,6 +317,7 @@ var outside = map[string]func(v *victim){
 	"POST /api/memory":                            hidesMemory("POST", "", `{"text": "I was here"}`),
 	"DELETE /api/memory":                          hidesMemory("DELETE", "", ""),
 	"GET /api/memory/export":                      hidesMemory("GET", "/export", ""),
+	"POST /api/memory/derive":                     hidesMemory("POST", "/derive", ""),
 	"GET /api/memory/{fact}":                      hidesFact("GET", "", ""),
 	"DELETE /api/memory/{fact}":                   hidesFact("DELETE", "", ""),
 	"POST /api/memory/{fact}/correct":             hidesFact("POST", "/correct", `{"text": "mine"}`),
@@ -381,6 +391,16 @@ func (v *victim) try(method, path string) {
 		}
 	}
 	v.hidden(method, strings.NewReplacer("{id}", "ID", "{turn}", v.turns[0]).Replace(path), body, "key-"+mark, "key-nobody")
+}
+
+// compares: a side of another's conversation is not found, whether it is compared with itself or with one's own.
+func (v *victim) compares() {
+	v.t.Helper()
+	for _, id := range v.conversations {
+		for _, query := range []string{"left=ID~2&right=ID~codex", "left=" + v.thiefSession + "~codex&right=ID~2", "left=ID~chat&right=" + v.thiefSession + "~chat"} {
+			v.hidden("GET", "/api/compare?"+query, "", id, noConversation)
+		}
+	}
 }
 
 // chats: another's id is not found, another's key is free, and another's Idempotency-Key has begun nothing.

@@ -17,6 +17,11 @@ var errKeysOff = &api.Problem{
 	Message: "no caller of this server needs an API key; the first one is made with continuo keys create",
 }
 
+// errBudgeted is the problem of a key with a budget that would make keys without it.
+var errBudgeted = &api.Problem{
+	Status: http.StatusForbidden, Type: api.Permission, Code: "budgeted", Message: "a key with a budget makes no keys: use one without a budget",
+}
+
 // reaches reports whether a caller may see a key: it is of the caller's project and, where the caller is bound to a user,
 // of that user.
 func (c caller) reaches(key *auth.Key) bool {
@@ -44,12 +49,18 @@ func (s *server) createKey(w http.ResponseWriter, r *http.Request, in api.KeyReq
 	if s.options.Keys == nil || asks.keyID == "" {
 		return errKeysOff
 	}
+	if own, err := s.options.Keys.Key(r.Context(), asks.keyID); err != nil {
+		return err
+	} else if !own.Budget.IsZero() {
+		return errBudgeted
+	}
 	user, err := asks.scope.Owner(string(in.UserID))
 	if err != nil {
 		return api.At("user_id", err)
 	}
 	key, shown := auth.New(time.Now())
 	key.ProjectID, key.UserID, key.Name = asks.scope.ProjectID, user, in.Name
+	key.Budget = in.Budget
 	if in.ExpiresIn > 0 {
 		key.ExpiresAt = key.CreatedAt.Add(time.Duration(in.ExpiresIn) * time.Second)
 	}

@@ -17,7 +17,7 @@ func (s *server) conversationEvents(w http.ResponseWriter, r *http.Request, in a
 	if err != nil {
 		return err
 	}
-	ctx, stop := s.whileAllowed(r)
+	ctx, begun, stop := s.whileAllowed(r)
 	defer stop()
 	out := newEventStream(w, s.options.KeepAlive)
 	defer out.close()
@@ -28,26 +28,35 @@ func (s *server) conversationEvents(w http.ResponseWriter, r *http.Request, in a
 		if sendChange(out, conversation.ID, change); out.disconnected() {
 			return nil
 		}
+		if change == (conversations.Change{}) {
+			begun()
+		}
 	}
 	return s.abortStream(w, r, out, context.Cause(ctx))
 }
 
 // listEvents streams the rows of the list of conversations that change, until the client disconnects.
 func (s *server) listEvents(w http.ResponseWriter, r *http.Request, in api.ListEvents) error {
-	ctx, stop := s.whileAllowed(r)
+	ctx, begun, stop := s.whileAllowed(r)
 	defer stop()
-	rows, err := s.api.FollowList(ctx, scopeOf(r), in)
+	changes, err := s.api.FollowList(ctx, scopeOf(r), in)
 	if err != nil {
 		return err
 	}
 	out := newEventStream(w, s.options.KeepAlive)
 	defer out.close()
 	out.sendHeader()
-	for row, err := range rows {
-		if err != nil {
+	begun()
+	for change, err := range changes {
+		switch {
+		case err != nil:
 			return s.abortStream(w, r, out, err)
+		case change.Removed != nil:
+			out.sendAs(0, "removed", change.Removed)
+		default:
+			out.send(change.Row.UpdatedAt.Format(time.RFC3339Nano), "conversation", change.Row)
 		}
-		if out.send(row.UpdatedAt.Format(time.RFC3339Nano), "conversation", row); out.disconnected() {
+		if out.disconnected() {
 			return nil
 		}
 	}
@@ -73,15 +82,17 @@ func sendChange(out *eventStream, id string, change conversations.Change) {
 
 // whileAllowed is a context for a stream without an end of its own. It ends with the request, when the program begins
 // nothing more, and when the caller's key or session is no longer valid, which is checked at every keep-alive. The caller
-// calls stop.
-func (s *server) whileAllowed(r *http.Request) (ctx context.Context, stop func()) {
+// calls begun when the client has the header: the program's end does not end the context before, so that a client gets
+// either a stream or an error. It calls stop at the end.
+func (s *server) whileAllowed(r *http.Request) (ctx context.Context, begun, stop func()) {
 	ctx, cancel := context.WithCancelCause(r.Context())
-	undrain := context.AfterFunc(s.engine.Draining(), func() { cancel(durable.ErrClosing) })
+	undrain := func() bool { return true }
+	begun = func() { undrain = context.AfterFunc(s.engine.Draining(), func() { cancel(durable.ErrClosing) }) }
 	var checks sync.WaitGroup
 	if callerOf(r).keyID != "" {
 		checks.Go(func() { s.recheck(ctx, r, cancel) })
 	}
-	return ctx, func() {
+	return ctx, begun, func() {
 		undrain()
 		cancel(nil)
 		checks.Wait()

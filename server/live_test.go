@@ -34,6 +34,9 @@ func followConversation(t *testing.T, url, id, lastEventID string, header ...str
 func (l *listener) next(t *testing.T, kind string, into any) sse.Event {
 	t.Helper()
 	event, err := l.events.Next()
+	if kind == "finished" && event.Type == "turn" {
+		event.Type = "finished"
+	}
 	if kind == "row" && event.Type == "conversation" {
 		event.Type = "row"
 	}
@@ -44,7 +47,7 @@ func (l *listener) next(t *testing.T, kind string, into any) sse.Event {
 	if err != nil {
 		t.Fatal(err)
 	}
-	schema := map[string]string{"entry": "Entry", "turn": "Turn", "conversation": "Conversation", "revised": "RevisedEvent", "row": "ConversationRow", "error": "Error"}[kind]
+	schema := map[string]string{"entry": "Entry", "turn": "Turn", "conversation": "Conversation", "revised": "RevisedEvent", "row": "ConversationRow", "removed": "RemovedEvent", "error": "Error", "finished": "FinishedTurn"}[kind]
 	if err := d.validate("/components/schemas/"+schema, event.Data); err != nil {
 		t.Errorf("%s: %v\n%s", kind, err, event.Data)
 	}
@@ -77,7 +80,7 @@ func TestConversationIsFollowed(t *testing.T) {
 	store, gate := storetest.NewMemory(), newGate()
 	writer := New(engineOver(t, store, withModel(gate.model())), Options{})
 	remote := httptest.NewServer(New(engineOver(t, store, engine.Options{}), Options{}))
-	defer remote.Close()
+	t.Cleanup(remote.Close) // after the streams, whose cleanups are later
 	ask(t, writer, "POST", "/api/conversations", `{"key": "s"}`).into(201, &struct{}{})
 	ask(t, writer, "POST", "/api/conversations/s/entries", `{"role": "user", "content": "before"}`)
 	live, whole := followConversation(t, remote.URL, "s", ""), followConversation(t, remote.URL, "s", "0")
@@ -122,7 +125,7 @@ func TestConversationIsFollowedWhileAllowed(t *testing.T) {
 		Keys: auth.NewChecker(users, auth.Options{Keep: time.Nanosecond}), KeepAlive: time.Millisecond,
 	})
 	remote := httptest.NewServer(handler)
-	defer remote.Close()
+	t.Cleanup(remote.Close) // after the streams, whose cleanups are later
 	ask(t, handler, "POST", "/api/conversations", `{"key": "s", "user_id": "ada"}`, as(shown)...).into(201, &struct{}{})
 	byKey := followConversation(t, remote.URL, "s", "", as(shown)...)
 	byUser := followConversation(t, remote.URL, "s", "", as(ada)...)
@@ -164,7 +167,7 @@ func TestListIsFollowed(t *testing.T) {
 	store, gate := storetest.NewMemory(), newGate()
 	writer := New(engineOver(t, store, withModel(gate.model())), Options{})
 	remote := httptest.NewServer(New(engineOver(t, store, engine.Options{}), Options{}))
-	defer remote.Close()
+	t.Cleanup(remote.Close) // after the streams, whose cleanups are later
 	ask(t, writer, "POST", "/api/conversations", `{"key": "before"}`).into(201, &struct{}{})
 	request := newRequest(t, "GET", remote.URL+"/api/events?since=2000-01-01T00:00:00Z", "")
 	stream := listen(t, request)
@@ -194,6 +197,35 @@ func TestListIsFollowed(t *testing.T) {
 	until(again, "s", "idle")
 	if row.Last == nil || row.Last.Text != "Once upon a time" || row.Usage.Requests != 1 {
 		t.Errorf("the row is %+v", row)
+	}
+}
+
+// A reader of the list gets what leaves it, once, and nothing of what it does not list.
+func TestListIsLeft(t *testing.T) {
+	handler := New(newEngine(t, engine.Options{}), Options{})
+	remote := httptest.NewServer(handler)
+	t.Cleanup(remote.Close)
+	modes := map[string]string{"first": "chat", "other": "agent", "second": "chat"}
+	ids := map[string]string{}
+	for _, key := range []string{"first", "other", "second"} {
+		var made continuo.Conversation
+		ask(t, handler, "POST", "/api/conversations", `{"key": "`+key+`", "mode": "`+modes[key]+`"}`).into(201, &made)
+		ids[key] = made.ID
+	}
+	// No row has changed since then: the stream has nothing but what leaves the list.
+	stream := listen(t, newRequest(t, "GET", remote.URL+"/api/events?mode=chat&since=2999-01-01T00:00:00Z", ""))
+	defer stream.Body.Close()
+	for _, key := range []string{"first", "other", "second"} {
+		if answer := ask(t, handler, "DELETE", "/api/conversations/"+key, ""); answer.status != 204 {
+			t.Fatalf("deleting it is answered with %d", answer.status)
+		}
+		var gone api.RemovedEvent
+		if key == "other" {
+			continue
+		}
+		if event := stream.next(t, "removed", &gone); event.ID != "" || gone != (api.RemovedEvent{ID: ids[key]}) {
+			t.Errorf("the event is %+v: %+v", event, gone)
+		}
 	}
 }
 
@@ -255,8 +287,27 @@ func exerciseLive(t *testing.T) {
 	ask(t, handler, "GET", "/api/health?x=1", "").failed(400, "invalid_request", "x")
 	ask(t, handler, "GET", "/api/usage", "").into(200, &struct{}{})
 	ask(t, handler, "GET", "/api/usage?to=x", "").failed(400, "invalid_request", "to")
+	ask(t, handler, "GET", "/api/feed", "").into(200, &struct{}{})
+	ask(t, handler, "GET", "/api/feed?after=x", "").failed(400, "invalid_request", "after")
+	ask(t, handler, "GET", "/api/feed/events", "", "Last-Event-ID", "newest").failed(400, "invalid_request", "Last-Event-ID")
 	ask(t, handler, "GET", "/api/events", "", "Last-Event-ID", "x").failed(400, "invalid_request", "Last-Event-ID")
 	made.Drain()
 	ask(t, handler, "GET", "/api/events?since=2000-01-01T00:00:00Z", "")
+	ask(t, handler, "GET", "/api/feed/events", "")
 	ask(t, handler, "GET", "/api/conversations/s/events?after=0", "")
+}
+
+// A stream that is asked for while the program ends has its header, whatever comes first: the client then learns that it ended.
+func TestStreamsOfAProgramThatEndsBegin(t *testing.T) {
+	made := engineOver(t, storetest.NewMemory(), engine.Options{})
+	handler := New(made, Options{})
+	ask(t, handler, "POST", "/api/conversations", `{"key": "s"}`).into(201, &struct{}{})
+	made.Drain()
+	for range 50 {
+		for _, path := range []string{"/api/events", "/api/feed/events", "/api/conversations/s/events?after=0"} {
+			if answer := ask(t, handler, "GET", path, ""); answer.status != http.StatusOK || answer.header.Get("Content-Type") != "text/event-stream" {
+				t.Fatalf("%s: %d %s", path, answer.status, answer.body)
+			}
+		}
+	}
 }

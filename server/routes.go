@@ -49,6 +49,7 @@ func (s *server) handlers() map[string]func(api.Operation) handler {
 		"exportConversation":  raw(s, s.exportConversation),
 		"followConversation":  raw(s, s.conversationEvents),
 		"followConversations": raw(s, s.listEvents),
+		"followFeed":          raw(s, s.feedEvents),
 		"followTurn":          raw(s, s.turnEvents),
 		"resumeTurn":          raw(s, s.resumeTurn),
 		"startRun":            raw(s, s.startRun),

@@ -45,6 +45,10 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler) // the client must not take a truncated answer for a complete one
 		}
 	}()
+	if s.cors.begin(answer, r) {
+		pattern = "preflight"
+		return
+	}
 	handler, found := s.mux.Handler(r)
 	routed := found != "" && path.Clean(r.URL.Path) == r.URL.Path
 	if routed {

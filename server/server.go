@@ -68,6 +68,9 @@ type Options struct {
 	// AllowedHosts are the host names, without port, that requests may use besides localhost and the loopback addresses
 	// where no key is required. Default none.
 	AllowedHosts []string
+	// Origins are the origins, such as https://app.example, whose pages may call the API from a browser (CORS). Default
+	// none.
+	Origins []string
 	// MCP returns the handler of the Model Context Protocol at /mcp for an authenticated caller's scope. Default: there
 	// is nothing at /mcp.
 	MCP func(scope continuo.Scope) http.Handler
@@ -129,6 +132,7 @@ type server struct {
 	options    Options
 	metrics    *metrics
 	guard      *guard
+	cors       *cors
 	rateLimits rateLimits
 	budget     budget
 	mux        *http.ServeMux
@@ -143,10 +147,11 @@ func New(engine *engine.Engine, options Options) http.Handler {
 	s := &server{
 		api:    &api.Service{Engine: engine, Version: options.Version, Diagnose: (&health{options: options}).report},
 		engine: engine, options: options,
-		metrics: newMetrics(options.Registry), guard: newGuard(options.AllowedHosts), mux: http.NewServeMux(),
+		metrics: newMetrics(options.Registry), guard: newGuard(options.AllowedHosts), cors: &cors{origins: options.Origins}, mux: http.NewServeMux(),
 		rateLimits: rateLimits{perSecond: options.RequestsPerSecond},
 		budget:     budget{size: options.MemoryBudget},
 	}
+	s.cors.trust(s.guard.origins)
 	s.openAPI = sync.OnceValues(func() ([]byte, error) { return openAPIDocument(options.Version) })
 	routes := s.routes()
 	s.index = indexPage(options.Version, routes)

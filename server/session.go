@@ -34,7 +34,7 @@ func sessionToken(r *http.Request) string {
 // any page of the same site, so that the request must be of this server's own page.
 func (s *server) bySession(r *http.Request, token string) (caller, error) {
 	anonymous := caller{scope: continuo.Scope{ProjectID: s.options.Project}}
-	if !isOwnPage(r) {
+	if !s.isTrustedPage(r) {
 		return anonymous, &api.Problem{
 			Status: http.StatusForbidden, Type: api.InvalidRequest, Code: "cross_origin", Param: "Origin",
 			Message: "a session is for the page of this server only: another page may not use it",
@@ -50,6 +50,12 @@ func (s *server) bySession(r *http.Request, token string) (caller, error) {
 		return found, unauthenticated("invalid_session", err.Error())
 	}
 	return found, err
+}
+
+// isTrustedPage reports whether a request was sent by the server's own page, or by one of a listed origin. A browser sends it
+// the session only where both are of one site.
+func (s *server) isTrustedPage(r *http.Request) bool {
+	return s.cors.allows(r.Header.Get("Origin")) || isOwnPage(r)
 }
 
 // isOwnPage reports whether a request was sent by the server's own page, or by a person who opened its address. What
@@ -120,7 +126,7 @@ func (s *server) openSession(w http.ResponseWriter, r *http.Request, in api.Sess
 	if err != nil {
 		return err
 	}
-	if old := sessionToken(r); old != "" && isOwnPage(r) { // the browser forgets it now
+	if old := sessionToken(r); old != "" && s.isTrustedPage(r) { // the browser forgets it now
 		if err := s.options.Keys.CloseSession(r.Context(), old); err != nil {
 			return err
 		}
@@ -136,7 +142,7 @@ func (s *server) openSession(w http.ResponseWriter, r *http.Request, in api.Sess
 // closeSession ends the session of the cookie.
 func (s *server) closeSession(w http.ResponseWriter, r *http.Request, _ api.Nothing) error {
 	if token := sessionToken(r); token != "" && s.options.Keys != nil {
-		if !isOwnPage(r) {
+		if !s.isTrustedPage(r) {
 			return &api.Problem{
 				Status: http.StatusForbidden, Type: api.InvalidRequest, Code: "cross_origin", Param: "Origin",
 				Message: "a session is ended by the page of this server only",

@@ -15,6 +15,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/engine/memories"
 	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/continuo-log/continuo/tool"
 )
@@ -65,6 +66,9 @@ func runTranscript(t *testing.T, file string) {
 	d := &dialogue{t: t, handler: newServer(t), labels: &labels{given: map[string]string{}}}
 	if strings.HasPrefix(filepath.Base(file), "attachments") {
 		d.handler = New(engineWith(t, storetest.NewMemory(), continuo.LogOptions{MaxInlinePart: 1}, engine.Options{}), Options{})
+	}
+	if strings.HasPrefix(filepath.Base(file), "patterns") {
+		d.handler = New(newEngine(t, engine.Options{Memory: memories.Options{Enabled: true}}), Options{})
 	}
 	if strings.HasPrefix(filepath.Base(file), "runs") {
 		_, d.handler = newRunServer(t)
@@ -195,6 +199,7 @@ var (
 		with    string
 	}{
 		{regexp.MustCompile(`"\d{4}-\d\d-\d\dT[0-9:.]+Z"`), `"TIME"`},
+		{regexp.MustCompile(`(\[\w+, )\d{4}-\d\d-\d\d\]`), `${1}DATE]`}, // of facts
 		{regexp.MustCompile(`,"(latency_ms|first_delta_ms|duration_ms)":\d+`), ``},
 		{regexp.MustCompile(`,"running":(true|false)`), ``}, // of roles
 		{regexp.MustCompile(`\b[0-9a-f]{64}\b`), `SHA256`},

@@ -1,0 +1,33 @@
+package server
+
+import (
+	"strings"
+	"testing"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/engine/memories"
+)
+
+// TestATurnIsLeftOutOfTheMemory says three things, of which a field and a header leave two out.
+func TestATurnIsLeftOutOfTheMemory(t *testing.T) {
+	e := newEngine(t, engine.Options{Memory: memories.Options{Enabled: true}})
+	handler := New(e, Options{})
+	for _, one := range []struct{ body, header string }{
+		{`{"session_id": "s", "message": "I live in Oslo.", "memory": false}`, ""},
+		{`{"session_id": "s", "message": "I live in Bergen."}`, "false"},
+		{`{"session_id": "s", "message": "I live in Tromso."}`, ""},
+	} {
+		if answer := ask(t, handler, "POST", "/chat", one.body, "X-Continuo-Memory", one.header); answer.status != 200 {
+			t.Fatalf("status %d: %s", answer.status, answer.body)
+		}
+	}
+	if err := e.Memories.Extract(t.Context(), continuo.Scope{ProjectID: continuo.DefaultProject}, memories.Owner{}); err != nil {
+		t.Fatal(err)
+	}
+	var list struct{ Data []memories.Fact }
+	ask(t, handler, "GET", "/api/memory?all=true", "").into(200, &list)
+	if len(list.Data) != 1 || !strings.Contains(list.Data[0].Text, "Tromso") {
+		t.Errorf("the memory has %+v", list.Data)
+	}
+}
