@@ -23,22 +23,24 @@ const usualView = window.Codex
 
 type chatCommand struct {
 	ownerFlag
-	Session string  `arg:"" optional:"" help:"The conversation to continue, or the session id of a new one. Default: a new one without a session id."`
-	Message *string `short:"m" placeholder:"TEXT" help:"Send this message, print the answer and exit; - reads the message from standard input."`
-	Resume  bool    `help:"Continue the answer that was interrupted, print it and exit."`
-	View    *string `enum:"${views}" help:"The view that selects what the model is shown: ${turnviews}. Default: the agent's, else ${usualview}."`
-	Mode    *string `enum:"chat,agent,run" help:"Mode from the next message on: chat, agent or run. Default: agent where --agent is given, else as the conversation is."`
-	Agent   *string `placeholder:"AGENT" help:"The agent that answers from the next message on: an agent of the settings, or none. Default: unchanged."`
-	Model   *string `placeholder:"NAME" help:"The model (model)."`
-	JSON    bool    `help:"With --message: write JSON, as POST /chat does: the answer, or the error with what there is of it."`
+	Session string   `arg:"" optional:"" help:"The conversation to continue, or the session id of a new one. Default: a new one without a session id."`
+	Message *string  `short:"m" placeholder:"TEXT" help:"Send this message, print the answer and exit; - reads the message from standard input."`
+	Resume  bool     `help:"Continue the answer that was interrupted, print it and exit."`
+	View    *string  `enum:"${views}" help:"The view that selects what the model is shown: ${turnviews}. Default: the agent's, else ${usualview}."`
+	Mode    *string  `enum:"chat,agent,run" help:"Mode from the next message on: chat, agent or run. Default: agent where --agent is given, else as the conversation is."`
+	Agent   *string  `placeholder:"AGENT" help:"The agent that answers from the next message on: an agent of the settings, or none. Default: unchanged."`
+	Model   *string  `placeholder:"NAME" help:"The model (model)."`
+	File    []string `short:"f" sep:"none" placeholder:"FILE" help:"With --message: send this text file, image or PDF file with it; may be repeated."`
+	Pick    bool     `short:"p" help:"Choose the conversation from a list."`
+	JSON    bool     `help:"With --message: write JSON, as POST /chat does: the answer, or the error with what there is of it."`
 }
 
 func (chatCommand) Help() string {
-	return `Chats with a model over the local store; without a configured model the built-in demo answers. A line below each answer says how much of the conversation the model was shown. Ctrl-C stops an answer and keeps the part that has arrived; at the prompt it exits. /help lists the commands.
+	return `Chats with a model over the local store; without a configured model the built-in demo answers. In a terminal it is a screen that shows Markdown, takes several lines and files (@notes.md), and says what the next request holds and what was billed; /help lists commands and keys. Ctrl-C clears the line, then stops the answer and keeps the part that has arrived, then leaves.
 
-A tool call that needs a decision is answered by a line that was started after the question was shown. Lines typed before that are the next messages.
+A tool call that needs a decision is answered by a line that was begun after the question was shown. Lines typed before that are the next messages.
 
-When standard input is no terminal, each line is a message: answers go to standard output, everything else to standard error.
+With NO_COLOR or TERM=dumb the terminal shows lines instead of a screen. When standard input is no terminal, each line is a message: answers go to standard output, everything else to standard error.
 
 Examples:
 
@@ -47,6 +49,8 @@ Examples:
     continuo chat s1 --mode chat
     continuo chat s1 --user ada@example.com
     continuo chat s1 --message "What did I say first?"
+    continuo chat --pick
+    continuo chat s1 --message "What is on it?" --file picture.png
     git diff | continuo chat review --message -
     continuo chat s1 --resume
     printf 'Hello\nWhat did I say?\n' | continuo chat s1`
@@ -54,6 +58,12 @@ Examples:
 
 // Run chats until the input ends.
 func (c *chatCommand) Run(ctx context.Context, a *app) error {
+	if len(c.File) > 0 && c.Message == nil {
+		return usage("--file needs --message: in the chat, a file is named as @FILE")
+	}
+	if c.Pick && (c.Session != "" || c.Message != nil || c.Resume) {
+		return usage("--pick chooses the conversation of an interactive chat: leave the name, --message and --resume out")
+	}
 	if c.JSON && c.Message == nil && !c.Resume {
 		return usage("--json needs --message or --resume: an interactive session prints no JSON document")
 	}
@@ -87,6 +97,12 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 	defer signal.Stop(t.signals)
 	if c.Message != nil || c.Resume {
 		return c.once(ctx, t)
+	}
+	if t.hasScreen() {
+		return t.runScreen(ctx, c.Pick)
+	}
+	if c.Pick {
+		return usage("--pick needs a terminal with a screen: continuo conversations list shows what there is")
 	}
 	return t.run(ctx)
 }
@@ -136,7 +152,7 @@ func (c *chatCommand) once(ctx context.Context, t *chatSession) error {
 	if err != nil {
 		return err
 	}
-	t.plain, t.quiet = !t.outTerminal, c.JSON
+	t.plain, t.quiet, t.files = !t.outTerminal, c.JSON, c.File
 	if c.Resume {
 		err = t.resume(ctx, "")
 	} else {

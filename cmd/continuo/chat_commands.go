@@ -24,9 +24,17 @@ func slashCommands() []slashCommand {
 		{"/plan", "", "the same with a verdict and a reason for every entry", (*chatSession).showPlanNow},
 		{"/history", "[N]", "the newest N entries of the log (default 20)", (*chatSession).showHistory},
 		{"/resume", "", "continue with an answer that broke off", (*chatSession).resume},
+		{"/retry", "[MODEL]", "answer the newest message again, by another model if one is named", (*chatSession).retry},
+		{"/undo", "", "take the newest message and its answer back", (*chatSession).undo},
+		{"/edit", "[TEXT]", "take the newest message back to change it", (*chatSession).edit},
+		{"/model", "[NAME]", "choose the model from the next message on; without one, list the models", (*chatSession).switchModel},
+		{"/view", "[NAME]", "choose the view that selects what the next request shows; without one, list the views", (*chatSession).switchView},
 		{"/mode", "[chat|agent|run]", "switch the mode with the next message; without one, say which is active", (*chatSession).switchMode},
 		{"/agent", "[ID|none]", "choose who answers from the next message on; without one, list the agents", (*chatSession).switchAgent},
 		{"/title", "TEXT", "give the conversation a title", (*chatSession).retitle},
+		{"/open", "[CONV]", "open another conversation, or choose one from the list", (*chatSession).openNamed},
+		{"/search", "WORDS", "find what was said, in all conversations", (*chatSession).searchAll},
+		{"/copy", "", "copy the newest answer to the clipboard", (*chatSession).copyAnswer},
 		{"/new", "", "begin a new conversation", (*chatSession).startNew},
 		{"/help", "", "this list", (*chatSession).help},
 		{"/quit", "", "leave; Ctrl-D does too", func(*chatSession, context.Context, string) error { return errLeave }},
@@ -53,12 +61,79 @@ func (t *chatSession) command(ctx context.Context, line string) (done bool, err 
 }
 
 func (t *chatSession) help(context.Context, string) error {
-	list := t.table()
+	var commands [][2]string
 	for _, command := range slashCommands() {
-		list.Add(t.paint.Cyan(command.name+" "+command.argument), command.help)
+		commands = append(commands, [2]string{command.name + " " + command.argument, command.help})
 	}
-	t.printTable(list, 0)
+	t.printPairs(commands)
+	if t.screen != nil {
+		t.print("")
+		t.printPairs(screenKeys)
+		return nil
+	}
 	t.printAside("Ctrl-C stops an answer. Pasted lines stay together until Enter. // begins a message with a slash.")
+	return nil
+}
+
+// screenKeys are the keys of the screen.
+var screenKeys = [][2]string{
+	{"Enter", "send; while an answer arrives, send after it"},
+	{"Alt-Enter, Ctrl-J", "begin a new line; Shift-Enter where the terminal tells it from Enter, and \\ before Enter"},
+	{"@FILE", "take a text file, an image or a PDF file along; Tab completes"},
+	{"↑ ↓, Ctrl-R", "earlier messages, also of other conversations; Ctrl-R searches them"},
+	{"Ctrl-C", "clear the line, then stop the answer, then leave"},
+	{"Ctrl-D", "leave"},
+	{"PgUp, PgDn, wheel", "scroll; Ctrl-Home, Ctrl-End go to the ends"},
+	{"Ctrl-O", "open another conversation"},
+	{"Ctrl-T", "show thinking and results of tools, or not"},
+	{"Ctrl-G", "write in $EDITOR"},
+	{"F2", "let the mouse select text instead of scrolling"},
+	{"//", "begins a message with a slash"},
+}
+
+// printPairs lists names with their explanations, wrapped; where the terminal is narrow they are below the names.
+func (t *chatSession) printPairs(pairs [][2]string) {
+	t.measure()
+	names, width := 0, t.tableWidth()
+	for _, pair := range pairs {
+		names = max(names, term.Width(pair[0]))
+	}
+	below := width < names+30
+	if below {
+		names = 2
+	}
+	for _, pair := range pairs {
+		name := t.paint.Cyan(term.Pad(strings.TrimSpace(pair[0]), names))
+		if below {
+			t.print("%s", name)
+			name = ""
+		}
+		for _, line := range term.Wrap(pair[1], max(width-names-2, 10)) {
+			t.print("%s%s", term.Pad(name, names+2), line)
+			name = ""
+		}
+	}
+}
+
+// searchAll executes /search: on the screen, the conversations in which the words were said.
+func (t *chatSession) searchAll(ctx context.Context, argument string) error {
+	if argument == "" {
+		return usage("/search needs words")
+	}
+	if t.screen != nil {
+		t.screen.result.Pick, t.screen.result.Words = true, argument
+		return nil
+	}
+	search := searchCommand{Query: []string{argument}, Limit: 10, Kind: "user"}
+	return search.Run(ctx, t.app, t.services)
+}
+
+// copyAnswer executes /copy.
+func (t *chatSession) copyAnswer(context.Context, string) error {
+	if t.screen == nil {
+		return usage("/copy needs the screen of a terminal")
+	}
+	t.screen.result.Copy = true
 	return nil
 }
 
@@ -72,7 +147,7 @@ func (t *chatSession) nextContext(ctx context.Context) (*engine.Context, error) 
 	}
 	next := t.conversation
 	next.ActiveMode, next.ActiveAgent = t.modeAndAgent()
-	return t.engine.Contexts.Build(ctx, next, engine.ContextRequest{View: t.view, UsualView: usualView})
+	return t.engine.Contexts.Build(ctx, next, engine.ContextRequest{View: t.view, UsualView: usualView, Model: t.model})
 }
 
 func (t *chatSession) showContextNow(ctx context.Context, _ string) error {

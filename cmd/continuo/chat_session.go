@@ -27,6 +27,9 @@ type chatSession struct {
 	mode         continuo.Mode         // set with the next message; "" for none
 	agent        string                // likewise; config.NoAgent for none
 	view         string                // "" leaves it to the agent
+	model        string                // "" leaves it to the agent, else it is the default
+	files        []string              // that go with the next message
+	screen       *screenBackend        // of a terminal that shows the chat as a screen; else nil
 	plain        bool                  // no terminal: answers to out, everything else to err
 	quiet        bool                  // only collect the answer
 	signals      chan os.Signal
@@ -210,18 +213,30 @@ func (t *chatSession) refresh(ctx context.Context) error {
 
 // sendMessage begins a turn with a message and shows it until its end.
 func (t *chatSession) sendMessage(ctx context.Context, message string) error {
+	content, err := t.contentOf(message, t.files)
+	if err != nil {
+		return err
+	}
+	t.files = nil
+	return t.sendContent(ctx, content)
+}
+
+func (t *chatSession) sendContent(ctx context.Context, message continuo.Content) error {
 	if err := t.removeAgent(ctx); err != nil {
 		return err
 	}
 	return t.runTurn(ctx, func(ctx context.Context) (*engine.Chat, error) {
 		return t.engine.Turns.Chat(ctx, engine.ChatRequest{
-			Scope: continuo.Scope{ProjectID: t.settings.Project}, UserID: t.user, SessionID: t.session, Message: continuo.Text(message), Mode: t.mode, AgentID: t.agent, View: t.view, UsualView: usualView,
+			Scope: continuo.Scope{ProjectID: t.settings.Project}, UserID: t.user, SessionID: t.session, Message: message, Mode: t.mode, AgentID: t.agent, Model: t.model, View: t.view, UsualView: usualView,
 		})
 	})
 }
 
 // runTurn shows a turn from its beginning to its end; Ctrl-C stops it.
 func (t *chatSession) runTurn(ctx context.Context, begin func(context.Context) (*engine.Chat, error)) error {
+	if t.screen != nil {
+		return t.screen.begin(ctx, begin)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	t.stopping = false

@@ -141,8 +141,8 @@ func deadlineText(asked turn.Event) string {
 }
 
 // waits reports whether a call still waits for a decision.
-func (s *stream) waits(ctx context.Context, of continuo.Turn, call continuo.ToolCall) bool {
-	waiting, err := s.engine.Turns.Waiting(ctx, of)
+func (t *chatSession) waits(ctx context.Context, of continuo.Turn, call continuo.ToolCall) bool {
+	waiting, err := t.engine.Turns.Waiting(ctx, of)
 	return err != nil || slices.ContainsFunc(waiting, func(other turn.WaitingCall) bool { return other.ID == call.ID })
 }
 

@@ -30,16 +30,19 @@ type cli struct {
 	Telegram      telegramCommand      `cmd:"" help:"Connect a crew to a chat on Telegram."`
 	Task          taskCommand          `cmd:"" help:"Hand tasks off to agents: create, list, show, prompt, deploy, logs, kill."`
 	Conversations conversationsCommand `cmd:"" help:"List, show, rename, fork, archive, redact and delete conversations."`
+	Ls            listCommand          `cmd:"" help:"List conversations, as conversations list does."`
+	Rm            deleteCommand        `cmd:"" help:"Delete conversations, as conversations delete does."`
 	Eval          evalCommand          `cmd:"" help:"Measure recall on annotated questions."`
 	Recall        recallCommand        `cmd:"" help:"Show why entries are recalled for a message, or not."`
 	Context       contextCommand       `cmd:"" help:"Show which entries of a conversation a model is shown, and why."`
 	Transcript    transcriptCommand    `cmd:"" help:"Write a conversation as a text."`
 	Search        searchCommand        `cmd:"" help:"Find entries by their text."`
-	Memory        memoryCommand        `cmd:"" help:"What is known of users: list, show, remember, forget, correct, export."`
+	Memory        memoryCommand        `cmd:"" help:"What is known of users: list, show, remember, forget, correct, derive, export."`
 	MCP           mcpCommand           `cmd:"" name:"mcp" help:"Serve the Model Context Protocol on standard input and output."`
 	Import        importCommand        `cmd:"" help:"Add conversations from files."`
 	Export        exportCommand        `cmd:"" help:"Write conversations to files."`
 	Keys          keysCommand          `cmd:"" help:"Create, list and revoke API keys of the server."`
+	Usage         usageCommand         `cmd:"" help:"Add up what requests to models used and cost."`
 	Projects      projectsCommand      `cmd:"" help:"List projects."`
 	StoreCommand  storeCommand         `cmd:"" name:"store" help:"Copy a store into another one, and check one."`
 	Doctor        doctorCommand        `cmd:"" help:"Check settings, store and models."`
@@ -168,7 +171,7 @@ const overview = `Continuo keeps one log per conversation and builds every model
   continuo run start example          run a workflow, step by step
   continuo crew run                   chat with a crew of agents that answer in turn
   continuo import FILE…               add conversations that you have
-  continuo conversations list         see what there is
+  continuo ls                         see what there is
   continuo search WORDS…              find what was said
   continuo context show CONV          see what a model is shown, and why
   continuo init                       write continuo.yaml, with a model

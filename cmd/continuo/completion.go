@@ -180,8 +180,12 @@ func completionsOfFlag(flag *kong.Flag) (all []completion) {
 		}
 		return all
 	}
+	names := flag.PlaceHolder
+	if names == "NAME" {
+		names = strings.ToUpper(flag.Name) // MODEL, PROJECT
+	}
 	files := slices.Contains([]string{"FILE", "PATH", "WHERE"}, flag.PlaceHolder)
-	return append(completionsOfEnum(flag.Value), completion{names: flag.PlaceHolder, files: files})
+	return append(completionsOfEnum(flag.Value), completion{names: names, files: files})
 }
 
 func completionsOfEnum(value *kong.Value) (all []completion) {
@@ -200,71 +204,111 @@ func (a *app) complete(ctx context.Context, prefix, word string, all []completio
 		if one.files {
 			a.print(":files")
 		}
-		for _, name := range append(a.namesOf(ctx, one.names), one.word) {
-			if name != "" && strings.HasPrefix(name, word) {
-				a.print("%s", strings.TrimSpace(prefix+name+"\t"+term.OneLine(one.help, 200)))
+		for _, name := range append(a.namesOf(ctx, one.names), one) {
+			if name.help == name.word {
+				name.help = ""
+			}
+			if name.word != "" && strings.HasPrefix(name.word, word) {
+				a.print("%s", strings.TrimSpace(prefix+name.word+"\t"+term.OneLine(name.help, 200)))
 			}
 		}
 	}
 	return nil
 }
 
+// mostNames is how many names of things in the store are offered: the newest.
+const mostNames = 50
+
 // namesOf lists the names that a placeholder in the help means; what cannot be read has none.
-func (a *app) namesOf(ctx context.Context, placeholder string) (names []string) {
-	const most = 50
+func (a *app) namesOf(ctx context.Context, placeholder string) (names []completion) {
+	if placeholder == "" {
+		return nil
+	}
 	settings, err := a.loadSettings()
-	if err != nil || placeholder == "" {
+	if err != nil {
 		return nil
 	}
 	switch placeholder {
 	case "AGENT":
-		return agentIDs(settings)
+		for _, id := range agentIDs(settings) {
+			names = append(names, completion{word: id, help: settings.Agents[id].Name})
+		}
+	case "MODEL":
+		for _, name := range settings.AnswerNames() {
+			names = append(names, completion{word: name, help: modelText(settings, name)})
+		}
+	case "SETTING", "KEY=VALUE":
+		end := ""
+		if placeholder == "KEY=VALUE" {
+			end = "="
+		}
+		for _, s := range settings.Settings() {
+			names = append(names, completion{word: s.Key + end, help: s.Doc})
+		}
 	case "WORKFLOW":
 		found, _ := newWorkflowFolder(settings).Workflows()
 		for _, one := range found {
-			names = append(names, one.ID)
+			names = append(names, completion{word: one.ID, help: one.Name})
 		}
 	case "CREW", "ROLE":
-		found, _ := newCrewFolder(settings).Crews()
-		for _, one := range found {
-			if placeholder == "CREW" {
-				names = append(names, one.ID)
-				continue
-			}
-			for _, role := range one.Roles {
-				if !slices.Contains(names, role.Name) {
-					names = append(names, role.Name)
-				}
-			}
-		}
-	case "RUN", "TASK", "AGENT-ID":
+		return crewNames(newCrewFolder(settings), placeholder)
+	case "CONV", "SESSION", "RUN", "TASK", "AGENT-ID", "PROJECT":
 		w, err := a.wire(ctx)
 		if err != nil {
 			return nil
 		}
 		defer w.Close()
-		return w.newestNames(ctx, placeholder, most)
+		return w.newestNames(ctx, placeholder)
 	}
 	return names
 }
 
-// newestNames lists the ids of the newest runs, tasks or agents.
-func (w *services) newestNames(ctx context.Context, placeholder string, most int) (names []string) {
+// crewNames lists the crews, or the roles of all of them.
+func crewNames(folder crewFolder, placeholder string) (names []completion) {
+	found, _ := folder.Crews()
+	listed := map[string]bool{}
+	for _, one := range found {
+		if placeholder == "CREW" {
+			names = append(names, completion{word: one.ID, help: one.Name})
+			continue
+		}
+		for _, role := range one.Roles {
+			if !listed[role.Name] {
+				listed[role.Name] = true
+				names = append(names, completion{word: role.Name, help: role.DisplayName})
+			}
+		}
+	}
+	return names
+}
+
+// newestNames lists the names of the newest conversations, runs, tasks or agents, or those of projects.
+func (w *services) newestNames(ctx context.Context, placeholder string) (names []completion) {
 	switch placeholder {
+	case "CONV", "SESSION":
+		found, _, _ := w.list(ctx, mostNames, continuo.ConversationQuery{Kind: continuo.KindUser})
+		for _, conversation := range found {
+			names = append(names, completion{word: nameOf(conversation), help: conversation.Title})
+		}
+	case "PROJECT":
+		found, _ := w.projects(ctx)
+		for _, project := range found {
+			names = append(names, completion{word: project.ID})
+		}
 	case "RUN":
-		found, _, _ := w.runs(ctx, continuo.RunQuery{}, most)
+		found, _, _ := w.runs(ctx, continuo.RunQuery{}, mostNames)
 		for _, run := range found {
-			names = append(names, run.ID)
+			names = append(names, completion{word: run.ID, help: run.WorkflowID + " " + string(run.State)})
 		}
 	case "TASK":
-		found, _, _ := w.tasks(ctx, most, most, anyTask)
+		found, _, _ := w.tasks(ctx, mostNames, mostNames, anyTask)
 		for _, status := range found {
-			names = append(names, status.ID)
+			names = append(names, completion{word: status.ID})
 		}
 	case "AGENT-ID":
 		found, _ := w.agents(ctx, func(engine.DeployedAgent) bool { return true })
 		for _, agent := range found {
-			names = append(names, agent.ID)
+			names = append(names, completion{word: agent.ID, help: agent.Type})
 		}
 	}
 	return names

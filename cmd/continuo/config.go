@@ -20,7 +20,7 @@ type configCommand struct {
 }
 
 type configGetCommand struct {
-	Key  string `arg:"" optional:"" help:"The setting, such as context.max_messages. Default: all that are not the default."`
+	Key  string `arg:"" optional:"" name:"setting" help:"The setting, such as context.max_messages. Default: all that are not the default."`
 	JSON bool   `help:"Write JSON: {key, value, default, origin, allowed, environment, doc}, of several a list."`
 }
 
@@ -93,7 +93,7 @@ func (c *configGetCommand) all(a *app, settings *config.Config) error {
 }
 
 type configSetCommand struct {
-	Key   string `arg:"" help:"The setting, such as context.max_messages or models.gpt.context_window."`
+	Key   string `arg:"" name:"setting" help:"The setting, such as context.max_messages or models.gpt.context_window."`
 	Value string `arg:"" help:"Its value, as a flag would have it; the items of a list are separated by commas."`
 }
 

@@ -22,6 +22,7 @@ type evalRecallCommand struct {
 	View       string   `default:"recall" help:"The view: recall, or one of ${turnviews}, with recalls and without."`
 	Scope      string   `enum:"conversation,user,project" default:"conversation" help:"Where the view recall looks."`
 	Sessions   bool     `help:"Make a conversation of each session of a file's conversation, all of one user; use it with --scope user."`
+	Located    bool     `help:"Count evidence of which a context shows a passage, too."`
 	Categories bool     `help:"Show the categories too."`
 	JSON       bool     `help:"Write JSON."`
 }
@@ -54,7 +55,7 @@ func (c *evalRecallCommand) Run(ctx context.Context, a *app) error {
 		}
 		var settings []recallbench.Setting
 		for _, tokens := range c.Tokens {
-			setting := recallbench.Setting{View: c.View, Tokens: tokens, Scope: lookup.Scope(c.Scope)}
+			setting := recallbench.Setting{View: c.View, Tokens: tokens, Scope: lookup.Scope(c.Scope), Located: c.Located}
 			settings = append(settings, setting)
 			if c.View != "recall" {
 				setting.Off = true

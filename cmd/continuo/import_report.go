@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -140,17 +141,33 @@ func (r *importReport) write(a *app, command *importCommand) error {
 	})
 }
 
-// shownErrors is how many errors of one file are shown: a file of another format has one in each line.
+// shownErrors is how many errors of one file are shown, each with another cause: a file of another format has one in each line.
 const shownErrors = 10
 
-// errors prints the first errors of each file to standard error.
+// particular matches the parts of an error's text in which errors with the same cause differ: numbers and quotations.
+const particular = `'(\\.|[^'\\])*'|"(\\.|[^"\\])*"|[0-9]+`
+
+// errors prints the errors of each file to standard error, one of each cause.
 func (r *importReport) errors(a *app) {
+	differs := regexp.MustCompile(particular)
 	for _, file := range r.Files {
-		for _, broken := range file.Errors[:min(len(file.Errors), shownErrors)] {
-			report(a.console, errors.New(broken.Error))
+		var causes []string
+		counts, first := map[string]int{}, map[string]string{}
+		for _, broken := range file.Errors {
+			cause := differs.ReplaceAllString(broken.Error, "…")
+			if counts[cause]++; counts[cause] == 1 {
+				causes, first[cause] = append(causes, cause), broken.Error
+			}
 		}
-		if more := len(file.Errors) - shownErrors; more > 0 {
-			report(a.console, fmt.Errorf("%s: %s more; --json lists each", term.OneLine(file.File, 200), term.Number(int64(more))))
+		for _, cause := range causes[:min(len(causes), shownErrors)] {
+			text := first[cause]
+			if more := counts[cause] - 1; more > 0 {
+				text += fmt.Sprintf(" (and %s more like it; --json lists each)", term.Number(more))
+			}
+			report(a.console, errors.New(text))
+		}
+		if more := len(causes) - shownErrors; more > 0 {
+			report(a.console, fmt.Errorf("%s: %s of errors; --json lists each", term.OneLine(file.File, 200), term.Count(more, "more kind")))
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 type keysCommand struct {
 	Create createKeyCommand `cmd:"" help:"Create an API key, and show it once."`
 	List   listKeysCommand  `cmd:"" help:"List API keys, without their secrets."`
+	Budget budgetKeyCommand `cmd:"" help:"Set what the requests of an API key may use."`
 	Revoke revokeKeyCommand `cmd:"" help:"Revoke API keys."`
 }
 
@@ -24,7 +25,8 @@ type createKeyCommand struct {
 	User    string `placeholder:"USER" help:"Bind the key to one user: it reaches that user's conversations only, and those that it begins are the user's. Default: all of the project."`
 	Name    string `placeholder:"TEXT" help:"What the key is for."`
 	Expires *age   `placeholder:"DURATION" help:"How long it is valid, such as 30d, 2w or 36h. Default: no expiry."`
-	JSON    bool   `help:"Write JSON: {api_key, key}."`
+	budgetFlags
+	JSON bool `help:"Write JSON: {api_key, key}."`
 }
 
 func (createKeyCommand) Help() string {
@@ -35,6 +37,7 @@ Examples:
     continuo keys create --name laptop
     continuo keys create --user ada@example.com --name phone
     continuo keys create --project acme --name ci --expires 30d > ~/continuo.key
+    continuo keys create --name intern --budget-tokens 1M --budget-cost 5 --budget-period day
     curl -s localhost:8787/chat -H "Authorization: Bearer $(cat ~/continuo.key)" -d '{"message": "Hello"}'`
 }
 
@@ -49,6 +52,10 @@ func (c *createKeyCommand) Run(ctx context.Context, a *app) error {
 	}
 	if err := continuo.CheckUserID(c.User); err != nil {
 		return usage("--user: %v", err)
+	}
+	budget, err := c.budget()
+	if err != nil {
+		return err
 	}
 	w, err := a.wireStore(ctx, openStore)
 	if err != nil {
@@ -65,6 +72,7 @@ func (c *createKeyCommand) Run(ctx context.Context, a *app) error {
 	}
 	key, shown := auth.New(time.Now())
 	key.ProjectID, key.UserID, key.Name = w.settings.Project, c.User, c.Name
+	key.Budget = budget
 	if c.Expires != nil {
 		key.ExpiresAt = key.CreatedAt.Add(time.Duration(*c.Expires))
 	}
@@ -105,6 +113,9 @@ func (a *app) explainKey(key *auth.Key, newProject, first bool) {
 	}
 	if !key.ExpiresAt.IsZero() {
 		a.note("It expires at %s.", term.Time(key.ExpiresAt))
+	}
+	if text := budgetText(key.Budget); text != "" {
+		a.note("Its requests to models may use %s.", text)
 	}
 	if first {
 		a.note("It is the first one: from now on the server wants a key from every caller (server.keys).")
@@ -172,7 +183,7 @@ func (l *listKeysCommand) Run(ctx context.Context, a *app) error {
 }
 
 func (a *app) printKeys(keys []auth.Key) {
-	t := a.table("key", "project", "user", "state", "created", "expires", "name")
+	t := a.table("key", "project", "user", "state", "created", "expires", "budget", "name")
 	for _, key := range keys {
 		expires, paint := "never", a.paint.Green
 		if !key.ExpiresAt.IsZero() {
@@ -181,7 +192,7 @@ func (a *app) printKeys(keys []auth.Key) {
 		if stateOf(&key) != "active" {
 			paint = a.paint.Red
 		}
-		t.Add(a.paint.Cyan(key.ID), term.OneLine(key.ProjectID, 64), term.OneLine(key.UserID, 64), paint(stateOf(&key)), term.Time(key.CreatedAt), expires, term.OneLine(key.Name, maxKeyName))
+		t.Add(a.paint.Cyan(key.ID), term.OneLine(key.ProjectID, 64), term.OneLine(key.UserID, 64), paint(stateOf(&key)), term.Time(key.CreatedAt), expires, budgetText(key.Budget), term.OneLine(key.Name, maxKeyName))
 	}
 	a.printTable(t, a.width)
 }
@@ -208,13 +219,9 @@ func (r *revokeKeyCommand) Run(ctx context.Context, a *app) error {
 	defer w.Close()
 	var found []auth.Key
 	for _, name := range r.Keys {
-		id := auth.IDOf(name)
-		key, err := w.store.Key(ctx, id)
-		if err == nil && a.globals.Project != nil && key.ProjectID != w.settings.Project {
-			err = continuo.ErrNotFound
-		}
+		key, err := w.findKey(ctx, a, name)
 		if err != nil {
-			return fmt.Errorf("API key %.40q: %w; continuo keys list shows what there is", id, err)
+			return err
 		}
 		found = append(found, key)
 	}
@@ -230,6 +237,19 @@ func (r *revokeKeyCommand) Run(ctx context.Context, a *app) error {
 		a.print("%s %s", word, strings.TrimSpace(fmt.Sprintf("%s of project %s %s", revoked.ID, revoked.ProjectID, term.OneLine(revoked.Name, maxKeyName))))
 	}
 	return w.warnWithoutKeys(ctx, a)
+}
+
+// findKey finds a key by its id or its full text, in the project of the flags if there is one.
+func (w *services) findKey(ctx context.Context, a *app, name string) (auth.Key, error) {
+	id := auth.IDOf(name)
+	key, err := w.store.Key(ctx, id)
+	if err == nil && a.globals.Project != nil && key.ProjectID != w.settings.Project {
+		err = continuo.ErrNotFound
+	}
+	if err != nil {
+		return auth.Key{}, fmt.Errorf("API key %.40q: %w; continuo keys list shows what there is", id, err)
+	}
+	return key, nil
 }
 
 // warnWithoutKeys warns if no valid key is left.

@@ -139,7 +139,7 @@ func (a *app) launchWithServer(ctx context.Context, path string, row agentRow, a
 	if err != nil {
 		return fmt.Errorf("launch: %w", err)
 	}
-	models := gateway.New(w.engine, w.log, w.store, gateway.Options{Logger: logger, MaxMessageBytes: settings.Server.MaxBodyBytes, Record: gateway.Record(settings.Gateway.Record)})
+	models := w.gateway(logger)
 	httpServer := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: server.New(w.engine, server.Options{
 		Gateway: models.Handler, GatewayPatterns: gateway.Patterns, Project: settings.Project, KeyPolicy: server.KeysNever,
 		MaxBodyBytes: settings.Server.MaxBodyBytes, Logger: logger, Tracer: w.telemetry.ids, Version: readVersion().Version,

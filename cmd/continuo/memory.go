@@ -19,6 +19,7 @@ type memoryCommand struct {
 	Remember rememberCommand     `cmd:"" help:"Add a fact."`
 	Forget   forgetCommand       `cmd:"" help:"Remove facts, or everything that is known, permanently."`
 	Correct  correctCommand      `cmd:"" help:"Add a fact that supersedes another one."`
+	Derive   deriveMemoryCommand `cmd:"" help:"Add patterns that several messages have in common."`
 	Export   exportMemoryCommand `cmd:"" help:"Write everything that is known as JSON."`
 }
 
@@ -290,6 +291,40 @@ func (c *forgetCommand) Run(ctx context.Context, a *app, w *services) error {
 		a.print("forgot fact %d", id)
 	}
 	return nil
+}
+
+type deriveMemoryCommand struct {
+	memoryOwner
+	JSON bool `help:"Write JSON: {data, …}, in the form of the API's lists."`
+}
+
+func (deriveMemoryCommand) Help() string {
+	return `Adds facts that at least three messages of at least two conversations of a user have in common: topics, tools, times, instructions and corrections that are repeated, and what the model of memory.extractor finds. They are marked as derived. Prints those that are new.
+
+Examples:
+
+    continuo memory derive
+    continuo memory derive --user ada@example.com --json`
+}
+
+// Run derives.
+func (c *deriveMemoryCommand) Run(ctx context.Context, a *app, w *services) error {
+	owner, err := c.owner()
+	if err != nil {
+		return err
+	}
+	facts, err := w.engine.Memories.Derive(ctx, w.scope(), owner)
+	if err != nil {
+		return err
+	}
+	return a.show(c.JSON, api.AllOf(facts), func() {
+		for i := range facts {
+			a.print("%d %s", facts[i].ID, factText(&facts[i]))
+		}
+		if len(facts) == 0 {
+			a.note("No new patterns.")
+		}
+	})
 }
 
 type exportMemoryCommand struct {

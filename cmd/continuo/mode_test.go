@@ -196,7 +196,7 @@ func TestChatShowsItsModeAndAgent(t *testing.T) {
 func TestTabCompletesModesAndAgents(t *testing.T) {
 	of := &chatSession{services: &services{settings: &config.Config{Agents: map[string]config.AgentConfig{"ada": {}, "adam": {}, "bob": {}}}}}
 	for line, want := range map[string]string{
-		"/ag": "/agent ", "/agent b": "/agent bob", "/agent ad": "/agent ad", "/agent n": "/agent none", "/mode r": "/mode run", "/mode x": "/mode x", "/m": "/mode ",
+		"/ag": "/agent ", "/agent b": "/agent bob", "/agent ad": "/agent ad", "/agent n": "/agent none", "/mode r": "/mode run", "/mode x": "/mode x", "/m": "/m", "/und": "/undo ",
 	} {
 		if got, at, ok := completeSlash(of.slashLines)(line, len(line), '\t'); got != want || at != len(want) || !ok {
 			t.Errorf("%q became %q at %d (%v), want %q", line, got, at, ok, want)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -43,16 +42,15 @@ type pruning struct {
 // prune is a run of the command.
 type prune struct {
 	*pruneCommand
-	app    *app
-	w      *services
-	before time.Time // conversations last changed before this
+	pruner
+	app *app
 }
 
 // Run lists, or asks and prunes.
 func (c *pruneCommand) Run(ctx context.Context, a *app, w *services) error {
 	ctx, ignore := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer ignore()
-	p := &prune{c, a, w, time.Now().Add(-time.Duration(c.OlderThan))}
+	p := &prune{c, pruner{w, w.settings.Project, time.Now().Add(-time.Duration(c.OlderThan)), c.Delete}, a}
 	if c.DryRun {
 		return p.list(ctx)
 	}
@@ -129,55 +127,12 @@ func (p *prune) run(ctx context.Context) (done pruning, err error) {
 	return done, err
 }
 
-// one prunes a conversation, unless it has changed since it was listed.
-func (p *prune) one(ctx context.Context, listed continuo.Conversation) (pruned bool, err error) {
-	now, err := p.w.engine.Conversations.Conversation(ctx, listed.ID)
-	if err == nil && (!now.UpdatedAt.Equal(listed.UpdatedAt) || now.LastSeq != listed.LastSeq) {
-		return false, nil
-	}
-	if err == nil && p.Delete {
-		err = p.w.engine.Conversations.Delete(ctx, listed.ID)
-	} else if err == nil {
-		_, err = p.w.archivist().Archive(ctx, listed.ID)
-	}
-	var changed *continuo.ConflictError
-	if is(continuo.ErrNotFound, continuo.ErrBusy, continuo.ErrArchived)(err) || errors.As(err, &changed) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // each visits the conversations to prune, of every kind.
 func (p *prune) each(ctx context.Context, visit func(continuo.Conversation) error) error {
 	for _, kind := range []continuo.Kind{continuo.KindUser, continuo.KindTask, continuo.KindAgent, continuo.KindSide} {
-		for _, archived := range []bool{false, true} {
-			if archived && p.Archive {
-				continue
-			}
-			if err := p.eachOf(ctx, continuo.ConversationQuery{Kind: kind, Archived: archived}, visit); err != nil {
-				return err
-			}
+		if err := p.pruner.each(ctx, continuo.ConversationQuery{Kind: kind}, visit); err != nil {
+			return err
 		}
 	}
 	return nil
-}
-
-// eachOf visits the conversations to prune among those of a query, a page at a time.
-func (p *prune) eachOf(ctx context.Context, query continuo.ConversationQuery, visit func(continuo.Conversation) error) error {
-	query.ProjectID, query.Limit, query.Before = p.w.settings.Project, listPage, continuo.ConversationCursor{UpdatedAt: p.before.UTC()}
-	for {
-		page, err := p.w.engine.Conversations.List(ctx, query)
-		if err != nil {
-			return fmt.Errorf("list conversations: %w", err)
-		}
-		for _, conversation := range page {
-			if err := errors.Join(ctx.Err(), visit(conversation)); err != nil {
-				return err
-			}
-			query.Before = continuo.ConversationCursor{UpdatedAt: conversation.UpdatedAt, ID: conversation.ID}
-		}
-		if len(page) < listPage {
-			return nil
-		}
-	}
 }

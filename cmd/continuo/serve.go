@@ -73,7 +73,8 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	defer w.watch(ctx, func(ctx context.Context) {
+	kept := retention{w: w, rules: retentionRules(settings.Retention), logger: logger, removed: w.metrics.Retained, now: time.Now}
+	defer w.watch(ctx, kept.run, func(ctx context.Context) { w.sendWebhook(ctx, logger) }, func(ctx context.Context) {
 		if frontEnd == nil {
 			return
 		}
@@ -85,11 +86,11 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	models := gateway.New(w.engine, w.log, w.store, gateway.Options{Logger: logger, MaxMessageBytes: settings.Server.MaxBodyBytes, Record: gateway.Record(settings.Gateway.Record)})
+	models := w.gateway(logger)
 	handler := server.New(w.engine, server.Options{
 		Gateway: models.Handler, GatewayPatterns: gateway.Patterns, GatewayError: gateway.WriteError, Inspector: page,
 		Project: settings.Project, Keys: auth.NewChecker(w.store, auth.Options{}), KeyPolicy: policy, SessionLife: settings.Server.SessionLife, RequestsPerSecond: settings.Server.MaxRequestRate, MaxBodyBytes: settings.Server.MaxBodyBytes,
-		BodyTimeout: settings.Server.BodyTimeout, MemoryBudget: memoryBudget(settings.Server),
+		Origins: settings.Server.CORS, BodyTimeout: settings.Server.BodyTimeout, MemoryBudget: memoryBudget(settings.Server),
 		Logger: logger, Tracer: w.telemetry.ids, Registry: registry, Version: readVersion().Version,
 		Checks: func(ctx context.Context) ([]api.HealthCheck, *api.StoreSize) { return a.checks(ctx, w) },
 		MCP:    mcpserver.New(w.engine, mcpserver.Options{Version: readVersion().Version, MaxBodyBytes: settings.Server.MaxBodyBytes, Logger: logger}).Handler,
@@ -191,8 +192,11 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 
 // serveBanner prints the server's address and commands to try.
 func (a *app) serveBanner(ctx context.Context, w *services, policy server.KeyPolicy, address string) {
-	p := a.notePaint
-	a.note("%s on %s", p.Bold("continuo "+readVersion().Version), p.Cyan("http://"+address))
+	p, everywhere := a.notePaint, ""
+	if host, port, err := net.SplitHostPort(address); err == nil && net.ParseIP(host).IsUnspecified() {
+		address, everywhere = net.JoinHostPort("127.0.0.1", port), " and every other address of this machine"
+	}
+	a.note("%s on %s%s", p.Bold("continuo "+readVersion().Version), p.Cyan("http://"+address), everywhere)
 	t := term.NewTable(p)
 	if w.settings.Server.Inspector {
 		t.Fact("  inspector", p.Cyan("http://"+address+"/"))

@@ -100,48 +100,7 @@ func asksFor(id string) string { return `May this run\?\x1b\[0m fs\.list\(\{"pat
 // prompted is the text on the line of a prompt.
 func prompted(text string) string { return `› (\x1b\[0m)?` + text }
 
-// What is typed before a question is shown does not answer it. Whole lines, and one that was not finished yet, are the
-// next messages.
-func TestTypedAheadInAChat(t *testing.T) {
-	dir := t.TempDir()
-	m := newHeldModel(t, dir)
-	p := startInTerminal(t, dir, "chat", "s1")
-	p.stdout.wait(t, `› `)
-	p.types("Look around.\r")
-	m.gets("Look around.")
-	p.types("y\r/status of it\ry")
-	p.stdout.wait(t, `y\r\n/status of it\r\ny`) // the terminal has taken it
-	m.callsTool("first")
-	p.stdout.wait(t, asksFor("first")+`(?s:.*)`+prompted(`y\r\n`)+`(?s:.*)Typed before the question(?s:.*)`+
-		prompted(`/status of it\r\n`)+`(?s:.*)Typed before the question(?s:.*)`+prompted(`y`))
-	p.types("\r") // ends what was started before
-	p.stdout.wait(t, `(?s:(Typed before the question.*){3}› )`)
-	p.types("no, thanks\r")
-	p.stdout.wait(t, `not allowed: fs\.list`)
-	m.gets("no, thanks")
-
-	p.types("x")
-	p.stdout.wait(t, `no, thanks(?s:.*)x`)
-	m.callsTool("second")
-	p.stdout.wait(t, asksFor("second")+`(?s:.*)`+prompted(`x`))
-	p.types("\x15y\r") // without what was started before, it is a line of its own
-	p.stdout.wait(t, asksFor("second")+`(?s:.*)← fs\.list`)
-	m.gets("")
-	m.reply("Done.")
-
-	m.gets("y")
-	m.reply("What do you mean?")
-	p.stdout.wait(t, `Done\.(?s:.*)`+prompted(`y\r\n`)+`(?s:.*)What do you mean\?(?s:.*)there is no command /status`)
-	m.gets("y")
-	m.reply("Again?")
-	p.stdout.wait(t, `Again\?(?s:.*)› `)
-	p.types("\x04")
-	if code := p.end(); code != 0 {
-		t.Errorf("ended with %d:\n%s", code, p.stdout)
-	}
-}
-
-// The same in a chat with a crew.
+// What is typed before a question is shown does not answer it, in a chat with a crew.
 func TestTypedAheadInACrew(t *testing.T) {
 	dir := t.TempDir()
 	m := newHeldModel(t, dir)

@@ -17,8 +17,11 @@ import (
 	"github.com/continuo-log/continuo/internal/process"
 	"github.com/continuo-log/continuo/internal/secret"
 	"github.com/continuo-log/continuo/maintenance"
+	"github.com/continuo-log/continuo/model/embedding"
 	"github.com/continuo-log/continuo/object"
 	"github.com/continuo-log/continuo/prompt"
+	"github.com/continuo-log/continuo/recall/lookup"
+	"github.com/continuo-log/continuo/recall/vector"
 	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/token"
 	"github.com/continuo-log/continuo/tool"
@@ -37,8 +40,10 @@ type services struct {
 	log       *continuo.Log
 	engine    *engine.Engine
 	servers   []*mcptool.Source
+	pool      *mcptool.Pool // of the servers that clients of the gateway name
 	workflows workflowFolder
 	telemetry *telemetry
+	metrics   *engine.Metrics
 }
 
 // scope is the scope of commands: the project of the settings.
@@ -51,6 +56,9 @@ func (w *services) Close() {
 	}
 	for _, server := range w.servers {
 		_ = server.Close() // never fails
+	}
+	if w.pool != nil {
+		_ = w.pool.Close() // never fails
 	}
 	w.telemetry.Close(context.Background())
 	if w.objects != nil {
@@ -117,6 +125,7 @@ func (w *services) watch(ctx context.Context, more ...func(ctx context.Context))
 	watching.Go(func() { w.engine.Watch(ctx, w.settings.Turn.Lease/3, w.settings.Turn.KeepEvents) })
 	watching.Go(func() { w.log.WatchChanges(ctx) })
 	watching.Go(func() { w.engine.Conversations.WatchIndex(ctx, time.Second) })
+	watching.Go(func() { w.engine.Conversations.WatchVectors(ctx, vectorPause) })
 	for _, work := range more {
 		watching.Go(func() { work(ctx) })
 	}
@@ -124,6 +133,19 @@ func (w *services) watch(ctx context.Context, more ...func(ctx context.Context))
 		cancel()
 		watching.Wait()
 	}
+}
+
+// vectorPause is how long after it was indexed an entry may have no vector.
+const vectorPause = 10 * time.Second
+
+// embedder makes embeddings; nil where the settings name no server for them.
+func (a *app) embedder(settings config.EmbeddingsConfig) vector.Embedder {
+	if settings.BaseURL == "" {
+		return nil
+	}
+	return embedding.New(embedding.Options{
+		BaseURL: settings.BaseURL, Model: settings.Model, Key: envValue(a.env, settings.APIKeyEnv), Dimensions: settings.Dimensions,
+	})
 }
 
 // wireEngine builds the engine on an open store.
@@ -140,6 +162,7 @@ func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) 
 		w.telemetry = newTelemetry(settings.Telemetry, a.env, registry, logger)
 	}
 	metrics := engine.NewMetrics(registry)
+	w.metrics = metrics
 	w.log = continuo.NewLog(w.telemetry.store(w.store, w.system), continuo.LogOptions{
 		Counter: lazyCounter{}, Objects: w.objects,
 		MaxInlineOutput: settings.Objects.InlineOutputBytes, MaxInlinePart: settings.Objects.InlinePartBytes,
@@ -178,13 +201,15 @@ func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) 
 		return err
 	}
 	w.engine, err = engine.New(w.log, engine.Options{
-		Memory: memories.Options{Enabled: remembers, Extractor: settings.Memory.Extractor},
+		Memory: memories.Options{Enabled: remembers, Extractor: settings.Memory.Extractor, DeriveEvery: settings.Memory.DeriveEvery},
 		Models: upstreams, Serve: models.serving(settings), Listed: models.listing(settings), Default: settings.DefaultModel, Views: viewSettings(settings),
 		Prompts: prompt.Prompts{Dir: settings.Prompts.Dir}, Summarizer: settings.Context.Summarizer, Tools: w.telemetry.tools(tools), Policy: allowed, Limits: turnLimits(settings),
-		Handoff: handoffLimits(settings.Handoff), MaxAgents: settings.Handoff.MaxAgents, TakeUp: wiring.stays, AgentTimeout: settings.Handoff.AgentTimeout, Index: w.store, RecallThreshold: int(settings.Recall.Threshold * 1_000_000), Archivist: &archivist,
+		Handoff: handoffLimits(settings.Handoff), MaxAgents: settings.Handoff.MaxAgents, TakeUp: wiring.stays, AgentTimeout: settings.Handoff.AgentTimeout, Index: w.store, Embedder: a.embedder(settings.Recall.Embeddings), RecallThreshold: int(settings.Recall.Threshold * 1_000_000),
+		RecallScope: lookup.Scope(settings.Recall.Scope), Archivist: &archivist,
 		Agents: agents, Workflows: w.workflows, Crews: newCrewFolder(settings), CrewDefaults: crewDefaults(settings.Crew),
-		Turns: turn.KeeperOptions{Owner: process.Self(), Gone: process.Ended, Lease: settings.Turn.Lease, Show: showEvents(settings.Turn)},
-		Wait:  settings.Turn.WaitTimeout, MaxTurns: settings.Server.MaxTurns, Logger: logger, Redact: secret.FromEnv(a.env).Text, LogText: settings.Log.MessageText, Tracer: w.telemetry.ids,
+		Turns:   turn.KeeperOptions{Owner: process.Self(), Gone: process.Ended, Lease: settings.Turn.Lease, Show: showEvents(settings.Turn)},
+		Budgets: w.budgets(),
+		Wait:    settings.Turn.WaitTimeout, MaxTurns: settings.Server.MaxTurns, Logger: logger, Redact: secret.FromEnv(a.env).Text, LogText: settings.Log.MessageText, Tracer: w.telemetry.ids,
 	}, metrics)
 	return err
 }
@@ -234,7 +259,7 @@ func viewSettings(settings *config.Config) *window.Settings {
 	return &window.Settings{
 		MaxMessages: settings.Context.MaxMessages, MaxChars: settings.Context.MaxChars, MaxTokens: settings.Context.MaxTokens,
 		IncludeToolResults: settings.Context.IncludeToolResults, IncludeCollapsed: settings.Context.IncludeCollapsed,
-		LowWater: settings.Context.LowWater, Outputs: outputsOf(settings.Context.Outputs),
+		LowWater: settings.Context.LowWater, Priced: settings.Context.Moves != config.MovesFixed, Outputs: outputsOf(settings.Context.Outputs),
 		ToolOutputChars: settings.Context.ToolOutputChars, PreviewChars: settings.Context.PreviewChars,
 		ChatMaxMessages: settings.Chat.MaxHistoryMessages, ChatMaxTokens: settings.Chat.MaxContextTokens,
 		ChatFollowsWindow: !settings.Chat.MaxContextTokensGiven, ChatReserve: settings.Chat.ReservedTokens, ReplayHistory: settings.Transcript.HistoryMessages,

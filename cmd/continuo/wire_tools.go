@@ -11,6 +11,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/gateway"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/tool/fs"
@@ -122,6 +123,15 @@ func connect(ctx context.Context, settings config.MCPConfig, logger *slog.Logger
 		}
 	}
 	return sources, nil
+}
+
+// gateway makes the gateway of a server.
+func (w *services) gateway(logger *slog.Logger) *gateway.Gateway {
+	w.pool = mcptool.NewPool(mcptool.Options{Logger: logger, Version: readVersion().Version})
+	return gateway.New(w.engine, w.log, w.store, gateway.Options{
+		Logger: logger, MaxMessageBytes: w.settings.Server.MaxBodyBytes, Record: gateway.Record(w.settings.Gateway.Record),
+		MCP: gateway.MCP{Servers: w.servers, Policy: w.engine.Catalog.Options.Policy, URLs: w.settings.Gateway.MCPURLs, Pool: w.pool},
+	})
 }
 
 func serverOptions(server config.MCPServerConfig, logger *slog.Logger) mcptool.Options {

@@ -49,6 +49,9 @@ type Config struct {
 	Telegram   TelegramConfig   `key:"telegram"`
 	Turn       TurnConfig       `key:"turn"`
 	Server     ServerConfig     `key:"server"`
+	Budgets    BudgetsConfig    `key:"budgets"`
+	Retention  RetentionConfig  `key:"retention"`
+	Webhook    WebhookConfig    `key:"webhook"`
 	Gateway    GatewayConfig    `key:"gateway"`
 	Demo       DemoConfig       `key:"demo"`
 	Prompts    PromptsConfig    `key:"prompts"`

@@ -63,6 +63,11 @@ func TestDefaults(t *testing.T) {
 		}
 	}
 	want := []string{
+		"budgets.period = month",
+		"budgets.project_cost = 0",
+		"budgets.project_tokens = 0",
+		"budgets.user_cost = 0",
+		"budgets.user_tokens = 0",
 		"catalogue.file = ",
 		"chat.max_context_tokens = 6000",
 		"chat.max_history_messages = 50",
@@ -74,6 +79,7 @@ func TestDefaults(t *testing.T) {
 		"context.max_chars = 120000",
 		"context.max_messages = 80",
 		"context.max_tokens = 0",
+		"context.moves = priced",
 		"context.outputs = short",
 		"context.preview_chars = 1200",
 		"context.strategy = truncate",
@@ -84,6 +90,7 @@ func TestDefaults(t *testing.T) {
 		"crew.system_reminder_interval = 5",
 		"crews.dir = crews",
 		"demo.pace = 0s",
+		"gateway.mcp_urls = ",
 		"gateway.record = all",
 		"gateway.window = auto",
 		"handoff.agent_timeout = 30m",
@@ -95,6 +102,7 @@ func TestDefaults(t *testing.T) {
 		"log.format = text",
 		"log.level = info",
 		"log.message_text = false",
+		"memory.derive_every = 0s",
 		"memory.enabled = auto",
 		"memory.extractor = ",
 		"memory.tools = false",
@@ -104,9 +112,22 @@ func TestDefaults(t *testing.T) {
 		"objects.location = /home/ada/.local/share/continuo/continuo.db.objects",
 		"project = default",
 		"prompts.dir = ",
+		"recall.embeddings.api_key_env = ",
+		"recall.embeddings.base_url = ",
+		"recall.embeddings.dimensions = 0",
+		"recall.embeddings.model = ",
+		"recall.scope = conversation",
 		"recall.share = 0.25",
 		"recall.threshold = 0.3",
+		"retention.agent_delete_after = 0s",
+		"retention.archive_after = 0s",
+		"retention.chat_delete_after = 0s",
+		"retention.delete_after = 0s",
+		"retention.run_delete_after = 0s",
+		"retention.side_delete_after = 0s",
+		"retention.task_delete_after = 0s",
 		"server.body_timeout = 30s",
+		"server.cors = ",
 		"server.inspector = true",
 		"server.keys = once-made",
 		"server.max_body_bytes = 33554432",
@@ -159,6 +180,9 @@ func TestDefaults(t *testing.T) {
 		"turn.timeout = 10m",
 		"turn.tool_timeout = 1m",
 		"turn.wait_timeout = 1m",
+		"webhook.secret = ",
+		"webhook.turns = all",
+		"webhook.url = ",
 		"workflows.dir = workflows",
 	}
 	if !slices.Equal(got, want) {
@@ -227,11 +251,13 @@ func TestTheStoreThatWasNamedLaterCounts(t *testing.T) {
 
 func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 	samples := map[string]string{
-		"listen": "localhost:0", "project": "p", "model": "m", "store.path": "/s.db", "store.url": "postgres://u@h/d", "objects.location": "/o", "log.level": "debug", "log.format": "json",
+		"listen": "localhost:0", "project": "p", "model": "m", "store.path": "/s.db", "budgets.period": "day", "webhook.url": "https://w/t", "webhook.secret": "${T}", "webhook.turns": "failed", "store.url": "postgres://u@h/d", "objects.location": "/o", "log.level": "debug", "log.format": "json",
 		"log.message_text": "true", "context.include_tool_results": "false", "context.include_collapsed": "true", "context.low_water": "0.5",
-		"chat.strategy": "summarize", "context.strategy": "summarize", "context.outputs": "whole", "context.summarizer": "m", "memory.enabled": "on", "memory.extractor": "m", "memory.tools": "true", "prompts.dir": "/p", "workflows.dir": "/w", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.deny_files": "x.*, y", "tools.otherwise": "deny", "server.keys": "always", "gateway.window": "client", "gateway.record": "stored", "server.inspector": "false", "turn.show_events": "immediate", "chat.max_context_tokens": "500", "recall.share": "0.5", "recall.threshold": "0.5",
+		"chat.strategy": "summarize", "context.strategy": "summarize", "context.outputs": "whole", "context.summarizer": "m", "memory.enabled": "on", "memory.derive_every": "168h", "memory.extractor": "m", "memory.tools": "true", "prompts.dir": "/p", "workflows.dir": "/w", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.deny_files": "x.*, y", "tools.otherwise": "deny", "server.keys": "always", "server.cors": "https://a.example, http://localhost:5173", "gateway.window": "client", "gateway.record": "stored", "gateway.mcp_urls": "https://a.example/mcp, http://b.example", "server.inspector": "false", "turn.show_events": "immediate", "chat.max_context_tokens": "500", "recall.share": "0.5", "recall.scope": "user", "recall.threshold": "0.5",
+		"recall.embeddings.base_url": "http://e:1/v1", "recall.embeddings.model": "e", "recall.embeddings.api_key_env": "E",
 		"crews.dir": "/c", "telegram.crew": "a", "telegram.project": "p", "telegram.bot_token": "${T}", "telegram.webhook_secret": "${T}", "telegram.api_url": "http://t:1", "telegram.max_message_length": "100", "telegram.webhook_url": "https://w/t",
 		"catalogue.file": catalogueFile(t), "telemetry.otlp_endpoint": "http://c:1", "telemetry.otlp_headers_env": "H", "telemetry.sample": "0.5", "telemetry.message_text": "true",
+		"context.moves": "fixed",
 	}
 	for _, s := range Schema() {
 		if groupIn(strings.Split(s.Key, ".")[0]) != nil {
@@ -240,19 +266,25 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 		sample := samples[s.Key]
 		switch {
 		case sample != "":
-		case strings.HasSuffix(s.Key, "timeout"), strings.HasSuffix(s.Key, "wait"), strings.HasSuffix(s.Key, "cooldown"), strings.HasSuffix(s.Key, "lease"), strings.HasSuffix(s.Key, "lifetime"), strings.HasSuffix(s.Key, "keep_events"), s.Key == "demo.pace":
+		case strings.HasSuffix(s.Key, "timeout"), strings.HasSuffix(s.Key, "wait"), strings.HasSuffix(s.Key, "cooldown"), strings.HasSuffix(s.Key, "lease"), strings.HasSuffix(s.Key, "lifetime"), strings.HasSuffix(s.Key, "keep_events"), strings.HasPrefix(s.Key, "retention."), s.Key == "demo.pace":
 			sample = "3s"
 		default:
 			sample = "7"
 		}
 		text := "models: {m: {}}\n"
 		written := sample
-		if slices.Contains([]string{"tools.allow", "tools.ask", "tools.deny", "tools.deny_files"}, s.Key) {
+		if slices.Contains([]string{"tools.allow", "tools.ask", "tools.deny", "tools.deny_files", "server.cors", "gateway.mcp_urls"}, s.Key) {
 			written = "['" + strings.ReplaceAll(sample, ", ", "', '") + "']"
 		}
 		env := []string{}
+		if s.Key == "webhook.url" { // needs a secret
+			env = append(env, "CONTINUO_WEBHOOK_SECRET=s")
+		}
 		if s.Key == "telegram.webhook_url" { // needs a secret
 			env = append(env, "CONTINUO_TELEGRAM_WEBHOOK_SECRET=s")
+		}
+		if s.Key == "recall.embeddings.base_url" { // needs a model
+			env = append(env, "CONTINUO_RECALL_EMBEDDINGS_MODEL=e")
 		}
 		section, last := splitKey(s.Key)
 		if section == "" {

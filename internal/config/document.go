@@ -122,10 +122,10 @@ func Example() string {
 	page.WriteString("# Settings of Continuo. Below its meaning, each setting is shown with its default, commented out with a # at\n# the beginning of the line: remove that #, and nothing else, to change it. continuo doctor prints what\n# is in force and why.\n")
 	section := ""
 	for _, row := range (binder{}).settings("", &Config{}) {
-		name, _, dotted := strings.Cut(row.key, ".")
-		if dotted && name != section {
+		if name, _ := splitKey(row.key); name != "" && name != section {
 			section = name
-			page.WriteString("\n" + section + ":\n")
+			outer, last := splitKey(section)
+			page.WriteString("\n" + indentOf(outer) + last + ":\n")
 		}
 		writeExample(&page, row)
 	}
@@ -141,12 +141,18 @@ func ExampleWith(model, models string) string {
 	return strings.Replace(text, "\nmodels:\n", "\nmodels:\n"+models, 1)
 }
 
+// indentOf is the indent of the keys of a section.
+func indentOf(section string) string {
+	if section == "" {
+		return ""
+	}
+	return strings.Repeat("  ", 1+strings.Count(section, "."))
+}
+
 func writeExample(page *strings.Builder, row *setting) {
 	section, last := splitKey(row.key)
-	indent := ""
-	if section != "" {
-		indent = "  "
-	} else {
+	indent := indentOf(section)
+	if section == "" {
 		page.WriteString("\n")
 	}
 	for _, line := range wrap(row.doc+" Allowed: "+row.value.allowed+".", 100) {

@@ -2,13 +2,14 @@ package config
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
-// list is a list of texts of the kind "tools", "models", "files" or "command". As one text, the items of the first two are
+// list is a list of texts of the kind "tools", "models", "files", "origins", "urls", "texts" or "command". As one text, the items are
 // separated by commas.
 func (b binder) list(target *[]string, kind string) value {
 	v := value{takes: []yamltree.Kind{yamltree.List}, show: func() string { return strings.Join(*target, ", ") }}
@@ -20,6 +21,14 @@ func (b binder) list(target *[]string, kind string) value {
 		v.allowed = "a list of models' names, each once, in which * matches any characters, such as gpt-*"
 	case "files":
 		v.allowed = "a list of patterns of files' names, each once, such as *.key or !.env.example"
+	case "origins":
+		v.allowed = "a list of origins, each once, as browsers send them, such as https://app.example or http://localhost:5173"
+		ok = areOrigins
+	case "urls":
+		v.allowed = "a list of http or https URLs without user, query and fragment, each once, such as https://mcp.example.org/"
+		ok = func(items []string) bool {
+			return arePatterns(items) && !slices.ContainsFunc(items, func(item string) bool { return !isEndpoint(item) || strings.ContainsAny(item, "?#") })
+		}
 	case "texts":
 		v.allowed = "a list of texts that are not blank, at most 16"
 		ok = func(items []string) bool {
@@ -46,6 +55,22 @@ func (b binder) list(target *[]string, kind string) value {
 		return nil
 	}
 	return v
+}
+
+// areOrigins reports whether the items are origins in the form that browsers send, each once: a scheme and a host in lower
+// case, and a port unless it is the scheme's own.
+func areOrigins(items []string) bool {
+	for i, item := range items {
+		u, err := url.Parse(item)
+		if err != nil || slices.Contains(items[:i], item) || u.Hostname() == "" || item != strings.ToLower(u.Scheme+"://"+u.Host) || strings.ContainsAny(item, "*, ") {
+			return false
+		}
+		own, known := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+		if !known || u.Port() == own || strings.HasSuffix(item, ":") {
+			return false
+		}
+	}
+	return true
 }
 
 // arePatterns reports whether the items are patterns of names, each once.

@@ -166,11 +166,15 @@ func (l *loader) finish() {
 	l.loadCatalogue()
 	l.checkStore()
 	l.checkTelegram()
+	l.checkWebhook()
 	if !slices.Contains(c.AnswerNames(), c.DefaultModel) && !l.broken {
 		l.problems.add(l.row("model").origin, "model: given %s, which is not there; %s", quoted(c.DefaultModel), modelAdvice(c.DefaultModel, c.AnswerNames()))
 	}
 	l.checkAssistantModel("context.summarizer", c.Context.Summarizer, "summarizer")
 	l.checkAssistantModel("memory.extractor", c.Memory.Extractor, "rules")
+	if e := c.Recall.Embeddings; e.BaseURL != "" && e.Model == "" {
+		l.problems.add(l.row("recall.embeddings.base_url").origin, "recall.embeddings.base_url: a model is missing: set recall.embeddings.model")
+	}
 	for _, e := range l.entries {
 		e.config.check(l, e)
 	}

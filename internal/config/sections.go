@@ -19,7 +19,8 @@ type ContextConfig struct {
 	MaxTokens          int     `key:"max_tokens" default:"0" help:"How many tokens a request holds at most, in the same views. 0 takes what the model's context_window leaves, and counts no tokens when that is not known."`
 	IncludeToolResults bool    `key:"include_tool_results" default:"true" alias:"includeToolResultsInContext" help:"Whether requests show what tools returned. A call and its result are shown or left out together."`
 	IncludeCollapsed   bool    `key:"include_collapsed" default:"false" alias:"includeCollapsedUiEventsInContext" help:"Whether requests show system entries that are marked as collapsed, which are events of a user interface. What users, models and tools said is shown, collapsed or not."`
-	LowWater           float64 `key:"low_water" above:"0" max:"1" default:"0.4" help:"When the window of a view must move, the share of the budget that stays filled. A first window fills the budget. Lower values move it less often, so that provider caches hit longer, and show fewer messages: on average the share halfway between this one and the whole budget."`
+	LowWater           float64 `key:"low_water" above:"0" max:"1" default:"0.4" help:"When the window of a view must move, the share of the budget that stays filled. A first window fills the budget. Lower values move it less often, so that provider caches hit longer, and show fewer messages: on average the share halfway between this one and the whole budget. context.moves says whether a move may choose a share near this one."`
+	Moves              string  `key:"moves" enum:"priced,fixed" default:"priced" help:"How far a move of the window goes. priced: of the shares near context.low_water, from a tenth below it to 15 hundredths above, the one that is expected to cost the least, by the prices of the model's cache (by default a tenth of other input) and by how the conversation grows; the mean window is not smaller than that of context.low_water. fixed: to context.low_water. Views of roles always move so."`
 	Outputs            string  `key:"outputs" enum:"short,whole" default:"short" help:"What a move of the window fills the budget with, in the same views and in the view continuity. short: as many messages as fit with tool outputs as one line each; the newest outputs are then whole as far as there is room. whole: fewer messages, with the outputs as they are up to tool_output_chars."`
 	ToolOutputChars    int     `key:"tool_output_chars" min:"1" default:"8000" help:"Tool outputs up to this many characters (Unicode) are shown whole; longer ones as a preview with the path of the full output."`
 	PreviewChars       int     `key:"preview_chars" min:"1" default:"1200" help:"How many characters (Unicode) of a tool output its preview shows at most."`
@@ -27,11 +28,16 @@ type ContextConfig struct {
 	Summarizer         string  `key:"summarizer" allowed:"a name under models" empty:"for the built-in one" help:"The model that makes summaries, for this strategy and for chat.strategy. Empty: the built-in summarizer, which picks sentences and asks no model. It makes them too where the model fails or takes longer than 30 seconds."`
 }
 
+// MovesFixed is the value of context.moves that leaves the low-water mark as it is.
+const MovesFixed = "fixed"
+
 // MemoryConfig is the section memory.
 type MemoryConfig struct {
 	Enabled   string `key:"enabled" enum:"auto,on,off" default:"auto" help:"Whether facts are extracted from what users say after each turn. auto: in the terminal, and in a server that needs no API keys when it starts. Facts can be listed, added, corrected and forgotten either way."`
 	Extractor string `key:"extractor" allowed:"a name under models" empty:"for the built-in rules alone" help:"The model that extracts facts in the background after a turn, besides the built-in rules, which ask no model. It is sent what was said; each fact that it finds needs a quote that stands word for word in its message."`
-	Tools     bool   `key:"tools" default:"false" help:"Whether models are offered the tools memory.recall, memory.remember and memory.forget, under the policy of the section tools. A model can remember only what stands word for word in a message of the user."`
+	// DeriveEvery is how often patterns are derived.
+	DeriveEvery time.Duration `key:"derive_every" zero:"true" default:"0s" help:"How long after patterns were derived from what a user says, as continuo memory derive does, the user's next turn derives them again in the background. 0: only the command and the API do."`
+	Tools       bool          `key:"tools" default:"false" help:"Whether models are offered the tools memory.recall, memory.remember and memory.forget, under the policy of the section tools. A model can remember only what stands word for word in a message of the user."`
 }
 
 // The values of memory.enabled.
@@ -54,7 +60,19 @@ type ChatConfig struct {
 // RecallConfig is the section recall.
 type RecallConfig struct {
 	Share     float64 `key:"share" min:"0" max:"1" default:"0.25" help:"The share of a request's budget that earlier entries take at most which are shown again because a message may need them, in all views but replay, handoff and those of roles. 0: nothing is recalled, and earlier recalls are not shown."`
+	Scope     string  `key:"scope" enum:"conversation,user,project" default:"conversation" help:"Where turns look for earlier entries: in the conversation, in all conversations of its user, or also in the project's conversations without a user. Words of another user are never recalled. Conversations without a user have, with user, only their own entries."`
 	Threshold float64 `key:"threshold" above:"0" max:"1" default:"0.3" help:"How probable it must be that a message needs an entry for the entry to be recalled. Lower values recall more, also where nothing is needed."`
+
+	Embeddings EmbeddingsConfig `key:"embeddings"`
+}
+
+// EmbeddingsConfig is the section recall.embeddings.
+type EmbeddingsConfig struct {
+	// BaseURL has no slash at its end.
+	BaseURL    string `key:"base_url" kind:"base_url" empty:"for none" help:"Where an OpenAI-compatible server makes embeddings, such as http://127.0.0.1:11434/v1; /embeddings is put behind it. The text of messages is sent there. Empty: entries are found by their words alone."`
+	Model      string `key:"model" empty:"for none" help:"The name of the embedding model. Needed where base_url is set. With another model or other dimensions all vectors are made again."`
+	APIKeyEnv  string `key:"api_key_env" kind:"variable" help:"The environment variable that holds the key of that server; empty sends none."`
+	Dimensions int    `key:"dimensions" max:"4096" default:"0" help:"How many dimensions to ask for, of models that have several sizes. 0: as many as the model has, at most 4096."`
 }
 
 // TranscriptConfig is the section transcript.
@@ -118,6 +136,7 @@ const (
 // ServerConfig is the section server.
 type ServerConfig struct {
 	Keys            string        `key:"keys" enum:"once-made,always,never" default:"once-made" help:"Whether callers of the server need an API key: once-made as soon as there is one, be it expired or revoked; always; or never, which admits every client that reaches the server. On an address that other machines can reach they always need one."`
+	CORS            []string      `key:"cors" kind:"origins" help:"The origins whose web pages may call the server from a browser, such as https://app.example or http://localhost:5173. A page that is listed acts with the rights of the person who has it open. Pages of other origins may not. There is no pattern for all origins."`
 	Inspector       bool          `key:"inspector" default:"true" help:"Whether the server has the inspector, the web page at /. The API is the same without it."`
 	SessionLife     time.Duration `key:"session_lifetime" default:"12h" help:"How long the session is valid that an API key opens for the inspector (POST /api/session). It ends with the key, too."`
 	MaxTurns        int           `key:"max_turns" default:"0" help:"How many turns of one project may be in progress in one program, or wait for their conversation. Others are refused with status 429. 0: no bound."`
@@ -129,6 +148,42 @@ type ServerConfig struct {
 	ShutdownTimeout time.Duration `key:"shutdown_timeout" default:"10s" help:"How long the server waits for running requests when it receives a signal to stop."`
 }
 
+// RetentionConfig is the section retention. 0s keeps conversations for ever.
+type RetentionConfig struct {
+	ArchiveAfter     time.Duration `key:"archive_after" zero:"true" default:"0s" help:"How long after its last change a conversation of users is archived by the server, once an hour. Tasks and side calls are not. 0s: none is."`
+	DeleteAfter      time.Duration `key:"delete_after" zero:"true" default:"0s" help:"How long after its last change a conversation of users is deleted permanently, archived or not. What its requests used stays counted. 0s: none is."`
+	ChatDeleteAfter  time.Duration `key:"chat_delete_after" zero:"true" default:"0s" help:"The same for conversations whose mode is chat."`
+	AgentDeleteAfter time.Duration `key:"agent_delete_after" zero:"true" default:"0s" help:"The same for conversations whose mode is agent."`
+	RunDeleteAfter   time.Duration `key:"run_delete_after" zero:"true" default:"0s" help:"The same for conversations whose mode is run."`
+	TaskDeleteAfter  time.Duration `key:"task_delete_after" zero:"true" default:"0s" help:"How long after their last change tasks and the work of their agents are deleted. 0s: they are not."`
+	SideDeleteAfter  time.Duration `key:"side_delete_after" zero:"true" default:"0s" help:"How long after their last change the side calls of clients (for titles, summaries and the like) are deleted. 0s: they are not."`
+}
+
+// WebhookConfig is the section webhook.
+type WebhookConfig struct {
+	URL string `key:"url" kind:"endpoint" allowed:"an http or https URL with a host and without user, query and fragment, such as https://hooks.example.org/continuo" empty:"for none" help:"Where the server sends each turn that ends, in any project, as a POST in the form of Standard Webhooks, until the receiver accepts it. webhook.secret must be set then. Empty: nowhere."`
+	// Secret is "" if there is none, or its variable is not set. Never show it.
+	Secret string `key:"secret" kind:"secret" help:"What the messages are signed with (HMAC-SHA256): ${NAME} for the variable of the environment that holds it. One that begins with whsec_ is base64 after that."`
+	Turns  string `key:"turns" enum:"all,finished,failed" default:"all" help:"Which turns are sent: all, or those that finished or failed."`
+}
+
+// checkWebhook looks the secret up, and refuses a webhook without one.
+func (l *loader) checkWebhook() {
+	l.findSecret("webhook.secret", &l.config.Webhook.Secret)
+	if l.config.Webhook.URL != "" && l.row("webhook.secret").value.show() == "" {
+		l.problems.add(l.row("webhook.url").origin, "webhook.url: set webhook.secret too, by which the receiver knows that messages are this server's")
+	}
+}
+
+// BudgetsConfig is the section budgets.
+type BudgetsConfig struct {
+	UserTokens    int64   `key:"user_tokens" default:"0" help:"How many tokens, input and output together, the requests to models of each user's conversations may use in a period. Then turns are refused with status 429 until it ends. 0: no bound. API keys have budgets of their own (continuo keys create --budget-tokens)."`
+	UserCost      float64 `key:"user_cost" min:"0" max:"1000000000" default:"0" help:"What the requests to models of each user's conversations may cost in a period, in US dollars. Requests without a known price cost nothing. 0: no bound."`
+	ProjectTokens int64   `key:"project_tokens" default:"0" help:"How many tokens the requests to models of each project may use in a period. 0: no bound."`
+	ProjectCost   float64 `key:"project_cost" min:"0" max:"1000000000" default:"0" help:"What the requests to models of each project may cost in a period, in US dollars. 0: no bound."`
+	Period        string  `key:"period" enum:"day,month" default:"month" help:"When the budgets of users and projects begin anew: with each day or each month, in UTC."`
+}
+
 // The values of the settings window that are no views.
 const (
 	WindowAuto   = "auto"
@@ -137,8 +192,9 @@ const (
 
 // GatewayConfig is the section gateway.
 type GatewayConfig struct {
-	Window string `key:"window" kind:"window" default:"auto" help:"What a model is shown of a client's request to the gateway. client: the client's messages, as they came. The name of a view: what the view shows of the conversation, also to clients that send their whole history, with the client's instructions and tools. auto: a client that sends its history decides, and for others continuity, or codex for a request with tools. The header X-Continuo-View says it for one request."`
-	Record string `key:"record" enum:"all,stored,off" default:"all" help:"Which requests of the gateway's clients are in the log: all; stored, which leaves out those with store false; or off. A request that is not recorded is forwarded and counted; it needs a model of its own protocol, and no history on the server."`
+	Window  string   `key:"window" kind:"window" default:"auto" help:"What a model is shown of a client's request to the gateway. client: the client's messages, as they came. The name of a view: what the view shows of the conversation, also to clients that send their whole history, with the client's instructions and tools. auto: a client that sends its history decides, and for others continuity, or codex for a request with tools. The header X-Continuo-View says it for one request."`
+	Record  string   `key:"record" enum:"all,stored,off" default:"all" help:"Which requests of the gateway's clients are in the log: all; stored, which leaves out those with store false; or off. A request that is not recorded is forwarded and counted; it needs a model of its own protocol, and no history on the server."`
+	MCPURLs []string `key:"mcp_urls" kind:"urls" help:"The addresses at and below which clients of the Responses API may name MCP servers (tools of type mcp with a server_url), which this program then connects to, with the headers that the client gives. Without any, clients name servers of mcp.servers by their names (server_label) only."`
 }
 
 // DemoConfig is the section demo.

@@ -1,0 +1,352 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/internal/chatscreen"
+	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/internal/term"
+	"github.com/continuo-log/continuo/turn"
+)
+
+// hasScreen reports whether the chat is shown as a screen: on a terminal that can draw, unless colours are not wanted.
+func (t *chatSession) hasScreen() bool {
+	_, isFile := t.in.(*os.File)
+	_, isChecked := t.out.(*checkedWriter)
+	return !t.plain && bool(t.paint) && isFile && isChecked
+}
+
+// runScreen shows the chat as a screen until the person leaves.
+func (t *chatSession) runScreen(ctx context.Context, pick bool) error {
+	terminal, in, out := t.app, t.in.(*os.File), t.out.(*checkedWriter)
+	backend := newScreenBackend(t)
+	options := chatscreen.Options{Notes: t.screenNotes(), Editor: cmp.Or(envValue(t.env, "VISUAL"), envValue(t.env, "EDITOR")), Pick: pick}
+	screen := chatscreen.NewScreen(ctx, backend, options, in, out.file, t.env)
+	terminal.err = screen.Notes()
+	left := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for {
+			select {
+			case <-left:
+				return
+			case got := <-t.signals:
+				cause := error(nil)
+				if got == syscall.SIGTERM {
+					cause = turn.ErrInterrupted
+				}
+				screen.Stop(cause)
+			}
+		}
+	})
+	err := screen.Run(out)
+	close(left)
+	watching.Wait()
+	terminal.err, t.app = os.Stderr, terminal
+	if err != nil {
+		return err
+	}
+	return t.printExitNote()
+}
+
+// screenNotes are what the screen says first.
+func (t *chatSession) screenNotes() []string {
+	var notes []string
+	if t.settings.DefaultModel == config.DemoModel && len(t.settings.Models) == 0 {
+		notes = append(notes, "This is the built-in demo model, which repeats what it was shown. continuo init sets up a real one.")
+	}
+	if words := t.settings.MissingKey(); words != "" {
+		notes = append(notes, words)
+	}
+	if id := t.conversation.ActiveAgent; t.agent == "" && checkAgent(t.settings, id) != nil {
+		notes = append(notes, "The agent "+term.OneLine(id, 60)+" of this conversation is not in the settings any more. /agent chooses another one, or none.")
+	}
+	if t.conversation.ID == "" {
+		notes = append(notes, "/help lists commands and keys. Alt-Enter begins a new line, @ names a file, Ctrl-O opens another conversation.")
+	}
+	return notes
+}
+
+// screenBackend is a chat behind the screen.
+type screenBackend struct {
+	mu     sync.Mutex // guards session and what it writes
+	chat   *chatSession
+	output *bytes.Buffer
+	result *chatscreen.Result
+
+	known        sync.Mutex // guards what is known of the chat while it is in use
+	state        chatscreen.State
+	conversation continuo.Conversation
+}
+
+// newScreenBackend makes the output of a chat's commands that of the screen.
+func newScreenBackend(t *chatSession) *screenBackend {
+	b := &screenBackend{chat: t, output: &bytes.Buffer{}}
+	screened, own := *t.app, *t.console
+	own.out, own.err = b.output, b.output
+	screened.console = &own
+	t.app, t.screen = &screened, b
+	b.look(context.Background())
+	return b
+}
+
+// look notes the state of the chat.
+func (b *screenBackend) look(ctx context.Context) {
+	t := b.chat
+	mode, agent := t.modeAndAgent()
+	state := chatscreen.State{ID: t.conversation.ID, Name: cmp.Or(nameOf(t.conversation), t.session), Title: cmp.Or(t.conversation.Title, t.title), Agent: agent, View: t.view, Model: t.modelName(agent)}
+	if mode != continuo.ModeChat {
+		state.Mode = string(mode)
+	}
+	if broken, err := t.broken(ctx); err == nil && broken != nil {
+		state.Broken = string(broken.Reason)
+	}
+	b.known.Lock()
+	defer b.known.Unlock()
+	b.state, b.conversation = state, t.conversation
+}
+
+// State is part of chatscreen.Backend.
+func (b *screenBackend) State() chatscreen.State {
+	b.known.Lock()
+	defer b.known.Unlock()
+	return b.state
+}
+
+// shownEntries is how many entries of a conversation the screen shows when it is opened.
+const shownEntries = 300
+
+// Entries is part of chatscreen.Backend.
+func (b *screenBackend) Entries(ctx context.Context) ([]continuo.Entry, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.entries(ctx)
+}
+
+func (b *screenBackend) entries(ctx context.Context) ([]continuo.Entry, error) {
+	if b.chat.conversation.ID == "" {
+		return nil, nil
+	}
+	if err := b.chat.refresh(ctx); err != nil {
+		return nil, err
+	}
+	return b.chat.newest(ctx, b.chat.conversation, shownEntries)
+}
+
+// Take is part of chatscreen.Backend.
+func (b *screenBackend) Take(ctx context.Context, line string, width int) (chatscreen.Result, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.output.Reset()
+	b.result, b.chat.width = &chatscreen.Result{}, width
+	before := b.chat.conversation.ID
+	err := b.chat.take(ctx, line)
+	if errors.Is(err, errLeave) {
+		b.result.Leave, err = true, nil
+	}
+	b.result.Output = b.output.String()
+	if now := b.chat.conversation.ID; now != before && before != "" && !b.result.Changed && err == nil {
+		b.result.Changed = true
+		b.result.Entries, err = b.entries(ctx)
+	}
+	b.look(ctx)
+	return *b.result, err
+}
+
+// begin begins a turn whose events the screen shows.
+func (b *screenBackend) begin(ctx context.Context, begin func(context.Context) (*engine.Chat, error)) error {
+	chat, err := begin(ctx)
+	if err != nil {
+		return err
+	}
+	if err := b.chat.setConversation(ctx, chat.Conversation); err != nil {
+		return err
+	}
+	b.result.Events = func(yield func(turn.Event, error) bool) {
+		defer func() {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			ended := context.WithoutCancel(ctx)
+			_ = b.chat.refresh(ended) // else the screen shows the previous state
+			b.look(ended)
+		}()
+		chat.Events(yield)
+	}
+	return nil
+}
+
+// changed gives the screen the entries of the conversation as they are before the turn that may follow.
+func (b *screenBackend) changed(ctx context.Context) error {
+	var err error
+	b.result.Changed = true
+	b.result.Entries, err = b.entries(ctx)
+	return err
+}
+
+// Open is part of chatscreen.Backend.
+func (b *screenBackend) Open(ctx context.Context, id string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	err := b.chat.open(ctx, id)
+	b.look(ctx)
+	return err
+}
+
+func (b *screenBackend) current() continuo.Conversation {
+	b.known.Lock()
+	defer b.known.Unlock()
+	return b.conversation
+}
+
+// Decide is part of chatscreen.Backend.
+func (b *screenBackend) Decide(ctx context.Context, asked turn.Event, decision turn.Decision) error {
+	found, err := b.chat.engine.Turns.Get(ctx, b.current(), asked.TurnID)
+	if err == nil {
+		err = b.chat.engine.Turns.Decide(ctx, found, asked.Call.ID, decision)
+	}
+	return err
+}
+
+// Waits is part of chatscreen.Backend.
+func (b *screenBackend) Waits(ctx context.Context, asked turn.Event) bool {
+	found, err := b.chat.engine.Turns.Get(ctx, b.current(), asked.TurnID)
+	return err != nil || b.chat.waits(ctx, found, *asked.Call)
+}
+
+// Figures is part of chatscreen.Backend.
+func (b *screenBackend) Figures(ctx context.Context) (chatscreen.Figures, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var figures chatscreen.Figures
+	shown, err := b.chat.nextContext(ctx)
+	if err != nil || shown == nil {
+		return figures, err
+	}
+	totals := shown.Plan.Totals
+	figures.Shown, figures.Messages = int64(totals.Kept), totals.Entries-forPeopleOnly(shown.Plan)
+	figures.Tokens, figures.TokenLimit, figures.PromptTokens = totals.Tokens, shown.Plan.Limits.Tokens, totals.PromptSize.Tokens
+	rows, err := b.chat.engine.Conversations.Rows(ctx, []continuo.Conversation{b.chat.conversation})
+	if err != nil || len(rows) == 0 {
+		return figures, err
+	}
+	used := rows[0].Usage
+	figures.Input, figures.Cached, figures.Output = used.InputTokens, used.CachedTokens, used.OutputTokens
+	if used.Cost != nil && used.Cost.Nano > 0 {
+		figures.Cost = chatscreen.CostText(*used.Cost)
+		if used.UnpricedRequests > 0 {
+			figures.Cost += " + " + term.Count(used.UnpricedRequests, "request") + " without a price"
+		}
+	}
+	return figures, nil
+}
+
+// Where earlier messages come from: the newest entries of the newest conversations.
+const (
+	pastConversations = 30
+	pastEntries       = 100
+)
+
+// History is part of chatscreen.Backend.
+func (b *screenBackend) History(ctx context.Context) (texts []string, err error) {
+	found, _, err := b.chat.list(ctx, pastConversations, continuo.ConversationQuery{Kind: continuo.KindUser})
+	if err != nil {
+		return nil, err
+	}
+	if current := b.current(); current.ID != "" {
+		found = append([]continuo.Conversation{current}, found...)
+	}
+	for i, conversation := range found {
+		if i > 0 && conversation.ID == found[0].ID {
+			continue
+		}
+		entries, err := b.chat.newest(ctx, conversation, pastEntries)
+		if err != nil {
+			return texts, err
+		}
+		for i := len(entries) - 1; i >= 0; i-- {
+			if text := messageText(&entries[i]); text != "" {
+				texts = append(texts, text)
+			}
+		}
+	}
+	return texts, nil
+}
+
+// messageText is what a person typed; "" for every other entry.
+func messageText(entry *continuo.Entry) string {
+	if entry.Role != continuo.User || entry.Hidden || entry.RunEvent != nil {
+		return ""
+	}
+	if !entry.Content.IsParts() {
+		return term.Clean(entry.Content.String())
+	}
+	for _, part := range entry.Content.Parts() {
+		if _, isFile := chatscreen.FileName(part.Text); part.IsText() && !isFile {
+			return term.Clean(part.Text)
+		}
+	}
+	return ""
+}
+
+// maxChoices is how many conversations the screen lists.
+const maxChoices = 100
+
+// Conversations is part of chatscreen.Backend.
+func (b *screenBackend) Conversations(ctx context.Context, words string) ([]chatscreen.Choice, error) {
+	found, _, err := b.chat.list(ctx, maxChoices, continuo.ConversationQuery{Kind: continuo.KindUser})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := b.chat.engine.Conversations.Rows(ctx, found)
+	if err != nil {
+		return nil, err
+	}
+	var choices []chatscreen.Choice
+	listed := map[string]bool{}
+	for _, row := range rows {
+		choice := chatscreen.Choice{ID: row.ID, Name: nameOf(row.Conversation), Title: row.Title, Entries: row.LastSeq, UpdatedAt: row.UpdatedAt, State: row.State}
+		if row.Last != nil {
+			choice.Last = row.Last.Text
+		}
+		if hasWords(choice.Name+" "+choice.Title+" "+choice.Last, words) {
+			listed[row.ID] = true
+			choices = append(choices, choice)
+		}
+	}
+	if strings.TrimSpace(words) == "" {
+		return choices, nil
+	}
+	_ = b.chat.engine.Conversations.Index(ctx, index.Scope{ProjectID: b.chat.settings.Project}, nil)
+	result, err := b.chat.engine.Conversations.Search(ctx, b.chat.scope(), index.Request{Query: words, Kinds: index.KindsOf("user"), Limit: index.MaxLimit})
+	if err != nil {
+		return choices, nil // words that are no search yet, such as an open quotation mark
+	}
+	for _, item := range result.Items {
+		if !listed[item.ConversationID] {
+			listed[item.ConversationID] = true
+			choices = append(choices, chatscreen.Choice{ID: item.ConversationID, Name: cmp.Or(item.Key, item.ConversationID), Title: item.Title, Last: item.Snippet.Text, UpdatedAt: item.CreatedAt})
+		}
+	}
+	return choices, nil
+}
+
+// hasWords reports whether a text has all words, in any case.
+func hasWords(text, words string) bool {
+	text = strings.ToLower(text)
+	for word := range strings.FieldsSeq(strings.ToLower(words)) {
+		if !strings.Contains(text, word) {
+			return false
+		}
+	}
+	return true
+}
