@@ -140,6 +140,27 @@ export async function axe(page, where, rules) {
   expect(!serious.length, `axe on ${where}:\n  ${serious.map((v) => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(' | ')}`).join('\n  ')}`);
 }
 
+/** How far a page has jumped by itself since it was loaded: the sum of its layout shifts (CLS), of which 0.1 is "good". */
+export const shifts = (page) => page.evaluate(() => new Promise((done) => {
+  let sum = 0;
+  const seen = new PerformanceObserver((list) => list.getEntries().forEach((e) => (sum += e.hadRecentInput ? 0 : e.value)));
+  seen.observe({ type: 'layout-shift', buffered: true });
+  requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(() => done(sum))));
+}));
+
+/** Every control can be reached: none is cut off by an edge of the window, unless what has it can be scrolled. */
+export async function reachable(page, where) {
+  const cut = await page.evaluate(() => {
+    const scrolls = (e) => e && (['auto', 'scroll'].includes(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
+    return [...document.querySelectorAll('main button, main select, main input, main textarea, main h1, nav a')].filter((e) => {
+      const box = e.getBoundingClientRect();
+      const hidden = !e.checkVisibility({ visibilityProperty: true }) || box.width <= 1 || getComputedStyle(e).clipPath !== 'none';
+      return !hidden && (box.left < -1 || box.right > document.documentElement.clientWidth + 1) && !scrolls(e.parentElement);
+    }).map((e) => e.outerHTML.slice(0, 160));
+  });
+  expect(!cut.length, `${where}: controls are cut off: ${cut.slice(0, 3).join(' | ')}`);
+}
+
 /** Nothing of a page may need scrolling sideways. */
 export async function fits(page, where) {
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);

@@ -88,6 +88,18 @@ export async function hostile() {
   return { conversation: c.id, last, requests, crew: 'example?session=attack', run: run.id, task: task.task_id, forwarded: forwarded.headers.get('X-Conversation-ID') };
 }
 
+/** What is known of a user, with the words that it was taken from; gives the address of the page. */
+export async function known() {
+  const user_id = 'ben';
+  const c = await call('POST', '/api/conversations', { key: 'known', title: 'How uploads should work', user_id });
+  const said = ['I prefer metric units and answers in one paragraph.', 'We decided that an upload is tried again for a minute at most.', 'My timezone is Lisbon, and I work on the upload queue.'];
+  await call('POST', `/api/conversations/${c.id}/entries`, { entries: said.map((content) => ({ role: 'user', content })) });
+  const facts = [['Ben prefers metric units', 'preference', 1, 'I prefer metric units'], ['Ben wants answers in one paragraph', 'instruction', 1, 'answers in one paragraph'],
+    ['An upload is tried again for a minute at most', 'decision', 2, 'an upload is tried again for a minute at most'], ['Ben works on the upload queue', 'identity', 3, 'I work on the upload queue']];
+  for (const [text, kind, seq, quote] of facts) await call('POST', `/api/memory?user_id=${user_id}`, { text, kind, sources: [{ conversation_id: c.id, seq, quote }] });
+  return `/memory?of=user:${user_id}`;
+}
+
 /** A conversation of n entries. */
 export async function long(n) {
   const c = await call('POST', '/api/conversations', { key: 'long', title: `${n} entries` });

@@ -4,6 +4,8 @@ import { del, get, onLocked, post } from './api';
 class App {
   now = $state(Date.now());
   notice = $state('');
+  /** What the notice offers to do, such as taking back what it says. */
+  offer: { label: string; run: () => void } | null = $state(null);
   locked = $state(false);
   connected = $state(true);
   keysShown = $state(false);
@@ -17,10 +19,11 @@ class App {
     onLocked(() => (this.locked = true));
   }
 
-  say(text: string) {
+  say(text: string, offer: { label: string; run: () => void } | null = null) {
     this.notice = text;
+    this.offer = offer;
     clearTimeout(this.#noticeTimer);
-    this.#noticeTimer = setTimeout(() => (this.notice = ''), 2200);
+    this.#noticeTimer = setTimeout(() => (this.notice = ''), offer ? 8000 : 2200);
   }
 
   async begin() {

@@ -1,4 +1,4 @@
-// Differences of lists and of words, for changes of files and for comparing two requests.
+// Differences of lists of lines, for changes of files.
 export interface Op<T> {
   op: 'equal' | 'left' | 'right';
   left?: T;
@@ -57,29 +57,6 @@ function back<T>(a: T[], b: T[], trace: Map<number, number>[], d: number): Op<T>
   }
   while (x > 0 && y > 0) out.push({ op: 'equal', left: a[--x], right: b[--y] });
   return out.reverse();
-}
-
-export interface Span {
-  text: string;
-  changed: boolean;
-}
-
-/** The words of two texts that differ: the left one's spans and the right one's. */
-export function words(left: string, right: string): [Span[], Span[]] {
-  const split = (s: string) => s.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
-  const ops = diff(split(left), split(right), undefined, 600);
-  const l: Span[] = [];
-  const r: Span[] = [];
-  const add = (to: Span[], text: string, changed: boolean) => {
-    const last = to[to.length - 1];
-    if (last && last.changed === changed) last.text += text;
-    else to.push({ text, changed });
-  };
-  for (const o of ops) {
-    if (o.left !== undefined) add(l, o.left, o.op !== 'equal');
-    if (o.right !== undefined) add(r, o.right, o.op !== 'equal');
-  }
-  return [l, r];
 }
 
 export interface DiffLine {

@@ -64,6 +64,11 @@ export function firstLine(text: string, max = 200): string {
   return s.length > max ? `${s.slice(0, max)}…` : s;
 }
 
+/** A text without the marks of Markdown, for a row that has room for words only. */
+export function unmarked(text: string): string {
+  return text.replace(/^\s*(?:#{1,6}|[-*+>])\s+/gm, '').replace(/\*\*|__|`+|^\|?[-:| ]{3,}\|?$/gm, '').replace(/\s*\|\s*/g, ' · ');
+}
+
 /** Estimates tokens where the server gives none: as the server's fallback does, a quarter of the characters. */
 export function estimate(chars: number): number {
   return Math.ceil(chars / 4);

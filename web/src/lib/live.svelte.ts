@@ -2,8 +2,8 @@
 // changed while it was closed is asked for by those who show rows, so that nothing is missed.
 import { follow, type Following } from './api';
 
-/** `conversation` has a row that changed; `again` says that rows may have been missed. */
-type Handler = (event: 'conversation' | 'again', data: any) => void;
+/** `conversation` has a row that changed, `removed` the id of one that is gone; `again` says that rows may have been missed. */
+type Handler = (event: 'conversation' | 'removed' | 'again', data: any) => void;
 
 const known = 500;
 
@@ -37,6 +37,10 @@ class Live {
           if (this.#newest.size > known) this.#newest.delete(this.#newest.keys().next().value!);
           this.#emit('conversation', row);
         },
+        removed: (gone) => {
+          this.#newest.delete(gone.id);
+          this.#emit('removed', gone);
+        },
       },
       (connected, status) => {
         if (connected) {
@@ -55,7 +59,7 @@ class Live {
     return said && said.updated_at >= (row.updated_at ?? '') ? said : row;
   }
 
-  #emit(event: 'conversation' | 'again', data: any) {
+  #emit(event: 'conversation' | 'removed' | 'again', data: any) {
     this.#handlers.forEach((h) => h(event, data));
   }
 

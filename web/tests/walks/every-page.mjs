@@ -1,5 +1,5 @@
 // Every page in each size and scheme: nothing serious for axe, nothing too wide, and pictures where they are wanted.
-import { Walker, all, axe, expect, fits, shots, together } from '../browser.mjs';
+import { Walker, all, axe, expect, fits, reachable, shots, together } from '../browser.mjs';
 
 const sizes = { 1440: 900, 720: 450, 390: 844 }; // 720 is 200 % zoom
 
@@ -21,6 +21,7 @@ export default async function everyPage(browser, pages) {
       await settled();
       const where = `${name} (${path}) at ${width} px`;
       await attempt(fits(page, where));
+      await attempt(reachable(page, where));
       if (width === '720' && !all) continue;
       // The markup is one in every size and scheme; the colours and what can be scrolled are not.
       await attempt(axe(page, where, width === '1440' || all ? undefined : ['color-contrast', 'scrollable-region-focusable', 'target-size']));

@@ -3,7 +3,7 @@ import { Walker, call, expect, fits } from '../browser.mjs';
 import { attacks, hostile } from '../fixtures.mjs';
 
 /** What no page may contain, whatever others wrote. */
-function harmful() {
+export function harmful() {
   const found = [];
   for (const e of document.querySelectorAll('*')) {
     for (const a of e.attributes) {
@@ -42,6 +42,21 @@ export default async function hostilePages(browser) {
     expect((await page.title()).includes('<img'), `the title is not text: ${attacks.title}`);
     for (let seq = 4; seq <= at.last; seq += 4) await visit(`/conversations/${at.conversation}?seq=${seq}`);
     await visit(`/conversations/${at.conversation}`);
+    // A megabyte in one line and a word of a million characters: the page has the beginning of each, and answers keys meanwhile.
+    await page.evaluate(() => {
+      globalThis.long_ = 0;
+      new PerformanceObserver((list) => list.getEntries().forEach((e) => (globalThis.long_ = Math.max(globalThis.long_, e.duration)))).observe({ type: 'longtask' });
+    });
+    for (const index of [4, 5]) {
+      await w.go(`/conversations/${at.conversation}?seq=${1 + 3 * index}`);
+      await page.locator(`#e${1 + 3 * index}`).getByRole('button', { name: /more characters · show all/ }).waitFor();
+      const shown = await page.evaluate(() => document.querySelector('main').textContent.length);
+      expect(shown < 300_000, `${shown} characters are in the page`);
+      await page.keyboard.press('?');
+      await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+      await page.keyboard.press('Escape');
+    }
+    console.log(`# a megabyte in one line, a million-character word: the page was busy for ${Math.round(await page.evaluate(() => globalThis.long_))} ms at most`);
   });
   await w.check('hostile content is shown as what it is on every other page', async () => {
     for (const path of ['/conversations', '/conversations?q=pwned', `/conversations/${at.conversation}/context`, `/conversations/${at.conversation}/context?max_tokens=500`]) await visit(path);
@@ -52,7 +67,7 @@ export default async function hostilePages(browser) {
         expect(!(await page.evaluate(harmful)).length, `${tab} of #${seq} is harmful`);
       }
     }
-    await visit(`/compare?left=${at.conversation}:${at.requests[0]}&right=${at.conversation}:${at.requests[1]}`);
+    await visit(`/compare?left=${at.conversation}~${at.requests[0]}&right=${at.conversation}~${at.requests[1]}`);
     await visit(`/crews/${at.crew}`);
     await visit('/crews', 'Plan, build');
     await visit(`/runs/${at.run}`);

@@ -11,7 +11,14 @@ export default async function newcomer(browser) {
     await axe(page, 'the empty list');
   });
 
+  // Counts what a person does: the address is opened once, and the page is never loaded again.
+  await page.addInitScript(() => {
+    globalThis.clicks_ = 0;
+    addEventListener('click', (e) => (globalThis.clicks_ += e.isTrusted && e.detail ? 1 : 0), true);
+  });
   await w.check('a new user talks, sees what the second answer was shown, and what 500 tokens would cut', async () => {
+    const begun = Date.now();
+    await w.open('/');
     await page.getByRole('button', { name: 'New', exact: true }).click();
     await page.getByText('Nothing was said yet').waitFor();
     for (const text of ['My dog is called Rex.', 'What is my dog called?']) {
@@ -26,6 +33,9 @@ export default async function newcomer(browser) {
     await page.getByLabel('Tokens at most').fill('500');
     await page.getByText('not sent: what would be').waitFor();
     await page.getByText(/left out/).first().waitFor();
+    const clicks = await page.evaluate(() => globalThis.clicks_);
+    console.log(`# a new user: ${clicks} clicks, two messages and one number typed, ${((Date.now() - begun) / 1000).toFixed(1)} s with a program's hands`);
+    expect(clicks <= 3, `it took ${clicks} clicks`);
     expect(/max_tokens=500/.test(page.url()), `the address has no limit: ${page.url()}`);
   });
 

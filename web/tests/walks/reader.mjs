@@ -1,5 +1,5 @@
 // The list, and a page that loses its connection, its conversation or its mouse.
-import { Walker, call, expect } from '../browser.mjs';
+import { Walker, call, expect, shifts } from '../browser.mjs';
 import { session } from '../fixtures.mjs';
 
 export default async function reader(browser) {
@@ -13,6 +13,13 @@ export default async function reader(browser) {
     await call('POST', '/api/conversations', { key: 'live', title: 'Begun meanwhile' });
     await page.getByRole('button', { name: /new conversation/ }).click();
     await page.getByRole('link', { name: 'Begun meanwhile' }).waitFor();
+    // What is deleted elsewhere leaves the list, and nothing is loaded for it.
+    await call('DELETE', '/api/conversations/live');
+    await page.getByRole('link', { name: 'Begun meanwhile' }).waitFor({ state: 'detached' });
+    await page.getByLabel('Sort', { exact: true }).selectOption('tokens');
+    expect(w.address() === '/conversations?sort=tokens', `the order is not in the address: ${w.address()}`);
+    await page.getByRole('columnheader', { name: 'Tokens in ↓' }).waitFor();
+    await page.getByLabel('Sort', { exact: true }).selectOption('');
     await page.getByLabel('Mode', { exact: true }).selectOption('agent');
     expect(w.address() === '/conversations?mode=agent', `the filter is not in the address: ${w.address()}`);
     await w.open('/conversations?q=growing+pause');
@@ -32,12 +39,29 @@ export default async function reader(browser) {
     await page.getByText('Live', { exact: true }).waitFor();
   }, [/ERR_INTERNET_DISCONNECTED|ERR_NETWORK_CHANGED/]);
 
+  await w.check('no page jumps while it is loaded, or while its list changes', async () => {
+    let most = 0;
+    for (const path of ['/conversations', `/conversations/${coding}`, `/conversations/${coding}/context`, '/conversations?q=queue', '/memory', '/crews', '/runs', '/tasks', '/connect', '/health']) {
+      await w.open(path);
+      await page.locator('.loading').waitFor({ state: 'detached' });
+      await page.waitForLoadState('load');
+      const sum = await shifts(page);
+      expect(sum < 0.1, `${path} jumped by ${sum.toFixed(3)}`);
+      most = Math.max(most, sum);
+    }
+    console.log(`# layout shifts (CLS), the most of any page: ${most.toFixed(3)}`);
+  });
+
   await w.check('what is not there, and what cannot be had, say so', async () => {
+    for (const [path, heading] of [[`/compare?left=${coding}~1&right=nobody~codex`, 'Not found'], ['/compare?left=x&right=y', 'This could not be shown']]) {
+      await w.open(path);
+      await page.getByRole('heading', { name: heading }).waitFor();
+    }
     await w.open('/conversations/conv_00000000000000000000000000000000').catch(() => {});
     await page.getByRole('heading', { name: 'Not found' }).waitFor();
     await w.open(`/conversations/${coding}/requests/1`).catch(() => {});
     await page.getByText('No request was recorded for #1').waitFor();
-  }, [/404/]);
+  }, [/40[04]/]);
 
   await w.check('the keyboard alone', async () => {
     await w.open('/conversations');

@@ -40,7 +40,7 @@ export default async function recordings(browser) {
       await page.getByText('hash proved').waitFor();
       await page.getByRole('tab', { name: 'Raw' }).click();
       await page.getByText('exactly as sent').waitFor();
-      await w.open(`/compare?left=${main.id}:${rounds.at(-2)}&right=${main.id}:${rounds.at(-1)}`);
+      await w.open(`/compare?left=${main.id}~${rounds.at(-2)}&right=${main.id}~${rounds.at(-1)}`);
       await page.getByText(/messages? equal/).first().waitFor();
     }
     expect((await call('GET', '/api/conversations?limit=50&kind=side')).data.length > 0, 'no side call of the agents is in the log');

@@ -147,6 +147,6 @@ export default async function talk(browser) {
   await w.end();
   return {
     conversation: `/conversations/${coding}?seq=130`, request: `/conversations/${coding}/requests/${requests.at(-1)}`,
-    'what-if': `/conversations/${coding}/context?max_tokens=2000`, compare: `/compare?left=${coding}:${requests[0]}&right=${coding}:${requests[1]}`,
+    'what-if': `/conversations/${coding}/context?max_tokens=2000`, compare: `/compare?left=${coding}~${requests[0]}&right=${coding}~${requests[1]}`,
   };
 }
