@@ -33,6 +33,13 @@ build: ## build bin/continuo, static
 install: ## install continuo into Go's bin folder
 	CGO_ENABLED=0 $(GO) install -trimpath -ldflags "-s -w" ./cmd/continuo
 
+.PHONY: cross
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+cross: ## build the program for all platforms of a release, and keep none
+	@for platform in $(PLATFORMS); do \
+	  CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) build -trimpath -o /dev/null ./cmd/continuo || { echo "$$platform does not build"; exit 1; }; \
+	done
+
 .PHONY: image release-snapshot
 # The images of a release need Docker's builder: make image builds one without it.
 release-snapshot: ## make all files of a release in dist/, without publishing any
@@ -50,6 +57,7 @@ image: build ## build a container image with buildah, podman or docker
 npm: ## install the npm programs that some tests need (Node.js 20 or newer)
 	@command -v npm >/dev/null || { echo "NOT INSTALLED, for there is no npm in PATH: $(NPM_PACKAGES); tests that need them will be skipped"; exit 1; }
 	@npm install --prefix "$(CONTINUO_NPM_DIR)" --prefer-offline --no-save --no-audit --no-fund --loglevel=error $(NPM_PACKAGES) || { echo "NOT INSTALLED, for npm failed: $(NPM_PACKAGES); tests that need them will be skipped"; exit 1; }
+	@npm ci --prefix clients/typescript --prefer-offline --no-audit --no-fund --loglevel=error || { echo "NOT INSTALLED, for npm failed: the TypeScript compiler; the test of the TypeScript client will be skipped"; exit 1; }
 	@npm ci --prefix web --prefer-offline --no-audit --no-fund --loglevel=error || { echo "NOT INSTALLED, for npm failed: the bundler of web/; the test of the inspector's bundle will be skipped"; exit 1; }
 
 postgres: ## install PostgreSQL, whose servers some tests start (Debian, as root)
@@ -111,6 +119,18 @@ fuzz: ## run every fuzz target for FUZZTIME
 web: ## build the inspector's page from web/ into inspector/dist, which is committed (Node.js 20 or newer)
 	@npm ci --prefix web --prefer-offline --no-audit --no-fund --loglevel=error
 	npm run --prefix web check && npm run --prefix web build --silent
+
+ADAPTERS := $(dir $(wildcard adapters/*/go.mod))
+.PHONY: adapters bench-adapters
+adapters: ## run the tests of the adapters for other Go frameworks, which are modules of their own
+	@for dir in $(ADAPTERS); do echo "== $$dir"; (cd $$dir && $(GO) mod tidy -diff && $(GO) vet ./... && CGO_ENABLED=0 $(GO) test -vet=off ./...) || exit 1; done
+
+bench-adapters: ## measure the adapters beside the frameworks' own stores (langchaingo's needs a C compiler)
+	@for dir in $(ADAPTERS); do (cd $$dir && $(GO) test -run '^$$' -bench . -count 3 ./...) || exit 1; done
+
+.PHONY: clients
+clients: ## write the clients of other languages in clients/ from the API's operations
+	$(GO) generate ./api
 
 licenses: ## write the notices of linked modules, which continuo licenses prints
 	$(GO) generate ./internal/notices

@@ -45,6 +45,7 @@ var names = map[reflect.Type]string{
 	reflect.TypeFor[crew.ShownView]():              "CrewView",
 	reflect.TypeFor[crew.Summary]():                "CrewSummary",
 	reflect.TypeFor[crew.SummaryRole]():            "CrewRoleSummary",
+	reflect.TypeFor[engine.RequestComparison]():    "RequestComparison",
 	reflect.TypeFor[linediff.Line]():               "ComparisonLine",
 	reflect.TypeFor[linediff.Op]():                 "ComparisonSide",
 	reflect.TypeFor[view.Kind]():                   "CrewViewKind",

@@ -214,16 +214,19 @@ func (s *schemas) stream(t reflect.Type) (object, error) {
 		return nil, err
 	}
 	lines := []string{text, "", "The server-sent events and the schemas of their data:", ""}
+	var events object // the same for generators of clients
 	for i := range t.NumField() {
 		field := t.Field(i)
-		if _, err := s.of(field.Type); err != nil {
+		data, err := s.of(field.Type)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", field.Name, err)
 		}
+		events = with(events, field.Tag.Get("event"), data)
 		text := p.description(t.Name(), p.fields[t.Name()+"."+field.Name])
 		line := fmt.Sprintf("- `%s`: `%s`. %s", field.Tag.Get("event"), s.name(field.Type), text)
 		lines = append(lines, strings.TrimSpace(line))
 	}
-	return with(schema, "description", strings.Join(lines, "\n")), nil
+	return with(schema, "description", strings.Join(lines, "\n"), "x-events", events), nil
 }
 
 // members adds the members of a struct; those of embedded structs are its own.

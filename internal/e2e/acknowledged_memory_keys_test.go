@@ -27,6 +27,18 @@ func (s *ackFixture) fact() {
 	s.knows(ackStatement(s), 1)
 }
 
+// repeated has the user repeat an instruction in two conversations.
+func (s *ackFixture) repeated() {
+	s.t.Helper()
+	for c := range 2 {
+		var messages []any
+		for n := range 2 {
+			messages = append(messages, userMessage(fmt.Sprintf("Always answer in metric units to %s. This is number %d%d.", s.key, c, n)))
+		}
+		s.call(http.MethodPost, "/api/conversations/import", map[string]any{"key": fmt.Sprint(s.key, "-", c), "messages": messages})
+	}
+}
+
 // knows checks how many facts of the memory have a text, those included that others supersede.
 func (s *ackFixture) knows(text string, count int) {
 	s.t.Helper()

@@ -241,6 +241,10 @@ var acknowledgements = map[string]acknowledgement{
 			s.knows(ackStatement(s), 1)
 		},
 	},
+	"POST /api/memory/derive": {
+		prepare: (*ackFixture).repeated,
+		verify:  func(s *ackFixture) { s.knows("repeatedly: Always answer in metric units to "+s.key, 1) },
+	},
 	"DELETE /api/memory": {
 		prepare: (*ackFixture).fact,
 		verify:  func(s *ackFixture) { s.knows(ackStatement(s), 0) },

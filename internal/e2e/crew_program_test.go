@@ -18,7 +18,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	acp "github.com/coder/acp-go-sdk"
 )
@@ -90,9 +89,12 @@ var testPrograms = map[string]func(){
 
 // block does nothing, whatever happens but a signal that cannot be ignored.
 func block() {
-	for {
-		time.Sleep(time.Hour)
+	read, write, err := os.Pipe()
+	if err != nil {
+		panic(err)
 	}
+	_, _ = io.Copy(io.Discard, read) // nobody writes
+	_ = write.Close()
 }
 
 func crash() {

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
 	"github.com/continuo-log/continuo/internal/pgtest"
 )
 
@@ -40,7 +42,10 @@ func serveProxy(upstream string) {
 		_ = http.NewResponseController(w).EnableFullDuplex()
 		proxy.ServeHTTP(w, r)
 	})
-	fatal((&http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}).Serve(listener))
+	mux := http.NewServeMux()
+	mux.Handle("/", handler)
+	mux.Handle("/metrics", promhttp.Handler()) // of the process
+	fatal((&http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}).Serve(listener))
 }
 
 func startProxy(t testing.TB, upstream string) child {

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // soakClients have a conversation of their own each, and begin another one after so many turns: short conversations and
@@ -83,18 +85,22 @@ func middle(samples []usage, of func(usage) float64) float64 {
 
 // soak runs turns for a time, at a rate per second or, with 0, as fast as they are made, and calls look a hundred times
 // meanwhile. It returns the rate that was reached.
-func soak(b *testing.B, s server, length time.Duration, rate float64, look func()) float64 {
+func soak(b *testing.B, s server, length time.Duration, perSecond float64, look func()) float64 {
 	b.Helper()
 	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: soakClients}}
 	defer client.CloseIdleConnections()
 	begin, turns := time.Now(), atomic.Int64{}
+	pace := rate.NewLimiter(rate.Inf, 1)
+	if perSecond > 0 {
+		pace.SetLimit(rate.Limit(perSecond))
+	}
 	var running sync.WaitGroup
 	for i := range soakClients {
 		running.Go(func() {
 			for n := 0; time.Since(begin) < length && !b.Failed(); n++ {
-				if rate > 0 { // the clients' turns are spread evenly
-					due := begin.Add(time.Duration(float64(n*soakClients+i) / rate * float64(time.Second)))
-					time.Sleep(time.Until(due))
+				if err := pace.Wait(b.Context()); err != nil {
+					b.Error(err)
+					return
 				}
 				session := fmt.Sprintf("%d-%d-%d", begin.UnixNano(), i, n/soakTurns)
 				if _, _, err := throughSession(s.url, "m", session).listen(b.Context(), client, nil); err != nil {
@@ -105,8 +111,10 @@ func soak(b *testing.B, s server, length time.Duration, rate float64, look func(
 			}
 		})
 	}
-	for sample := range 100 {
-		time.Sleep(time.Until(begin.Add(time.Duration(sample+1) * length / 100)))
+	samples := time.NewTicker(length / 100)
+	defer samples.Stop()
+	for range 100 {
+		<-samples.C
 		look()
 	}
 	running.Wait()

@@ -15,8 +15,8 @@ import (
 )
 
 // BenchmarkStreams runs CONTINUO_STREAMS streaming turns at once, each of a conversation of its own, through
-// the server, and as many streams from the upstream alone before. Reported are the server's memory and
-// goroutines per stream, beyond those that it has without any, its processor time per token, and how long
+// the server, and as many through a plain reverse proxy before. Reported are the memory and goroutines per
+// stream of both, beyond those that they have without any, their processor time per token, and how long
 // tokens were under way while all streams ran: the quantiles of all of them, and, since what else a machine does
 // shows there, the medians of each second's quantiles (steady). Without the variable it is skipped: a thousand streams keep a machine busy for a while.
 func BenchmarkStreams(b *testing.B) { benchmarkStreams(b, through) }
@@ -33,7 +33,7 @@ func benchmarkStreams(b *testing.B, through func(url, model string) listener) {
 		pace           = 250 * time.Millisecond
 		upstreamTokens = 48
 	)
-	alone := metronome{tokens: 24, pace: pace}.start(b)
+	proxy := startProxy(b, metronome{tokens: upstreamTokens, pace: pace}.start(b).URL)
 	upstream := metronome{tokens: upstreamTokens, pace: pace}.start(b)
 	quick := metronome{tokens: 20}.start(b)
 	s := serve(b, "model: slow\nmodels:\n"+modelSettings("slow", "chat", upstream.URL)+modelSettings("quick", "chat", quick.URL)+
@@ -43,15 +43,31 @@ func benchmarkStreams(b *testing.B, through func(url, model string) listener) {
 			b.Fatal(err)
 		}
 	}
-	for b.Loop() {
-		direct := runStreams(b, bare(alone.URL), streams, func() {})
-		before := s.usage(b)
-		var most usage
-		led := runStreams(b, through(s.url, "slow"), streams, func() { most = most.max(s.usage(b)) })
-		cpu := s.usage(b).cpu - before.cpu
-		b.ReportMetric(cpu*1e6/float64(streams*upstreamTokens), "cpu-us/token")
-		reportStreams(b, direct, led, most.minus(before), streams)
+	if _, _, err := bare(proxy.url).listen(b.Context(), http.DefaultClient, nil); err != nil {
+		b.Fatal(err)
 	}
+	for b.Loop() {
+		proxied, ofProxy := measureStreams(b, proxy, bare(proxy.url), streams)
+		led, used := measureStreams(b, s.child, through(s.url, "slow"), streams)
+		for name, took := range map[string]float64{"": used.cpu, "/proxy": ofProxy.cpu} {
+			b.ReportMetric(took*1e6/float64(streams*upstreamTokens), "cpu-us/token"+name)
+		}
+		b.ReportMetric(ofProxy.rss/1024/float64(streams), "rss-KiB/stream/proxy")
+		b.ReportMetric(used.rss/ofProxy.rss, "rss-x-proxy")
+		b.ReportMetric(used.cpu/ofProxy.cpu, "cpu-x-proxy")
+		reportStreams(b, proxied, led, used, streams)
+	}
+}
+
+// measureStreams runs streams through a process and returns what it took for them: the most memory while all of them ran, and
+// the processor time.
+func measureStreams(b *testing.B, through child, l listener, streams int) (crowd, usage) {
+	b.Helper()
+	before := through.usage(b)
+	var most usage
+	c := runStreams(b, l, streams, func() { most = most.max(through.usage(b)) })
+	most.cpu = through.usage(b).cpu
+	return c, most.minus(before)
 }
 
 // crowd is what many streams at once saw.
@@ -144,7 +160,7 @@ func watch(ctx context.Context, running <-chan struct{}, ended *atomic.Int64, lo
 	}
 }
 
-func reportStreams(b *testing.B, direct, led crowd, used usage, streams int) {
+func reportStreams(b *testing.B, proxied, led crowd, used usage, streams int) {
 	b.Helper()
 	each := func(bytes float64) float64 { return bytes / 1024 / float64(streams) }
 	b.ReportMetric(0, "ns/op") // the time is the upstream's
@@ -154,12 +170,12 @@ func reportStreams(b *testing.B, direct, led crowd, used usage, streams int) {
 	b.ReportMetric(used.goroutines/float64(streams), "goroutines/stream")
 	b.ReportMetric(float64(led.ramp.Milliseconds()), "all-begun-ms")
 	for _, share := range []float64{0.5, 0.99} {
-		alone, aloneSteady := direct.delays(share)
+		alone, aloneSteady := proxied.delays(share)
 		through, throughSteady := led.delays(share)
 		name := fmt.Sprintf("delay-p%v-us/", share*100)
-		b.ReportMetric(micros(alone), name+"bare")
+		b.ReportMetric(micros(alone), name+"proxy")
 		b.ReportMetric(micros(through), name+"continuo")
-		b.ReportMetric(micros(aloneSteady), "steady-"+name+"bare")
+		b.ReportMetric(micros(aloneSteady), "steady-"+name+"proxy")
 		b.ReportMetric(micros(throughSteady), "steady-"+name+"continuo")
 		b.ReportMetric(micros(throughSteady-aloneSteady), "steady-"+name+"added")
 	}
@@ -176,10 +192,10 @@ func (u usage) minus(v usage) usage {
 	return usage{u.rss - v.rss, u.heap - v.heap, u.stack - v.stack, u.goroutines - v.goroutines, u.cpu - v.cpu}
 }
 
-// usage asks the server for its metrics. What it does not tell is 0.
-func (s server) usage(b testing.TB) (u usage) {
+// usage asks a process for its metrics. What it does not report is 0.
+func (c child) usage(b testing.TB) (u usage) {
 	b.Helper()
-	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, s.url+"/metrics", nil)
+	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, c.url+"/metrics", nil)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -5,7 +5,10 @@
 // found so far is reported as replaced. The result is then correct, but not the shortest.
 package linediff
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // Op says which of two texts contain a line.
 type Op string
@@ -23,10 +26,60 @@ type Line struct {
 	Text string `json:"text"` // without its line end
 }
 
+// Tokens compares two texts that were divided into tokens, as [Lines] compares lines. Work is reduced by how many positions
+// were visited, so that several calls can share one bound; see [MaxWork].
+func Tokens(left, right []string, work *int) []Line {
+	c := comparison{left: left, right: right, work: *work}
+	c.compare(0, len(left), 0, len(right))
+	*work = max(0, c.work)
+	return c.lines
+}
+
+// Words compares two texts word by word: a word, a stretch of white space or any other character is a token. Neighbours with
+// the same Op are one Line, whose Text may have line ends.
+func Words(left, right string, work *int) []Line {
+	var joined []Line
+	var text strings.Builder
+	lines := Tokens(words(left), words(right), work)
+	for i, line := range lines {
+		text.WriteString(line.Text)
+		if i+1 == len(lines) || lines[i+1].Op != line.Op {
+			joined = append(joined, Line{line.Op, text.String()})
+			text.Reset()
+		}
+	}
+	return joined
+}
+
+// words divides a text into words, stretches of white space and single other characters.
+func words(text string) (tokens []string) {
+	class := func(r rune) int {
+		switch {
+		case unicode.IsSpace(r):
+			return 1
+		case unicode.IsLetter(r), unicode.IsNumber(r), unicode.IsMark(r), r == '_':
+			return 2
+		}
+		return 0
+	}
+	begun, before := 0, 0
+	for i, r := range text {
+		now := class(r)
+		if i > 0 && (now != before || now == 0) {
+			tokens, begun = append(tokens, text[begun:i]), i
+		}
+		before = now
+	}
+	if begun < len(text) {
+		tokens = append(tokens, text[begun:])
+	}
+	return tokens
+}
+
 // Lines compares two texts line by line. The lines of Equal and Left in order are the left text, those of Equal and
 // Right the right one; of a replaced stretch the left lines come first. Lines end with "\n"; an empty text has none.
 func Lines(left, right string) []Line {
-	c := comparison{left: split(left), right: split(right), work: maxWork}
+	c := comparison{left: split(left), right: split(right), work: MaxWork}
 	c.compare(0, len(c.left), 0, len(c.right))
 	return c.lines
 }
@@ -38,8 +91,8 @@ func split(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// maxWork bounds how many positions a comparison visits besides the lines themselves: some tens of milliseconds.
-const maxWork = 8 << 20
+// MaxWork bounds how many positions a comparison visits besides the lines themselves: some tens of milliseconds.
+const MaxWork = 8 << 20
 
 // comparison is the state of one call of Lines.
 type comparison struct {

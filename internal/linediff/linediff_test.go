@@ -96,7 +96,7 @@ func TestTheWorkIsBounded(t *testing.T) {
 		fmt.Fprintf(&right, "right %d\n", i)
 	}
 	shared := "the same\n"
-	c := comparison{left: split(shared + left.String()), right: split(shared + right.String()), work: maxWork}
+	c := comparison{left: split(shared + left.String()), right: split(shared + right.String()), work: MaxWork}
 	c.compare(0, len(c.left), 0, len(c.right))
 	if c.work < -4*many {
 		t.Errorf("%d more places than the bound were looked at", -c.work)
@@ -108,4 +108,42 @@ func TestTheWorkIsBounded(t *testing.T) {
 	if c.lines[0].Op != Equal {
 		t.Error("the first line, which is the same, is told as changed")
 	}
+}
+
+func TestWords(t *testing.T) {
+	for _, test := range []struct{ left, right, want string }{
+		{"", "", ""},
+		{"the old word", "the new word", "equal:the |left:old|right:new|equal: word"},
+		{"a(b)", "a(b, c)", "equal:a(b|right:, c|equal:)"},
+		{"déjà vu", "déjà\n vu", "equal:déjà|left: |right:\n |equal:vu"},
+		{"", "x y", "right:x y"},
+	} {
+		work := MaxWork
+		var got []string
+		for _, line := range Words(test.left, test.right, &work) {
+			got = append(got, string(line.Op)+":"+line.Text)
+		}
+		if joined := strings.Join(got, "|"); joined != test.want {
+			t.Errorf("%q and %q: %s, want %s", test.left, test.right, joined, test.want)
+		}
+	}
+}
+
+func TestWordsAreBothTexts(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		left, right := rapid.String().Draw(t, "left"), rapid.String().Draw(t, "right")
+		work := rapid.SampledFrom([]int{0, 10, MaxWork}).Draw(t, "work")
+		var gotLeft, gotRight string
+		for _, line := range Words(left, right, &work) {
+			if line.Op != Right {
+				gotLeft += line.Text
+			}
+			if line.Op != Left {
+				gotRight += line.Text
+			}
+		}
+		if gotLeft != left || gotRight != right || work < 0 {
+			t.Fatalf("%q and %q became %q and %q, work %d", left, right, gotLeft, gotRight, work)
+		}
+	})
 }
