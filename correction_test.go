@@ -29,23 +29,29 @@ func TestACorrectionFollowsReportsBothWays(t *testing.T) {
 	}
 }
 
-func TestAReportThatIsFarOffCountsForLittle(t *testing.T) {
+func TestAReportThatIsFarOffCountsWhenASecondAgrees(t *testing.T) {
 	var c continuo.Correction
 	for range 5 {
 		c = c.With(1000, 1100)
 	}
-	after := c.With(1000, 400)
-	if got := after.Tokens(1000); got < 1000 {
-		t.Errorf("after one report of 400, 1 000 tokens are corrected to %d", got)
+	off := c.With(1000, 650)
+	if got := off.Tokens(1000); got != 1100 || off.Spread <= c.Spread {
+		t.Errorf("after one report of 650, 1 000 tokens are corrected to %d, and the spread went from %d to %d", got, c.Spread, off.Spread)
 	}
-	if after.Spread <= c.Spread {
-		t.Errorf("the spread went from %d to %d", c.Spread, after.Spread)
+	if got := off.With(1000, 1100); got.Tokens(1000) != 1100 || got.Doubted != 0 {
+		t.Errorf("after a report like those before, the correction is %+v", got)
 	}
-	for range 12 { // it was no exception
-		after = after.With(1000, 700)
+	if got := off.With(1000, 700).Tokens(1000); got != 700 {
+		t.Errorf("after a second such report, 1 000 tokens are corrected to %d", got)
 	}
-	if got := after.Tokens(1000); got < 690 || got > 720 {
-		t.Errorf("after many reports of 700, 1 000 tokens are corrected to %d", got)
+}
+
+func TestOfTwoFirstReportsTheHigherCounts(t *testing.T) {
+	var c continuo.Correction
+	for _, reports := range [][2]int{{650, 1100}, {1100, 650}} {
+		if got := c.With(1000, reports[0]).With(1000, reports[1]).Tokens(1000); got != 1100 {
+			t.Errorf("after reports of %v, 1 000 tokens are corrected to %d", reports, got)
+		}
 	}
 }
 
@@ -63,7 +69,7 @@ func TestReportsThatCannotBeTrueAreBounded(t *testing.T) {
 	if got := most.Estimated(math.MaxInt); got <= 0 {
 		t.Errorf("the largest limit is %d estimated tokens", got)
 	}
-	for _, forged := range []continuo.Correction{{Ratio: -1, Reports: 1}, {Ratio: 1, Reports: 9}, {Ratio: math.MaxInt, Reports: 1}, {Ratio: 1_000_000, Reports: 0}, {Ratio: 1_000_000, Spread: -1, Reports: 2}} {
+	for _, forged := range []continuo.Correction{{Ratio: -1, Reports: 1}, {Ratio: 1, Reports: 9}, {Ratio: math.MaxInt, Reports: 1}, {Ratio: 1_000_000, Reports: 0}, {Ratio: 1_000_000, Spread: -1, Reports: 2}, {Ratio: 1_000_000, Reports: 2, Doubted: 1}} {
 		if forged.Checked() != none {
 			t.Errorf("%+v is taken", forged)
 		}

@@ -365,6 +365,8 @@ func (d *entryDecoder) correction(c *Correction) bool {
 			return d.int(&c.Spread)
 		case "reports":
 			return d.int(&c.Reports)
+		case "doubted":
+			return d.int(&c.Doubted)
 		}
 		return false
 	})

@@ -212,6 +212,7 @@ func (r *Round) encode(w *rawjson.Encoder) {
 		w.Int("ratio", int64(c.Ratio))
 		w.Number("spread", int64(c.Spread))
 		w.Int("reports", int64(c.Reports))
+		w.Number("doubted", int64(c.Doubted))
 		w.Close()
 	}
 	if u := r.Usage; u != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,26 +26,62 @@ const (
 	afterRecorded = 3
 )
 
+// report is a provider's report on a request, with the correction by the reports before it.
+type report struct {
+	estimated, reported int
+	by                  continuo.Correction
+}
+
 // errors are relative errors of estimates, before and after their correction, once so many reports are known.
 type errors struct {
 	after            int
+	recorded         bool
 	plain, corrected []float64
+	whole            []float64 // corrected, of recorded sessions, without the reports on a part of their request
+	parts            float64   // the sum of the errors of those, if every other report were known beforehand
 }
 
-// report adds a provider's report, and returns the correction that it leads to.
-func (e *errors) report(c continuo.Correction, estimated, reported int) continuo.Correction {
-	off := func(guess int) float64 {
-		return max(float64(guess)/float64(reported), float64(reported)/float64(guess)) - 1
+// onPart is the share of its request's tokens, by the median of the session's reports, below which a report is on a part of
+// the request. No correction can know it before.
+const onPart = 0.8
+
+// add adds the reports of a session, in order.
+func (e *errors) add(session []report) {
+	var ratios []float64
+	for _, r := range session {
+		ratios = append(ratios, float64(r.reported)/float64(r.estimated))
 	}
-	if c.Reports >= e.after {
-		e.plain = append(e.plain, off(estimated))
-		e.corrected = append(e.corrected, off(c.Tokens(estimated)))
+	median := quantile(ratios, 0.5)
+	for i, r := range session {
+		if r.by.Reports < e.after {
+			continue
+		}
+		e.plain = append(e.plain, off(float64(r.estimated), r.reported))
+		corrected := off(float64(r.by.Tokens(r.estimated)), r.reported)
+		e.corrected = append(e.corrected, corrected)
+		switch {
+		case !e.recorded:
+		case ratios[i] < onPart*median:
+			e.parts += off(median*float64(r.estimated), r.reported)
+		default:
+			e.whole = append(e.whole, corrected)
+		}
 	}
-	return c.With(estimated, reported)
+}
+
+// off is how far a guess is from a report, as a part of the smaller one.
+func off(guess float64, reported int) float64 {
+	return max(guess/float64(reported), float64(reported)/guess) - 1
 }
 
 func (e *errors) row(w io.Writer, name string) {
-	fmt.Fprintf(w, "| %s\t| %d\t| %.1f %%\t| %.2f %%\t| %.2f %%\t|\n", name, len(e.plain), 100*mean(e.plain), 100*mean(e.corrected), 100*quantile(e.corrected, 0.95))
+	all := len(e.plain)
+	fmt.Fprintf(w, "| %s\t| %d\t| %.1f %%\t| %.2f %%\t| %.2f %%\t|", name, all, 100*mean(e.plain), 100*mean(e.corrected), 100*quantile(e.corrected, 0.95))
+	if e.recorded {
+		fmt.Fprintf(w, " %d\t| %.2f %%\t| %.2f %%\t|\n", all-len(e.whole), 100*e.parts/float64(max(all, 1)), 100*mean(e.whole))
+		return
+	}
+	fmt.Fprintln(w, "\t|\t|\t|") // such a provider counts whole requests
 }
 
 func mean(all []float64) (sum float64) {
@@ -74,14 +111,14 @@ var counts = []struct {
 // estimates prints how far estimates were from the provider's counts once some reports were known: of recorded traffic, and
 // of replayed conversations whose provider counts in another way, with a prompt of its own.
 func estimates(w io.Writer, o options, logs map[string][]*conversation) error {
-	fmt.Fprintln(w, "| reports of\t| requests\t| error\t| corrected\t| 95 % within\t|")
-	fmt.Fprintln(w, "|---\t|---\t|---\t|---\t|---\t|")
+	fmt.Fprintln(w, "| reports of\t| requests\t| error\t| corrected\t| 95 % within\t| on a part\t| they alone\t| without them\t|")
+	fmt.Fprintln(w, "|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|")
 	files, err := filepath.Glob(filepath.Join(o.data, "agent-traffic", "*.jsonl.gz"))
 	if err != nil {
 		return err
 	}
 	for _, file := range files {
-		e := errors{after: afterRecorded}
+		e := errors{after: afterRecorded, recorded: true}
 		if err := recordedReports(file, &e); err != nil {
 			return err
 		}
@@ -112,6 +149,7 @@ func (c *conversation) reports(limits window.Limits, count func(string) int, e *
 	view.Limits, c.entries = limits, c.all[:0:0]
 	const prompt, promptCounted = 1500, 1900 // tokens as estimated, and as counted
 	sizes := map[shownAs]int{}
+	var session []report
 	for _, entry := range c.all {
 		if entry.Role == continuo.Assistant && !entry.Hidden && len(c.entries) > 0 {
 			plan, err := view.Build(c, window.Input{At: int64(len(c.entries)), Counter: token.O200k(), Provider: "p", Model: "m", Estimated: true, Prompt: continuo.Size{Tokens: prompt}})
@@ -129,11 +167,12 @@ func (c *conversation) reports(limits window.Limits, count func(string) int, e *
 			if plan.Correction != nil {
 				round.Correction = *plan.Correction
 			}
-			e.report(round.Correction, round.EstimatedTokens, reported)
+			session = append(session, report{round.EstimatedTokens, reported, round.Correction})
 			entry.Round = round
 		}
 		c.entries = append(c.entries, entry)
 	}
+	e.add(session)
 	return nil
 }
 
@@ -171,7 +210,7 @@ func recordedReports(path string, e *errors) error {
 	if err != nil {
 		return err
 	}
-	corrections := map[string]continuo.Correction{}
+	sessions := map[string][]report{}
 	lines := bufio.NewScanner(unpacked)
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
@@ -190,8 +229,16 @@ func recordedReports(path string, e *errors) error {
 			continue
 		}
 		reported, _ := strconv.Atoi(found[1])
-		session := r.Scenario + " " + r.Stream
-		corrections[session] = e.report(corrections[session], token.O200k().Count(r.Request), reported)
+		estimated, session := token.O200k().Count(r.Request), r.Scenario+" "+r.Stream
+		var by continuo.Correction
+		if known := sessions[session]; len(known) > 0 {
+			last := known[len(known)-1]
+			by = last.by.With(last.estimated, last.reported)
+		}
+		sessions[session] = append(sessions[session], report{estimated, reported, by})
+	}
+	for _, name := range slices.Sorted(maps.Keys(sessions)) {
+		e.add(sessions[name])
 	}
 	return lines.Err()
 }

@@ -567,7 +567,10 @@ export interface ConversationTotals {
 
 /** Correction is how the token counts that a provider reported compare with the estimates of the same requests. */
 export interface Correction {
-  /** `ratio` is a report as a part of its estimate, in millionths; recent reports count for more. */
+  /**
+   * `ratio` is the newest report as a part of its estimate, in millionths: the next request is most like that
+   * one. A report that is far from those before counts only when a second one agrees with it.
+   */
   ratio: number;
   /**
    * `spread` is how far reports were from what the reports before them predicted, on average, in millionths of
@@ -576,6 +579,11 @@ export interface Correction {
   spread?: number;
   /** `reports` is how many reports there were. */
   reports: number;
+  /**
+   * `doubted` is the ratio of the newest report, where it is far from those before and changed nothing yet; 0
+   * where it is not.
+   */
+  doubted?: number;
 }
 
 /** Cost is an amount of money; the zero value is an unknown one. */

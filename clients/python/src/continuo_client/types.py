@@ -527,13 +527,17 @@ class Correction(TypedDict):
     """Correction is how the token counts that a provider reported compare with the estimates of the same
     requests.
     """
-    # `ratio` is a report as a part of its estimate, in millionths; recent reports count for more.
+    # `ratio` is the newest report as a part of its estimate, in millionths: the next request is most like that
+    # one. A report that is far from those before counts only when a second one agrees with it.
     ratio: int
     # `spread` is how far reports were from what the reports before them predicted, on average, in millionths of
     # them.
     spread: NotRequired[int]
     # `reports` is how many reports there were.
     reports: int
+    # `doubted` is the ratio of the newest report, where it is far from those before and changed nothing yet; 0
+    # where it is not.
+    doubted: NotRequired[int]
 
 
 class Cost(TypedDict):
