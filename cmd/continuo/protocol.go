@@ -16,30 +16,30 @@ import (
 // wireProtocol is what the program does for the upstreams of one protocol; the settings are in config.Protocols, the
 // rendering in render.Protocols.
 type wireProtocol struct {
-	model      func(openai.Options) model.Model // its options are those of every provider
-	modelsPath string                           // of the list of models, behind base_url
+	model      func(model.ClientOptions) model.Model
+	modelsPath string // of the list of models, behind base_url
 	authorize  func(header http.Header, key string)
 	blocks     string // the provider for which imports of this protocol's format keep its own blocks; "" if there is none
 }
 
 var wireProtocols = map[string]wireProtocol{
 	model.ProtocolOpenAIChat: {
-		model:      func(o openai.Options) model.Model { return openai.New(o) },
+		model:      openai.New,
 		modelsPath: "/models",
 		authorize:  bearer,
 	},
 	model.ProtocolResponses: {
-		model:      func(o openai.Options) model.Model { return responses.New(responses.Options(o)) },
+		model:      responses.New,
 		modelsPath: "/models",
 		authorize:  bearer,
 	},
 	model.ProtocolGemini: {
-		model:      func(o openai.Options) model.Model { return gemini.New(gemini.Options(o)) },
+		model:      gemini.New,
 		modelsPath: "/v1beta/models",
 		authorize:  func(header http.Header, key string) { header.Set("X-Goog-Api-Key", key) },
 	},
 	model.ProtocolAnthropic: {
-		model:      func(o openai.Options) model.Model { return anthropic.New(anthropic.Options(o)) },
+		model:      anthropic.New,
 		modelsPath: "/v1/models",
 		authorize: func(header http.Header, key string) {
 			header.Set("Anthropic-Version", anthropic.Version)

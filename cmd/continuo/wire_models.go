@@ -16,7 +16,6 @@ import (
 	"github.com/continuo-log/continuo/model/breaker"
 	"github.com/continuo-log/continuo/model/demo"
 	"github.com/continuo-log/continuo/model/limit"
-	"github.com/continuo-log/continuo/model/openai"
 	"github.com/continuo-log/continuo/model/retry"
 	"github.com/continuo-log/continuo/model/thinktag"
 	"github.com/continuo-log/continuo/model/transcript"
@@ -179,7 +178,7 @@ func (w modelWiring) upstream(m config.ModelConfig) (model.Model, error) {
 	}
 	limits := w.limits
 	silence := max(limits.IdleTimeout, firstToken(m, limits)) + time.Second // of the connection; guarded distinguishes the two, and first
-	return protocol.model(openai.Options{
+	return protocol.model(model.ClientOptions{
 		BaseURL: m.BaseURL, APIKey: envValue(w.env, m.APIKeyEnv), Name: m.Model, Provider: m.Provider,
 		ContextWindow: m.ContextWindow, Headers: m.Headers, IdleTimeout: silence, ConnectTimeout: limits.ConnectTimeout,
 	}), nil

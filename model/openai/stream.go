@@ -2,23 +2,15 @@ package openai
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
-	"iter"
 
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/sse"
 	"github.com/continuo-log/continuo/internal/wire/openaichat"
-	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/model/internal/upstream"
 )
-
-// Stream posts the body and yields the answer; see [model.Model].
-func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
-	return m.client.Stream(ctx, body, func(sink *upstream.Sink) upstream.Answer { return newAnswer(sink) })
-}
 
 // read yields the upstream's answer, streamed or not.
 func read(response *upstream.Response, answer *answer) error {

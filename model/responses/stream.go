@@ -2,22 +2,14 @@ package responses
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
-	"iter"
 
 	"github.com/continuo-log/continuo/internal/sse"
 	wire "github.com/continuo-log/continuo/internal/wire/responses"
-	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/model/internal/upstream"
 )
-
-// Stream posts the body and yields the answer; see [model.Model].
-func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
-	return m.client.Stream(ctx, body, func(sink *upstream.Sink) upstream.Answer { return newAnswer(sink) })
-}
 
 // read yields the upstream's answer, streamed or not.
 func read(response *upstream.Response, answer *answer) error {

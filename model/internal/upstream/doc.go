@@ -3,9 +3,11 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
-	"net/http"
 	"time"
+
+	"github.com/continuo-log/continuo/model"
 )
 
 const (
@@ -19,23 +21,51 @@ const (
 	maxQuote      = 200      // bytes quoted of data that could not be parsed
 )
 
-// Client posts requests to one endpoint. It is immutable, and safe for concurrent use.
-type Client struct {
-	// BaseURL is the upstream's URL; Path is appended to its path. A query is kept.
+// Protocol is what sets the client of one wire format apart.
+type Protocol struct {
+	// Name is the wire format, and Vendor the provider whose it is.
+	Name, Vendor string
+	// BaseURL is the vendor's own address; Path is appended to the path of the base URL.
 	BaseURL, Path string
-	// HTTP makes the requests; nil for a client with the default transport. Its CheckRedirect is not used:
-	// redirects are refused, because keys must not be sent along.
-	HTTP *http.Client
-	// Key returns the API key for each request; with nil, or for an empty key, none is sent.
-	Key func(context.Context) (string, error)
-	// SetKey puts the key into the header.
-	SetKey func(header http.Header, key string)
-	// DefaultHeaders are sent with each request; they are not secret.
-	DefaultHeaders map[string]string
-	// Headers are sent with each request and override all others. Their values do not appear in errors.
+	// Key is where the API key is sent.
+	Key KeyHeader
+	// Headers are sent with each request, unless it has others; they are not secret.
 	Headers map[string]string
-	// IdleTimeout is how long the upstream may be silent; 0 for DefaultIdleTimeout.
-	IdleTimeout time.Duration
-	// ConnectTimeout bounds how long connecting may take: DNS, TCP and TLS together; 0 leaves it to HTTP.
-	ConnectTimeout time.Duration
+	// Begin makes an answer that yields to a sink.
+	Begin func(*Sink) Answer
+}
+
+// KeyHeader is the header of a key, and what stands before the key in it.
+type KeyHeader struct{ Name, Prefix string }
+
+// Bearer sends a key as OpenAI's API expects it.
+var Bearer = KeyHeader{Name: "Authorization", Prefix: "Bearer "}
+
+// Model is an upstream that speaks one protocol. It is immutable, and safe for concurrent use.
+type Model struct {
+	options  model.ClientOptions
+	protocol Protocol
+}
+
+// New returns a client. It does not connect before the first request.
+func New(options model.ClientOptions, protocol Protocol) *Model {
+	options.BaseURL = cmp.Or(options.BaseURL, protocol.BaseURL)
+	options.IdleTimeout = cmp.Or(options.IdleTimeout, DefaultIdleTimeout)
+	return &Model{options: options, protocol: protocol}
+}
+
+// Info describes the model.
+func (m *Model) Info() model.Info {
+	return model.Info{
+		Provider: cmp.Or(m.options.Provider, m.protocol.Vendor), Name: m.options.Name, Protocol: m.protocol.Name,
+		ContextWindow: m.options.ContextWindow, Forwards: true,
+	}
+}
+
+// key returns the API key for a request, "" if none is sent.
+func (m *Model) key(ctx context.Context) (string, error) {
+	if m.options.APIKeyFunc != nil {
+		return m.options.APIKeyFunc(ctx)
+	}
+	return m.options.APIKey, nil
 }

@@ -15,16 +15,16 @@ import (
 
 // Post sends body and returns the upstream's answer when its status is 200 to 299; else the error is a
 // *failure.Failure. The caller must close the answer.
-func (c *Client) Post(ctx context.Context, body []byte) (*Response, error) {
+func (m *Model) Post(ctx context.Context, body []byte) (*Response, error) {
 	call := &call{ctx: ctx, host: "the upstream"}
-	request, err := c.request(ctx, call, body)
+	request, err := m.request(ctx, call, body)
 	if err != nil {
 		return nil, call.failure("prepare the request", err)
 	}
-	call.watch(cmp.Or(c.IdleTimeout, DefaultIdleTimeout))
+	call.watch(m.options.IdleTimeout)
 	call.resume()
-	connected := call.connecting(c.ConnectTimeout)
-	answer, err := c.client().Do(request.WithContext(call.request))
+	connected := call.connecting(m.options.ConnectTimeout)
+	answer, err := m.client().Do(request.WithContext(call.request))
 	connected()
 	call.pause()
 	if err != nil {
@@ -40,23 +40,23 @@ func (c *Client) Post(ctx context.Context, body []byte) (*Response, error) {
 	return response, nil
 }
 
-func (c *Client) client() *http.Client {
+func (m *Model) client() *http.Client {
 	client := http.Client{}
-	if c.HTTP != nil {
-		client = *c.HTTP
+	if m.options.HTTPClient != nil {
+		client = *m.options.HTTPClient
 	}
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &client
 }
 
-func (c *Client) request(ctx context.Context, call *call, body []byte) (*http.Request, error) {
+func (m *Model) request(ctx context.Context, call *call, body []byte) (*http.Request, error) {
 	forwarded := forward.Of(ctx)
-	endpoint, err := url.Parse(c.BaseURL)
+	endpoint, err := url.Parse(m.options.BaseURL)
 	if err != nil || endpoint.Host == "" || endpoint.Scheme != "http" && endpoint.Scheme != "https" {
 		return nil, invalidError{"the base URL must be an http or https address such as https://api.example.com/v1"}
 	}
 	call.host = endpoint.Host
-	path := c.Path
+	path := m.protocol.Path
 	if forwarded != nil {
 		path = cmp.Or(forwarded.Path, path)
 		if forwarded.Query != "" || forwarded.Path != "" {
@@ -71,24 +71,24 @@ func (c *Client) request(ctx context.Context, call *call, body []byte) (*http.Re
 	request.Header.Set("Accept", "text/event-stream, application/json")
 	request.Header.Set("Accept-Encoding", "identity") // compressed streams arrive in large chunks
 	request.Header.Set("User-Agent", "continuo")
-	for name, value := range c.DefaultHeaders {
+	for name, value := range m.protocol.Headers {
 		request.Header.Set(name, value)
 	}
 	client := forward.HeadersOf(ctx)
 	if client != nil {
 		client.Apply(request.Header)
 	}
-	if c.Key != nil && !(client != nil && client.KeepsKey) {
-		key, err := c.Key(ctx)
+	if !(client != nil && client.KeepsKey) {
+		key, err := m.key(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("get the API key: %w", err)
 		}
 		if key != "" {
-			c.SetKey(request.Header, key)
+			request.Header.Set(m.protocol.Key.Name, m.protocol.Key.Prefix+key)
 			call.secrets = append(call.secrets, key)
 		}
 	}
-	for name, value := range c.Headers {
+	for name, value := range m.options.Headers {
 		request.Header.Set(name, value)
 		call.secrets = append(call.secrets, value)
 	}

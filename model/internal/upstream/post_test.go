@@ -20,14 +20,13 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(request *http.Request) (*http.Response, error) { return t(request) }
 
-func client(answer transport) *Client {
-	return &Client{
-		BaseURL: "http://upstream.invalid/v1/?api-version=7", Path: "chat/completions", HTTP: &http.Client{Transport: answer},
-		Key:            func(context.Context) (string, error) { return "secret-key", nil },
-		SetKey:         func(header http.Header, key string) { header.Set("Authorization", "Bearer "+key) },
-		DefaultHeaders: map[string]string{"X-Version": "1", "X-Standing": "1"},
-		Headers:        map[string]string{"x-version": "version-2", "Accept": "special/type"},
-	}
+func client(answer transport) *Model {
+	return New(model.ClientOptions{
+		BaseURL: "http://upstream.invalid/v1/?api-version=7", HTTPClient: &http.Client{Transport: answer}, APIKey: "secret-key",
+		Headers: map[string]string{"x-version": "version-2", "Accept": "special/type"},
+	}, Protocol{
+		Path: "chat/completions", Key: Bearer, Headers: map[string]string{"X-Version": "1", "X-Standing": "1"},
+	})
 }
 
 // pipe is an answer whose bytes the test writes, and which ends when the request does.
@@ -79,13 +78,13 @@ func TestPostWithoutARequest(t *testing.T) {
 	}
 	for _, base := range []string{"", "localhost:11434/v1", "ftp://x/v1", "http:///v1", "http://[::1/v1", "/v1"} {
 		c := client(never)
-		c.BaseURL = base
+		c.options.BaseURL = base
 		if _, err := c.Post(t.Context(), nil); reason(err) != continuo.ReasonUpstream || model.AsError(err).Retryable {
 			t.Errorf("%q: got %v", base, err)
 		}
 	}
 	c := client(never)
-	c.Key = func(context.Context) (string, error) { return "", errors.New("the vault is closed") }
+	c.options.APIKeyFunc = func(context.Context) (string, error) { return "", errors.New("the vault is closed") }
 	if _, err := c.Post(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "the vault is closed") {
 		t.Errorf("got %v", err)
 	}
@@ -134,7 +133,7 @@ func TestConnectTimeout(t *testing.T) {
 				<-request.Context().Done()
 				return nil, request.Context().Err()
 			})
-			c.ConnectTimeout, c.IdleTimeout = 10*time.Second, time.Minute
+			c.options.ConnectTimeout, c.options.IdleTimeout = 10*time.Second, time.Minute
 			_, err := c.Post(t.Context(), nil)
 			if failed := model.AsError(err); failed.Message != want || failed.Reason != continuo.ReasonTimeout || !failed.Retryable {
 				t.Errorf("got %+v", failed)
@@ -148,7 +147,7 @@ func TestIdleInTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer, out := pipe()
 		c := client(answer)
-		c.IdleTimeout = time.Minute
+		c.options.IdleTimeout = time.Minute
 		response, err := c.Post(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -71,10 +71,10 @@ type Answer interface {
 	YieldRest()
 }
 
-// Stream posts a body and yields the answer; see [model.Model]. Begin makes an answer that yields to a sink.
-func (c *Client) Stream(ctx context.Context, body []byte, begin func(sink *Sink) Answer) iter.Seq2[model.Delta, error] {
+// Stream posts a body and yields the answer; see [model.Model].
+func (m *Model) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
-		response, err := c.Post(ctx, body)
+		response, err := m.Post(ctx, body)
 		if err != nil {
 			yield(model.Delta{}, model.AsError(err))
 			return
@@ -87,7 +87,7 @@ func (c *Client) Stream(ctx context.Context, body []byte, begin func(sink *Sink)
 			}
 			return
 		}
-		answer := begin(sink)
+		answer := m.protocol.Begin(sink)
 		if err := answer.Read(response); err != nil {
 			sink.failed = true
 			answer.YieldRest()
