@@ -262,13 +262,28 @@ func TestSideCallWithItsSystemPromptAsAMessage(t *testing.T) {
 	expect(t, first, "session extend 0", title.found.Parent)
 }
 
-// Qwen Code's /compress has its instruction as the system prompt, not as the last message.
+// Qwen Code's /compress has its instruction as the system prompt, not as the last message. Of the answer it keeps the
+// snapshot, not the analysis before it.
 func TestCompactionWithAnInstructionAsTheSystemPrompt(t *testing.T) {
 	g := newGateway(t, stores["sqlite"](t))
-	qwen := http.Header{"User-Agent": {"QwenCode/0.24.4"}}
-	compress := g.ask(match.Query{Header: qwen}, history("s You are the component that summarizes a conversation", "u hi", "a hello", "u First, reason in your <analysis> block."), "a <state_snapshot>all</state_snapshot>")
-	if compress.found.Side != "compaction" {
-		t.Errorf("the compaction is %q", compress.found.Side)
+	says := func(system string) match.Query {
+		return match.Query{Header: http.Header{"User-Agent": {"QwenCode/0.24.4"}}, Request: &request.Request{System: []string{system}}}
+	}
+	session := g.ask(says("You are Qwen Code"), history("u hi"), "a hello")
+	var analysis, snapshot string
+	for i := range 8 {
+		analysis += fmt.Sprintf("%d. What the user asked for at first, and what was answered\n", i)
+		snapshot += fmt.Sprintf("  <fact>The project's language is Go, and its tests run in %d minutes</fact>\n", i)
+	}
+	snapshot = "<state_snapshot>\n" + snapshot + "</state_snapshot>"
+	compress := g.ask(says("You are the component that summarizes a conversation"), history("u hi", "a hello", "u First, reason in your <analysis> block."),
+		"a <analysis>\n"+analysis+"</analysis>\n"+snapshot)
+	if compress.found.Side != "compaction" || compress.found.Parent != session.conversation {
+		t.Errorf("the compaction is %q beside %q", compress.found.Side, compress.found.Parent)
+	}
+	next := g.ask(says("You are Qwen Code"), history("u "+snapshot, "a Got it. Thanks for the additional context!", "u go on"), "a yes")
+	if next.found.Parent != session.conversation || !next.found.Fork {
+		t.Errorf("the next message is in %+v, no fork of %s", next.found, session.conversation)
 	}
 }
 

@@ -9,11 +9,11 @@ import (
 )
 
 // A client that compacts its history begins the next one with the summary that a side call made for it. A client
-// without sessions is recognised by that: the answer of such a call has a prefix for each of its first long lines.
+// without sessions is recognised by that: the answer of such a call has a prefix for each of its first and last long lines.
 const (
 	summaryTag     = 'S'
 	summaryLine    = 40 // the least length of a line that is looked for
-	summaryLines   = 4  // how many of an answer are stored
+	summaryLines   = 4  // how many are stored of an answer's begin, and of its end: some clients drop the reasoning before the summary
 	summaryLookUps = 64
 )
 
@@ -23,8 +23,12 @@ func (m *Match) SummaryPrefixes(answer *continuo.Entry) []continuo.Prefix {
 	if m.Side != sideCompaction {
 		return nil
 	}
+	lines := longLines(answer.Content.String())
+	if between := len(lines) - summaryLines; between > summaryLines {
+		lines = slices.Delete(lines, summaryLines, between)
+	}
 	var prefixes []continuo.Prefix
-	for _, line := range longLines(answer.Content.String(), summaryLines) {
+	for _, line := range lines {
 		p := m.chain.prefix(answer.Seq)
 		p.Hash = hashOf(continuo.PrefixHash{}, summaryTag, line)
 		prefixes = append(prefixes, p)
@@ -32,10 +36,9 @@ func (m *Match) SummaryPrefixes(answer *continuo.Entry) []continuo.Prefix {
 	return prefixes
 }
 
-// longLines returns the first long lines of a text.
-func longLines(text string, count int) (lines []string) {
+func longLines(text string) (lines []string) {
 	for line := range strings.Lines(text) {
-		if line = strings.TrimSpace(line); len(line) >= summaryLine && len(lines) < count {
+		if line = strings.TrimSpace(line); len(line) >= summaryLine {
 			lines = append(lines, line)
 		}
 	}
@@ -47,7 +50,8 @@ func (s *search) fromSummary(ctx context.Context) (*Match, error) {
 	var hashes []continuo.PrefixHash
 	for i := range s.entries()[:min(3, len(s.entries()))] {
 		for _, text := range texts(&s.entries()[i]) {
-			for _, line := range longLines(withoutReminders(text), summaryLookUps-len(hashes)) {
+			lines := longLines(withoutReminders(text))
+			for _, line := range lines[:min(len(lines), summaryLookUps-len(hashes))] {
 				hashes = append(hashes, hashOf(continuo.PrefixHash{}, summaryTag, line))
 			}
 		}
