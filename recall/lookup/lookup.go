@@ -46,6 +46,10 @@ const (
 	reach        = 2 // neighbours on each side
 	// fewestDocuments is how many entries other conversations and memories have at least, for the rarity of words.
 	fewestDocuments = 200
+	// importPatience bounds how long a request without Patience indexes entries that it would not see otherwise: those of an
+	// import that the background index has not reached yet.
+	importPatience = time.Second
+	maxWaiting     = 64 // other conversations that are looked at for such entries
 	// DefaultCandidates is the default of Request.Candidates.
 	DefaultCandidates = 800
 )
@@ -167,23 +171,26 @@ func (f Finder) Corpus(ctx context.Context, request Request) (*recall.Corpus, []
 // hits looks terms up. Those of other conversations are found where they are indexed.
 func (f Finder) hits(ctx context.Context, request Request, terms []index.Term) (index.AnyResult, error) {
 	searcher := index.Searcher{Log: f.Log, Store: f.Store}
-	if request.Scope == Conversation || f.Store == nil {
-		if request.Patience > 0 {
-			if err := searcher.CatchUp(ctx, request.Conversation, request.Patience); err != nil && ctx.Err() != nil {
-				return index.AnyResult{}, err // otherwise entries are read from the log
-			}
-		}
-		return searcher.Any(ctx, request.Conversation, terms, 1, request.To, maxHits)
-	}
+	isNarrow := request.Scope == Conversation || f.Store == nil
 	if request.Patience > 0 {
-		until := time.Now().Add(request.Patience)
-		if _, err := (index.Indexer{Log: f.Log, Store: f.Store}).Run(ctx, index.Scope{ProjectID: request.Conversation.ProjectID}, until); err != nil && ctx.Err() != nil {
-			return index.AnyResult{}, err
+		if err := f.catchUp(ctx, &request, isNarrow); err != nil && ctx.Err() != nil {
+			return index.AnyResult{}, err // otherwise entries are read from the log
 		}
 	}
 	own, err := searcher.Any(ctx, request.Conversation, terms, 1, request.To, maxHits)
-	if err != nil || request.Scope == User && request.Conversation.UserID == "" { // of nobody: only the conversation itself
+	if err == nil && request.Patience == 0 && lag(own.Unindexed) > maxUnindexed { // after an import
+		if err := searcher.CatchUp(ctx, request.Conversation, importPatience); err != nil && ctx.Err() != nil {
+			return index.AnyResult{}, err
+		}
+		own, err = searcher.Any(ctx, request.Conversation, terms, 1, request.To, maxHits)
+	}
+	if err != nil || isNarrow || request.Scope == User && request.Conversation.UserID == "" { // of nobody: only the conversation itself
 		return own, err
+	}
+	if request.Patience == 0 {
+		if err := f.catchUpOthers(ctx, &request); err != nil && ctx.Err() != nil {
+			return index.AnyResult{}, err
+		}
 	}
 	query := index.HitQuery{ProjectID: request.Conversation.ProjectID, Terms: terms, Limit: maxHits}
 	if request.Scope == User {
