@@ -2,10 +2,10 @@ package continuo
 
 import (
 	"container/list"
-	"math"
-	"runtime/debug"
 	"slices"
 	"sync"
+
+	"github.com/continuo-log/continuo/internal/pressure"
 )
 
 // entryCache keeps the newest entries of the conversations in use decoded, and the first ones, which some views show
@@ -20,7 +20,7 @@ import (
 // The entries are shared by all readers and never written again.
 type entryCache struct {
 	limit    int64
-	pressure func() pressure
+	pressure func() pressure.Reading
 
 	mu    sync.Mutex
 	cycle uint64 // of the pressure that it last gave way to, or not
@@ -58,10 +58,7 @@ func newEntryCache(limit int64) *entryCache {
 	if limit < 0 {
 		return nil
 	}
-	if most := debug.SetMemoryLimit(-1); most != math.MaxInt64 {
-		limit = min(limit, most/cacheShare)
-	}
-	return &entryCache{limit: limit, pressure: readPressure, owned: map[string]*cachedEntries{}}
+	return &entryCache{limit: pressure.Bound(limit, cacheShare), pressure: pressure.Read, owned: map[string]*cachedEntries{}}
 }
 
 // entriesView is what a cache has of a conversation's own entries at one moment.

@@ -3,10 +3,10 @@ package continuo
 import (
 	"fmt"
 	"math"
-	"runtime"
-	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/continuo-log/continuo/internal/pressure"
 )
 
 // filledCache has one entry of each of so many conversations.
@@ -20,17 +20,17 @@ func filledCache(conversations int) *entryCache {
 
 func TestTheCacheGivesWayNearTheMemoryLimit(t *testing.T) {
 	for name, test := range map[string]struct {
-		now  pressure
+		now  pressure.Reading
 		left int
 	}{
-		"no limit":       {pressure{cycle: 1, live: 1 << 40, limit: math.MaxInt64}, 100},
-		"far from it":    {pressure{cycle: 1, live: 70, limit: 100}, 100},
-		"near it":        {pressure{cycle: 1, live: 80, limit: 100}, 50},
-		"no new reading": {pressure{cycle: 0, live: 80, limit: 100}, 100},
+		"no limit":       {pressure.Reading{Cycle: 1, Live: 1 << 40, Limit: math.MaxInt64}, 100},
+		"far from it":    {pressure.Reading{Cycle: 1, Live: 70, Limit: 100}, 100},
+		"near it":        {pressure.Reading{Cycle: 1, Live: 80, Limit: 100}, 50},
+		"no new reading": {pressure.Reading{Cycle: 0, Live: 80, Limit: 100}, 100},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := filledCache(99)
-			c.cycle, c.pressure = 0, func() pressure { return test.now }
+			c.cycle, c.pressure = 0, func() pressure.Reading { return test.now }
 			for range 2 { // the second time, the collector has not run again
 				c.put("conv_099", 1, 1, []Entry{{Seq: 1, Role: User, Content: Text(strings.Repeat("x", 1000))}})
 			}
@@ -38,18 +38,5 @@ func TestTheCacheGivesWayNearTheMemoryLimit(t *testing.T) {
 				t.Errorf("%d conversations are left, want %d; the newest: %v", len(c.owned), test.left, newest)
 			}
 		})
-	}
-}
-
-// TestPressureIsRead has the collector run with a limit that is below what lives.
-func TestPressureIsRead(t *testing.T) {
-	ballast := make([]byte, 64<<20)
-	before := readPressure()
-	defer debug.SetMemoryLimit(debug.SetMemoryLimit(64 << 20))
-	runtime.GC()
-	now := readPressure()
-	runtime.KeepAlive(ballast)
-	if now.cycle <= before.cycle || now.limit != 64<<20 || !now.isHigh() {
-		t.Errorf("before %+v, now %+v", before, now)
 	}
 }

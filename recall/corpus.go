@@ -9,49 +9,47 @@ import (
 	"github.com/continuo-log/continuo/fulltext"
 )
 
-// Corpus is a list of documents, prepared for queries.
+// Corpus is a list of documents, prepared for queries. It numbers the stems of its documents itself, in the order in which
+// they occur.
 type Corpus struct {
-	documents []Document
-	prepared  []prepared
-	words     map[string]known // of the texts
-	terms     map[string]int32 // numbers of stems
-	names     []string         // stems by number
-	counts    []int32          // documents of the list with a stem
-	prefixes  map[string][]int32
-	speakers  map[string]bool
-	named     bool // some document names its speaker
-	average   fixed
-	total     int64 // documents of the collection
-	counted   map[string]int64
-	sessions  []int32
-}
-
-// known is what is known of a word.
-type known struct {
-	term   int32 // the number of its stem; -1 for a stop word
-	ends   bool  // a phrase of signals ends with it
-	number bool
+	documents  []Document
+	prepared   []prepared
+	vocabulary *vocabulary
+	numbers    numbers // of the vocabulary's stems
+	stems      []stem  // by number
+	counts     []int32 // documents of the list with a stem
+	speakers   map[string]bool
+	named      bool // some document names its speaker
+	average    fixed
+	total      int64 // documents of the collection
+	counted    map[string]int64
+	sessions   []int32
 }
 
 // prepared is what is known of a document before there is a query.
 type prepared struct {
-	terms    []int32 // stems without stop words, in the order of the text
-	dates    []int32
-	question bool // it ends with a question
-	number   bool
-	fulltext.Signals
+	*form
+	terms   []int32 // those of the form, with the corpus's numbers
+	dates   []int32
 	logCost fixed
 }
 
-// NewCorpus prepares documents.
+// NewCorpus prepares documents that are ranked once.
 func NewCorpus(statistics Statistics, documents []Document) *Corpus {
+	return newCorpus(newVocabulary(), statistics, documents)
+}
+
+// Corpus prepares documents.
+func (a *Analyzer) Corpus(statistics Statistics, documents []Document) *Corpus {
+	return newCorpus(a.vocabulary(), statistics, documents)
+}
+
+func newCorpus(vocabulary *vocabulary, statistics Statistics, documents []Document) *Corpus {
 	c := &Corpus{
-		documents: documents, prepared: make([]prepared, len(documents)), terms: map[string]int32{}, words: map[string]known{},
-		prefixes: map[string][]int32{}, speakers: map[string]bool{}, counted: statistics.Counts,
-		total: max(statistics.Documents, int64(len(documents))),
+		documents: documents, prepared: make([]prepared, len(documents)), vocabulary: vocabulary, speakers: map[string]bool{},
+		counted: statistics.Counts, total: max(statistics.Documents, int64(len(documents))),
 	}
-	var length int
-	var marks []int32 // the last document that has a stem, from 1
+	length := 0
 	for i := range documents {
 		d := &documents[i]
 		if d.Speaker != "" {
@@ -60,78 +58,105 @@ func NewCorpus(statistics Statistics, documents []Document) *Corpus {
 				c.speakers[token.Text] = true
 			}
 		}
-		c.prepare(d, &c.prepared[i])
-		length += len(c.prepared[i].terms)
-		for len(marks) < len(c.names) {
-			marks, c.counts = append(marks, 0), append(c.counts, 0)
-		}
-		for _, term := range c.prepared[i].terms {
-			if marks[term] != int32(i+1) {
-				marks[term] = int32(i + 1)
-				c.counts[term]++
-			}
-		}
+		c.prepared[i] = prepared{form: vocabulary.form(d.Text), logCost: ln(fixed(10+d.Tokens)<<16) - 4*one}
+		length += len(c.prepared[i].form.terms)
 	}
-	for len(c.counts) < len(c.names) {
-		c.counts = append(c.counts, 0)
-	}
+	c.number(length)
 	c.average = max(one, div(fixed(length), fixed(max(1, len(documents)))))
 	c.divide()
 	return c
 }
 
-// longQuestion is how many bytes at the end of a text are searched for a question mark.
-const longQuestion = 200
-
-func (c *Corpus) prepare(d *Document, p *prepared) {
-	scan := fulltext.SignalScanner{}
-	for w := range words(d.Text) {
-		k := c.word(w)
-		scan.Word(w.Text, k.ends)
-		p.number = p.number || k.number
-		if k.term >= 0 {
-			p.terms = append(p.terms, k.term)
+// number numbers the stems of the documents, which have so many words, and counts the documents that have each.
+func (c *Corpus) number(words int) {
+	v := c.vocabulary
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	terms := make([]int32, 0, words)
+	var marks []int32 // the last document that has a stem, from 1
+	own := func(term int32) int32 {
+		n, isNew := c.numbers.of(term, int32(len(c.stems)))
+		if isNew {
+			c.stems, c.counts, marks = append(c.stems, v.stems[term]), append(c.counts, 0), append(marks, 0)
 		}
-	}
-	p.Signals = scan.Signals
-	p.question = strings.Contains(d.Text[max(0, len(d.Text)-longQuestion):], "?")
-	for _, word := range dateWords(d.At) {
-		p.dates = append(p.dates, c.number(word))
-	}
-	p.logCost = ln(fixed(10+d.Tokens)<<16) - 4*one
-}
-
-// word looks a word up; each is analyzed once.
-func (c *Corpus) word(w word) known {
-	k, ok := c.words[w.Text]
-	if ok {
-		return k
-	}
-	k = known{term: -1, ends: fulltext.EndsSignal(w.Text), number: strings.ContainsAny(w.Text, "0123456789")}
-	if !stopWords[w.Text] {
-		k.term = c.number(w.stem())
-	}
-	c.words[strings.Clone(w.Text)] = k
-	return k
-}
-
-// number returns the number of a stem.
-func (c *Corpus) number(stem string) int32 {
-	if n, ok := c.terms[stem]; ok {
 		return n
 	}
-	n := int32(len(c.names))
-	stem = strings.Clone(stem)
-	c.terms[stem] = n
-	c.names = append(c.names, stem)
-	if len(stem) >= softPrefix {
-		c.prefixes[stem[:softPrefix]] = append(c.prefixes[stem[:softPrefix]], n)
+	for i := range c.prepared {
+		p := &c.prepared[i]
+		first := len(terms)
+		for _, term := range p.form.terms {
+			n := own(term)
+			terms = append(terms, n)
+			if marks[n] != int32(i+1) {
+				marks[n] = int32(i + 1)
+				c.counts[n]++
+			}
+		}
+		p.terms = terms[first:len(terms):len(terms)]
+		for _, word := range dateWords(c.documents[i].At) {
+			p.dates = append(p.dates, own(v.number(word)))
+		}
 	}
-	return n
 }
 
-// softPrefix is how many bytes two stems have in common that count as related.
-const softPrefix = 5
+// numbers maps numbers of a vocabulary to those of a corpus: a table with open addressing, at most half full.
+type numbers struct {
+	keys, values []int32 // a key is a number and 1; 0 for a free place
+	used         int
+}
+
+// place returns the place of a key, or the free one for it.
+func (n *numbers) place(key int32) int {
+	last := len(n.keys) - 1
+	at := int(uint32(key)*2654435769>>7) & last
+	for n.keys[at] != 0 && n.keys[at] != key {
+		at = (at + 1) & last
+	}
+	return at
+}
+
+// of returns the value of a number. Next is that of a new one.
+func (n *numbers) of(number, next int32) (value int32, isNew bool) {
+	if 2*n.used >= len(n.keys) {
+		n.grow()
+	}
+	at := n.place(number + 1)
+	if n.keys[at] != 0 {
+		return n.values[at], false
+	}
+	n.keys[at], n.values[at] = number+1, next
+	n.used++
+	return next, true
+}
+
+func (n *numbers) grow() {
+	keys, values := n.keys, n.values
+	size := max(1024, 2*len(keys))
+	n.keys, n.values = make([]int32, size), make([]int32, size)
+	for i, key := range keys {
+		if key != 0 {
+			at := n.place(key)
+			n.keys[at], n.values[at] = key, values[i]
+		}
+	}
+}
+
+// find returns the value of a number; -1 for none.
+func (n *numbers) find(number int32) int32 {
+	if len(n.keys) == 0 || number < 0 {
+		return -1
+	}
+	if at := n.place(number + 1); n.keys[at] != 0 {
+		return n.values[at]
+	}
+	return -1
+}
+
+// lookUp returns the number of a stem that some document has; -1 for none.
+func (c *Corpus) lookUp(stem string) int32 {
+	term, _ := c.vocabulary.of(stem)
+	return c.numbers.find(term)
+}
 
 // dateWords are the words by which a question names a day.
 func dateWords(at time.Time) []string {
@@ -139,10 +164,16 @@ func dateWords(at time.Time) []string {
 		return nil
 	}
 	year, month, day := at.UTC().Date()
-	return []string{
-		fulltext.Stem(strings.ToLower(month.String())), strconv.Itoa(day), strconv.Itoa(year),
-	}
+	return []string{months[month-1], strconv.Itoa(day), strconv.Itoa(year)}
 }
+
+// months are the stems of the names of months.
+var months = func() (stems [12]string) {
+	for month := range stems {
+		stems[month] = fulltext.Stem(strings.ToLower(time.Month(month + 1).String()))
+	}
+	return stems
+}()
 
 // sessionGap ends a session.
 const sessionGap = time.Hour
@@ -168,7 +199,7 @@ func (c *Corpus) rarity(term int32) fixed {
 	if in == 0 {
 		return 0
 	}
-	if count, ok := c.counted[c.names[term]]; ok {
+	if count, ok := c.counted[c.stems[term].text]; ok {
 		in = max(in, count)
 	} else if len(c.documents) > 0 {
 		in = in * c.total / int64(len(c.documents))

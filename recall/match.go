@@ -76,7 +76,7 @@ type selection struct {
 	at      []int32 // by stem: its number in the list, from 1
 }
 
-func (c *Corpus) newSelection() *selection { return &selection{at: make([]int32, len(c.names))} }
+func (c *Corpus) newSelection() *selection { return &selection{at: make([]int32, len(c.stems))} }
 
 func (s *selection) add(term int32, weight fixed) {
 	if s.at[term] > 0 {
@@ -257,7 +257,7 @@ func (c *Corpus) feed(m *matches, wanted *selection) {
 		terms = append(terms, term)
 	}
 	slices.SortFunc(terms, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(c.names[a], c.names[b]))
+		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(c.stems[a].text, c.stems[b].text))
 	})
 	more := c.newSelection()
 	for _, term := range terms[:min(len(terms), feedWith)] {
@@ -271,12 +271,13 @@ func (c *Corpus) feed(m *matches, wanted *selection) {
 func (c *Corpus) relatives(q *question, m *matches, best fixed) {
 	related := c.newSelection()
 	for k, stem := range q.stems {
-		if len(stem) < softPrefix {
+		_, prefix := c.vocabulary.of(stem)
+		if prefix == 0 {
 			continue
 		}
-		for _, term := range c.prefixes[stem[:softPrefix]] {
-			if term != q.terms[k] {
-				related.add(term, one/2)
+		for term := range c.stems {
+			if c.stems[term].prefix == prefix && int32(term) != q.terms[k] {
+				related.add(int32(term), one/2)
 			}
 		}
 	}

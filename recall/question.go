@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -80,7 +81,7 @@ func (c *Corpus) Weigher(query string) *Weigher {
 		if term < 0 {
 			continue
 		}
-		if rarity := c.rarity(term); rarity > least && !fillers[c.names[term]] {
+		if rarity := c.rarity(term); rarity > least && !fillers[c.stems[term].text] {
 			w.terms[term] = rarity
 			w.Total += rarity
 		}
@@ -117,17 +118,18 @@ func (c *Corpus) Matches(query string) []Match {
 			asked = append(asked, queryWord{w.Text, term})
 		}
 	}
-	rarities := c.Weigher(query).terms
+	weigher := c.Weigher(query)
+	weighed := slices.Collect(maps.Keys(weigher.terms))
 	found := make([]Match, len(c.documents))
-	newest := make([]int32, len(c.names)) // the last document that has a stem, from 1
+	newest := make([]int32, len(c.stems)) // the last document that has a stem, from 1
 	for i := range found {
 		document, m := int32(i+1), &found[i]
 		for _, term := range c.prepared[i].terms {
 			newest[term] = document
 		}
-		for term, rarity := range rarities {
+		for _, term := range weighed {
 			if newest[term] == document {
-				m.Weight += rarity
+				m.Weight += weigher.terms[term]
 			}
 		}
 		for _, word := range asked {
@@ -182,13 +184,6 @@ func (c *Corpus) analyze(text string) *question {
 	c.findNames(q, text)
 	q.classify(text)
 	return q
-}
-
-func (c *Corpus) lookUp(stem string) int32 {
-	if term, ok := c.terms[stem]; ok {
-		return term
-	}
-	return -1
 }
 
 // findNames finds the capitalized words after the first word that are not speakers.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -123,4 +124,32 @@ func BenchmarkRank(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestAnAnalyzerChangesNoRanking ranks random choices of documents again and again, in several goroutines.
+func TestAnAnalyzerChangesNoRanking(t *testing.T) {
+	analyzer := &recall.Analyzer{}
+	documents := talk(rand.New(rand.NewPCG(9, 9)), 300, true)
+	var group sync.WaitGroup
+	for seed := range uint64(4) {
+		group.Go(func() {
+			random := rand.New(rand.NewPCG(seed, 1))
+			for range 30 {
+				first := random.IntN(200)
+				some := documents[first : first+random.IntN(100)]
+				query := []string{"When did Anna deploy in March?", "東京 boats", "gardens paint always", "file_read databases"}[random.IntN(4)]
+				fresh, again := recall.NewCorpus(recall.Statistics{}, some), analyzer.Corpus(recall.Statistics{}, some)
+				if want, got := fresh.Rank(query), again.Rank(query); !reflect.DeepEqual(got, want) {
+					t.Errorf("%q: ranked %+v, want %+v", query, got, want)
+				}
+				if want, got := fresh.Matches(query), again.Matches(query); !reflect.DeepEqual(got, want) {
+					t.Errorf("%q: matches %+v, want %+v", query, got, want)
+				}
+				if want, got := fresh.Weigher(query).Text(documents[first].Text), again.Weigher(query).Text(documents[first].Text); got != want {
+					t.Errorf("%q: weighs %d, want %d", query, got, want)
+				}
+			}
+		})
+	}
+	group.Wait()
 }

@@ -100,7 +100,7 @@ var layers = map[string]int{
 }
 
 // standardOnly are packages that import nothing from outside the standard library and this module.
-var standardOnly = []string{"", "window", "render", "model", "tool", "prompt", "interchange", "gateway/request", "auth", "turn", "crew/view", "recall", "internal/rawjson", "internal/sse"}
+var standardOnly = []string{"", "window", "render", "model", "tool", "prompt", "interchange", "gateway/request", "auth", "turn", "crew/view", "recall", "internal/rawjson", "internal/sse", "internal/pressure"}
 
 func TestImportsOnlyGoDown(t *testing.T) {
 	for _, pkg := range packages(t) {

@@ -11,7 +11,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -61,6 +60,8 @@ type Finder struct {
 	Store index.Store
 	// Common remembers terms that many entries of a conversation have. Default nil: they are looked up each time.
 	Common *CommonTerms
+	// Analyzer remembers the words of entries. Default nil: they are analyzed each time.
+	Analyzer *recall.Analyzer
 	// Vectors finds entries by embeddings, for requests that ask for it. Default nil: by their words alone.
 	Vectors *vector.Finder
 }
@@ -160,12 +161,19 @@ func (f Finder) Corpus(ctx context.Context, request Request) (*recall.Corpus, []
 		documents[i].Near = near.Of(&items[i].Owner, items[i].Entry.Seq)
 	}
 	statistics.Documents = max(statistics.Documents, int64(len(items)))
-	corpus := recall.NewCorpus(statistics, documents)
+	corpus := f.analyzer().Corpus(statistics, documents)
 	weigher := corpus.Weigher(request.Text)
 	for i, match := range corpus.Matches(request.Text) {
 		items[i].Words, items[i].Weight, items[i].Weigher = match.Words, match.Weight, weigher
 	}
 	return corpus, items, nil
+}
+
+func (f Finder) analyzer() *recall.Analyzer {
+	if f.Analyzer == nil {
+		return &recall.Analyzer{}
+	}
+	return f.Analyzer
 }
 
 // hits looks terms up. Those of other conversations are found where they are indexed.
@@ -227,76 +235,6 @@ func countExtra(statistics *recall.Statistics, terms []recall.Term, extra []Item
 			}
 		}
 	}
-}
-
-// choose selects the places that are read: those with the rarest stems, their neighbours, and those that are found by
-// their form.
-func choose(request Request, terms []recall.Term, hits index.AnyResult, near vector.Near) ([]place, recall.Statistics) {
-	lists := hits.Lists[1:]
-	statistics := recall.Statistics{Counts: map[string]int64{}, Documents: documentsOf(request, lists)}
-	order := make([]int, 0, len(terms))
-	for i := range terms {
-		if len(lists[i]) > 0 {
-			order = append(order, i)
-		}
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(lists[a]), len(lists[b])) })
-	scores := map[place]int64{}
-	for _, i := range order[:min(len(order), counted)] {
-		statistics.Counts[terms[i].Stem] = int64(len(lists[i]))
-		rarity := recall.Rarity(int64(len(lists[i])), statistics.Documents)
-		for _, hit := range lists[i] {
-			scores[placeOf(request, hit)] += rarity
-		}
-	}
-	for _, hit := range hits.Lists[0][:min(len(hits.Lists[0]), maxSignals)] {
-		scores[placeOf(request, hit)] += recall.Rarity(int64(len(hits.Lists[0])), statistics.Documents)
-	}
-	for at := range near {
-		scores[placeOf(request, index.Hit{ConversationID: at.ConversationID, Seq: at.Seq})] += recall.Rarity(1, statistics.Documents)
-	}
-	around := map[place]int64{}
-	for p, score := range scores {
-		around[p] = max(around[p], score)
-		for apart := int64(1); apart <= reach; apart++ {
-			score /= 2
-			for _, seq := range []int64{p.seq - apart, p.seq + apart} {
-				beside := place{p.conversation, seq}
-				around[beside] = max(around[beside], score)
-			}
-		}
-	}
-	places := slices.Collect(maps.Keys(around))
-	slices.SortFunc(places, func(a, b place) int {
-		return cmp.Or(cmp.Compare(around[b], around[a]), cmp.Compare(b.seq, a.seq), cmp.Compare(a.conversation, b.conversation))
-	})
-	places = places[:min(len(places), request.Candidates)]
-	slices.SortFunc(places, comparePlaces)
-	return places, statistics
-}
-
-// documentsOf estimates how many entries are searched.
-func documentsOf(request Request, lists [][]index.Hit) int64 {
-	documents := request.To
-	if request.Scope != Conversation || len(request.Extra) > 0 {
-		documents = max(documents, fewestDocuments)
-	}
-	for _, list := range lists {
-		documents = max(documents, 2*int64(len(list)))
-	}
-	return documents
-}
-
-func comparePlaces(a, b place) int {
-	return cmp.Or(cmp.Compare(a.conversation, b.conversation), cmp.Compare(a.seq, b.seq))
-}
-
-// placeOf is the place of a hit. The searched conversation has its ancestors' entries too.
-func placeOf(request Request, hit index.Hit) place {
-	if request.Scope == Conversation || request.isOwn(hit) {
-		return place{request.Conversation.ID, hit.Seq}
-	}
-	return place{hit.ConversationID, hit.Seq}
 }
 
 // maxGap is how many entries that are not wanted are read with one read of the log.

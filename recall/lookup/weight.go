@@ -62,11 +62,11 @@ func (r *Request) isUseful(hits index.AnyResult) bool {
 	if slices.ContainsFunc(hits.Unindexed, r.mayAny) && mostWeight(r.countsOf(lists, hits.Unindexed), documents) >= r.LeastWeight {
 		return true
 	}
-	weights := map[int64]int64{}
+	weights := board{}
 	for _, list := range lists {
 		rarity := recall.Rarity(int64(len(list)), documents)
 		for _, hit := range list {
-			if weights[hit.Seq] += rarity; weights[hit.Seq] >= r.LeastWeight && r.May(hit.Seq) {
+			if weights.add(hit.Seq, rarity) >= r.LeastWeight && r.May(hit.Seq) {
 				return true
 			}
 		}

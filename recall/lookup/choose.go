@@ -1,0 +1,197 @@
+package lookup
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/recall"
+	"github.com/continuo-log/continuo/recall/vector"
+)
+
+// choose selects the places that are read: those with the rarest stems, their neighbours, and those that are found by
+// their form.
+func choose(request Request, terms []recall.Term, hits index.AnyResult, near vector.Near) ([]place, recall.Statistics) {
+	lists := hits.Lists[1:]
+	statistics := recall.Statistics{Counts: map[string]int64{}, Documents: documentsOf(request, lists)}
+	order := make([]int, 0, len(terms))
+	for i := range terms {
+		if len(lists[i]) > 0 {
+			order = append(order, i)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(lists[a]), len(lists[b])) })
+	found := boards{}
+	for _, i := range order[:min(len(order), counted)] {
+		statistics.Counts[terms[i].Stem] = int64(len(lists[i]))
+		found.add(request, lists[i], recall.Rarity(int64(len(lists[i])), statistics.Documents))
+	}
+	signals := hits.Lists[0]
+	found.add(request, signals[:min(len(signals), maxSignals)], recall.Rarity(int64(len(signals)), statistics.Documents))
+	for at := range near {
+		found.add(request, []index.Hit{{ConversationID: at.ConversationID, Seq: at.Seq}}, recall.Rarity(1, statistics.Documents))
+	}
+	places := best(found.around(), request.Candidates)
+	slices.SortFunc(places, func(a, b scored) int { return comparePlaces(a.place, b.place) })
+	chosen := make([]place, len(places))
+	for i := range places {
+		chosen[i] = places[i].place
+	}
+	return chosen, statistics
+}
+
+// scored is a place with its score.
+type scored struct {
+	place
+	score int64
+}
+
+// compareScored orders by falling score, then newer before older.
+func compareScored(a, b scored) int {
+	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.seq, a.seq), cmp.Compare(a.conversation, b.conversation))
+}
+
+// best returns the first so many places, in any order.
+func best(places []scored, n int) []scored {
+	if len(places) <= n {
+		return places
+	}
+	for first, last := 0, len(places)-1; first < last; { // quickselect
+		pivot := places[(first+last)/2]
+		i, j := first, last
+		for i <= j {
+			for compareScored(places[i], pivot) < 0 {
+				i++
+			}
+			for compareScored(places[j], pivot) > 0 {
+				j--
+			}
+			if i <= j {
+				places[i], places[j] = places[j], places[i]
+				i++
+				j--
+			}
+		}
+		switch {
+		case n <= j:
+			last = j
+		case n >= i:
+			first = i
+		default:
+			return places[:n]
+		}
+	}
+	return places[:n]
+}
+
+// boards are the scores of places, by conversation.
+type boards map[string]*board
+
+func (b boards) add(request Request, hits []index.Hit, score int64) {
+	var on *board
+	conversation := ""
+	for _, hit := range hits {
+		at := placeOf(request, hit)
+		if on == nil || at.conversation != conversation {
+			conversation = at.conversation
+			if on = b[conversation]; on == nil {
+				on = &board{}
+				b[conversation] = on
+			}
+		}
+		on.add(at.seq, score)
+	}
+}
+
+// around returns the places and their neighbours: one beside a place has half its score, the next one a quarter.
+func (b boards) around() (places []scored) {
+	for conversation, on := range b {
+		spread := board{}
+		for seq, score := range on.all() {
+			spread.raise(seq, score)
+			for apart := int64(1); apart <= reach; apart++ {
+				score /= 2
+				spread.raise(seq-apart, score)
+				spread.raise(seq+apart, score)
+			}
+		}
+		for seq, score := range spread.all() {
+			places = append(places, scored{place{conversation, seq}, score})
+		}
+	}
+	return places
+}
+
+// board has scores by seq, in pages.
+type board struct{ pages []*boardPage }
+
+const boardPageSize = 256
+
+// boardPage has the scores of seqs that follow one another, as twice the score and 1, or 0 for none.
+type boardPage [boardPageSize]int64
+
+// at is where the score of a seq is, which may be that of a neighbour of the first entry.
+func (b *board) at(seq int64) *int64 {
+	n := seq + reach
+	page := int(n / boardPageSize)
+	for len(b.pages) <= page {
+		b.pages = append(b.pages, nil)
+	}
+	if b.pages[page] == nil {
+		b.pages[page] = &boardPage{}
+	}
+	return &b.pages[page][n%boardPageSize]
+}
+
+// add adds to a score, and returns the sum.
+func (b *board) add(seq, score int64) int64 {
+	at := b.at(seq)
+	*at = (*at + 2*score) | 1
+	return *at >> 1
+}
+
+// raise makes a score at least so much.
+func (b *board) raise(seq, score int64) {
+	at := b.at(seq)
+	*at = max(*at, 2*score|1)
+}
+
+// all yields the scores by rising seq.
+func (b *board) all() func(yield func(seq, score int64) bool) {
+	return func(yield func(seq, score int64) bool) {
+		for p, page := range b.pages {
+			if page == nil {
+				continue
+			}
+			for i, value := range page {
+				if value != 0 && !yield(int64(p*boardPageSize+i)-reach, value>>1) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// documentsOf estimates how many entries are searched.
+func documentsOf(request Request, lists [][]index.Hit) int64 {
+	documents := request.To
+	if request.Scope != Conversation || len(request.Extra) > 0 {
+		documents = max(documents, fewestDocuments)
+	}
+	for _, list := range lists {
+		documents = max(documents, 2*int64(len(list)))
+	}
+	return documents
+}
+
+func comparePlaces(a, b place) int {
+	return cmp.Or(cmp.Compare(a.conversation, b.conversation), cmp.Compare(a.seq, b.seq))
+}
+
+// placeOf is the place of a hit. The searched conversation has its ancestors' entries too.
+func placeOf(request Request, hit index.Hit) place {
+	if request.Scope == Conversation || request.isOwn(hit) {
+		return place{request.Conversation.ID, hit.Seq}
+	}
+	return place{hit.ConversationID, hit.Seq}
+}

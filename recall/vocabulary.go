@@ -1,0 +1,179 @@
+package recall
+
+import (
+	"hash/maphash"
+	"strings"
+	"sync"
+
+	"github.com/continuo-log/continuo/fulltext"
+	"github.com/continuo-log/continuo/internal/pressure"
+)
+
+// Analyzer prepares documents for queries, and remembers what their texts consist of, so that a text that is ranked again is
+// not read again. It changes no result. It holds some 32 MB at most, or 1/32 of the process's memory limit (GOMEMLIMIT),
+// and forgets everything when it has more, or when the process is near its limit. It is safe for concurrent use; the zero
+// value is ready.
+type Analyzer struct {
+	mu    sync.Mutex
+	known *vocabulary
+	cycle uint64 // of the pressure that it last looked at
+}
+
+const (
+	analyzerBytes = 32 << 20
+	analyzerShare = 32
+)
+
+// vocabulary returns what is remembered.
+func (a *Analyzer) vocabulary() *vocabulary {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := pressure.Read()
+	isNew := now.Cycle != a.cycle
+	a.cycle = now.Cycle
+	if a.known == nil || a.known.size() > pressure.Bound(analyzerBytes, analyzerShare) || isNew && now.IsHigh() {
+		a.known = newVocabulary()
+		a.known.forms = map[textKey]*form{}
+	}
+	return a.known
+}
+
+// vocabulary numbers stems. It only grows.
+type vocabulary struct {
+	mu       sync.Mutex
+	words    map[string]known
+	terms    map[string]int32 // numbers of stems
+	stems    []stem           // by number
+	prefixes map[string]int32 // numbers of the beginnings of stems, from 1
+	forms    map[textKey]*form
+	bytes    int64
+}
+
+// stem is a stem, and the number of its first softPrefix bytes; 0 for a shorter one.
+type stem struct {
+	text   string
+	prefix int32
+}
+
+// known is what is known of a word.
+type known struct {
+	term   int32 // the number of its stem; -1 for a stop word
+	ends   bool  // a phrase of signals ends with it
+	number bool
+}
+
+// form is what is known of a text.
+type form struct {
+	terms    []int32 // stems without stop words, in the order of the text
+	question bool    // it ends with a question
+	number   bool
+	fulltext.Signals
+}
+
+// textKey stands for a text: two with the same hash and length are taken for the same one.
+type textKey struct {
+	hash   uint64
+	length int
+}
+
+var textSeed = maphash.MakeSeed()
+
+func newVocabulary() *vocabulary {
+	return &vocabulary{words: map[string]known{}, terms: map[string]int32{}, prefixes: map[string]int32{}}
+}
+
+// wordBytes and formBytes estimate the memory of a word or stem, and of a form, beside their contents.
+const wordBytes, formBytes = 100, 120
+
+func (v *vocabulary) size() int64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.bytes
+}
+
+// form analyzes a text, if it is not remembered.
+func (v *vocabulary) form(text string) *form {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.forms == nil {
+		return v.analyze(text)
+	}
+	key := textKey{maphash.String(textSeed, text), len(text)}
+	found := v.forms[key]
+	if found == nil {
+		found = v.analyze(text)
+		v.forms[key] = found
+		v.bytes += formBytes + 4*int64(cap(found.terms))
+	}
+	return found
+}
+
+// longQuestion is how many bytes at the end of a text are searched for a question mark.
+const longQuestion = 200
+
+func (v *vocabulary) analyze(text string) *form {
+	f := &form{question: strings.Contains(text[max(0, len(text)-longQuestion):], "?")}
+	scan := fulltext.SignalScanner{}
+	for w := range words(text) {
+		k := v.word(w)
+		scan.Word(w.Text, k.ends)
+		f.number = f.number || k.number
+		if k.term >= 0 {
+			f.terms = append(f.terms, k.term)
+		}
+	}
+	f.Signals = scan.Signals
+	return f
+}
+
+// word looks a word up; each is analyzed once.
+func (v *vocabulary) word(w word) known {
+	k, ok := v.words[w.Text]
+	if ok {
+		return k
+	}
+	k = known{term: -1, ends: fulltext.EndsSignal(w.Text), number: strings.ContainsAny(w.Text, "0123456789")}
+	if !stopWords[w.Text] {
+		k.term = v.number(w.stem())
+	}
+	v.words[strings.Clone(w.Text)] = k
+	v.bytes += wordBytes + int64(len(w.Text))
+	return k
+}
+
+// softPrefix is how many bytes two stems have in common that count as related.
+const softPrefix = 5
+
+// number returns the number of a stem.
+func (v *vocabulary) number(text string) int32 {
+	if n, ok := v.terms[text]; ok {
+		return n
+	}
+	n := int32(len(v.stems))
+	added := stem{text: strings.Clone(text)}
+	v.terms[added.text] = n
+	if len(text) >= softPrefix {
+		begin := added.text[:softPrefix]
+		if v.prefixes[begin] == 0 {
+			v.prefixes[begin] = int32(len(v.prefixes) + 1)
+		}
+		added.prefix = v.prefixes[begin]
+	}
+	v.stems = append(v.stems, added)
+	v.bytes += 2*wordBytes + int64(len(text))
+	return n
+}
+
+// of returns the number of a stem, if it has one, and that of its beginning; -1 and 0 for none.
+func (v *vocabulary) of(text string) (term, prefix int32) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	term, ok := v.terms[text]
+	if !ok {
+		term = -1
+	}
+	if len(text) >= softPrefix {
+		prefix = v.prefixes[text[:softPrefix]]
+	}
+	return term, prefix
+}
