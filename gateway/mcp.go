@@ -306,6 +306,35 @@ func (m *mcpTools) set() (set tool.Set, specs []continuo.ToolSpec) {
 	return set, specs
 }
 
+// choose replaces the servers in a request's choice of tools by their tools.
+func (m *mcpTools) choose(wanted *engine.ClientRequest) error {
+	if wanted.Options.Sampling == nil || wanted.Options.Sampling.ToolChoice == nil {
+		return nil
+	}
+	choice := wanted.Options.Sampling.ToolChoice
+	var tools []string
+	for _, chosen := range choice.Tools {
+		label, name, ofServer := strings.Cut(chosen, ".")
+		if !ofServer || slices.ContainsFunc(wanted.Tools, func(function continuo.ToolSpec) bool { return function.Name == chosen }) {
+			tools = append(tools, chosen)
+			continue
+		}
+		known := len(tools)
+		if m != nil {
+			for _, id := range slices.Sorted(maps.Keys(m.tools)) {
+				if one := m.tools[id]; one.label == label && (name == "" || one.name == name) {
+					tools = append(tools, one.Spec().Name)
+				}
+			}
+		}
+		if len(tools) == known {
+			return api.Refuse("tool_choice", "tool_choice names %s, and the request has no such tool of the type mcp", api.Bounded(chosen))
+		}
+	}
+	choice.Tools = tools
+	return nil
+}
+
 // serveMCP gives the turn of a request the tools of its MCP servers, and the calls that its client approved.
 func (a *responsesAPI) serveMCP(ctx context.Context, q *responseRequest, conversation continuo.Conversation, wanted *engine.ClientRequest) (err error) {
 	if q.echo.MCP, err = a.newListings(ctx, conversation, q.mcp); err != nil {

@@ -175,6 +175,47 @@ func TestToolsOfMCPServersRunHere(t *testing.T) {
 	}
 }
 
+// A client may have a tool of a server called, or any tool of it: the model must in its first answer, and not in the next,
+// which has the result.
+func TestAToolOfAnMCPServerMustBeCalled(t *testing.T) {
+	s := newToolServer(t)
+	of := func(mode string, names ...string) string {
+		var tools []string
+		for _, name := range names {
+			tools = append(tools, `{"function":{"name":"`+name+`"},"type":"function"}`)
+		}
+		return `"tool_choice":{"allowed_tools":{"mode":"` + mode + `","tools":[` + strings.Join(tools, ",") + `]},"type":"allowed_tools"}`
+	}
+	for choice, c := range map[string]struct{ first, second string }{
+		`{"type":"mcp","server_label":"ours","name":"echo"}`: {first: `"tool_choice":{"function":{"name":"ours_echo"},"type":"function"}`},
+		`{"type":"mcp","server_label":"ours"}`:               {of("required", "ours_echo", "ours_erase", "ours_fail"), of("auto", "ours_echo", "ours_erase", "ours_fail")},
+		`{"type":"allowed_tools","mode":"required","tools":[{"type":"mcp","server_label":"ours","name":"echo"},{"type":"function","name":"own"}]}`: {
+			of("required", "ours_echo", "own"), of("auto", "ours_echo", "own"),
+		},
+	} {
+		u := newUpstream(t, stream(chatCalls("ours_echo", `{"text":"a"}`)), stream(chatStream))
+		g := newMCPGateway(t, u, s)
+		tools := `[{"type":"function","name":"own","parameters":{}},` + mcpTool(s, `,"require_approval":"never"`) + `]`
+		_, answer := g.post(t, "/v1/responses", `{"model":"gpt","input":"hi","tools":`+tools+`,"tool_choice":`+choice+`}`)
+		if types := decode[mcpOutput](t, answer).types(); types != "mcp_list_tools mcp_call message" {
+			t.Errorf("%s: the response has %s", choice, answer)
+			continue
+		}
+		first, second := <-u.requests, <-u.requests
+		if !strings.Contains(first.body, c.first) || !strings.Contains(second.body, c.second) || c.second == "" && strings.Contains(second.body, "tool_choice") {
+			t.Errorf("%s: the model was sent\n%s\n%s", choice, first.body, second.body)
+		}
+	}
+	u := newUpstream(t)
+	g := newMCPGateway(t, u, s)
+	for _, choice := range []string{`{"type":"mcp","server_label":"theirs"}`, `{"type":"mcp","server_label":"ours","name":"none"}`, `{"type":"mcp"}`} {
+		response, answer := g.post(t, "/v1/responses", `{"model":"gpt","input":"hi","tools":[`+mcpTool(s, "")+`],"tool_choice":`+choice+`}`)
+		if response.StatusCode != http.StatusBadRequest || !strings.Contains(answer, `"param":"tool_choice"`) {
+			t.Errorf("%s: %d %s", choice, response.StatusCode, answer)
+		}
+	}
+}
+
 // A call that the client must approve ends the response with the question; it runs, once, when the answer comes, whether the
 // client continues the response or sends its whole history again.
 func TestCallsOfMCPServersWaitForAnApproval(t *testing.T) {

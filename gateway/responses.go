@@ -136,6 +136,9 @@ func (a *responsesAPI) begin(r *http.Request, q *responseRequest, entries []cont
 	if err := ask(&wanted, members, model.ProtocolResponses, r.Header); err != nil {
 		return nil, nil, conversation, err
 	}
+	if err := q.mcp.choose(&wanted); err != nil {
+		return nil, nil, conversation, err
+	}
 	if q.mcp != nil {
 		if err := a.serveMCP(r.Context(), q, conversation, &wanted); err != nil {
 			return nil, nil, conversation, err

@@ -163,6 +163,9 @@ func (c *toolLoop) build(conversation continuo.Conversation, upstream Upstream, 
 	info := upstream.Model.Info()
 	wanted := c.envelope(upstream, dialect)
 	wanted.NoOldThinking = c.noOldThinking
+	if c.hasCalled {
+		wanted.Sampling = afterCall(wanted.Sampling)
+	}
 	plan, envelope, err := offer.plan(conversation, source, conversation.LastSeq, c.View, wanted, info)
 	if err != nil {
 		return nil, err
@@ -171,6 +174,20 @@ func (c *toolLoop) build(conversation continuo.Conversation, upstream Upstream, 
 		envelope.ResponseFormat = upstream.Extras.format(dialect, info)
 	}
 	return request(source, plan, c.View, envelope, info, nil)
+}
+
+// afterCall is what a client asks once a tool has been called: one that must be called need not be again, since the client
+// wants an answer that uses the result. Tools that it did not allow stay forbidden.
+func afterCall(s *continuo.Sampling) *continuo.Sampling {
+	if s == nil || s.ToolChoice == nil || s.ToolChoice.Mode != continuo.ChoiceRequired {
+		return s
+	}
+	after := *s
+	after.ToolChoice = nil
+	if len(s.ToolChoice.Tools) > 1 {
+		after.ToolChoice = &continuo.ToolChoice{Mode: continuo.ChoiceAuto, Tools: s.ToolChoice.Tools}
+	}
+	return &after
 }
 
 // omitted names what the turn's client asked and a request does not have, under the client's names.

@@ -26,6 +26,7 @@ type toolLoop struct {
 	usage          continuo.Usage
 	newestPlan     *window.Plan  // of the newest round
 	noOldThinking  bool          // see continuo.Envelope
+	hasCalled      bool          // a round has called tools that ran here: the next one need not
 	slots          chan struct{} // slots of concurrent calls
 	ctx            context.Context
 	clock          *clock // ends ctx
@@ -61,6 +62,7 @@ func (c *toolLoop) run() error {
 		if err := c.answerCalls(answer, round == c.limits.Rounds); err != nil {
 			return err
 		}
+		c.hasCalled = true
 		if c.callsClient(answer) {
 			return c.finish(answer)
 		}

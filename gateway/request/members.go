@@ -69,19 +69,26 @@ var modes = map[string]string{
 
 // toolRef names a tool in the choice of tools.
 type toolRef struct {
-	Type     string `json:"type"`
-	Name     string `json:"name"`
-	Function *struct {
+	Type        string `json:"type"`
+	Name        string `json:"name"`
+	ServerLabel string `json:"server_label"` // of the type mcp; without a name all tools of the server are meant
+	Function    *struct {
 		Name string `json:"name"`
 	} `json:"function"`
 }
 
+// name is the tool's name in the log: that of a server's tool has its label before it, and ends there if all are meant.
 func (t toolRef) name() string {
-	if t.Function != nil {
+	switch {
+	case t.Function != nil:
 		return t.Function.Name
+	case t.Type == typeMCP && t.ServerLabel != "":
+		return t.ServerLabel + "." + t.Name
 	}
 	return t.Name
 }
+
+const typeMCP = "mcp"
 
 func readChatChoice(a *Asked, value json.RawMessage) error {
 	var wrapped struct {
@@ -115,11 +122,11 @@ func readChoice(a *Asked, value json.RawMessage) error {
 	if err := json.Unmarshal(value, &choice); err != nil || choice.Type == "" {
 		return fmt.Errorf("must be none, auto, required or an object that names a tool, not %s", messages.Kind(value))
 	}
-	if choice.Type != "function" {
+	if choice.Type != "function" && choice.Type != typeMCP {
 		return errNoCounterpart
 	}
 	if choice.name() == "" {
-		return errors.New("must name a function")
+		return errors.New("must name a function, or the server_label of a tool of the type mcp")
 	}
 	a.choose(continuo.ChoiceRequired, choice.name())
 	return nil
