@@ -42,6 +42,9 @@ type LogOptions struct {
 	MaxEntryBytes int
 	// Objects stores data that is too large for an entry. Default: none, and all data is stored in its entry.
 	Objects ObjectStore
+	// Archives has the archived conversations, which redactions reach into. Default: none, and a redaction that has to
+	// fails with ErrArchived.
+	Archives Archives
 	// MaxInlineOutput is the largest text of a tool output, in bytes, that is stored in its entry. The entry of a
 	// larger output has a preview, and the complete output is an object. Default 256 KiB.
 	MaxInlineOutput int

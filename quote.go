@@ -95,7 +95,8 @@ func (r *Recall) others() (ids []string) {
 	return ids
 }
 
-// quotesOf finds the recalls in other conversations, not redacted, that show an entry of one of some conversations.
+// quotesOf finds the recalls in other conversations, not redacted, that show an entry of one of some conversations. Those
+// in archived ones are redacted at once: nothing else can be done with them.
 func (l *Log) quotesOf(ctx context.Context, owners []string, shows func(RecallItem) bool) ([]Entry, error) {
 	var found []Entry
 	var read []string
@@ -119,7 +120,8 @@ func (l *Log) quotesOf(ctx context.Context, owners []string, shows func(RecallIt
 	return found, nil
 }
 
-// recallsIn finds the recalls that were written in a conversation and are not redacted; none where it was deleted.
+// recallsIn finds the recalls that were written in a conversation and are not redacted; none where it was deleted. In an
+// archived one it redacts them.
 func (l *Log) recallsIn(ctx context.Context, id string, has func(*Entry) bool) ([]Entry, error) {
 	conversation, err := l.Conversation(ctx, id)
 	if errors.Is(err, ErrNotFound) {
@@ -128,12 +130,16 @@ func (l *Log) recallsIn(ctx context.Context, id string, has func(*Entry) bool) (
 	if err != nil {
 		return nil, err
 	}
+	isRecall := func(e *Entry) bool { return e.HoldsRecall() && has(e) }
+	if !conversation.ArchivedAt.IsZero() {
+		return nil, l.redactArchived(ctx, conversation, isRecall)
+	}
 	var found []Entry
 	for entry, err := range l.ReadShared(ctx, conversation, Range{From: conversation.ForkSeq + 1, isRaw: true}) {
 		if err != nil {
 			return nil, err
 		}
-		if entry.HoldsRecall() && entry.Redacted == nil && has(entry) {
+		if entry.Redacted == nil && isRecall(entry) {
 			found = append(found, *entry)
 		}
 	}

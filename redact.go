@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -22,10 +23,11 @@ const maxRedacted = 10_000
 // asked; reason may be empty. The entries keep their seqs, roles, calls and results, so that the log can still be
 // rendered. Removed are: texts, arguments, reasoning, vendors' data and objects; the events of their turns; their terms
 // in the index; the facts that were taken from them; titles made of their text, of this conversation, of those that the entries were written to,
-// and of their forks; and the summaries, notes and recalls that repeat one of the entries, in all forks that
-// are not archived, and the recalls in other conversations. Inherited entries are redacted where they were written, so that all forks show it. Redact returns the
+// and of their forks; and the summaries, notes and recalls that repeat one of the entries, in all forks, and the recalls in
+// other conversations. Inherited entries are redacted where they were written, so that all forks show it. Archived
+// conversations that have something of it are restored for that and archived again. Redact returns the
 // redacted entries, without those that had been redacted before. It fails with a *BusyError while one of their turns
-// runs, with ErrBadRange, ErrArchived and ErrNotFound.
+// runs, with ErrBadRange and ErrNotFound, and with ErrArchived where the log has no Archives.
 func (l *Log) Redact(ctx context.Context, conversation Conversation, from, to int64, reason string) ([]Entry, error) {
 	return l.RedactWith(ctx, conversation, RedactRequest{From: from, To: to, Reason: reason})
 }
@@ -50,7 +52,25 @@ func (l *Log) RedactWith(ctx context.Context, conversation Conversation, request
 	if to-from >= maxRedacted {
 		return nil, fmt.Errorf("redact entries %d to %d: %w: at most %d at once", from, to, ErrInvalid, maxRedacted)
 	}
-	said, err := l.unredacted(ctx, conversation, Range{From: from, To: to}, request.Tools)
+	request.From, request.To = from, to
+	lineage, err := l.lineageFrom(ctx, conversation, from)
+	if err != nil {
+		return nil, fmt.Errorf("redact: %w", err)
+	}
+	var redacted []Entry
+	err = l.whileRestored(ctx, lineage, func() (err error) {
+		if now, err := l.Conversation(ctx, conversation.ID); err == nil { // it may have newer summaries
+			conversation = now
+		}
+		redacted, err = l.redactRange(ctx, conversation, request)
+		return err
+	})
+	return redacted, err
+}
+
+// redactRange redacts entries of a conversation that is not archived, nor those that it inherits them from.
+func (l *Log) redactRange(ctx context.Context, conversation Conversation, request RedactRequest) ([]Entry, error) {
+	said, err := l.unredacted(ctx, conversation, Range{From: request.From, To: request.To}, request.Tools)
 	if err == nil {
 		said, err = l.withOutputs(ctx, conversation, said)
 	}
@@ -161,11 +181,15 @@ func (l *Log) withSummaries(ctx context.Context, conversation Conversation, said
 		known[said[i].ID] = true
 	}
 	find := func(in Conversation) error {
+		repeats := func(e *Entry) bool { return summarizesAny(e, in, said) || recallsAny(e, in, said) }
+		if !in.ArchivedAt.IsZero() {
+			return l.redactArchived(ctx, in, repeats)
+		}
 		for entry, err := range l.Read(ctx, in, Range{From: max(1, said[0].Seq-1)}) { // a recall comes before its input
 			if err != nil {
 				return err
 			}
-			if entry.Redacted == nil && !known[entry.ID] && (summarizesAny(&entry, in, said) || recallsAny(&entry, in, said)) {
+			if entry.Redacted == nil && !known[entry.ID] && repeats(&entry) {
 				known[entry.ID] = true
 				summaries = append(summaries, entry)
 			}
@@ -209,16 +233,16 @@ var forkKinds = []Kind{KindUser, KindBranch, KindSide}
 // forkPage is how many forks are listed at once.
 const forkPage = 100
 
-// eachFork calls a function for the forks of a conversation that begin with an entry of it, and for their forks, each once.
+// eachFork calls a function for the forks of a conversation that begin with an entry of it, and for their forks, each once;
+// archived ones too.
 func (l *Log) eachFork(ctx context.Context, projectID, id string, seq int64, looked map[string]bool, do func(Conversation) error) error {
 	for _, kind := range forkKinds {
-		query := ConversationQuery{ProjectID: projectID, ParentID: id, Kind: kind, Limit: forkPage}
-		for more := true; more; {
-			page, err := l.Conversations(ctx, query)
-			if err != nil {
-				return err
-			}
-			for _, fork := range page {
+		for _, archived := range []bool{false, true} {
+			query := ConversationQuery{ProjectID: projectID, ParentID: id, Kind: kind, Archived: archived, Limit: forkPage}
+			for fork, err := range l.each(ctx, query) {
+				if err != nil {
+					return err
+				}
 				if looked[fork.ID] || fork.ForkSeq < seq {
 					continue
 				}
@@ -230,13 +254,32 @@ func (l *Log) eachFork(ctx context.Context, projectID, id string, seq int64, loo
 					return err
 				}
 			}
-			if more = len(page) == forkPage; more {
-				last := page[len(page)-1]
-				query.Before = ConversationCursor{UpdatedAt: last.UpdatedAt, ID: last.ID}
-			}
 		}
 	}
 	return nil
+}
+
+// each yields the conversations of a query, a page at a time.
+func (l *Log) each(ctx context.Context, query ConversationQuery) iter.Seq2[Conversation, error] {
+	return func(yield func(Conversation, error) bool) {
+		for {
+			page, err := l.Conversations(ctx, query)
+			if err != nil {
+				yield(Conversation{}, err)
+				return
+			}
+			for _, conversation := range page {
+				if !yield(conversation, nil) {
+					return
+				}
+			}
+			if len(page) < query.Limit {
+				return
+			}
+			last := page[len(page)-1]
+			query.Before = ConversationCursor{UpdatedAt: last.UpdatedAt, ID: last.ID}
+		}
+	}
 }
 
 // summarizesAny reports whether an entry that a conversation shows is a summary that covers one of some entries.
@@ -382,8 +425,10 @@ func (l *Log) redactTitle(ctx context.Context, id string, said []Entry) error {
 	for i := range said {
 		if title != "" && strings.Contains(onOneLine(said[i].Content.String()), onOneLine(title)) {
 			redacted := RedactedText
-			_, err := l.Update(ctx, id, ConversationChange{Title: &redacted})
-			return err
+			return l.whileRestored(ctx, []Conversation{conversation}, func() error { // an archive has the title, too
+				_, err := l.Update(ctx, id, ConversationChange{Title: &redacted})
+				return err
+			})
 		}
 	}
 	return nil

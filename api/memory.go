@@ -238,14 +238,21 @@ func (s *Service) ForgetFact(ctx context.Context, scope continuo.Scope, in Forge
 	return None{}, s.Engine.Memories.Forget(ctx, scope, owner, in.Fact, in.Sources)
 }
 
-// ForgetAll removes everything that is known of a user, or of the project. Conversations stay; nothing that was said in
-// them before is extracted again.
-func (s *Service) ForgetAll(ctx context.Context, scope continuo.Scope, in MemoryOwner) (None, error) {
+// ForgetAllRequest says whose facts to forget.
+type ForgetAllRequest struct {
+	MemoryOwner
+	// Also redact the messages that the facts were taken from.
+	Sources bool `query:"sources" default:"false"`
+}
+
+// ForgetAll removes everything that is known of a user, or of the project. Conversations stay, without the messages that facts
+// were taken from if `sources` is true; nothing that was said in them before is extracted again.
+func (s *Service) ForgetAll(ctx context.Context, scope continuo.Scope, in ForgetAllRequest) (None, error) {
 	owner, err := in.owner(scope)
 	if err != nil {
 		return None{}, err
 	}
-	return None{}, s.Engine.Memories.ForgetAll(ctx, scope, owner)
+	return None{}, s.Engine.Memories.ForgetAll(ctx, scope, owner, in.Sources)
 }
 
 // ExportMemory returns everything that is known of a user, or of the project.

@@ -22,7 +22,13 @@ import (
 // newScoped is an engine whose turns recall from a scope, and whose memory is enabled.
 func newScoped(t *testing.T, store maintenance.Store, words index.Store, scope lookup.Scope, threshold int) *recalling {
 	t.Helper()
-	log := continuo.NewLog(store, continuo.LogOptions{Counter: token.O200k()})
+	return newScopedWith(t, store, continuo.LogOptions{}, words, scope, threshold)
+}
+
+func newScopedWith(t *testing.T, store maintenance.Store, options continuo.LogOptions, words index.Store, scope lookup.Scope, threshold int) *recalling {
+	t.Helper()
+	options.Counter = token.O200k()
+	log := continuo.NewLog(store, options)
 	views := window.DefaultSettings()
 	views.ChatMaxMessages, views.ChatMaxTokens, views.ChatFollowsWindow = 8, 900, false
 	e, err := engine.New(log, engine.Options{

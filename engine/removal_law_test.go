@@ -1,11 +1,13 @@
 package engine_test
 
 import (
+	"compress/gzip"
 	"context"
 	"database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"math/rand/v2"
 	"os"
@@ -24,6 +26,7 @@ import (
 	"github.com/continuo-log/continuo/recall/lookup"
 	"github.com/continuo-log/continuo/store/postgres"
 	"github.com/continuo-log/continuo/store/sqlite"
+	"github.com/continuo-log/continuo/store/storetest"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -48,15 +51,20 @@ type removals struct {
 	gone   []string
 	// deleted are the words of deleted conversations.
 	deleted []string
-	open    []continuo.Conversation
-	next    int
+	// known are the words of facts, by the user whose memory has them.
+	known    map[string]string
+	open     []continuo.Conversation
+	objects  continuo.ObjectStore
+	archives maintenance.Archivist
+	next     int
 	// recalled is how many turns recalled something of another conversation, or a fact.
 	recalled int
 }
 
-// TestNothingThatWasRemovedIsInAnyTable says, forks, redacts, deletes, gives away, remembers and forgets at random, with
-// recall from all conversations of the user. What was removed is in no row of any table, no block has words of another user,
-// and every request of the past is the one that was sent, unless something of it was removed.
+// TestNothingThatWasRemovedIsInAnyTable says, forks, redacts, deletes, gives away, archives, remembers, forgets one fact and
+// forgets all at random, with recall from all conversations of the user. What was removed is in no row of any table and in no
+// archive, no block has words of another user, and every request of the past is the one that was sent, unless something of it
+// was removed.
 func TestNothingThatWasRemovedIsInAnyTable(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "log.db")
@@ -79,11 +87,13 @@ func TestNothingThatWasRemovedIsInAnyTable(t *testing.T) {
 }
 
 func testRemovals(t *testing.T, store maintenance.Store, words index.Store, dump func(withIndex bool) string) {
-	r := newScoped(t, store, words, lookup.User, 1_000)
+	objects := storetest.NewObjects()
+	r := newScopedWith(t, store, continuo.LogOptions{Objects: objects, Archives: maintenance.Archivist{Store: store, Objects: objects}}, words, lookup.User, 1_000)
 	r.Catalog.Options.Models["demo"] = engine.Upstream{Model: noted{}}
-	w := &removals{recalling: r, random: rand.New(rand.NewPCG(7, 3)), dump: dump, saidIn: map[string]continuo.Conversation{}, seqs: map[string]int64{}}
-	operations := []func(){w.tell, w.tell, w.tell, w.tell, w.tell, w.redact, w.fork, w.giveAway, w.delete, w.remember, w.forget}
-	count := 60
+	w := &removals{recalling: r, random: rand.New(rand.NewPCG(7, 3)), dump: dump, saidIn: map[string]continuo.Conversation{}, seqs: map[string]int64{}, known: map[string]string{}, objects: objects}
+	w.archives = maintenance.Archivist{Store: store, Objects: objects}
+	operations := []func(){w.tell, w.tell, w.tell, w.tell, w.tell, w.tell, w.redact, w.fork, w.giveAway, w.archive, w.archive, w.delete, w.remember, w.forget, w.forgetAll}
+	count := 100
 	if os.Getenv("CONTINUO_LONG") != "" {
 		count = 400
 	}
@@ -91,6 +101,7 @@ func testRemovals(t *testing.T, store maintenance.Store, words index.Store, dump
 		operations[w.random.IntN(len(operations))]()
 	}
 	for _, c := range w.open {
+		w.restore(c)
 		for _, block := range w.blocks(w.now(c)) {
 			w.checkUser(c, &block)
 		}
@@ -125,7 +136,7 @@ func (w *removals) word() string {
 func (w *removals) tell() {
 	session, user := "", w.user()
 	if len(w.open) > 0 && w.random.IntN(3) > 0 {
-		c := w.now(w.open[w.random.IntN(len(w.open))])
+		c := w.restore(w.open[w.random.IntN(len(w.open))])
 		session, user = c.ID, c.UserID
 	}
 	if w.random.IntN(2) == 0 {
@@ -184,6 +195,7 @@ func (w *removals) remove(conversation string, seq int64) {
 
 func (w *removals) fork() {
 	if c, ok := w.one(); ok {
+		w.restore(c)
 		fork, err := w.Log.Fork(w.t.Context(), c.ID, 0, continuo.Conversation{UserID: w.user(), Key: fmt.Sprint("fork", len(w.open), w.next, len(w.gone))})
 		w.check(err)
 		w.open = append(w.open, fork)
@@ -221,10 +233,76 @@ func (w *removals) delete() {
 }
 
 func (w *removals) remember() {
+	user, word := w.user(), w.word()
 	_, err := w.Memories.Remember(w.t.Context(), continuo.Scope{ProjectID: "default"}, memories.Statement{
-		Owner: memories.Owner{UserID: w.user()}, Text: fmt.Sprintf("I keep %s at place%d by riverside%d.", w.word(), w.next, w.next),
+		Owner: memories.Owner{UserID: user}, Text: fmt.Sprintf("I keep %s at place%d by riverside%d.", word, w.next, w.next),
 	})
 	w.check(err)
+	w.known[word] = user
+}
+
+// archive archives a conversation; a later removal finds it so.
+func (w *removals) archive() {
+	if c, ok := w.one(); ok && c.ArchivedAt.IsZero() {
+		_, err := w.archives.Archive(w.t.Context(), c.ID)
+		w.check(err)
+	}
+}
+
+// restore restores a conversation.
+func (w *removals) restore(c continuo.Conversation) continuo.Conversation {
+	restored, err := w.archives.Restore(w.t.Context(), c.ID)
+	w.check(err)
+	return restored
+}
+
+// archiveText reads the archive of an archived conversation.
+func archiveText(t *testing.T, objects continuo.ObjectStore, c continuo.Conversation) string {
+	t.Helper()
+	object, err := objects.ReadObject(t.Context(), continuo.ObjectName(c.ID, maintenance.ArchiveObject(c.ArchivedAt)), 0, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer object.Close()
+	packed, err := gzip.NewReader(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// forgetAll removes everything that is known of a user, and sometimes what it was taken from.
+func (w *removals) forgetAll() {
+	scope, owner := continuo.Scope{ProjectID: "default"}, memories.Owner{UserID: w.user()}
+	facts, err := w.Memories.List(w.t.Context(), scope, memories.Query{Owner: owner, All: true})
+	w.check(err)
+	sources := w.random.IntN(2) == 0
+	if err := w.Memories.ForgetAll(w.t.Context(), scope, owner, sources); !errors.Is(err, continuo.ErrNotFound) {
+		w.check(err)
+	}
+	for _, fact := range facts {
+		for _, source := range fact.Sources {
+			if sources {
+				w.remove(source.ConversationID, source.Seq)
+			}
+		}
+	}
+	for word, user := range w.known {
+		if user == owner.UserID {
+			delete(w.known, word)
+			w.gone = append(w.gone, word)
+		}
+	}
+	left, err := w.Memories.Export(w.t.Context(), scope, owner)
+	w.check(err)
+	if len(left.Facts) > 0 || left.Profile != "" {
+		w.t.Fatalf("after everything was forgotten, %+v is known", left)
+	}
+	w.holds()
 }
 
 func (w *removals) forget() {
@@ -240,7 +318,9 @@ func (w *removals) forget() {
 		w.remove(source.ConversationID, source.Seq)
 	}
 	if fact.By == "person" {
-		w.gone = append(w.gone, strings.Fields(fact.Text)[2])
+		word := strings.Fields(fact.Text)[2]
+		delete(w.known, word)
+		w.gone = append(w.gone, word)
 	}
 	w.holds()
 }
@@ -250,6 +330,13 @@ func (w *removals) holds() {
 	w.t.Helper()
 	w.lacks(w.dump(true), w.gone)
 	w.lacks(w.dump(false), w.deleted)
+	for _, c := range w.open {
+		if c = w.now(c); !c.ArchivedAt.IsZero() {
+			text := archiveText(w.t, w.objects, c)
+			w.lacks(text, w.gone)
+			w.lacks(text, w.deleted)
+		}
+	}
 }
 
 func (w *removals) lacks(rows string, words []string) {

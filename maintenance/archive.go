@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"iter"
 	"strings"
 	"time"
 
@@ -46,14 +47,18 @@ type trailer struct {
 const archiveTries = 3
 
 // Archive writes a conversation into an archive and then removes it from the store, except for its own record and the
-// entries that forks begin with. It fails with a *continuo.BusyError while a turn runs, with continuo.ErrArchived and
-// continuo.ErrNotFound. A process that ends in between leaves the conversation unchanged, perhaps with an archive that
+// entries that forks begin with. It fails with a *continuo.BusyError while a turn runs, with continuo.ErrArchived,
+// continuo.ErrNotFound, and continuo.ErrInvalid for a memory. A process that ends in between leaves the conversation unchanged, perhaps with an archive that
 // nothing refers to. If the store does not report the outcome, the archive stays, needed or not.
 func (a Archivist) Archive(ctx context.Context, id string) (continuo.Conversation, error) {
 	for try := 1; ; try++ {
 		seen, err := a.Store.Conversation(ctx, id)
-		if err == nil && !seen.ArchivedAt.IsZero() {
+		switch {
+		case err != nil:
+		case !seen.ArchivedAt.IsZero():
 			err = continuo.ErrArchived
+		case seen.Kind == continuo.KindMemory:
+			err = fmt.Errorf("%w: what is in an archive cannot be forgotten", continuo.ErrInvalid)
 		}
 		if err != nil {
 			return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w", id, err)
@@ -171,6 +176,25 @@ func (a Archivist) Restore(ctx context.Context, id string) (continuo.Conversatio
 // verify reads an archive to its end.
 func (a Archivist) verify(ctx context.Context, c continuo.Conversation) error {
 	return a.decode(ctx, c, func([]Record) error { return nil })
+}
+
+// Entries yields the own entries of an archived conversation, in order, without restoring it. It fails with
+// continuo.ErrObjectGone when the archive is missing.
+func (a Archivist) Entries(ctx context.Context, archived continuo.Conversation) iter.Seq2[*continuo.Entry, error] {
+	return func(yield func(*continuo.Entry, error) bool) {
+		stopped := errors.New("stopped")
+		err := a.decode(ctx, archived, func(some []Record) error {
+			for i := range some {
+				if some[i].Entry != nil && !yield(some[i].Entry, nil) {
+					return stopped
+				}
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, stopped) {
+			yield(nil, fmt.Errorf("read the archive of conversation %s: %w", archived.ID, err))
+		}
+	}
 }
 
 // bringBack writes the records of an archive, except for the conversation's own, which the store has.

@@ -28,8 +28,8 @@ type RecordStore interface {
 	// when the conversation has been restored meanwhile, and with ErrNotFound when it has been deleted: data that was
 	// removed since must not come back.
 	PutArchived(ctx context.Context, conversationID string, since time.Time, records []Record) error
-	// Archive removes the entries, receipts, turns and prefixes of a conversation, except entries that forks inherit, and marks
-	// it as archived: until Restore, its entries cannot be read or appended and no turn can begin. It fails with a
+	// Archive removes the entries, receipts, turns and prefixes of a conversation, except marks (see continuo.Receipt.IsMark)
+	// and entries that forks inherit, and marks it as archived: until Restore, its entries cannot be read or appended and no turn can begin. It fails with a
 	// *ConflictError when LastSeq or UpdatedAt differ from those of seen, with a *BusyError while a turn runs, with
 	// ErrArchived, and with ErrNotFound. Objects stay.
 	Archive(ctx context.Context, seen continuo.Conversation, at time.Time) error

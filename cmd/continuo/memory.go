@@ -253,7 +253,8 @@ Examples:
 
     continuo memory forget 12
     continuo memory forget 12 13 --sources --yes
-    continuo memory forget --all --user ada@example.com`
+    continuo memory forget --all --user ada@example.com
+    continuo memory forget --all --sources --yes`
 }
 
 // Run forgets after asking.
@@ -265,20 +266,20 @@ func (c *forgetCommand) Run(ctx context.Context, a *app, w *services) error {
 	if c.All == (len(c.Facts) > 0) {
 		return usage("give the numbers of facts, or --all")
 	}
-	if c.All && c.Sources {
-		return usage("--sources: give the numbers of the facts")
-	}
-	question := fmt.Sprintf("Forget %s permanently?", term.Count(len(c.Facts), "fact"))
+	what := term.Count(len(c.Facts), "fact")
 	if c.All {
-		question = "Forget everything that is known, permanently?"
+		what = "everything that is known"
+	}
+	if c.Sources {
+		what += ", and redact the messages that it was taken from,"
 	}
 	if !c.Yes {
-		if yes, err := a.ask(question); err != nil || !yes {
+		if yes, err := a.ask(fmt.Sprintf("Forget %s permanently?", what)); err != nil || !yes {
 			return err
 		}
 	}
 	if c.All {
-		if err := w.engine.Memories.ForgetAll(ctx, w.scope(), owner); err != nil {
+		if err := w.engine.Memories.ForgetAll(ctx, w.scope(), owner, c.Sources); err != nil {
 			return err
 		}
 		a.print("forgot everything")

@@ -23,7 +23,7 @@ type redactCommand struct {
 func (redactCommand) Help() string {
 	return `Removes what entries say, permanently: text, who spoke (author, agent, name), arguments of calls, thinking, large outputs, attachments, the events of their turns, and what a search finds; with --tools also which tools were called. The entries stay in their places with role, time and calls, so that the conversation can go on. Forks that begin with them show it too.
 
-Not reached are exports and backups that were made before, archived forks, and what providers have kept of the requests.
+Archived conversations that recalled or summarized an entry are restored for that and archived again. Entries of an archived conversation cannot be shown before: give --yes. Not reached are exports and backups that were made before, and what providers have kept of the requests.
 
 Examples:
 

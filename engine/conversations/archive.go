@@ -8,11 +8,9 @@ import (
 )
 
 // Archive moves a conversation from the database into an archive; see maintenance.Archivist. It fails with a
-// *continuo.BusyError while a turn runs, and with continuo.ErrInvalid where no storage for archives is configured.
+// *continuo.BusyError while a turn runs, and with continuo.ErrInvalid for a memory, and where no storage for archives is
+// configured.
 func (cv *Conversations) Archive(ctx context.Context, conversation continuo.Conversation) (continuo.Conversation, error) {
-	if conversation.Kind == continuo.KindMemory {
-		return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w: what is in an archive cannot be forgotten", conversation.ID, continuo.ErrInvalid)
-	}
 	if cv.options.Archivist == nil {
 		return continuo.Conversation{}, fmt.Errorf("archive conversation %s: %w: this program has no object store for archives", conversation.ID, continuo.ErrInvalid)
 	}

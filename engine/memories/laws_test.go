@@ -195,7 +195,7 @@ func (w *world) forget() {
 
 func (w *world) forgetAll() {
 	user := w.user()
-	w.check(w.memories.ForgetAll(w.t.Context(), scope, memories.Owner{UserID: user}))
+	w.check(w.memories.ForgetAll(w.t.Context(), scope, memories.Owner{UserID: user}, false))
 	for word, s := range w.known {
 		if s.user == user {
 			delete(w.known, word)

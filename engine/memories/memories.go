@@ -374,19 +374,45 @@ func (m *Memories) redactSources(ctx context.Context, found *memory.Known) error
 	return nil
 }
 
-// ForgetAll removes a memory with all of its facts; ErrNotFound where there is none.
-func (m *Memories) ForgetAll(ctx context.Context, scope continuo.Scope, owner Owner) error {
+// ForgetAll removes a memory with all of its facts; ErrNotFound where there is none. With sources, the messages that the
+// facts were taken from are redacted too.
+func (m *Memories) ForgetAll(ctx context.Context, scope continuo.Scope, owner Owner, sources bool) error {
 	if err := owner.checkWritable(scope); err != nil {
 		return err
 	}
 	if err := m.skip(ctx, scope, owner); err != nil {
 		return err
 	}
-	found, err := m.find(ctx, scope, owner)
-	if err != nil {
+	found, known, err := m.known(ctx, scope, owner)
+	switch {
+	case err != nil:
+		return err
+	case found.ID == "":
+		return fmt.Errorf("the memory: %w", continuo.ErrNotFound)
+	}
+	for i := range known {
+		if !sources {
+			break
+		}
+		if err := m.redactSources(ctx, &known[i]); err != nil {
+			return err
+		}
+	}
+	if err := m.redactAll(ctx, found); err != nil {
 		return err
 	}
 	return m.log.Delete(ctx, found.ID)
+}
+
+// redactAll redacts all entries of a memory: a deletion would leave their terms in the index for a moment.
+func (m *Memories) redactAll(ctx context.Context, found continuo.Conversation) error {
+	const atOnce = 10_000
+	for from := int64(1); from <= found.LastSeq; from += atOnce {
+		if _, err := m.log.Redact(ctx, found, from, min(from+atOnce-1, found.LastSeq), forgotten); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Export is everything that is known of an owner.

@@ -114,7 +114,7 @@ func (r *Recalls) recall(ctx context.Context, runner *turn.Runner, source turn.S
 		return nil, nil
 	}
 	room, outcome, err := r.room(ctx, runner, source, message, query)
-	if err != nil || outcome != "" && (outcome != AllShown || isNarrow) {
+	if err != nil || room == nil || outcome == AllShown && isNarrow {
 		return nil, err
 	}
 	items, err := r.finder.Find(ctx, r.request(source.Conversation, query, facts, room))
@@ -188,7 +188,7 @@ func sourcesOf(item *lookup.Item) (sources []place) {
 	return sources
 }
 
-// room plans the request of a message. The outcome is why nothing is recalled for it, whatever there is; "" where something
+// room plans the request of a message; nil where nothing can be recalled. The outcome is why nothing is recalled for it, whatever there is; "" where something
 // may be. With AllShown there is room for entries of other conversations.
 func (r *Recalls) room(ctx context.Context, runner *turn.Runner, source turn.Source, message continuo.Content, query string) (*room, Outcome, error) {
 	view, ok := runner.View.(window.View)

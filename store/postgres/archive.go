@@ -20,6 +20,9 @@ const (
 DELETE FROM continuo.entries WHERE conversation_id = $1
 AND seq > (SELECT coalesce(max(through), 0) FROM continuo.lineage WHERE ancestor_id = $1)`
 
+	// Marks stay: they list the conversations that quote it.
+	deleteArchivedReceipts = deleteReceipts + ` AND key NOT LIKE 'mark %'`
+
 	markArchived = `UPDATE continuo.conversations SET archived_at = $2, indexed_seq = fork_seq, indexed_title = NULL WHERE id = $1`
 
 	isArchivedAt = `SELECT EXISTS (SELECT 1 FROM continuo.conversations WHERE id = $1 AND archived_at = $2)`
@@ -53,7 +56,7 @@ func (s *Store) Archive(ctx context.Context, seen continuo.Conversation, at time
 			return err
 		}
 		batch := &pgx.Batch{}
-		for _, statement := range []string{deleteArchivedEntries, deleteReceipts, deletePrefixes, deleteUsage, deleteAllRuns, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns, deleteAllDocuments, deleteAllVectors, deleteEmbedded} {
+		for _, statement := range []string{deleteArchivedEntries, deleteArchivedReceipts, deletePrefixes, deleteUsage, deleteAllRuns, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns, deleteAllDocuments, deleteAllVectors, deleteEmbedded} {
 			batch.Queue(statement, conversationID)
 		}
 		batch.Queue(markArchived, conversationID, stamp(at))

@@ -26,7 +26,7 @@ func (s *Store) Archive(ctx context.Context, seen continuo.Conversation, at time
 		if _, err := conn.exec(archiveConversation, stamp(at), seen.ID); err != nil {
 			return err
 		}
-		if err := removeBeside(conn, seen.ID); err != nil {
+		if err := removeBeside(conn, seen.ID, deleteArchivedReceipts); err != nil {
 			return err
 		}
 		return release(conn, seen.ID)

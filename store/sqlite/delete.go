@@ -18,7 +18,10 @@ UPDATE conversations SET deleted = 1, key = NULL, title = '', user_id = '', meta
 WHERE id = ? AND deleted = 0`
 
 	deleteReceipts = `DELETE FROM receipts WHERE conversation_id = ?`
-	deleteRuns     = `DELETE FROM runs WHERE conversation_id = ?`
+
+	// Marks stay with an archived conversation: they list the conversations that quote it.
+	deleteArchivedReceipts = deleteReceipts + ` AND NOT (key >= 'mark ' AND key < 'mark!')`
+	deleteRuns             = `DELETE FROM runs WHERE conversation_id = ?`
 
 	deleteAllTurnEvents  = `DELETE FROM turn_events WHERE conversation_id = ?`
 	deleteAllTurnSignals = `DELETE FROM turn_signals WHERE conversation_id = ?`
@@ -55,7 +58,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		if _, err := conn.exec(buryConversation, id); err != nil {
 			return err
 		}
-		if err := removeBeside(conn, id); err != nil {
+		if err := removeBeside(conn, id, deleteReceipts); err != nil {
 			return err
 		}
 		for _, segment := range conversation.Lineage {
@@ -76,8 +79,8 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 
 // removeBeside removes what a conversation has besides its entries: receipts, turns, and the indexes of
 // prefixes, of runs and of terms.
-func removeBeside(conn *connection, id string) error {
-	for _, statement := range []string{deleteReceipts, deletePrefixes, deleteUsage, deleteRuns, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns} {
+func removeBeside(conn *connection, id, receipts string) error {
+	for _, statement := range []string{receipts, deletePrefixes, deleteUsage, deleteRuns, deleteAllTurnEvents, deleteAllTurnSignals, deleteAllTurns} {
 		if _, err := conn.exec(statement, id); err != nil {
 			return err
 		}

@@ -166,6 +166,7 @@ func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {
 		countForks:                          "(ancestor_id=?)",
 		deleteEntries:                       "(rowid>? AND rowid<?)",
 		deleteReceipts:                      "(conversation_id=?)",
+		deleteArchivedReceipts:              "(conversation_id=?)",
 		selectAncestor:                      "(ancestor_id=?)",
 		selectKept:                          "(ancestor_id=?)",
 		selectReleased:                      "(id=?)",

@@ -37,12 +37,15 @@ func busyConversation(t *testing.T, store maintenance.Store, id string, last int
 func testArchive(t *testing.T, opener Opener) {
 	store, ctx := open(t, opener), t.Context()
 	c := busyConversation(t, store, "a", 4)
+	mark := continuo.Receipt{Key: "mark quoted 1", Fingerprint: "mark b"}
+	_, err := store.AdvanceReceipt(ctx, "a", mark)
+	noError(t, err)
 	whole := records(t, store, "a", 100)
 	noError(t, store.Archive(ctx, seenAs(t, store, "a", 4), at(77)))
 	c.ArchivedAt = at(77)
 	expectArchived(t, store, c)
 	expectArchived(t, open(t, opener), c)
-	same(t, "the records that are left", records(t, store, "a", 100), []maintenance.Record{{Conversation: &maintenance.ConversationRecord{Conversation: c}}})
+	same(t, "the records that are left", records(t, store, "a", 100), []maintenance.Record{{Conversation: &maintenance.ConversationRecord{Conversation: c}}, {Receipt: &mark}})
 	expectDiscards(t, "objects stay", store)
 
 	title := "changed while archived"

@@ -317,7 +317,8 @@ func (m *memory) Archive(ctx context.Context, seen continuo.Conversation, at tim
 	if running := c.running(); running != nil {
 		return &continuo.BusyError{Turn: running.at(memoryNow())}
 	}
-	c.ArchivedAt, c.receipts, c.turns, c.runs, c.prefixes, c.usage = at, map[string]continuo.Receipt{}, nil, nil, nil, nil
+	c.ArchivedAt, c.turns, c.runs, c.prefixes, c.usage = at, nil, nil, nil, nil
+	maps.DeleteFunc(c.receipts, func(_ string, receipt continuo.Receipt) bool { return !receipt.IsMark() })
 	c.forget()
 	m.release()
 	return nil

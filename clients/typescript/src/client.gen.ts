@@ -628,8 +628,10 @@ export class Continuo extends Transport {
      * only.
      */
     project?: boolean;
+    /** Also redact the messages that the facts were taken from. */
+    sources?: boolean;
   } = {}): Promise<void> {
-    return this.call("DELETE", "/api/memory", { query: { "user_id": options.user_id, "project": options.project }, signal: options.signal });
+    return this.call("DELETE", "/api/memory", { query: { "user_id": options.user_id, "project": options.project, "sources": options.sources }, signal: options.signal });
   }
 
   /**

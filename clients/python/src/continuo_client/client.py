@@ -648,6 +648,7 @@ class Continuo(Transport):
         *,
         user_id: str | None = None,
         project: bool | None = None,
+        sources: bool | None = None,
     ) -> None:
         """Remove everything that is known of a user.
 
@@ -655,8 +656,9 @@ class Continuo(Transport):
         memory of the conversations that have no user.
         project: The memory of the project instead, which all of its users share. A key that is bound to a
         user may read it only.
+        sources: Also redact the messages that the facts were taken from.
         """
-        return self._call("DELETE", "/api/memory", query={"user_id": user_id, "project": project})
+        return self._call("DELETE", "/api/memory", query={"user_id": user_id, "project": project, "sources": sources})
 
     def export_memory(
         self,
