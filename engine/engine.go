@@ -25,6 +25,7 @@ import (
 	"github.com/continuo-log/continuo/engine/memories"
 	"github.com/continuo-log/continuo/engine/metrics"
 	"github.com/continuo-log/continuo/engine/recalls"
+	"github.com/continuo-log/continuo/engine/replays"
 	"github.com/continuo-log/continuo/engine/runs"
 	"github.com/continuo-log/continuo/engine/start"
 	"github.com/continuo-log/continuo/engine/summary"
@@ -59,6 +60,8 @@ type Engine struct {
 	Summaries *summary.Summaries
 	// Memories has what is known of users.
 	Memories *memories.Memories
+	// Replays answers recorded messages again, in other variants.
+	Replays *replays.Replays
 	// Ledger has what requests to models used.
 	Ledger *ledger.Ledger
 
@@ -197,9 +200,10 @@ func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, e
 	e := &Engine{Recalls: recalled, Ledger: ledger.New(log), log: log, Catalog: catalog, logger: options.Logger, life: lifecycle.New(options.MaxTurns)}
 	e.Summaries = summary.New(log, catalog, m, summary.Options{Summarizer: options.Summarizer, Logger: options.Logger, LogText: options.LogText})
 	takeUp := func(ctx context.Context, seen continuo.Turn) (turn.Recovery, error) { return e.Tasks.TakeUp(ctx, seen) }
+	admit := ledger.NewBudgets(log, options.Budgets).Admit
 	afterTurn := func(conversation continuo.Conversation) { e.Memories.AfterTurn(conversation) }
 	e.Turns, e.keeper = start.New(log, catalog, e.life, m, start.Options{
-		After: afterTurn, Keeper: options.Turns, TakeUp: takeUp, Before: e.Summaries.BeforeTurn, Admit: ledger.NewBudgets(log, options.Budgets).Admit, NeedsLease: summary.ShowsSummaries, Wait: options.Wait,
+		After: afterTurn, Keeper: options.Turns, TakeUp: takeUp, Before: e.Summaries.BeforeTurn, Admit: admit, NeedsLease: summary.ShowsSummaries, Wait: options.Wait,
 		Logger: options.Logger, LogText: options.LogText, Tracer: options.Tracer,
 	})
 	e.Memories = memories.New(log, catalog, e.life, e.keeper, options.Memory)
@@ -210,6 +214,7 @@ func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, e
 		Draining: e.life.Draining, Closing: e.life.Closing,
 	})
 	e.Contexts = contexts.New(log, catalog, recalled)
+	e.Replays = replays.New(log, e.Contexts, e.life, replays.Options{Admit: admit, Timeout: options.Limits.Turn})
 	e.Runs = runs.New(log, catalog, e.Turns, e.life, e.keeper, e.driver, m, runs.Options{
 		Workflows: options.Workflows, Wait: options.Wait, Logger: options.Logger, LogText: options.LogText,
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/continuo-log/continuo/engine/crews"
 	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/engine/metrics"
+	"github.com/continuo-log/continuo/engine/replays"
 	"github.com/continuo-log/continuo/engine/runs"
 	"github.com/continuo-log/continuo/engine/start"
 	"github.com/continuo-log/continuo/engine/tasks"
@@ -36,6 +37,7 @@ type (
 	Replayed          = contexts.Replayed
 	RequestComparison = contexts.Comparison
 	SideError         = contexts.SideError
+	RequestVariant    = contexts.Variant
 )
 
 // Of package contexts.
@@ -45,6 +47,22 @@ const (
 	FormatOpenAI     = contexts.FormatOpenAI
 	FormatTranscript = contexts.FormatTranscript
 	RoleViewPrefix   = contexts.RoleViewPrefix
+)
+
+// Of package replays.
+type (
+	Replay             = replays.Request
+	ReplayAnswer       = replays.Answer
+	ReplayConversation = replays.Conversation
+	ReplayResult       = replays.Result
+	ReplayTotals       = replays.Totals
+	ReplayVariant      = replays.Variant
+)
+
+// Of package replays.
+const (
+	ReplayAnswered = replays.StateAnswered
+	ReplayFailed   = replays.StateFailed
 )
 
 // Of package conversations.

@@ -127,8 +127,45 @@ func TestTheTrafficOfAgentsIsForwardedUnchanged(t *testing.T) {
 				g.checkRecorded(t, where, response, line)
 			})
 			t.Logf("%d requests", forwarded)
+			g.checkReplays(t, agent)
 		})
 	}
+}
+
+// checkReplays checks that the recorded answers of all conversations can be asked for again: of a model that speaks another
+// protocol, with what the client sent beside its messages.
+func (g *testGateway) checkReplays(t *testing.T, agent string) {
+	t.Helper()
+	found, err := g.log.Conversations(t.Context(), continuo.ConversationQuery{ProjectID: continuo.DefaultProject, Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := engine.Replay{DryRun: true, Variants: []engine.ReplayVariant{
+		{Name: "whole", Variant: engine.RequestVariant{Model: "default"}},
+		{Name: "codex", Variant: engine.RequestVariant{Model: "default", View: "codex"}},
+	}}
+	for _, conversation := range found {
+		request.Conversations = append(request.Conversations, engine.ReplayConversation{Conversation: conversation})
+	}
+	built, skipped, withPrompt := 0, map[string]int{}, 0
+	err = g.engine.Replays.Run(t.Context(), request, func(result engine.ReplayResult) error {
+		switch result.State {
+		case "built":
+			built++
+			if result.Replayed.Request.Totals.PromptSize.Tokens > 0 {
+				withPrompt++
+			}
+		case "skipped":
+			skipped[result.Problem]++
+		default:
+			t.Errorf("%s entry %d, %s: %s: %s", agent, result.Seq, result.Variant, result.State, result.Problem)
+		}
+		return nil
+	})
+	if err != nil || built == 0 || withPrompt == 0 {
+		t.Errorf("%d requests were built again, %d of them with a prompt: %v", built, withPrompt, err)
+	}
+	t.Logf("%d requests were built again, skipped: %v", built, skipped)
 }
 
 // checkRecorded checks that the newest answer of a request's conversation shows the request again.
@@ -173,7 +210,7 @@ func newForwardingGateway(t *testing.T, url string) *testGateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &testGateway{log: log, Server: httptest.NewServer(gateway.New(e, log, store, gateway.Options{}).Handler(continuo.Scope{ProjectID: continuo.DefaultProject}))}
+	g := &testGateway{log: log, engine: e, Server: httptest.NewServer(gateway.New(e, log, store, gateway.Options{}).Handler(continuo.Scope{ProjectID: continuo.DefaultProject}))}
 	t.Cleanup(func() {
 		g.Close()
 		_ = e.Close(context.Background())

@@ -17,6 +17,20 @@ func (r *Runner) Plan(ctx context.Context, conversation continuo.Conversation, s
 	return r.toolOffer(ctx).plan(conversation, source, at, r.View, r.envelope(r.own(), r.Speaker.Dialect()), r.Model.Info())
 }
 
+// Request builds the request that Plan plans, and the record of it that a round has, without an envelope. The source is the
+// runner's log; entries of it may be replaced.
+func (r *Runner) Request(ctx context.Context, conversation continuo.Conversation, source window.Source, at int64) (*Request, *continuo.Round, error) {
+	if err := r.check(); err != nil {
+		return nil, nil, err
+	}
+	dialect := r.Speaker.Dialect()
+	built, err := r.requestTo(ctx, r.own(), dialect, r.toolOffer(ctx), conversation, source, at, r.envelope(r.own(), dialect))
+	if err != nil {
+		return nil, nil, err
+	}
+	return built, recordOf(built, r.Model.Info(), ""), nil
+}
+
 // Size estimates the size of a request to the runner's model for a conversation: the system messages, the tools, and what
 // the view shows. Of a conversation without an id it is that of the system messages and the tools.
 func (r *Runner) Size(ctx context.Context, conversation continuo.Conversation) (continuo.Size, error) {

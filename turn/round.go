@@ -2,6 +2,7 @@ package turn
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/render"
+	"github.com/continuo-log/continuo/window"
 )
 
 // round sends one request to the model, or to the fallback if the model fails, and appends the answer.
@@ -129,25 +131,12 @@ func (c *toolLoop) plan(upstream Upstream, last bool) (*readyRequest, error) {
 		}
 	}
 	c.journal.keep(envelope) // stored with the event that names it
-	cursor := int64(0)
-	if role := built.Plan.Role; role != nil {
-		cursor = role.Through
-	}
 	if built.Envelope.ResponseFormat == nil {
 		dialect.Structured = model.StructuredOff // a refusal cannot mean a format that was not sent
 	}
-	var correction continuo.Correction
-	if known := built.Plan.Correction; known != nil {
-		correction = *known
-	}
-	return &readyRequest{Request: built, upstream: upstream, dialect: dialect, round: &continuo.Round{
-		Cursor: cursor,
-		View:   built.Plan.View, ViewHash: built.Plan.ViewHash, At: built.Plan.At, Window: built.Plan.Window,
-		Provider: info.Provider, Protocol: info.Protocol, Model: info.Name, ContextWindow: info.ContextWindow,
-		Envelope: envelope.Hash, RequestSHA256: built.SHA256(), RequestBytes: len(built.Body), Missing: built.Plan.Missing,
-		Omitted:         c.omitted(built, info),
-		EstimatedTokens: built.Plan.Totals.Tokens + built.Plan.Totals.PromptSize.Tokens, Correction: correction, CachePrices: built.Plan.Prices,
-	}}, nil
+	round := recordOf(built, info, envelope.Hash)
+	round.Omitted = c.omitted(built, info)
+	return &readyRequest{Request: built, upstream: upstream, dialect: dialect, round: round}, nil
 }
 
 // build builds a round's request. The turn's last request offers no tools.
@@ -160,20 +149,42 @@ func (c *toolLoop) build(conversation continuo.Conversation, upstream Upstream, 
 		offer.set = nil
 	}
 	source := Source{Context: c.ctx, Log: c.Log, Conversation: conversation, Snapshot: c.snapshot}
-	info := upstream.Model.Info()
 	wanted := c.envelope(upstream, dialect)
 	wanted.NoOldThinking = c.noOldThinking
 	if c.hasCalled {
 		wanted.Sampling = afterCall(wanted.Sampling)
 	}
-	plan, envelope, err := offer.plan(conversation, source, conversation.LastSeq, c.View, wanted, info)
+	return c.requestTo(c.ctx, upstream, dialect, offer, conversation, source, conversation.LastSeq, wanted)
+}
+
+// requestTo builds a request to an upstream for a source at seq at.
+func (r *Runner) requestTo(ctx context.Context, upstream Upstream, dialect model.Dialect, offer toolOffer, conversation continuo.Conversation, source window.Source, at int64, wanted continuo.Envelope) (*Request, error) {
+	info := upstream.Model.Info()
+	plan, envelope, err := offer.plan(conversation, source, at, r.View, wanted, info)
 	if err != nil {
 		return nil, err
 	}
-	if envelope.ResponseFormat = c.Answer.format(dialect, info, len(envelope.Tools) > 0); c.Answer == nil && c.Options == nil {
+	if envelope.ResponseFormat = r.Answer.format(dialect, info, len(envelope.Tools) > 0); r.Answer == nil && r.Options == nil {
 		envelope.ResponseFormat = upstream.Extras.format(dialect, info)
 	}
-	return request(source, plan, c.View, envelope, info, nil)
+	return request(Source{Context: ctx, Log: r.Log, Conversation: conversation}, plan, r.View, envelope, info, nil)
+}
+
+// recordOf is what a round records of a request before it is sent; its envelope is stored under a hash.
+func recordOf(built *Request, info model.Info, envelope string) *continuo.Round {
+	round := &continuo.Round{
+		View: built.Plan.View, ViewHash: built.Plan.ViewHash, At: built.Plan.At, Window: built.Plan.Window,
+		Provider: info.Provider, Protocol: info.Protocol, Model: info.Name, ContextWindow: info.ContextWindow,
+		Envelope: envelope, RequestSHA256: built.SHA256(), RequestBytes: len(built.Body), Missing: built.Plan.Missing,
+		EstimatedTokens: built.Plan.Totals.Tokens + built.Plan.Totals.PromptSize.Tokens, CachePrices: built.Plan.Prices,
+	}
+	if role := built.Plan.Role; role != nil {
+		round.Cursor = role.Through
+	}
+	if known := built.Plan.Correction; known != nil {
+		round.Correction = *known
+	}
+	return round
 }
 
 // afterCall is what a client asks once a tool has been called: one that must be called need not be again, since the client

@@ -25,21 +25,35 @@ func (c *toolLoop) stream(from model.Model, body []byte, round *continuo.Round) 
 	if c.Answered != nil {
 		ctx = model.WithAnswered(ctx, c.Answered)
 	}
+	begin, begun := time.Now(), false
+	entry := Ask(untilDeadline{ctx, c.clock.deadline()}, from, body, round, func(delta model.Delta) {
+		if !begun {
+			begun = true
+			c.journal.measure(StageFirst, time.Since(begin))
+		}
+		c.show(delta)
+	})
+	c.journal.measure(StageModel, time.Since(begin))
+	return entry
+}
+
+// Ask sends a request's body to a model and returns its answer as an entry, complete or not, with the round, to which it adds
+// latency, finish reason and usage. Show is called with each piece of the answer. Ask appends nothing and charges nobody.
+func Ask(ctx context.Context, from model.Model, body []byte, round *continuo.Round, show func(delta model.Delta)) continuo.Entry {
 	begin := time.Now()
 	answer := model.Answer{Provider: from.Info().Provider}
 	var failure error
 	received := 0
-	for delta, err := range from.Stream(untilDeadline{ctx, c.clock.deadline()}, body) {
+	for delta, err := range from.Stream(ctx, body) {
 		if err != nil {
 			failure = err
 			break
 		}
 		if round.FirstDeltaMS == 0 {
 			round.FirstDeltaMS = max(time.Since(begin).Milliseconds(), 1)
-			c.journal.measure(StageFirst, time.Since(begin))
 		}
 		answer.Add(delta)
-		c.show(delta)
+		show(delta)
 		if ctx.Err() != nil {
 			failure = ctx.Err()
 			break
@@ -52,7 +66,6 @@ func (c *toolLoop) stream(from model.Model, body []byte, round *continuo.Round) 
 	if failure != nil && ctx.Err() != nil {
 		failure = causeOf(ctx)
 	}
-	c.journal.measure(StageModel, time.Since(begin))
 	round.LatencyMS = time.Since(begin).Milliseconds()
 	round.FinishReason, round.Usage = answer.Finish(), answer.Usage()
 	entry := answer.Entry(failure)

@@ -43,6 +43,7 @@ type cli struct {
 	Export        exportCommand        `cmd:"" help:"Write conversations to files."`
 	Keys          keysCommand          `cmd:"" help:"Create, list and revoke API keys of the server."`
 	Usage         usageCommand         `cmd:"" help:"Add up what requests to models used and cost."`
+	Replay        replayCommand        `cmd:"" help:"Answer recorded messages again with another model, view or budget, and compare."`
 	Projects      projectsCommand      `cmd:"" help:"List projects."`
 	StoreCommand  storeCommand         `cmd:"" name:"store" help:"Copy a store into another one, and check one."`
 	Doctor        doctorCommand        `cmd:"" help:"Check settings, store and models."`
@@ -174,6 +175,7 @@ const overview = `Continuo keeps one log per conversation and builds every model
   continuo ls                         see what there is
   continuo search WORDS…              find what was said
   continuo context show CONV          see what a model is shown, and why
+  continuo replay CONV --model NAME   compare another model, view or budget
   continuo init                       write continuo.yaml, with a model
   continuo doctor                     check settings, store and models
 

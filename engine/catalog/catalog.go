@@ -132,6 +132,17 @@ func (cat *Catalog) Served(name, protocol string) (Upstream, error) {
 	return Upstream{}, fmt.Errorf("unknown model %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(cat.Models(), ", "))
 }
 
+// NameOf is the name of a provider's model: the first of Models that is it, else the provider's own name where Serve finds it.
+func (cat *Catalog) NameOf(provider, model string) (name string, ok bool) {
+	for _, name := range cat.Models() {
+		if info := cat.Options.Models[name].Model.Info(); info.Provider == provider && info.Name == model {
+			return name, true
+		}
+	}
+	found, err := cat.Upstream(model)
+	return model, err == nil && model != "" && found.Model.Info().Provider == provider
+}
+
 // IsProgram reports whether a program replaces the models of a provider.
 func (cat *Catalog) IsProgram(provider string) bool {
 	for _, upstream := range cat.Options.Models {

@@ -72,6 +72,7 @@ var layers = map[string]int{
 	"memory":               3,
 	"engine/crews":         7,
 	"engine/runs":          7,
+	"engine/replays":       7,
 	"engine/tasks":         7,
 	"engine":               8,
 	"api":                  9,
