@@ -327,6 +327,8 @@ func (d *entryDecoder) window(w *Window) bool {
 			return d.int64(&w.LineBefore)
 		case "summary":
 			return d.int64(&w.Summary)
+		case "profile":
+			return w.Profile == nil && d.profileRef(&w.Profile)
 		case "left":
 			return d.int(&w.Left)
 		case "limit":
@@ -339,6 +341,20 @@ func (d *entryDecoder) window(w *Window) bool {
 			return d.int(&w.Growth)
 		case "markers":
 			return d.bool(&w.Markers)
+		}
+		return false
+	})
+}
+
+func (d *entryDecoder) profileRef(into **ProfileRef) bool {
+	ref := &ProfileRef{}
+	*into = ref
+	return d.Object(func(name string) bool {
+		switch name {
+		case "conversation_id":
+			return d.string(&ref.ConversationID)
+		case "seq":
+			return d.int64(&ref.Seq)
 		}
 		return false
 	})

@@ -248,6 +248,13 @@ func (w *Window) encode(to *rawjson.Encoder) {
 	to.Number("preview_before", w.PreviewBefore)
 	to.Number("line_before", w.LineBefore)
 	to.Number("summary", w.Summary)
+	if p := w.Profile; p != nil {
+		to.Name("profile")
+		to.Open()
+		to.String("conversation_id", p.ConversationID)
+		to.Int("seq", p.Seq)
+		to.Close()
+	}
 	to.Number("left", int64(w.Left))
 	to.Text("limit", w.Limit)
 	to.Text("cut_limit", w.CutLimit)

@@ -445,6 +445,33 @@ type Profile struct {
 	Facts []int64 `json:"facts"` // seqs
 }
 
+// ProfileRef names the entry of a profile in a memory conversation.
+type ProfileRef struct {
+	ConversationID string `json:"conversation_id"` // of the memory
+	Seq            int64  `json:"seq"`
+}
+
+// Profile reads a profile that requests of a conversation may show; ErrNotFound where it is redacted or deleted, is no
+// profile, or is not of the memory of the conversation's user. The caller must not change it.
+func (l *Log) Profile(ctx context.Context, conversation Conversation, ref ProfileRef) (*Entry, error) {
+	memory, err := l.Conversation(ctx, ref.ConversationID)
+	if err != nil {
+		return nil, fmt.Errorf("profile: %w", err)
+	}
+	isOwn := memory.Kind == KindMemory && memory.ProjectID == conversation.ProjectID && memory.Key == MemoryKey(conversation.UserID)
+	if isOwn && ref.Seq >= 1 && ref.Seq <= memory.LastSeq {
+		for entry, err := range l.ReadShared(ctx, memory, Range{From: ref.Seq, To: ref.Seq}) {
+			if err != nil {
+				return nil, fmt.Errorf("profile: %w", err)
+			}
+			if entry.Profile != nil && entry.Redacted == nil {
+				return entry, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("profile %s %d: %w", ref.ConversationID, ref.Seq, ErrNotFound)
+}
+
 // madeOf reports whether one of the entries is a fact of the profile.
 func (p *Profile) madeOf(memoryID string, entries []Entry) bool {
 	return slices.ContainsFunc(entries, func(e Entry) bool { return e.ConversationID == memoryID && slices.Contains(p.Facts, e.Seq) })

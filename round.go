@@ -146,6 +146,8 @@ type Window struct {
 	LineBefore    int64 `json:"line_before,omitempty"`
 	// Summary is the seq of the summary that replaces entries that are not shown; 0 for none.
 	Summary int64 `json:"summary,omitempty"`
+	// Profile is the profile that the requests of the epoch show among the system messages; nil for none.
+	Profile *ProfileRef `json:"profile,omitempty"`
 	// Left is how many messages before Start a role of a crew is shown neither directly nor by a summary; -1 for too
 	// many to count. Only the views of roles count them.
 	Left int `json:"left,omitempty"`

@@ -27,6 +27,7 @@ import (
 	"github.com/continuo-log/continuo/store/postgres"
 	"github.com/continuo-log/continuo/store/sqlite"
 	"github.com/continuo-log/continuo/store/storetest"
+	"github.com/continuo-log/continuo/window"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -59,6 +60,8 @@ type removals struct {
 	next     int
 	// recalled is how many turns recalled something of another conversation, or a fact.
 	recalled int
+	// shown counts the requests with a profile.
+	shown int
 }
 
 // TestNothingThatWasRemovedIsInAnyTable says, forks, redacts, deletes, gives away, archives, remembers, forgets one fact and
@@ -92,8 +95,8 @@ func testRemovals(t *testing.T, store maintenance.Store, words index.Store, dump
 	r.Catalog.Options.Models["demo"] = engine.Upstream{Model: noted{}}
 	w := &removals{recalling: r, random: rand.New(rand.NewPCG(7, 3)), dump: dump, saidIn: map[string]continuo.Conversation{}, seqs: map[string]int64{}, known: map[string]string{}, objects: objects}
 	w.archives = maintenance.Archivist{Store: store, Objects: objects}
-	operations := []func(){w.tell, w.tell, w.tell, w.tell, w.tell, w.tell, w.redact, w.fork, w.giveAway, w.archive, w.archive, w.delete, w.remember, w.forget, w.forgetAll}
-	count := 100
+	operations := []func(){w.tell, w.tell, w.tell, w.tell, w.tell, w.tell, w.redact, w.fork, w.giveAway, w.archive, w.archive, w.delete, w.remember, w.remember, w.remember, w.forget, w.forgetAll}
+	count := 110
 	if os.Getenv("CONTINUO_LONG") != "" {
 		count = 400
 	}
@@ -105,10 +108,14 @@ func testRemovals(t *testing.T, store maintenance.Store, words index.Store, dump
 		for _, block := range w.blocks(w.now(c)) {
 			w.checkUser(c, &block)
 		}
-		w.replayed(w.now(c))
+		for _, body := range w.replayed(w.now(c)) {
+			w.lacks(string(body), w.gone)
+			w.lacks(string(body), w.deleted)
+		}
+		w.checkProfiles(w.now(c))
 	}
-	if w.recalled < 3 || len(w.gone) < 5 {
-		t.Errorf("only %d recalls and %d removals", w.recalled, len(w.gone))
+	if w.recalled < 3 || len(w.gone) < 5 || w.shown < 3 {
+		t.Errorf("only %d recalls, %d removals and %d requests with profiles", w.recalled, len(w.gone), w.shown)
 	}
 }
 
@@ -159,6 +166,7 @@ func (w *removals) tell() {
 		w.open = append(w.open, c)
 	}
 	w.saidIn[word], w.seqs[word] = c, c.LastSeq-1
+	w.checkProfile(c, c.LastSeq)
 }
 
 func (w *removals) one() (continuo.Conversation, bool) {
@@ -236,6 +244,7 @@ func (w *removals) remember() {
 	user, word := w.user(), w.word()
 	_, err := w.Memories.Remember(w.t.Context(), continuo.Scope{ProjectID: "default"}, memories.Statement{
 		Owner: memories.Owner{UserID: user}, Text: fmt.Sprintf("I keep %s at place%d by riverside%d.", word, w.next, w.next),
+		Kind: []continuo.FactKind{continuo.FactInstruction, continuo.FactOther}[w.random.IntN(2)],
 	})
 	w.check(err)
 	w.known[word] = user
@@ -325,9 +334,15 @@ func (w *removals) forget() {
 	w.holds()
 }
 
-// holds looks for what was removed in all tables.
+// holds looks for what was removed in all tables. What the background was appending while it was removed is removed by the
+// same goroutine right after, so the tables are read again.
 func (w *removals) holds() {
 	w.t.Helper()
+	for range 100 {
+		if first(w.dump(true), w.gone) == "" && first(w.dump(false), w.deleted) == "" {
+			return
+		}
+	}
 	w.lacks(w.dump(true), w.gone)
 	w.lacks(w.dump(false), w.deleted)
 	for _, c := range w.open {
@@ -341,15 +356,23 @@ func (w *removals) holds() {
 
 func (w *removals) lacks(rows string, words []string) {
 	w.t.Helper()
+	if found := first(rows, words); found != "" {
+		w.t.Fatalf("removed, and still there: %s", found)
+	}
+}
+
+// first is the first of some words that rows have, and what is around it; "" for none.
+func first(rows string, words []string) string {
 	for _, word := range words {
 		at := strings.Index(rows, word)
 		if at < 0 {
 			at = strings.Index(rows, hex.EncodeToString([]byte(word)))
 		}
 		if at >= 0 {
-			w.t.Fatalf("%s is still in a table: …%s…", word, rows[max(0, at-600):min(len(rows), at+200)])
+			return fmt.Sprintf("%s: …%s…", word, rows[max(0, at-600):min(len(rows), at+200)])
 		}
 	}
+	return ""
 }
 
 // checkUser checks that a block of a conversation has words of its user, or of what it was forked from, only.
@@ -361,6 +384,48 @@ func (w *removals) checkUser(c continuo.Conversation, block *continuo.Entry) {
 		own := in.ID == c.ID || slices.ContainsFunc(c.Lineage, func(s continuo.Segment) bool { return s.ConversationID == in.ID })
 		if !own && w.now(in).UserID != c.UserID && strings.Contains(text, word+" ") {
 			w.t.Errorf("a conversation of %s shows %s of %s: %s", c.UserID, word, w.now(in).UserID, text)
+		}
+	}
+}
+
+// checkProfiles checks that the profiles in the requests of a conversation, and in its next one, have words of its user only.
+func (w *removals) checkProfiles(c continuo.Conversation) {
+	w.t.Helper()
+	for _, entry := range w.entries(c) {
+		if entry.Round != nil {
+			w.checkProfile(c, entry.Seq)
+		}
+	}
+	next, err := w.Contexts.Build(w.t.Context(), c, engine.ContextRequest{Query: "Where do I live?"})
+	w.check(err)
+	w.checkProfileOf(c, next.Plan)
+}
+
+// checkProfile checks the profile in the request of an answer.
+func (w *removals) checkProfile(c continuo.Conversation, seq int64) {
+	w.t.Helper()
+	request, err := w.Contexts.Request(w.t.Context(), c, seq)
+	w.check(err)
+	w.checkProfileOf(c, request.Plan)
+}
+
+func (w *removals) checkProfileOf(c continuo.Conversation, plan *window.Plan) {
+	w.t.Helper()
+	if plan.Profile == nil || plan.Profile.Entry == nil {
+		return
+	}
+	w.shown++
+	text := plan.Profile.Entry.Content.String()
+	w.lacks(text, w.gone)
+	w.lacks(text, w.deleted)
+	for word, in := range w.saidIn {
+		if strings.Contains(text, word+" ") && w.now(in).UserID != c.UserID {
+			w.t.Errorf("the profile of %s has %s: %s", c.UserID, word, text)
+		}
+	}
+	for word, user := range w.known {
+		if user != c.UserID && strings.Contains(text, word+" ") {
+			w.t.Errorf("the profile of %s has %s of %s: %s", c.UserID, word, user, text)
 		}
 	}
 }

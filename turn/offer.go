@@ -12,25 +12,28 @@ import (
 
 // toolOffer decides which tools a request offers.
 type toolOffer struct {
-	log *continuo.Log // that knows prices
-	set tool.Set
-	all bool // offer every tool, not only those that are useful for the request
+	log      *continuo.Log // that knows prices and profiles
+	profiler Profiler      // nil for none
+	set      tool.Set
+	all      bool // offer every tool, not only those that are useful for the request
 	// client are the tools that the turn's client runs;
 	client []continuo.ToolSpec
 }
 
 // plan decides which messages of a source at seq at a model is shown, and which tools the request offers, which depends
 // on whether the plan shows the whole conversation. The returned envelope has the tools.
-func (o toolOffer) plan(conversation continuo.Conversation, source window.Source, at int64, view View, envelope continuo.Envelope, info model.Info) (*window.Plan, continuo.Envelope, error) {
+func (o toolOffer) plan(ctx context.Context, conversation continuo.Conversation, source window.Source, at int64, view View, envelope continuo.Envelope, info model.Info) (*window.Plan, continuo.Envelope, error) {
 	if err := noView(view); err != nil {
 		return nil, continuo.Envelope{}, err
 	}
+	known := profiles{ctx: ctx, log: o.log, conversation: conversation, profiler: o.profiler}
 	return o.decide(conversation, view, func(tools tool.Set) (*window.Plan, continuo.Envelope, error) {
 		offering := with(envelope, tools, o.client)
 		in, err := windowInput(at, offering, info)
 		if err != nil {
 			return nil, offering, err
 		}
+		in.Profiles = known
 		in.Prices = o.log.CachePrices(info.Provider, info.Name)
 		plan, err := view.Build(source, in)
 		return plan, offering, err
@@ -72,5 +75,5 @@ func with(envelope continuo.Envelope, tools tool.Set, client []continuo.ToolSpec
 
 // toolOffer returns the offer for the runner's requests.
 func (r *Runner) toolOffer(ctx context.Context) toolOffer {
-	return toolOffer{log: r.Log, set: r.offered(ctx), all: r.AllTools, client: r.ClientTools}
+	return toolOffer{log: r.Log, profiler: r.Profiler, set: r.offered(ctx), all: r.AllTools, client: r.ClientTools}
 }

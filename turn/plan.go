@@ -14,7 +14,7 @@ func (r *Runner) Plan(ctx context.Context, conversation continuo.Conversation, s
 	if err := r.check(); err != nil {
 		return nil, continuo.Envelope{}, err
 	}
-	return r.toolOffer(ctx).plan(conversation, source, at, r.View, r.envelope(r.own(), r.Speaker.Dialect()), r.Model.Info())
+	return r.toolOffer(ctx).plan(ctx, conversation, source, at, r.View, r.envelope(r.own(), r.Speaker.Dialect()), r.Model.Info())
 }
 
 // Request builds the request that Plan plans, and the record of it that a round has, without an envelope. The source is the

@@ -36,25 +36,26 @@ func (r *Request) SHA256() string {
 // and with continuo.ErrInvalid.
 func Build(ctx context.Context, log *continuo.Log, conversation continuo.Conversation, at int64, view View, envelope continuo.Envelope, info model.Info) (*Request, error) {
 	envelope.Model = cmp.Or(envelope.Model, info.Name)
-	prices := log.CachePrices(info.Provider, info.Name)
-	return build(Source{Context: ctx, Log: log, Conversation: conversation}, at, view, envelope, info, prices, 0, nil)
+	round := &continuo.Round{At: at, CachePrices: log.CachePrices(info.Provider, info.Name)}
+	return build(Source{Context: ctx, Log: log, Conversation: conversation}, view, envelope, info, round)
 }
 
-// build is Build, also for a replayed request, which left out some attachments.
-func build(source Source, at int64, view View, envelope continuo.Envelope, info model.Info, prices continuo.CachePrices, mark int, without []continuo.MissingPart) (*Request, error) {
+// build is Build, also for a replayed request: of the round, it uses what such a request recorded.
+func build(source Source, view View, envelope continuo.Envelope, info model.Info, round *continuo.Round) (*Request, error) {
 	if err := noView(view); err != nil {
 		return nil, err
 	}
-	in, err := windowInput(at, envelope, info)
+	in, err := windowInput(round.At, envelope, info)
 	if err != nil {
 		return nil, err
 	}
-	in.Prices, in.Mark = prices, mark
+	in.Prices, in.Mark = round.CachePrices, recordedMark(round)
+	in.Profiles = profiles{ctx: source.context(), log: source.Log, conversation: source.Conversation, recorded: round.Window.Profile}
 	plan, err := view.Build(source, in)
 	if err != nil {
 		return nil, err
 	}
-	return request(source, plan, view, envelope, info, without)
+	return request(source, plan, view, envelope, info, round.Missing)
 }
 
 // request renders a plan.
@@ -76,11 +77,17 @@ func request(source Source, plan *window.Plan, view View, envelope continuo.Enve
 	plan.Missing = append(plan.Missing, protocol.Unsent(plan.Messages, options)...)
 	plan.Withheld = render.Withheld(plan.Messages, options)
 	envelope.View = rawjson.MustMarshal(view)
-	body, err := protocol.Request(envelope, plan, options)
+	body, err := protocol.Request(withProfile(envelope, plan), plan, options)
 	if err != nil {
 		return nil, fmt.Errorf("render request for conversation %s: %w", source.Conversation.ID, err)
 	}
 	return &Request{Plan: plan, Envelope: envelope, Body: body}, nil
+}
+
+// withProfile returns the envelope that is rendered: the stored one has nothing of the profile, which can be redacted.
+func withProfile(envelope continuo.Envelope, plan *window.Plan) continuo.Envelope {
+	envelope.System = plan.System(envelope.System)
+	return envelope
 }
 
 // Plan returns the plan of a request for a conversation; at and conversation are as for [Build]. Its messages have
@@ -94,6 +101,7 @@ func Plan(ctx context.Context, log *continuo.Log, conversation continuo.Conversa
 		return nil, err
 	}
 	in.Prices = log.CachePrices(info.Provider, info.Name)
+	in.Profiles = profiles{ctx: ctx, log: log, conversation: conversation}
 	return view.Build(Source{Context: ctx, Log: log, Conversation: conversation}, in)
 }
 
@@ -136,7 +144,7 @@ func Render(envelope continuo.Envelope, plan *window.Plan, info model.Info) ([]b
 	if err != nil {
 		return nil, err
 	}
-	return protocol.Request(envelope, plan, render.Options{Provider: info.Provider})
+	return protocol.Request(withProfile(envelope, plan), plan, render.Options{Provider: info.Provider})
 }
 
 // recordedMark is the mark of a round's window; 0 for none, or one that no build makes.
@@ -165,7 +173,7 @@ func Replay(ctx context.Context, log *continuo.Log, conversation continuo.Conver
 		return nil, false, fmt.Errorf("replay: %w: the round does not say which entries its request could see", continuo.ErrInvalid)
 	}
 	info := model.Info{Provider: round.Provider, Name: round.Model, Protocol: round.Protocol, ContextWindow: round.ContextWindow}
-	request, err = build(Source{Context: ctx, Log: log, Conversation: conversation}, round.At, view, envelope, info, round.CachePrices, recordedMark(round), round.Missing)
+	request, err = build(Source{Context: ctx, Log: log, Conversation: conversation}, view, envelope, info, round)
 	if err != nil {
 		return nil, false, err
 	}

@@ -144,7 +144,7 @@ func (c *toolLoop) build(conversation continuo.Conversation, upstream Upstream, 
 	if c.Forward != nil {
 		return c.Forward.request(conversation, c.View)
 	}
-	offer := toolOffer{log: c.Log, set: c.tools, all: c.AllTools, client: c.ClientTools}
+	offer := toolOffer{log: c.Log, profiler: c.Profiler, set: c.tools, all: c.AllTools, client: c.ClientTools}
 	if last {
 		offer.set = nil
 	}
@@ -160,7 +160,7 @@ func (c *toolLoop) build(conversation continuo.Conversation, upstream Upstream, 
 // requestTo builds a request to an upstream for a source at seq at.
 func (r *Runner) requestTo(ctx context.Context, upstream Upstream, dialect model.Dialect, offer toolOffer, conversation continuo.Conversation, source window.Source, at int64, wanted continuo.Envelope) (*Request, error) {
 	info := upstream.Model.Info()
-	plan, envelope, err := offer.plan(conversation, source, at, r.View, wanted, info)
+	plan, envelope, err := offer.plan(ctx, conversation, source, at, r.View, wanted, info)
 	if err != nil {
 		return nil, err
 	}

@@ -71,6 +71,8 @@ type Runner struct {
 	// Recaller returns what is appended right before a message: earlier entries that it may need and that the request would
 	// not show. Default none.
 	Recaller Recaller
+	// Profiler has what is known of the conversation's user, for views that show it. Default none.
+	Profiler Profiler
 	// Forward sends a client's request as it came instead of one that is built from the log; all calls of its answer are
 	// the client's. Default none.
 	Forward *Forward

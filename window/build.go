@@ -54,6 +54,9 @@ type build struct {
 
 	summaries []*continuo.Entry // that the view may show
 
+	prompt  continuo.Size // without the profile
+	profile profile       // that the request has
+
 	bounds Limits // the limits of the request, at least the size of what it must hold
 	window continuo.Window
 	moved  bool
@@ -84,7 +87,7 @@ func (p *pins) add(u *Unit) {
 }
 
 func newBuild(source Source, view View, in Input) *build {
-	return &build{Request: NewRequest(view, view.Hash(), in), source: source}
+	return &build{Request: NewRequest(view, view.Hash(), in), source: source, prompt: in.Prompt}
 }
 
 // scan reads units, newest first, until no window could hold more.

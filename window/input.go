@@ -52,6 +52,8 @@ type Input struct {
 	Output int
 	// Provider and Model name the recipient of the request.
 	Provider, Model string
+	// Profiles finds what is known of the user. Default: no request shows it.
+	Profiles Profiles
 	// LeadIn is the user message that the renderer puts in front of messages that begin with the assistant.
 	// Default "": none.
 	LeadIn string

@@ -8,28 +8,51 @@ import (
 
 // position decides the window's position: unchanged if that fits, otherwise as a move sets it.
 func (b *build) position() error {
-	need, err := b.require()
+	if b.previous != nil {
+		if stands, err := b.stands(); stands || err != nil {
+			return err
+		}
+	}
+	taken, err := b.takenProfile()
+	if err != nil {
+		return err
+	}
+	need, err := b.requireBeside(taken)
 	if err != nil {
 		return err
 	}
 	b.bounds = b.Around(need.size)
-	if b.previous != nil {
-		w := *b.previous
-		if b.summaryAt(w.Summary) == nil {
-			w.Summary = 0 // the summary was redacted since
-		}
-		if b.allowed(w, b.bounds) {
-			b.window = w
-			return nil
-		}
-		b.move(b.previous.Epoch+1, need)
-		return nil
-	}
 	b.window = continuo.Window{Epoch: 1, Start: 1, Markers: true}
-	if !b.reachedTop || !b.allowed(b.window, b.bounds) {
+	switch {
+	case b.previous != nil:
+		b.move(b.previous.Epoch+1, need)
+	case !b.reachedTop || !b.allowed(b.window, b.bounds):
 		b.move(1, need)
 	}
+	b.window.Profile = b.profile.ref()
 	return nil
+}
+
+// stands keeps the position and the profile of the last request, and reports whether the request fits with them.
+func (b *build) stands() (bool, error) {
+	kept, err := b.keptProfile()
+	if err != nil {
+		return false, err
+	}
+	need, err := b.requireBeside(kept)
+	if err != nil {
+		return false, err
+	}
+	b.bounds = b.Around(need.size)
+	w := *b.previous
+	if b.summaryAt(w.Summary) == nil {
+		w.Summary = 0 // the summary was redacted since
+	}
+	if kept.plan != nil { // else the view shows none now, and one that it has shown before stays
+		w.Profile = kept.ref()
+	}
+	b.window = w
+	return b.allowed(w, b.bounds), nil
 }
 
 // piece is one unit of a layout or, without a unit, a summary, a marker or the lead-in.

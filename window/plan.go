@@ -26,6 +26,9 @@ type Plan struct {
 	Items      []PlanItem           `json:"items"`
 	// Role describes what the view of a crew's role shows to it; nil for every other view.
 	Role *RolePlan `json:"role,omitempty"`
+	// Profile is what the request shows of what is known of the user, among the system messages; nil where the view or the
+	// window has none.
+	Profile *PlanProfile `json:"profile,omitempty"`
 	// Prices are those by which the window was moved; zero where it was not, or has a fixed mark.
 	Prices continuo.CachePrices `json:"-"`
 	// Missing are the parts of shown messages that the request leaves out: attachments that could not be read, and

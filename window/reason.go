@@ -22,6 +22,9 @@ const (
 	// ReasonPinned: kept. It was the newest message of a user, or the opener, when the window moved to its position,
 	// and stays until the window moves again.
 	ReasonPinned = "pinned"
+	// ReasonProfile: kept. What is known of the user when the window took its position, as one of the system messages
+	// (memory.profile).
+	ReasonProfile = "profile"
 	// ReasonClient: client. The request was made by a client and sent as it came, and has the message.
 	ReasonClient = "client"
 )
@@ -67,6 +70,11 @@ const (
 	// ReasonDroppedByClient: excluded. The client keeps its history itself, and does not have the entry in it: a turn that
 	// failed.
 	ReasonDroppedByClient = "dropped_by_client"
+	// ReasonProfileOff: excluded. The profile of the window, in a turn whose client asked for no memory.
+	ReasonProfileOff = "memory_off"
+	// ReasonProfileRemoved: excluded. The profile of the window was redacted or deleted, or the conversation is another user's
+	// now. The next request has the newest one.
+	ReasonProfileRemoved = "profile_removed"
 	// ReasonEmpty: excluded. The entry has no content.
 	ReasonEmpty = "empty"
 	// ReasonThinking: excluded. An answer that has reasoning only.

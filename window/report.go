@@ -21,7 +21,7 @@ func (b *build) plan() *Plan {
 	limits := b.Limits()
 	p.Limits = continuo.Size{Messages: limits.Messages, Chars: limits.Chars, Tokens: limits.Tokens}
 	p.Totals.RowsRead = b.rowsRead
-	p.Totals.PromptSize = b.in.Prompt
+	p.Totals.PromptSize, p.Profile = b.in.Prompt, b.profile.plan
 	b.SetEstimate(p)
 	if b.moved && b.view.Priced {
 		p.Prices = b.in.Prices

@@ -54,6 +54,8 @@ type View struct {
 	// RecallShare is the share of the limits that recalled entries take at most, all that are still shown together; 0: recalls
 	// are neither made nor shown.
 	RecallShare float64 `json:"recall_share,omitempty"`
+	// Profile says whether requests show what is known of the user.
+	Profile Profile `json:"profile,omitempty"`
 }
 
 // Outputs chooses between more messages and whole tool outputs.
@@ -112,6 +114,8 @@ type Settings struct {
 	Outputs Outputs
 	// RecallShare is that of all views except the replay view, which shows no recalls.
 	RecallShare float64
+	// Profile says that all views except the replay view show what is known of the user.
+	Profile bool
 }
 
 // DefaultRecallShare is the default of Settings.RecallShare.
@@ -123,7 +127,7 @@ func DefaultSettings() Settings {
 		MaxMessages: 80, MaxChars: 120_000, IncludeToolResults: true, LowWater: 0.4, Priced: true,
 		ToolOutputChars: 8000, PreviewChars: 1200,
 		ChatMaxMessages: 50, ChatMaxTokens: 6000, ChatFollowsWindow: true, ChatReserve: 4500,
-		ReplayHistory: 15, RecallShare: DefaultRecallShare,
+		ReplayHistory: 15, RecallShare: DefaultRecallShare, Profile: true,
 	}
 }
 
@@ -133,6 +137,9 @@ func (s Settings) View(name string) (View, error) {
 		Name: name, LowWater: s.LowWater, Priced: s.Priced, Marker: Marker,
 		ToolOutputChars: s.ToolOutputChars, PreviewChars: s.PreviewChars, RecallShare: s.RecallShare,
 		OmitToolResults: !s.IncludeToolResults, ShowCollapsed: s.IncludeCollapsed,
+	}
+	if s.Profile {
+		view.Profile = ProfileShown
 	}
 	switch name {
 	case Codex, string(continuo.ModeChat), string(continuo.ModeAgent), string(continuo.ModeRun):
@@ -147,6 +154,7 @@ func (s Settings) View(name string) (View, error) {
 	case Replay:
 		view.History, view.LowWater, view.Priced = s.ReplayHistory, 1, false
 		view.Marker, view.SkipSystem, view.RecallShare = "", true, 0
+		view.Profile = ProfileNone
 		view.ToolOutputChars, view.PreviewChars = 0, s.PreviewChars
 	default:
 		return View{}, fmt.Errorf("unknown view %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(Names(), ", "))
@@ -154,9 +162,12 @@ func (s Settings) View(name string) (View, error) {
 	return view, nil
 }
 
-// Hash identifies the view's definition, without its name.
+// Hash identifies the view's definition, without its name, and whether one request hides the profile.
 func (v View) Hash() string {
 	v.Name = ""
+	if v.Profile == ProfileHidden {
+		v.Profile = ProfileShown
+	}
 	return HashOf(v)
 }
 
@@ -185,6 +196,9 @@ func (v View) Check() error {
 	}
 	if v.Strategy != Truncate && v.Strategy != Summarize {
 		return fmt.Errorf("view %s: %w: the strategy %q is not known; use summarize, or none", v.title(), continuo.ErrInvalid, v.Strategy)
+	}
+	if v.Profile != ProfileNone && v.Profile != ProfileShown && v.Profile != ProfileHidden {
+		return fmt.Errorf("view %s: %w: the profile %q is not known; use shown, hidden, or none", v.title(), continuo.ErrInvalid, v.Profile)
 	}
 	if v.Outputs != ShortOutputs && v.Outputs != WholeOutputs {
 		return fmt.Errorf("view %s: %w: the choice of outputs %q is not known; use whole, or none", v.title(), continuo.ErrInvalid, v.Outputs)

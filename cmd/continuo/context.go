@@ -13,6 +13,7 @@ import (
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/recall/lookup"
+	"github.com/continuo-log/continuo/window"
 )
 
 type contextCommand struct {
@@ -173,6 +174,8 @@ func (c *contextShowCommand) request(ctx context.Context, a *app, w *services, c
 	case len(replayed.Redacted) > 0:
 		differs = fmt.Errorf("the request of entry %d has other bytes now than when it was sent: what it shows of %s was redacted since (%s)",
 			c.Request, term.Count(len(replayed.Redacted), "entry"), seqRangesText(replayed.Redacted))
+	case !replayed.Same && isProfileRemoved(replayed.Plan):
+		differs = fmt.Errorf("the request of entry %d has other bytes now than when it was sent: the profile of its user was removed since", c.Request)
 	case !replayed.Same:
 		differs = fmt.Errorf("the request of entry %d has other bytes now than when it was sent", c.Request)
 	}
@@ -197,6 +200,12 @@ func (c *contextShowCommand) request(ctx context.Context, a *app, w *services, c
 		if len(replayed.Redacted) > 0 {
 			a.print("  redacted since: %s", seqRangesText(replayed.Redacted))
 		}
+		if isProfileRemoved(replayed.Plan) {
+			a.print("  removed since: the profile of its user")
+		}
+	}
+	if p := replayed.Plan.Profile; p != nil {
+		a.print("%s", a.paint.Dim("profile: "+profileText(p)))
 	}
 	a.print("")
 	if err := a.showPlan(ctx, w, conversation, replayed.Plan); err != nil {
@@ -209,6 +218,11 @@ func (c *contextShowCommand) request(ctx context.Context, a *app, w *services, c
 		}
 	}
 	return differs
+}
+
+// isProfileRemoved reports whether a request showed a profile that was removed since.
+func isProfileRemoved(plan *window.Plan) bool {
+	return plan.Profile != nil && plan.Profile.Reason == window.ReasonProfileRemoved
 }
 
 // answeredBy names the provider and the model, once if both have the same name.

@@ -81,10 +81,22 @@ func (a *app) showUse(plan *window.Plan) {
 	if prompt := plan.Totals.PromptSize; prompt.Tokens > 0 {
 		more("besides", term.Count(prompt.Tokens, "token")+" of system messages and tools")
 	}
+	if p := plan.Profile; p != nil {
+		more("profile", profileText(p))
+	}
 	more("window", windowText(plan))
 	if shared := plan.Totals.SharedBytes; shared >= 0 {
 		more("cache", "begins with the same "+term.Count(shared, "byte")+" as the request before")
 	}
+}
+
+// profileText describes what a request shows of what is known of the user.
+func profileText(p *window.PlanProfile) string {
+	text := fmt.Sprintf("entry %s of %s, %s (%s)", term.Number(p.Seq), p.ConversationID, p.Verdict, p.Reason)
+	if p.Size != nil {
+		text += ", " + term.Count(p.Size.Tokens, "token")
+	}
+	return text
 }
 
 // windowText describes the position of a view's window.

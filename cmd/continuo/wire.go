@@ -263,7 +263,7 @@ func viewSettings(settings *config.Config) *window.Settings {
 		ToolOutputChars: settings.Context.ToolOutputChars, PreviewChars: settings.Context.PreviewChars,
 		ChatMaxMessages: settings.Chat.MaxHistoryMessages, ChatMaxTokens: settings.Chat.MaxContextTokens,
 		ChatFollowsWindow: !settings.Chat.MaxContextTokensGiven, ChatReserve: settings.Chat.ReservedTokens, ReplayHistory: settings.Transcript.HistoryMessages,
-		Strategy: strategyOf(settings.Context.Strategy), ChatStrategy: strategyOf(settings.Chat.Strategy), RecallShare: settings.Recall.Share,
+		Strategy: strategyOf(settings.Context.Strategy), ChatStrategy: strategyOf(settings.Chat.Strategy), RecallShare: settings.Recall.Share, Profile: settings.Memory.Profile,
 	}
 }
 

@@ -60,6 +60,8 @@ type Options struct {
 	Handoff task.Limits
 	// Recaller finds what messages need; see turn.Runner. Default none.
 	Recaller turn.Recaller
+	// Profiler has what is known of users; see turn.Runner. Default none.
+	Profiler turn.Profiler
 }
 
 // New makes a catalog; the names that its upstreams give must exist.

@@ -27,6 +27,8 @@ type TurnSpec struct {
 	Step bool
 	// alone says that a connector gets its prompt without the mode banner, as the agent of a task does.
 	Alone bool
+	// NoMemory hides what is known of the user.
+	NoMemory bool
 }
 
 // ResolvedTurn is a TurnSpec with its names looked up.
@@ -53,6 +55,9 @@ func (cat *Catalog) Resolve(c TurnSpec) (ResolvedTurn, error) {
 	}
 	if found.View, err = cat.View(c.ViewName); err != nil {
 		return ResolvedTurn{}, err
+	}
+	if c.NoMemory && found.View.Profile == window.ProfileShown {
+		found.View.Profile = window.ProfileHidden
 	}
 	if found.System, err = cat.Options.Prompts.System(c.Mode, agent.Persona); err != nil {
 		return ResolvedTurn{}, err
@@ -146,7 +151,7 @@ func (cat *Catalog) Runner(c ResolvedTurn) *turn.Runner {
 		MaxOutputTokens: c.Upstream.MaxOutputTokens, Temperature: c.Upstream.Temperature,
 		ReasoningEffort: c.Upstream.ReasoningEffort, Extras: c.Upstream.Extras, Speaker: c.Upstream.Speaker,
 	}
-	runner.Recaller = cat.Options.Recaller
+	runner.Recaller, runner.Profiler = cat.Options.Recaller, cat.Options.Profiler
 	switch {
 	case c.Role != nil:
 		runner.View, runner.Since = crewview.View{View: c.View, Role: *c.Role}, c.Role.Since

@@ -124,6 +124,7 @@ func (cx *Contexts) Build(ctx context.Context, conversation continuo.Conversatio
 		return nil, err
 	}
 	result := &Context{View: view.Name, Format: format, Plan: plan}
+	envelope.System = plan.System(envelope.System)
 	if !request.System {
 		envelope.System = nil
 	}

@@ -11,7 +11,7 @@ import (
 // RequestPart is a system text, a tool or a message of a request's body.
 type RequestPart struct {
 	Kind string `json:"kind" enum:"system,tool,message"`
-	// Role is the message's, as the protocol names it; Name the tool's.
+	// Role is the message's, as the protocol names it; Name the tool's, or `profile` for what is known of the user.
 	Role string `json:"role,omitempty"`
 	Name string `json:"name,omitempty"`
 	// Seq is the entry that the message shows; absent where it shows none, or where the protocol joins or splits messages.
@@ -52,7 +52,36 @@ func partsOf(body []byte, plan *window.Plan) []RequestPart {
 		}
 	}
 	sizeParts(parts, plan, nameEntries(parts, plan))
+	nameProfile(parts, body, plan)
 	return parts
+}
+
+// profilePart is the name of the part with the profile.
+const profilePart = "profile"
+
+// nameProfile names the system text that is the profile, where the protocol joins it with no other one, and gives it its own
+// tokens.
+func nameProfile(parts []RequestPart, body []byte, plan *window.Plan) {
+	if plan.Profile == nil || plan.Profile.Entry == nil {
+		return
+	}
+	text := plan.Profile.Entry.Content.String()
+	for i := range parts {
+		part := &parts[i]
+		if part.Kind != "system" || partText(body[part.Offset:part.Offset+part.Bytes]) != text {
+			continue
+		}
+		others := make([]*RequestPart, 0, len(parts))
+		rest := plan.Totals.PromptSize.Tokens - plan.Profile.Size.Tokens
+		for j := range parts {
+			if parts[j].Kind != "message" && parts[j].Seq == 0 && j != i {
+				others = append(others, &parts[j])
+			}
+		}
+		part.Name, part.Tokens = profilePart, plan.Profile.Size.Tokens
+		divide(others, rest)
+		return
+	}
 }
 
 // addParts adds the tools of a context's reader, and the parts of what it is sent.

@@ -47,6 +47,7 @@ func (cs *Crews) roleView(state *crew.State, role *crew.Role, c catalog.Resolved
 	view := crewview.View{View: definition}
 	roleState := state.Now.Role(role.Name)
 	view.Name, view.Opener, view.Marker = contexts.RoleViewPrefix+role.Name, window.OpenerNone, ""
+	view.Profile = window.ProfileNone
 	view.Limits = window.Limits{Chars: cmp.Or(role.View.Chars, view.Limits.Chars), Tokens: cmp.Or(role.View.Tokens, view.Limits.Tokens)}
 	kind := role.View.Kind
 	if kind == "" {

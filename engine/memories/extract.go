@@ -72,10 +72,8 @@ func (m *Memories) scan(ctx context.Context, conversation continuo.Conversation,
 			return fmt.Errorf("read conversation %s for memory: %w", changed[i].ID, err)
 		}
 	}
-	if s.added {
-		if err := m.updateProfile(ctx, conversation); err != nil {
-			return err
-		}
+	if err := m.updateProfile(ctx, conversation); err != nil { // also after a source was removed
+		return err
 	}
 	_, err = m.log.AdvanceMark(ctx, conversation.ID, markOf(by), continuo.Mark{Seq: max(changed[0].UpdatedAt.UnixMicro(), 0)})
 	return err
@@ -114,7 +112,6 @@ type scanning struct {
 	loaded  bool
 	known   []memory.Known
 	removed map[source]bool // of facts that were forgotten: nothing is taken from them again
-	added   bool
 }
 
 // source names an entry.
@@ -261,7 +258,6 @@ func (s *scanning) add(ctx context.Context, entry *continuo.Entry, candidates []
 	if err != nil {
 		return err
 	}
-	s.added = true
 	s.known = append(s.known, memory.Fold(stored)...)
 	return nil
 }

@@ -2,6 +2,7 @@ package memories
 
 import (
 	"context"
+	"errors"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/memory"
@@ -10,14 +11,42 @@ import (
 
 func (m *Memories) counter() continuo.Counter { return token.O200k() }
 
+// Profile is part of [turn.Profiler]. There is none where memory is not enabled.
+func (m *Memories) Profile(ctx context.Context, conversation continuo.Conversation) *continuo.ProfileRef {
+	if !m.options.Enabled || conversation.Kind != continuo.KindUser {
+		return nil
+	}
+	found, err := m.log.Memory(ctx, conversation.ProjectID, continuo.MemoryKey(conversation.UserID))
+	if errors.Is(err, continuo.ErrNotFound) {
+		return nil
+	}
+	var held *heldMemory
+	if err == nil {
+		held, err = m.held.of(ctx, m, found)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			m.options.Logger.WarnContext(ctx, "profile_failed", "conversation_id", conversation.ID, "error", err.Error())
+		}
+		return nil
+	}
+	if held.profile == nil {
+		return nil
+	}
+	return &continuo.ProfileRef{ConversationID: found.ID, Seq: held.profile.Seq}
+}
+
 // updateProfile appends a memory's profile where it is not the one that the newest profile has.
 func (m *Memories) updateProfile(ctx context.Context, conversation continuo.Conversation) error {
-	entries, err := m.entries(ctx, conversation)
+	now, err := m.log.Conversation(ctx, conversation.ID)
 	if err != nil {
 		return err
 	}
-	text, facts := memory.Profile(memory.Fold(entries), m.counter(), memory.ProfileTokens)
-	newest := memory.NewestProfile(entries)
+	held, err := m.held.of(ctx, m, now)
+	if err != nil {
+		return err
+	}
+	text, facts, newest := held.wanted, held.wantedFacts, held.profile
 	if newest == nil && text == "" || newest != nil && newest.Content.String() == text {
 		return nil
 	}
@@ -26,4 +55,10 @@ func (m *Memories) updateProfile(ctx context.Context, conversation continuo.Conv
 	}
 	_, err = m.log.Append(ctx, conversation.ID, []continuo.Entry{entry}, continuo.AppendOptions{})
 	return err
+}
+
+// setProfile notes the newest profile of a memory's entries, and the one that its facts make.
+func (h *heldMemory) setProfile(entries []continuo.Entry, known []memory.Known, counter continuo.Counter) {
+	h.profile = memory.NewestProfile(entries)
+	h.wanted, h.wantedFacts = memory.Profile(known, counter, memory.ProfileTokens)
 }

@@ -19,8 +19,8 @@ const (
 	maxHeldCached = 256 // memories whose facts stay in memory
 )
 
-// heldFacts are the facts of memories that hold, with the stems of their words, as they were at a state of each memory. It
-// is safe for concurrent use.
+// heldFacts are the facts of memories that hold, with the stems of their words, and the profiles, as they were at a state of
+// each memory. It is safe for concurrent use.
 type heldFacts struct {
 	mu       sync.Mutex
 	memories map[string]*heldMemory
@@ -29,6 +29,9 @@ type heldFacts struct {
 type heldMemory struct {
 	lastSeq, revision int64
 	facts             []heldFact
+	profile           *continuo.Entry // the newest; nil for none
+	wanted            string          // the profile that the facts make
+	wantedFacts       []int64         // of it
 }
 
 type heldFact struct {
@@ -36,13 +39,13 @@ type heldFact struct {
 	stems []string
 }
 
-// of returns the facts of a memory that hold.
-func (h *heldFacts) of(ctx context.Context, m *Memories, conversation continuo.Conversation) ([]heldFact, error) {
+// of returns what is held of a memory.
+func (h *heldFacts) of(ctx context.Context, m *Memories, conversation continuo.Conversation) (*heldMemory, error) {
 	h.mu.Lock()
 	cached := h.memories[conversation.ID]
 	h.mu.Unlock()
 	if cached != nil && cached.lastSeq == conversation.LastSeq && cached.revision == conversation.Revision {
-		return cached.facts, nil
+		return cached, nil
 	}
 	entries, err := m.entries(ctx, conversation)
 	if err != nil {
@@ -55,13 +58,14 @@ func (h *heldFacts) of(ctx context.Context, m *Memories, conversation continuo.C
 			made.facts = append(made.facts, held(k, conversation))
 		}
 	}
+	made.setProfile(entries, known, m.counter())
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.memories == nil || len(h.memories) >= maxHeldCached {
 		h.memories = map[string]*heldMemory{}
 	}
 	h.memories[conversation.ID] = made
-	return made.facts, nil
+	return made, nil
 }
 
 // held is a fact as an entry that was said when it was stated.
@@ -101,11 +105,11 @@ func (m *Memories) Related(ctx context.Context, conversation continuo.Conversati
 		if err != nil {
 			return nil, err
 		}
-		facts, err := m.held.of(ctx, m, found)
+		held, err := m.held.of(ctx, m, found)
 		if err != nil {
 			return nil, err
 		}
-		items = append(items, related(found, facts, stems)...)
+		items = append(items, related(found, held.facts, stems)...)
 	}
 	return items, nil
 }

@@ -154,7 +154,7 @@ type place struct {
 type room struct {
 	conversation continuo.Conversation
 	isLeftOut    func(seq int64) bool
-	recalled     map[place]bool // of other conversations, by a block that is still shown
+	recalled     map[place]bool // of other conversations, by a block that is still shown or by the profile
 	tokens       int
 }
 
@@ -212,6 +212,11 @@ func (r *Recalls) room(ctx context.Context, runner *turn.Runner, source turn.Sou
 		return nil, "", err
 	}
 	found := &room{conversation: conversation, isLeftOut: leftOut(plan), recalled: map[place]bool{}, tokens: budget(plan, view.RecallShare)}
+	if shown := plan.Profile; shown != nil && shown.Entry != nil {
+		for _, fact := range shown.Entry.Profile.Facts {
+			found.recalled[place{shown.ConversationID, fact}] = true
+		}
+	}
 	for _, block := range plan.Blocks() {
 		for _, item := range block.Recall.Items {
 			found.recalled[place{item.ConversationID, item.Seq}] = true

@@ -40,8 +40,12 @@ type Options struct {
 	Keeper turn.KeeperOptions
 	// TakeUp decides on a turn whose process is gone.
 	TakeUp func(ctx context.Context, seen continuo.Turn) (turn.Recovery, error)
-	// After is called when a turn has ended, with its conversation before the turn.
-	After func(conversation continuo.Conversation, ended continuo.Turn, runner *turn.Runner)
+	// Before is called when a turn has its conversation's lease, before its input is appended.
+	Before func(journal *turn.Journal, runner *turn.Runner, input turn.Input)
+	// After is called when a turn of a conversation has ended, with the conversation before the turn.
+	After func(conversation continuo.Conversation)
+	// NeedsLease says that Before may append entries for a runner.
+	NeedsLease func(runner *turn.Runner) bool
 	// Admit refuses what a payer's budgets do not allow; see ledger.Budgets.
 	Admit   func(ctx context.Context, payer continuo.Payer, tokens, costNano int64) (release func(), err error)
 	Wait    time.Duration // for other turns of the conversation
@@ -178,7 +182,7 @@ func (ts *Turns) requestedTurnOf(conversation continuo.Conversation, request Cha
 // choice is what a request asks for in a conversation.
 func (r ChatRequest) choice(conversation continuo.Conversation) catalog.TurnSpec {
 	mode, agent := catalog.ModeAndAgent(conversation, r.Mode, r.AgentID)
-	return catalog.TurnSpec{Mode: mode, Agent: agent, Model: r.Model, ViewName: r.View, UsualView: r.UsualView}
+	return catalog.TurnSpec{Mode: mode, Agent: agent, Model: r.Model, ViewName: r.View, UsualView: r.UsualView, NoMemory: r.NoMemory}
 }
 
 // identify derives a turn's id from its key, and stores the hash of the request in it. Without a key it does nothing.

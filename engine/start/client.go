@@ -235,6 +235,9 @@ func (ts *Turns) clientRunner(ctx context.Context, request ClientRequest, conver
 		if view, err = ts.catalog.View(request.View); err != nil {
 			return nil, err
 		}
+		if view.Profile == window.ProfileShown { // the client says itself what the model is told
+			view.Profile = window.ProfileHidden
+		}
 		view = withThreshold(view, request.CompactAt, upstream.Model.Info().ContextWindow)
 	}
 	if len(request.ServerTools) > 0 {

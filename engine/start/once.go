@@ -146,12 +146,34 @@ func (ts *Turns) prepareResume(failed continuo.Turn, choose func(continuo.Conver
 		if err := ts.checkResumable(ctx, failed, false); err != nil {
 			return nil, turn.Input{}, err
 		}
-		chosen, err := ts.catalog.Resolve(choose(conversation))
+		asked, err := choose(conversation), error(nil)
+		if !asked.NoMemory {
+			asked.NoMemory, err = ts.isWithoutMemory(ctx, conversation, failed.ID)
+		}
 		if err != nil {
 			return nil, turn.Input{}, err
 		}
-		return ts.catalog.Runner(chosen), turn.Input{Resume: true, Mode: chosen.Mode, AgentID: chosen.Agent}, nil
+		chosen, err := ts.catalog.Resolve(asked)
+		if err != nil {
+			return nil, turn.Input{}, err
+		}
+		return ts.catalog.Runner(chosen), turn.Input{Resume: true, Mode: chosen.Mode, AgentID: chosen.Agent, NoMemory: asked.NoMemory}, nil
 	}
+}
+
+// isWithoutMemory reports whether nothing may be remembered of the newest turn of a conversation.
+func (ts *Turns) isWithoutMemory(ctx context.Context, conversation continuo.Conversation, turnID string) (bool, error) {
+	for entry, err := range ts.log.ReadShared(ctx, conversation, continuo.Range{Backward: true}) {
+		switch {
+		case err != nil:
+			return false, err
+		case entry.TurnID == turnID && entry.NoMemory:
+			return true, nil
+		case entry.TurnID != "" && entry.TurnID != turnID:
+			return false, nil
+		}
+	}
+	return false, nil
 }
 
 // retryWindow is how long after a turn's beginning a library may retry its request: official ones wait for ten

@@ -25,7 +25,7 @@ type ContextConfig struct {
 	ToolOutputChars    int     `key:"tool_output_chars" min:"1" default:"8000" help:"Tool outputs up to this many characters (Unicode) are shown whole; longer ones as a preview with the path of the full output."`
 	PreviewChars       int     `key:"preview_chars" min:"1" default:"1200" help:"How many characters (Unicode) of a tool output its preview shows at most."`
 	Strategy           string  `key:"strategy" enum:"truncate,summarize" default:"truncate" help:"What replaces messages that do not fit, in the same views: truncate marks it, summarize puts a summary there. The messages stay in the log either way."`
-	Summarizer         string  `key:"summarizer" allowed:"a name under models" empty:"for the built-in one" help:"The model that makes summaries, for this strategy and for chat.strategy. It is asked in the background after a turn, when the window is about to move; no turn waits for it. Empty: the built-in summarizer, which picks sentences and asks no model. It makes them too where the model fails or takes longer than 30 seconds."`
+	Summarizer         string  `key:"summarizer" allowed:"a name under models" empty:"for the built-in one" help:"The model that makes summaries, for this strategy and for chat.strategy. Empty: the built-in summarizer, which picks sentences and asks no model. It makes them too where the model fails or takes longer than 30 seconds."`
 }
 
 // MovesFixed is the value of context.moves that leaves the low-water mark as it is.
@@ -37,6 +37,7 @@ type MemoryConfig struct {
 	Extractor string `key:"extractor" allowed:"a name under models" empty:"for the built-in rules alone" help:"The model that extracts facts in the background after a turn, besides the built-in rules, which ask no model. It is sent what was said; each fact that it finds needs a quote that stands word for word in its message."`
 	// DeriveEvery is how often patterns are derived.
 	DeriveEvery time.Duration `key:"derive_every" zero:"true" default:"0s" help:"How long after patterns were derived from what a user says, as continuo memory derive does, the user's next turn derives them again in the background. 0: only the command and the API do."`
+	Profile     bool          `key:"profile" default:"true" help:"Whether requests show the facts of a user that are always wanted (standing instructions, who the user is, preferences, decisions), in at most 300 tokens, as the last of the system messages. It changes in requests only when the window moves. Has an effect only where memory is enabled."`
 	Tools       bool          `key:"tools" default:"false" help:"Whether models are offered the tools memory.recall, memory.remember and memory.forget, under the policy of the section tools. A model can remember only what stands word for word in a message of the user."`
 }
 

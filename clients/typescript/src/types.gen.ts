@@ -1595,6 +1595,11 @@ export interface Plan {
   /** `role` describes what the view of a crew's role shows to it; nil for every other view. */
   role?: RolePlan;
   /**
+   * `profile` is what the request shows of what is known of the user, among the system messages; nil where the
+   * view or the window has none.
+   */
+  profile?: PlanProfile;
+  /**
    * `missing` are the parts of shown messages that the request leaves out: attachments that could not be read,
    * and parts that its format cannot represent. A text replaces each.
    */
@@ -1626,6 +1631,18 @@ export interface PlanItem {
   after?: Size;
   /** `recall` says why the entry was recalled; nil where it was not. */
   recall?: RecallMatch;
+}
+
+/** PlanProfile says what a request shows of what is known of the user. */
+export interface PlanProfile {
+  /** of the memory */
+  conversation_id: string;
+  seq: number;
+  /** `verdict` is kept, or excluded. */
+  verdict: Verdict;
+  reason: string;
+  /** `size` is what it counts for, a part of `totals.prompt`; absent where it is not shown. */
+  size?: Size;
 }
 
 /** PlanTotals are the totals of a plan. */
@@ -1667,6 +1684,13 @@ export interface PlanTotals {
 export interface Profile {
   /** seqs */
   facts: number[];
+}
+
+/** ProfileRef names the entry of a profile in a memory conversation. */
+export interface ProfileRef {
+  /** of the memory */
+  conversation_id: string;
+  seq: number;
 }
 
 /** ProviderHealth counts the model requests of a provider since the process started. */
@@ -1848,7 +1872,10 @@ export interface RequestComparison {
 /** RequestPart is a system text, a tool or a message of a request's body. */
 export interface RequestPart {
   kind: "system" | "tool" | "message";
-  /** `role` is the message's, as the protocol names it; `name` the tool's. */
+  /**
+   * `role` is the message's, as the protocol names it; `name` the tool's, or `profile` for what is known of the
+   * user.
+   */
   role?: string;
   name?: string;
   /**
@@ -2851,6 +2878,8 @@ export interface Window {
   line_before?: number;
   /** `summary` is the seq of the summary that replaces entries that are not shown; 0 for none. */
   summary?: number;
+  /** `profile` is the profile that the requests of the epoch show among the system messages; nil for none. */
+  profile?: ProfileRef;
   /**
    * `left` is how many messages before `start` a role of a crew is shown neither directly nor by a summary; -1
    * for too many to count. Only the views of roles count them.

@@ -177,7 +177,7 @@ export const letters: Record<string, string> = { kept: 'K', previewed: 'P', trun
 export const verdictWords: Record<string, string> = { kept: 'kept', previewed: 'previewed', truncated: 'one line', summarized: 'summarised', recalled: 'recalled', dropped: 'dropped', excluded: 'excluded', client: 'by the client' };
 const reasons: Record<string, string> = {
   latest_user: 'newest message of a user', open_group: 'open calls', unanswered_call: 'call without a result', in_window: 'in the window', opener: 'first message',
-  pinned: 'pinned', client: 'sent by the client itself', over_output_limit: 'long output', tool_results_off: 'view shows results as a line',
+  pinned: 'pinned', profile: 'known of the user', memory_off: 'the turn is without memory', profile_removed: 'removed since', client: 'sent by the client itself', over_output_limit: 'long output', tool_results_off: 'view shows results as a line',
   over_messages: 'limit on messages', over_chars: 'limit on characters', over_tokens: 'limit on tokens', before_window: 'before the window', summary: 'a summary covers it',
   ui_only: 'for people only', deleted: 'deleted by the client', empty: 'no content', thinking: 'reasoning only', system_prompt: 'system entry', collapsed: 'collapsed entry',
   placeholder: 'placeholder of an import', orphan_tool_result: 'result without a call', failed_attempt: 'failed attempt', over_message_chars: 'long text', in_one_line: 'calls in one line',

@@ -1514,6 +1514,9 @@ class Plan(TypedDict):
     items: list[PlanItem]
     # `role` describes what the view of a crew's role shows to it; nil for every other view.
     role: NotRequired[RolePlan]
+    # `profile` is what the request shows of what is known of the user, among the system messages; nil where the
+    # view or the window has none.
+    profile: NotRequired[PlanProfile]
     # `missing` are the parts of shown messages that the request leaves out: attachments that could not be read,
     # and parts that its format cannot represent. A text replaces each.
     missing: NotRequired[list[MissingPart]]
@@ -1538,6 +1541,18 @@ class PlanItem(TypedDict):
     after: NotRequired[Size]
     # `recall` says why the entry was recalled; nil where it was not.
     recall: NotRequired[RecallMatch]
+
+
+class PlanProfile(TypedDict):
+    """PlanProfile says what a request shows of what is known of the user."""
+    # of the memory
+    conversation_id: str
+    seq: int
+    # `verdict` is kept, or excluded.
+    verdict: Verdict
+    reason: str
+    # `size` is what it counts for, a part of `totals.prompt`; absent where it is not shown.
+    size: NotRequired[Size]
 
 
 class PlanTotals(TypedDict):
@@ -1575,6 +1590,13 @@ class Profile(TypedDict):
     """Profile says of which facts of its memory a profile is made."""
     # seqs
     facts: list[int]
+
+
+class ProfileRef(TypedDict):
+    """ProfileRef names the entry of a profile in a memory conversation."""
+    # of the memory
+    conversation_id: str
+    seq: int
 
 
 class ProviderHealth(TypedDict):
@@ -1742,7 +1764,8 @@ class RequestComparison(TypedDict):
 class RequestPart(TypedDict):
     """RequestPart is a system text, a tool or a message of a request's body."""
     kind: Literal["system", "tool", "message"]
-    # `role` is the message's, as the protocol names it; `name` the tool's.
+    # `role` is the message's, as the protocol names it; `name` the tool's, or `profile` for what is known of
+    # the user.
     role: NotRequired[str]
     name: NotRequired[str]
     # `seq` is the entry that the message shows; absent where it shows none, or where the protocol joins or
@@ -2699,6 +2722,8 @@ class Window(TypedDict):
     line_before: NotRequired[int]
     # `summary` is the seq of the summary that replaces entries that are not shown; 0 for none.
     summary: NotRequired[int]
+    # `profile` is the profile that the requests of the epoch show among the system messages; nil for none.
+    profile: NotRequired[ProfileRef]
     # `left` is how many messages before `start` a role of a crew is shown neither directly nor by a summary; -1
     # for too many to count. Only the views of roles count them.
     left: NotRequired[int]
