@@ -3,7 +3,6 @@ package adk
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -60,54 +59,15 @@ func (s *Service) changeShared(ctx context.Context, app, user string, ofApp, ofU
 	return all, nil
 }
 
-// change changes the state in a conversation's newest entry, if there is a change, and returns it. Where another process was
-// faster, it tries again.
+// change makes a change, if there is one, to the state that a conversation's newest entry has, and returns the state.
 func (s *Service) change(ctx context.Context, key, title, user string, delta map[string]any) (map[string]any, error) {
-	for {
-		conversation, err := s.log.Find(ctx, continuo.Scope{ProjectID: s.project}, key)
-		missing := errors.Is(err, continuo.ErrNotFound)
-		switch {
-		case missing && len(delta) == 0:
-			return map[string]any{}, nil
-		case missing:
-			conversation, err = s.log.Create(ctx, continuo.Conversation{ProjectID: s.project, UserID: user, Key: key, Title: title, Kind: continuo.KindSide})
-			if errors.Is(err, continuo.ErrExists) {
-				continue
-			}
-		}
-		if err != nil {
-			return nil, err
-		}
-		state, err := s.newest(ctx, conversation)
-		if err != nil || len(delta) == 0 {
-			return state, err
-		}
-		maps.Copy(state, delta)
-		text, err := json.Marshal(state)
-		if err != nil {
-			return nil, fmt.Errorf("adk: the state is no JSON: %w", err)
-		}
-		record := mirror.Message{Vendor: vendor, Own: text}.Record()
-		_, err = s.log.Append(ctx, conversation.ID, []continuo.Entry{record}, continuo.AppendOptions{ExpectSeq: conversation.LastSeq + 1})
-		var faster *continuo.ConflictError
-		if errors.As(err, &faster) {
-			continue
-		}
-		return state, err
+	var change func(map[string]any)
+	if len(delta) > 0 {
+		change = func(state map[string]any) { maps.Copy(state, delta) }
 	}
-}
-
-// newest is the state that a conversation's newest entry has.
-func (s *Service) newest(ctx context.Context, conversation continuo.Conversation) (map[string]any, error) {
-	state := map[string]any{}
-	for entry, err := range s.log.ReadShared(ctx, conversation, continuo.Range{Backward: true, Expect: 1}) {
-		if err != nil {
-			return nil, err
-		}
-		if form := entry.Vendor[vendor]; form != nil {
-			return state, json.Unmarshal(form, &state)
-		}
-		break
+	state, err := mirror.Change(ctx, s.log, continuo.Conversation{ProjectID: s.project, UserID: user, Key: key, Title: title}, vendor, change)
+	if err != nil {
+		return nil, fmt.Errorf("adk: %s: %w", title, err)
 	}
 	return state, nil
 }

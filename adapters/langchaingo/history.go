@@ -51,41 +51,23 @@ type form struct {
 	Message json.RawMessage      `json:"message"`
 }
 
-func (h *History) key() string { return mirror.Key("langchaingo", h.options.UserID, h.session) }
-
-// find finds the conversation; ErrNotFound where there is none yet.
-func (h *History) find(ctx context.Context) (continuo.Conversation, error) {
-	return h.log.Find(ctx, continuo.Scope{ProjectID: h.options.Project, UserID: h.options.UserID}, h.key())
-}
-
-// conversation finds the conversation, or creates it.
-func (h *History) conversation(ctx context.Context) (continuo.Conversation, error) {
-	found, err := h.find(ctx)
-	if !errors.Is(err, continuo.ErrNotFound) {
-		return found, err
+func (h *History) conversation() continuo.Conversation {
+	return continuo.Conversation{
+		ProjectID: h.options.Project, UserID: h.options.UserID, Key: mirror.Key("langchaingo", h.options.UserID, h.session), Title: h.session,
 	}
-	made, err := h.log.Create(ctx, continuo.Conversation{ProjectID: h.options.Project, UserID: h.options.UserID, Key: h.key(), Title: h.session})
-	if errors.Is(err, continuo.ErrExists) { // another one was faster
-		return h.find(ctx)
-	}
-	return made, err
 }
 
 // AddMessage adds a message.
 func (h *History) AddMessage(ctx context.Context, message llms.ChatMessage) error {
-	conversation, err := h.conversation(ctx)
-	if err != nil {
-		return err
-	}
-	return h.add(ctx, conversation.ID, message)
-}
-
-func (h *History) add(ctx context.Context, conversationID string, message llms.ChatMessage) error {
 	kept, err := mirrored(message)
 	if err != nil {
 		return err
 	}
-	if _, err := mirror.Append(ctx, h.log, conversationID, kept); err != nil {
+	conversation, err := mirror.Open(ctx, h.log, h.conversation())
+	if err == nil {
+		_, err = mirror.Append(ctx, h.log, conversation.ID, kept)
+	}
+	if err != nil {
 		return fmt.Errorf("langchaingo: add a message to session %s: %w", h.session, err)
 	}
 	return nil
@@ -103,7 +85,7 @@ func (h *History) AddAIMessage(ctx context.Context, text string) error {
 
 // Messages returns all messages.
 func (h *History) Messages(ctx context.Context) ([]llms.ChatMessage, error) {
-	conversation, err := h.find(ctx)
+	conversation, err := mirror.Find(ctx, h.log, h.conversation())
 	if errors.Is(err, continuo.ErrNotFound) {
 		return nil, nil
 	}
@@ -128,31 +110,17 @@ func (h *History) Messages(ctx context.Context) ([]llms.ChatMessage, error) {
 
 // Clear deletes the conversation with all of its messages.
 func (h *History) Clear(ctx context.Context) error {
-	conversation, err := h.find(ctx)
-	if err == nil {
-		err = h.log.Delete(ctx, conversation.ID)
-	}
-	if errors.Is(err, continuo.ErrNotFound) {
-		return nil
-	}
-	return err
+	return mirror.Remove(ctx, h.log, h.conversation())
 }
 
 // SetMessages replaces all messages: a new conversation has them before the old one is deleted.
 func (h *History) SetMessages(ctx context.Context, messages []llms.ChatMessage) error {
-	made, err := h.log.Create(ctx, continuo.Conversation{ProjectID: h.options.Project, UserID: h.options.UserID, Title: h.session})
-	if err != nil {
-		return err
-	}
-	for _, message := range messages {
-		if err := h.add(ctx, made.ID, message); err != nil {
-			return errors.Join(err, h.log.Delete(ctx, made.ID))
+	all := make([]mirror.Message, len(messages))
+	for i, message := range messages {
+		var err error
+		if all[i], err = mirrored(message); err != nil {
+			return err
 		}
 	}
-	if err := h.Clear(ctx); err != nil {
-		return errors.Join(err, h.log.Delete(ctx, made.ID))
-	}
-	key := h.key()
-	_, err = h.log.Update(ctx, made.ID, continuo.ConversationChange{Key: &key})
-	return err
+	return mirror.Replace(ctx, h.log, h.conversation(), all)
 }

@@ -80,14 +80,15 @@ var layers = map[string]int{
 	"internal/clientgen":   11,
 	"examples/*":           11,
 	// What the adapters for other frameworks, modules of their own, share.
-	"adapters/internal/mirror": 4,
-	"server":                   10,
-	"mcpserver":                10,
-	"gateway":                  10,
-	"telegram":                 10,
-	"telegram/*":               10,
-	"cmd/*":                    11,
-	"internal/e2e":             11,
+	"adapters/internal/mirror":   4,
+	"adapters/internal/killtest": 0,
+	"server":                     10,
+	"mcpserver":                  10,
+	"gateway":                    10,
+	"telegram":                   10,
+	"telegram/*":                 10,
+	"cmd/*":                      11,
+	"internal/e2e":               11,
 	// Messages of protocols as entries.
 	"internal/messages": 2,
 	// The wire types of these protocols, with the translation between their items and entries.
