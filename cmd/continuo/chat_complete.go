@@ -11,13 +11,14 @@ import (
 	"github.com/continuo-log/continuo/window"
 )
 
-// Complete is part of chatscreen.Backend.
-func (b *screenBackend) Complete(ctx context.Context, line string) []chatscreen.Completion {
+// completions lists what can follow in a line that ends at the cursor: commands, their arguments, and files. It may be called
+// at any time.
+func (t *chatSession) completions(ctx context.Context, line string) []chatscreen.Completion {
 	if at := strings.LastIndexAny(line, " \n") + 1; strings.HasPrefix(line[at:], "@") {
-		return b.completeFile(line[:at], line[at+1:])
+		return completeFile(t.env, line[:at], line[at+1:])
 	}
 	if name, argument, ok := strings.Cut(line, " "); ok {
-		return b.completeArgument(ctx, name, strings.TrimLeft(argument, " "))
+		return t.completeArgument(ctx, name, strings.TrimLeft(argument, " "))
 	}
 	var all []chatscreen.Completion
 	for _, command := range slashCommands() {
@@ -32,8 +33,8 @@ func (b *screenBackend) Complete(ctx context.Context, line string) []chatscreen.
 	return all
 }
 
-func (b *screenBackend) completeFile(before, beginning string) (all []chatscreen.Completion) {
-	for _, name := range fileNames(strings.TrimPrefix(beginning, `"`), b.chat.env) {
+func completeFile(env []string, before, beginning string) (all []chatscreen.Completion) {
+	for _, name := range fileNames(strings.TrimPrefix(beginning, `"`), env) {
 		text := chatscreen.Mention(name)
 		if strings.HasSuffix(name, "/") {
 			text = "@" + name
@@ -45,13 +46,13 @@ func (b *screenBackend) completeFile(before, beginning string) (all []chatscreen
 	return all
 }
 
-func (b *screenBackend) completeArgument(ctx context.Context, command, beginning string) (all []chatscreen.Completion) {
+func (t *chatSession) completeArgument(ctx context.Context, command, beginning string) (all []chatscreen.Completion) {
 	add := func(value, help string) {
 		if strings.HasPrefix(value, beginning) {
 			all = append(all, chatscreen.Completion{Text: command + " " + value, Label: value, Help: help})
 		}
 	}
-	settings := b.chat.settings
+	settings := t.settings
 	switch command {
 	case "/mode":
 		for _, mode := range []continuo.Mode{continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun} {
@@ -63,7 +64,7 @@ func (b *screenBackend) completeArgument(ctx context.Context, command, beginning
 		}
 		add(config.NoAgent, "")
 	case "/model", "/retry":
-		for _, name := range b.chat.engine.Catalog.Models() {
+		for _, name := range t.engine.Catalog.Models() {
 			add(name, modelText(settings, name))
 		}
 	case "/view":
@@ -71,7 +72,7 @@ func (b *screenBackend) completeArgument(ctx context.Context, command, beginning
 			add(name, viewTexts[name])
 		}
 	case "/open":
-		choices, _ := b.Conversations(ctx, "")
+		choices, _ := t.choices(ctx, "")
 		for _, choice := range choices {
 			add(choice.Name, choice.Title)
 		}

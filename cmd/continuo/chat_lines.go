@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
-	continuo "github.com/continuo-log/continuo"
-	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/internal/chatscreen"
 	"github.com/continuo-log/continuo/internal/term"
 )
 
@@ -25,9 +25,11 @@ type lineReader interface {
 	Close()
 }
 
-// newLines chooses how to read: with line editing from a terminal, plainly from a pipe. complete returns the
-// completions for Tab.
-func (t *chatSession) newLines(ctx context.Context, complete func(arguments bool) []string) lineReader {
+// completer lists what can follow in a line that ends at the cursor.
+type completer func(ctx context.Context, line string) []chatscreen.Completion
+
+// newLines chooses how to read: with line editing and completion from a terminal, plainly from a pipe.
+func (t *chatSession) newLines(ctx context.Context, complete completer) lineReader {
 	file, isFile := t.in.(*os.File)
 	if t.plain || !isFile {
 		scanner := bufio.NewScanner(t.in)
@@ -42,25 +44,14 @@ func (t *chatSession) newLines(ctx context.Context, complete func(arguments bool
 	if t.keys == nil {
 		t.keys = term.NewKeyboard(file)
 	}
-	return term.NewEditor(file, t.keys, screen, t.prompt(), t.inputHistory(ctx), completeSlash(complete))
+	return term.NewEditor(file, t.keys, screen, t.prompt(), t.inputHistory(ctx), completeLine(ctx, complete))
 }
 
-// inputHistory returns the newest one-line messages of the conversation, oldest first, for the arrow keys.
+// inputHistory returns earlier messages of one line, oldest first, for the arrow keys.
 func (t *chatSession) inputHistory(ctx context.Context) []string {
-	if t.conversation.ID == "" {
-		return nil
-	}
-	entries, err := t.newest(ctx, t.conversation, 100)
-	if err != nil {
-		return nil // the arrow keys then have less history, nothing else
-	}
-	var lines []string
-	for _, entry := range entries {
-		if text := entry.Content.String(); entry.Role == continuo.User && text != "" && term.Clean(text) == text && !strings.Contains(text, "\n") {
-			lines = append(lines, text)
-		}
-	}
-	return lines
+	past, _ := t.pastMessages(ctx, t.conversation) // on an error the arrow keys have less history, nothing else
+	slices.Reverse(past)
+	return slices.DeleteFunc(past, func(text string) bool { return strings.Contains(text, "\n") })
 }
 
 // pipeLines reads one message per line.
@@ -84,42 +75,15 @@ func (pipeLines) Asks() int     { return 0 } // a script is asked nothing
 func (pipeLines) Prompt(string) {}
 func (pipeLines) Close()        {}
 
-// completeSlash completes the name of a command when Tab is pressed, and then its argument, if exactly one line begins
-// with the text. lines returns the commands, or the commands with arguments.
-func completeSlash(lines func(arguments bool) []string) func(line string, position int, key rune) (string, int, bool) {
+// completeLine completes the line when Tab is pressed: as far as all completions agree.
+func completeLine(ctx context.Context, complete completer) func(line string, position int, key rune) (string, int, bool) {
 	return func(line string, position int, key rune) (string, int, bool) {
-		if key != '\t' || position != len(line) || !strings.HasPrefix(line, "/") {
+		if key != '\t' || position != len(line) || !chatscreen.Completes(line) {
 			return "", 0, false
 		}
-		var found string
-		for _, whole := range lines(strings.Contains(line, " ")) {
-			if strings.HasPrefix(whole, line) {
-				if found != "" {
-					return line, position, true // ambiguous: complete nothing
-				}
-				found = whole
-			}
+		if text := chatscreen.Common(complete(ctx, line)); len(text) > len(line) {
+			line = text
 		}
-		if found == "" {
-			return line, position, true
-		}
-		return found, len(found), true
+		return line, len(line), true
 	}
-}
-
-// slashLines are the completions: commands, or commands with a known argument.
-func (t *chatSession) slashLines(arguments bool) (lines []string) {
-	if !arguments {
-		for _, command := range slashCommands() {
-			lines = append(lines, command.name+" ")
-		}
-		return lines
-	}
-	for _, mode := range []continuo.Mode{continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun} {
-		lines = append(lines, "/mode "+string(mode))
-	}
-	for _, id := range append(agentIDs(t.settings), config.NoAgent) {
-		lines = append(lines, "/agent "+id)
-	}
-	return lines
 }

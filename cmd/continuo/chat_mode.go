@@ -140,11 +140,7 @@ func (t *chatSession) listAgents(ctx context.Context) error {
 	_, active := t.modeAndAgent()
 	list := t.table()
 	for _, id := range agentIDs(t.settings) {
-		mark := " "
-		if id == active {
-			mark = t.paint.Cyan("›")
-		}
-		list.Add(mark, t.paint.Cyan(id), agentText(t.settings, t.settings.Agents[id]))
+		list.Add(t.mark(id == active), t.paint.Cyan(id), agentText(t.settings, t.settings.Agents[id]))
 	}
 	t.printTable(list, t.tableWidth())
 	if list.Len() == 0 {

@@ -6,15 +6,12 @@ import (
 	"context"
 	"errors"
 	"os"
-	"strings"
 	"sync"
 	"syscall"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
-	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/chatscreen"
-	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/turn"
 )
@@ -61,15 +58,9 @@ func (t *chatSession) runScreen(ctx context.Context, pick bool) error {
 
 // screenNotes are what the screen says first.
 func (t *chatSession) screenNotes() []string {
-	var notes []string
-	if t.settings.DefaultModel == config.DemoModel && len(t.settings.Models) == 0 {
-		notes = append(notes, "This is the built-in demo model, which repeats what it was shown. continuo init sets up a real one.")
-	}
+	notes := t.startNotes()
 	if words := t.settings.MissingKey(); words != "" {
 		notes = append(notes, words)
-	}
-	if id := t.conversation.ActiveAgent; t.agent == "" && checkAgent(t.settings, id) != nil {
-		notes = append(notes, "The agent "+term.OneLine(id, 60)+" of this conversation is not in the settings any more. /agent chooses another one, or none.")
 	}
 	if t.conversation.ID == "" {
 		notes = append(notes, "/help lists commands and keys. Alt-Enter begins a new line, @ names a file, Ctrl-O opens another conversation.")
@@ -250,103 +241,17 @@ func (b *screenBackend) Figures(ctx context.Context) (chatscreen.Figures, error)
 	return figures, nil
 }
 
-// Where earlier messages come from: the newest entries of the newest conversations.
-const (
-	pastConversations = 30
-	pastEntries       = 100
-)
-
 // History is part of chatscreen.Backend.
-func (b *screenBackend) History(ctx context.Context) (texts []string, err error) {
-	found, _, err := b.chat.list(ctx, pastConversations, continuo.ConversationQuery{Kind: continuo.KindUser})
-	if err != nil {
-		return nil, err
-	}
-	if current := b.current(); current.ID != "" {
-		found = append([]continuo.Conversation{current}, found...)
-	}
-	for i, conversation := range found {
-		if i > 0 && conversation.ID == found[0].ID {
-			continue
-		}
-		entries, err := b.chat.newest(ctx, conversation, pastEntries)
-		if err != nil {
-			return texts, err
-		}
-		for i := len(entries) - 1; i >= 0; i-- {
-			if text := messageText(&entries[i]); text != "" {
-				texts = append(texts, text)
-			}
-		}
-	}
-	return texts, nil
+func (b *screenBackend) History(ctx context.Context) ([]string, error) {
+	return b.chat.pastMessages(ctx, b.current())
 }
 
-// messageText is what a person typed; "" for every other entry.
-func messageText(entry *continuo.Entry) string {
-	if entry.Role != continuo.User || entry.Hidden || entry.RunEvent != nil {
-		return ""
-	}
-	if !entry.Content.IsParts() {
-		return term.Clean(entry.Content.String())
-	}
-	for _, part := range entry.Content.Parts() {
-		if _, isFile := chatscreen.FileName(part.Text); part.IsText() && !isFile {
-			return term.Clean(part.Text)
-		}
-	}
-	return ""
+// Complete is part of chatscreen.Backend.
+func (b *screenBackend) Complete(ctx context.Context, line string) []chatscreen.Completion {
+	return b.chat.completions(ctx, line)
 }
-
-// maxChoices is how many conversations the screen lists.
-const maxChoices = 100
 
 // Conversations is part of chatscreen.Backend.
 func (b *screenBackend) Conversations(ctx context.Context, words string) ([]chatscreen.Choice, error) {
-	found, _, err := b.chat.list(ctx, maxChoices, continuo.ConversationQuery{Kind: continuo.KindUser})
-	if err != nil {
-		return nil, err
-	}
-	rows, err := b.chat.engine.Conversations.Rows(ctx, found)
-	if err != nil {
-		return nil, err
-	}
-	var choices []chatscreen.Choice
-	listed := map[string]bool{}
-	for _, row := range rows {
-		choice := chatscreen.Choice{ID: row.ID, Name: nameOf(row.Conversation), Title: row.Title, Entries: row.LastSeq, UpdatedAt: row.UpdatedAt, State: row.State}
-		if row.Last != nil {
-			choice.Last = row.Last.Text
-		}
-		if hasWords(choice.Name+" "+choice.Title+" "+choice.Last, words) {
-			listed[row.ID] = true
-			choices = append(choices, choice)
-		}
-	}
-	if strings.TrimSpace(words) == "" {
-		return choices, nil
-	}
-	_ = b.chat.engine.Conversations.Index(ctx, index.Scope{ProjectID: b.chat.settings.Project}, nil)
-	result, err := b.chat.engine.Conversations.Search(ctx, b.chat.scope(), index.Request{Query: words, Kinds: index.KindsOf("user"), Limit: index.MaxLimit})
-	if err != nil {
-		return choices, nil // words that are no search yet, such as an open quotation mark
-	}
-	for _, item := range result.Items {
-		if !listed[item.ConversationID] {
-			listed[item.ConversationID] = true
-			choices = append(choices, chatscreen.Choice{ID: item.ConversationID, Name: cmp.Or(item.Key, item.ConversationID), Title: item.Title, Last: item.Snippet.Text, UpdatedAt: item.CreatedAt})
-		}
-	}
-	return choices, nil
-}
-
-// hasWords reports whether a text has all words, in any case.
-func hasWords(text, words string) bool {
-	text = strings.ToLower(text)
-	for word := range strings.FieldsSeq(strings.ToLower(words)) {
-		if !strings.Contains(text, word) {
-			return false
-		}
-	}
-	return true
+	return b.chat.choices(ctx, words)
 }

@@ -53,7 +53,7 @@ var errLeave = errors.New("leave")
 
 // run reads and answers messages until the input ends.
 func (t *chatSession) run(ctx context.Context) error {
-	t.lines, t.converses = t.newLines(ctx, t.slashLines), true
+	t.lines, t.converses = t.newLines(ctx, t.completions), true
 	defer func() { t.lines.Close() }()
 	if err := t.welcome(ctx); err != nil {
 		return err
@@ -163,8 +163,8 @@ func (t *chatSession) welcome(ctx context.Context) error {
 		return nil
 	}
 	t.print("%s  %s", t.paint.Bold("continuo chat"), t.paint.Dim(modelText(t.settings, "")))
-	if t.settings.DefaultModel == config.DemoModel && len(t.settings.Models) == 0 {
-		t.printAside("continuo doctor --help shows how to use a real model.")
+	for _, note := range t.startNotes() {
+		t.printAside("%s", note)
 	}
 	if t.conversation.ID == "" {
 		t.printAside("A new conversation · %s. /help lists commands, Ctrl-D leaves.", t.modeText())
@@ -172,9 +172,6 @@ func (t *chatSession) welcome(ctx context.Context) error {
 	}
 	t.printAside("%s · %s · %s. /help lists commands, Ctrl-D leaves.",
 		term.OneLine(t.conversation.Title, 60), term.Count(t.conversation.LastSeq, "entry"), t.modeText())
-	if id := t.conversation.ActiveAgent; t.agent == "" && checkAgent(t.settings, id) != nil {
-		t.printAside("The agent %s of this conversation is not in the settings any more. /agent chooses another one, or none.", term.OneLine(id, 60))
-	}
 	t.print("")
 	if err := t.history(ctx, 6); err != nil {
 		return err
@@ -183,6 +180,17 @@ func (t *chatSession) welcome(ctx context.Context) error {
 		t.printAside("The last answer was interrupted (%s). /resume continues it.", broken.Reason)
 	}
 	return nil
+}
+
+// startNotes are what a chat says first of its settings.
+func (t *chatSession) startNotes() (notes []string) {
+	if t.settings.DefaultModel == config.DemoModel && len(t.settings.Models) == 0 {
+		notes = append(notes, "This is the built-in demo model, which repeats what it was shown. continuo init sets up a real one.")
+	}
+	if id := t.conversation.ActiveAgent; t.agent == "" && checkAgent(t.settings, id) != nil {
+		notes = append(notes, "The agent "+term.OneLine(id, 60)+" of this conversation is not in the settings any more. /agent chooses another one, or none.")
+	}
+	return notes
 }
 
 // history shows the newest entries.

@@ -58,7 +58,7 @@ func (s *stream) decide(ctx context.Context, event turn.Event) error {
 	switch {
 	case answer.stop:
 		s.lines.Close()
-		s.lines = s.newLines(ctx, s.slashLines) // the previous one reports the end of its input permanently
+		s.lines = s.newLines(ctx, s.completions) // the previous one reports the end of its input permanently
 		err = s.engine.Turns.Cancel(ctx, found)
 	case answer.elsewhere:
 		s.print("")

@@ -11,6 +11,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/chatscreen"
 	"github.com/continuo-log/continuo/internal/term"
 )
 
@@ -229,18 +230,22 @@ func (t *crewChatSession) restore(ctx context.Context, _ string) error {
 	return nil
 }
 
-// slashLines are the completions: commands, or commands with a role.
-func (t *crewChatSession) slashLines(arguments bool) (lines []string) {
-	if !arguments {
-		for _, command := range crewSlashes() {
-			lines = append(lines, command.name+" ")
+// completions lists the commands, or the roles as their arguments.
+func (t *crewChatSession) completions(_ context.Context, line string) (all []chatscreen.Completion) {
+	add := func(text string) {
+		if strings.HasPrefix(text, line) {
+			all = append(all, chatscreen.Completion{Text: text})
 		}
-		return lines
 	}
-	if found, err := t.crews.Get(t.session.Crew); err == nil {
+	for _, command := range crewSlashes() {
+		if !strings.Contains(line, " ") {
+			add(command.name + " ")
+		}
+	}
+	if found, err := t.crews.Get(t.session.Crew); err == nil && strings.Contains(line, " ") {
 		for _, role := range found.Roles {
-			lines = append(lines, "/context "+role.Name)
+			add("/context " + role.Name)
 		}
 	}
-	return lines
+	return all
 }

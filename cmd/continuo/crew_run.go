@@ -131,7 +131,7 @@ func (t *crewChatSession) openInput(ctx context.Context) {
 	if t.plain || !t.inTerminal || t.asJSON {
 		return
 	}
-	t.lines = t.newLines(ctx, t.slashLines)
+	t.lines = t.newLines(ctx, t.completions)
 }
 
 func (t *crewChatSession) end() {

@@ -196,13 +196,13 @@ func TestChatShowsItsModeAndAgent(t *testing.T) {
 func TestTabCompletesModesAndAgents(t *testing.T) {
 	of := &chatSession{services: &services{settings: &config.Config{Agents: map[string]config.AgentConfig{"ada": {}, "adam": {}, "bob": {}}}}}
 	for line, want := range map[string]string{
-		"/ag": "/agent ", "/agent b": "/agent bob", "/agent ad": "/agent ad", "/agent n": "/agent none", "/mode r": "/mode run", "/mode x": "/mode x", "/m": "/m", "/und": "/undo ",
+		"/ag": "/agent ", "/agent b": "/agent bob", "/agent ad": "/agent ada", "/agent n": "/agent none", "/mode r": "/mode run", "/mode x": "/mode x", "/m": "/mode", "/und": "/undo", "/retr": "/retry ",
 	} {
-		if got, at, ok := completeSlash(of.slashLines)(line, len(line), '\t'); got != want || at != len(want) || !ok {
+		if got, at, ok := completeLine(t.Context(), of.completions)(line, len(line), '\t'); got != want || at != len(want) || !ok {
 			t.Errorf("%q became %q at %d (%v), want %q", line, got, at, ok, want)
 		}
 	}
-	if _, _, ok := completeSlash(of.slashLines)("hello", 5, '\t'); ok {
+	if _, _, ok := completeLine(t.Context(), of.completions)("hello", 5, '\t'); ok {
 		t.Error("a message was completed")
 	}
 }

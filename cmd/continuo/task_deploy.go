@@ -73,7 +73,7 @@ func (w *agentWatch) follow(ctx context.Context, find func(context.Context) (*en
 	signal.Notify(t.signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(t.signals)
 	if w.asks && w.inTerminal && w.outTerminal {
-		t.lines = t.newLines(ctx, t.slashLines)
+		t.lines = t.newLines(ctx, t.completions)
 		defer func() { t.lines.Close() }()
 	}
 	err := t.runTurn(ctx, func(ctx context.Context) (*engine.Chat, error) {

@@ -29,15 +29,15 @@ const menuLines = 6
 // complete looks for completions of commands and files while they are typed.
 func (m *Model) complete() tea.Cmd {
 	before, _ := m.input.aroundCursor()
-	if !completes(before) || m.question() != nil {
+	if !Completes(before) || m.question() != nil {
 		m.closeMenu()
 		return nil
 	}
 	return m.completions(before, false)
 }
 
-// completes reports whether a text ends with the beginning of a command or of a file's name.
-func completes(before string) bool {
+// Completes reports whether a text ends with the beginning of a command or of a file's name.
+func Completes(before string) bool {
 	if isCommand(before) && !strings.Contains(before, "\n") {
 		return true
 	}
@@ -54,7 +54,7 @@ func (m *Model) completions(before string, tab bool) tea.Cmd {
 func (m *Model) tab() tea.Cmd {
 	before, _ := m.input.aroundCursor()
 	if len(m.menu.items) == 0 || m.menu.line != before {
-		if !completes(before) {
+		if !Completes(before) {
 			return nil
 		}
 		return m.completions(before, true)
@@ -84,9 +84,7 @@ func (n *menu) accept() {
 	}
 	text := n.items[max(n.chosen, 0)].Text
 	if n.chosen < 0 {
-		for _, other := range n.items {
-			text = commonBeginning(text, other.Text)
-		}
+		text = Common(n.items)
 		if len(text) <= len(n.line) && len(n.items) > 1 { // nothing in common: the first
 			n.chosen = 0
 			return
@@ -97,6 +95,17 @@ func (n *menu) accept() {
 	n.input.moveBack(after)
 	n.line = text
 	n.chosen = -1
+}
+
+// Common is the line as far as all completions agree; "" for none.
+func Common(items []Completion) (text string) {
+	for i, item := range items {
+		if i == 0 {
+			text = item.Text
+		}
+		text = commonBeginning(text, item.Text)
+	}
+	return text
 }
 
 func commonBeginning(a, b string) string {
