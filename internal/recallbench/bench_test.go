@@ -11,7 +11,7 @@ import (
 	"github.com/continuo-log/continuo/internal/evidence"
 )
 
-func dataFile(t *testing.T, name string) []evidence.Conversation {
+func dataFile(t testing.TB, name string) []evidence.Conversation {
 	t.Helper()
 	path := filepath.Join(cmp.Or(os.Getenv("CONTINUO_DATA"), filepath.Join("..", "..", "..", "shared", "data")), name)
 	if _, err := os.Stat(path); err != nil {

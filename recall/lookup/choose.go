@@ -11,27 +11,32 @@ import (
 
 // choose selects the places that are read: those with the rarest stems, their neighbours, and those that are found by
 // their form.
-func choose(request Request, terms []recall.Term, hits index.AnyResult, near vector.Near) ([]place, recall.Statistics) {
-	lists := hits.Lists[1:]
+func choose(request Request, terms []recall.Term, hits found, near vector.Near) ([]place, recall.Statistics) {
+	lists := hits.terms[1:]
 	statistics := recall.Statistics{Counts: map[string]int64{}, Documents: documentsOf(request, lists)}
 	order := make([]int, 0, len(terms))
 	for i := range terms {
-		if len(lists[i]) > 0 {
+		if lists[i].len() > 0 {
 			order = append(order, i)
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(lists[a]), len(lists[b])) })
-	found := boards{}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(lists[a].len(), lists[b].len()) })
+	scores := boards{}
 	for _, i := range order[:min(len(order), counted)] {
-		statistics.Counts[terms[i].Stem] = int64(len(lists[i]))
-		found.add(request, lists[i], recall.Rarity(int64(len(lists[i])), statistics.Documents))
+		n := int64(lists[i].len())
+		statistics.Counts[terms[i].Stem] = n
+		scores.add(request, lists[i], recall.Rarity(n, statistics.Documents))
 	}
-	signals := hits.Lists[0]
-	found.add(request, signals[:min(len(signals), maxSignals)], recall.Rarity(int64(len(signals)), statistics.Documents))
+	signals := hits.terms[0]
+	rarity := recall.Rarity(int64(signals.len()), statistics.Documents)
+	signals.own = signals.own[:min(len(signals.own), maxSignals)]
+	signals.others = signals.others[:min(len(signals.others), maxSignals-len(signals.own))]
+	scores.add(request, signals, rarity)
 	for at := range near {
-		found.add(request, []index.Hit{{ConversationID: at.ConversationID, Seq: at.Seq}}, recall.Rarity(1, statistics.Documents))
+		hit := index.Hit{ConversationID: at.ConversationID, Seq: at.Seq}
+		scores.add(request, termHits{others: []index.Hit{hit}}, recall.Rarity(1, statistics.Documents))
 	}
-	places := best(found.around(), request.Candidates)
+	places := best(scores.around(), request.Candidates)
 	slices.SortFunc(places, func(a, b scored) int { return comparePlaces(a.place, b.place) })
 	chosen := make([]place, len(places))
 	for i := range places {
@@ -87,20 +92,26 @@ func best(places []scored, n int) []scored {
 // boards are the scores of places, by conversation.
 type boards map[string]*board
 
-func (b boards) add(request Request, hits []index.Hit, score int64) {
-	var on *board
-	conversation := ""
-	for _, hit := range hits {
-		at := placeOf(request, hit)
-		if on == nil || at.conversation != conversation {
-			conversation = at.conversation
-			if on = b[conversation]; on == nil {
-				on = &board{}
-				b[conversation] = on
-			}
+func (b boards) add(request Request, hits termHits, score int64) {
+	if len(hits.own) > 0 {
+		own := b.of(request.Conversation.ID)
+		for _, seq := range hits.own {
+			own.add(seq, score)
 		}
-		on.add(at.seq, score)
 	}
+	for _, hit := range hits.others {
+		at := placeOf(request, hit)
+		b.of(at.conversation).add(at.seq, score)
+	}
+}
+
+func (b boards) of(conversation string) *board {
+	on := b[conversation]
+	if on == nil {
+		on = &board{}
+		b[conversation] = on
+	}
+	return on
 }
 
 // around returns the places and their neighbours: one beside a place has half its score, the next one a quarter.
@@ -173,13 +184,13 @@ func (b *board) all() func(yield func(seq, score int64) bool) {
 }
 
 // documentsOf estimates how many entries are searched.
-func documentsOf(request Request, lists [][]index.Hit) int64 {
+func documentsOf(request Request, lists []termHits) int64 {
 	documents := request.To
 	if request.Scope != Conversation || len(request.Extra) > 0 {
 		documents = max(documents, fewestDocuments)
 	}
-	for _, list := range lists {
-		documents = max(documents, 2*int64(len(list)))
+	for i := range lists {
+		documents = max(documents, 2*int64(lists[i].len()))
 	}
 	return documents
 }

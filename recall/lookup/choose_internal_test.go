@@ -4,7 +4,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
@@ -18,24 +17,33 @@ func TestTheBestPlacesAreChosen(t *testing.T) {
 	for range 200 {
 		request := Request{Conversation: continuo.Conversation{ID: "b"}, Scope: User, To: 2_000, Candidates: 1 + random.IntN(400)}
 		terms := recall.Terms("lantern harbour carpenter")
-		hits := index.AnyResult{}
+		hits := found{}
 		for range len(terms) + 1 {
-			var list []index.Hit
+			var list termHits
 			for seq := range int64(1 + random.IntN(1_500)) {
 				if random.IntN(3) == 0 {
-					list = append(list, index.Hit{ConversationID: strings.Repeat("b", 1+random.IntN(2)), Seq: seq})
+					if random.IntN(2) == 0 {
+						list.own = append(list.own, seq)
+						continue
+					}
+					list.others = append(list.others, index.Hit{ConversationID: "bb", Seq: seq})
 				}
 			}
-			hits.Lists = append(hits.Lists, list)
+			hits.terms = append(hits.terms, list)
 		}
 		got, statistics := choose(request, terms, hits, nil)
 		scores := map[place]int64{}
-		for i, list := range hits.Lists {
-			rarity := recall.Rarity(int64(len(list)), statistics.Documents)
-			if i == 0 {
-				list = list[:min(len(list), maxSignals)]
+		for i, list := range hits.terms {
+			rarity := recall.Rarity(int64(list.len()), statistics.Documents)
+			var all []index.Hit
+			for _, seq := range list.own {
+				all = append(all, index.Hit{ConversationID: "b", Seq: seq})
 			}
-			for _, hit := range list {
+			all = append(all, list.others...)
+			if i == 0 {
+				all = all[:min(len(all), maxSignals)]
+			}
+			for _, hit := range all {
 				scores[placeOf(request, hit)] += rarity
 			}
 		}

@@ -60,6 +60,8 @@ type Finder struct {
 	Store index.Store
 	// Common remembers terms that many entries of a conversation have. Default nil: they are looked up each time.
 	Common *CommonTerms
+	// Lists remembers which entries have the terms that were looked up. Default nil: all are looked up each time.
+	Lists *TermLists
 	// Analyzer remembers the words of entries. Default nil: they are analyzed each time.
 	Analyzer *recall.Analyzer
 	// Vectors finds entries by embeddings, for requests that ask for it. Default nil: by their words alone.
@@ -150,7 +152,7 @@ func (f Finder) Corpus(ctx context.Context, request Request) (*recall.Corpus, []
 		return nil, nil, err
 	}
 	chosen, statistics := choose(request, terms, hits, near)
-	items, err := f.read(ctx, request, chosen, hits.Unindexed)
+	items, err := f.read(ctx, request, chosen, hits.unindexed)
 	if items = append(items, request.Extra...); err != nil || len(items) == 0 {
 		return nil, nil, err
 	}
@@ -177,27 +179,26 @@ func (f Finder) analyzer() *recall.Analyzer {
 }
 
 // hits looks terms up. Those of other conversations are found where they are indexed.
-func (f Finder) hits(ctx context.Context, request Request, terms []index.Term) (index.AnyResult, error) {
-	searcher := index.Searcher{Log: f.Log, Store: f.Store}
+func (f Finder) hits(ctx context.Context, request Request, terms []index.Term) (found, error) {
 	isNarrow := request.Scope == Conversation || f.Store == nil
 	if request.Patience > 0 {
 		if err := f.catchUp(ctx, &request, isNarrow); err != nil && ctx.Err() != nil {
-			return index.AnyResult{}, err // otherwise entries are read from the log
+			return found{}, err // otherwise entries are read from the log
 		}
 	}
-	own, err := searcher.Any(ctx, request.Conversation, terms, 1, request.To, maxHits)
-	if err == nil && request.Patience == 0 && lag(own.Unindexed) > maxUnindexed { // after an import
-		if err := searcher.CatchUp(ctx, request.Conversation, importPatience); err != nil && ctx.Err() != nil {
-			return index.AnyResult{}, err
+	own, err := f.own(ctx, &request, terms)
+	if err == nil && request.Patience == 0 && lag(own.unindexed) > maxUnindexed { // after an import
+		if err := (index.Searcher{Log: f.Log, Store: f.Store}).CatchUp(ctx, request.Conversation, importPatience); err != nil && ctx.Err() != nil {
+			return found{}, err
 		}
-		own, err = searcher.Any(ctx, request.Conversation, terms, 1, request.To, maxHits)
+		own, err = f.own(ctx, &request, terms)
 	}
 	if err != nil || isNarrow || request.Scope == User && request.Conversation.UserID == "" { // of nobody: only the conversation itself
 		return own, err
 	}
 	if request.Patience == 0 {
 		if err := f.catchUpOthers(ctx, &request); err != nil && ctx.Err() != nil {
-			return index.AnyResult{}, err
+			return found{}, err
 		}
 	}
 	query := index.HitQuery{ProjectID: request.Conversation.ProjectID, Terms: terms, Limit: maxHits}
@@ -208,7 +209,7 @@ func (f Finder) hits(ctx context.Context, request Request, terms []index.Term) (
 	for i := range lists {
 		for _, hit := range lists[i] {
 			if !request.isOwn(hit) {
-				own.Lists[i] = append(own.Lists[i], hit)
+				own.terms[i].others = append(own.terms[i].others, hit)
 			}
 		}
 	}

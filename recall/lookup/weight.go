@@ -30,12 +30,16 @@ func (f Finder) isProbable(ctx context.Context, request Request, terms []index.T
 	if f.isCommon(&request, terms) {
 		return false, nil
 	}
-	found, err := index.Searcher{Log: f.Log, Store: f.Store}.Any(ctx, request.Conversation, terms, 1, request.To, limit)
+	any, err := index.Searcher{Log: f.Log, Store: f.Store}.Any(ctx, request.Conversation, terms, 1, request.To, limit)
 	if err != nil {
 		return false, err
 	}
-	f.Common.note(&request, terms, found.Lists, limit)
-	return mostWeight(request.countsOf(found.Lists, found.Unindexed), 2*request.To) >= request.LeastWeight, nil // choose estimates at most so many entries
+	f.Common.note(&request, terms, any.Lists, limit)
+	counts := make([]int, len(terms))
+	for i, list := range any.Lists {
+		counts[i] = len(list)
+	}
+	return mostWeight(request.countsOf(counts, any.Unindexed), 2*request.To) >= request.LeastWeight, nil // choose estimates at most so many entries
 }
 
 // IsCommon reports whether it is known without a look-up that a text has too little in common with each entry of the
@@ -54,19 +58,19 @@ func (f Finder) isCommon(request *Request, terms []index.Term) bool {
 }
 
 // isUseful reports whether some entry that may be shown has the least weight.
-func (r *Request) isUseful(hits index.AnyResult) bool {
-	if r.LeastWeight == 0 || len(r.Extra) > 0 || r.Scope != Conversation || len(hits.Lists)-1 > counted {
+func (r *Request) isUseful(hits found) bool {
+	if r.LeastWeight == 0 || len(r.Extra) > 0 || r.Scope != Conversation || len(hits.terms)-1 > counted {
 		return true
 	}
-	lists, documents := hits.Lists[1:], documentsOf(*r, hits.Lists[1:])
-	if slices.ContainsFunc(hits.Unindexed, r.mayAny) && mostWeight(r.countsOf(lists, hits.Unindexed), documents) >= r.LeastWeight {
+	lists, documents := hits.terms[1:], documentsOf(*r, hits.terms[1:])
+	if slices.ContainsFunc(hits.unindexed, r.mayAny) && mostWeight(r.countsOf(lengths(lists), hits.unindexed), documents) >= r.LeastWeight {
 		return true
 	}
 	weights := board{}
 	for _, list := range lists {
-		rarity := recall.Rarity(int64(len(list)), documents)
-		for _, hit := range list {
-			if weights.add(hit.Seq, rarity) >= r.LeastWeight && r.May(hit.Seq) {
+		rarity := recall.Rarity(int64(list.len()), documents)
+		for _, seq := range list.own {
+			if weights.add(seq, rarity) >= r.LeastWeight && r.May(seq) {
 				return true
 			}
 		}
@@ -76,14 +80,21 @@ func (r *Request) isUseful(hits index.AnyResult) bool {
 
 // countsOf returns how many entries have each term at least. A term that is listed nowhere may be in entries that are not
 // indexed.
-func (r *Request) countsOf(lists [][]index.Hit, unindexed []continuo.Range) []int {
-	fewest := 0
-	if slices.ContainsFunc(unindexed, r.mayAny) {
-		fewest = 1
+func (r *Request) countsOf(listed []int, unindexed []continuo.Range) []int {
+	if !slices.ContainsFunc(unindexed, r.mayAny) {
+		return listed
 	}
+	counts := slices.Clone(listed)
+	for i := range counts {
+		counts[i] = max(1, counts[i])
+	}
+	return counts
+}
+
+func lengths(lists []termHits) []int {
 	counts := make([]int, len(lists))
-	for i, list := range lists {
-		counts[i] = max(fewest, len(list))
+	for i := range lists {
+		counts[i] = lists[i].len()
 	}
 	return counts
 }
