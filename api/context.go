@@ -94,6 +94,9 @@ type ContextQuery struct {
 	Query *string `query:"query" maxLength:"20000"`
 	// Where the view `recall` looks.
 	Scope lookup.Scope `query:"scope" enum:"conversation,user,project" default:"conversation"`
+	// Whether the view `recall` shows of entries of more than 80 tokens the 40 that `query` needs most, so that more entries
+	// fit into the same limit.
+	Passages bool `query:"passages" default:"false"`
 	Moment
 	// Replaces the view's limit of messages; 0 lifts it.
 	MaxMessages *int `query:"max_messages" minimum:"0"`
@@ -148,7 +151,7 @@ func (s *Service) ShowContext(ctx context.Context, scope continuo.Scope, in Cont
 	}
 	result, err := s.Engine.Contexts.Build(ctx, conversation, engine.ContextRequest{
 		View: in.View, Format: in.Format, Model: valueOf(in.Model), AgentID: valueOf(in.AgentID), Crew: valueOf(in.Crew), RunID: valueOf(in.RunID),
-		Query: valueOf(in.Query), Scope: in.Scope, System: in.System, At: in.At, MaxMessages: in.MaxMessages, MaxChars: in.MaxChars, MaxTokens: in.MaxTokens,
+		Query: valueOf(in.Query), Scope: in.Scope, Passages: in.Passages, System: in.System, At: in.At, MaxMessages: in.MaxMessages, MaxChars: in.MaxChars, MaxTokens: in.MaxTokens,
 	})
 	switch {
 	case err == nil:
@@ -217,6 +220,8 @@ func checkRun(in *ContextQuery) error {
 func checkQuery(in *ContextQuery) error {
 	recalls := in.View == catalog.RecallView
 	switch {
+	case in.Passages && !recalls:
+		return Refuse("passages", "passages are of the view recall")
 	case in.Query == nil && recalls && in.At != 0:
 		return Refuse("query", "query is missing: the view recall of an earlier moment needs it")
 	case in.Query == nil || recalls:

@@ -66,6 +66,11 @@ type Scored struct {
 // Probability is the probability that the document is needed, from 0 to 1 000 000.
 func (s Scored) Probability() int { return int(probability(s.Odds) * 1_000_000 >> 30) }
 
+// ValueOf is Value for a part of the document that has so many tokens.
+func (s Scored) ValueOf(tokens int) uint64 {
+	return probability(s.Odds) << 24 / uint64(sqrt(fixed(20+tokens)<<16))
+}
+
 // Rank orders documents, the one to take first at the beginning. Documents without any feature that speaks for them are
 // ranked as well.
 func Rank(query string, statistics Statistics, documents []Document) []Scored {
@@ -93,7 +98,7 @@ func (c *Corpus) scored(i int, row *Row) Scored {
 	for k, value := range row {
 		sum += table[k+1] * value
 	}
-	odds := sum>>16 + mul(nearWeight, c.documents[i].Near)
-	size := sqrt(fixed(20+c.documents[i].Tokens) << 16)
-	return Scored{Index: i, Odds: odds, Value: probability(odds) << 24 / uint64(size)}
+	scored := Scored{Index: i, Odds: sum>>16 + mul(nearWeight, c.documents[i].Near)}
+	scored.Value = scored.ValueOf(c.documents[i].Tokens)
+	return scored
 }

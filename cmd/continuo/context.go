@@ -27,6 +27,7 @@ type contextShowCommand struct {
 	Format       *string `enum:"openai,anthropic,transcript,handoff" help:"Show the rendering too, in this form: openai, anthropic, transcript, or, of the view handoff alone, handoff."`
 	Query        string  `placeholder:"TEXT" help:"The next message: show the request that it would get, with the entries that would be recalled for it. In the view recall, what to recall for. Nothing is appended."`
 	Scope        string  `enum:"conversation,user,project" default:"conversation" help:"Where the view recall looks: conversation, user or project."`
+	Passages     bool    `help:"In the view recall, show of long entries the part that the query needs most, so that more entries fit."`
 	At           seq     `placeholder:"SEQ" help:"Show it as it was up to this entry. Default: the newest."`
 	MaxMessages  *int    `placeholder:"N" help:"Another limit on messages; 0 for none."`
 	MaxChars     *int    `placeholder:"N" help:"Another limit on characters; 0 for none."`
@@ -73,7 +74,7 @@ func (c *contextShowCommand) Run(ctx context.Context, a *app, w *services) error
 		return err
 	}
 	request := engine.ContextRequest{
-		Query: c.Query, Scope: lookup.Scope(c.Scope), UsualView: usualView, AgentID: c.Agent, At: int64(c.At), MaxMessages: c.MaxMessages, MaxChars: c.MaxChars, MaxTokens: c.MaxTokens, Model: c.Model, System: c.System, Crew: c.Crew,
+		Query: c.Query, Scope: lookup.Scope(c.Scope), Passages: c.Passages, UsualView: usualView, AgentID: c.Agent, At: int64(c.At), MaxMessages: c.MaxMessages, MaxChars: c.MaxChars, MaxTokens: c.MaxTokens, Model: c.Model, System: c.System, Crew: c.Crew,
 	}
 	if c.View != nil {
 		request.View = *c.View

@@ -22,7 +22,7 @@ type evalRecallCommand struct {
 	View       string   `default:"recall" help:"The view: recall, or one of ${turnviews}, with recalls and without."`
 	Scope      string   `enum:"conversation,user,project" default:"conversation" help:"Where the view recall looks."`
 	Sessions   bool     `help:"Make a conversation of each session of a file's conversation, all of one user; use it with --scope user."`
-	Located    bool     `help:"Count evidence of which a context shows a passage, too."`
+	Located    bool     `help:"Count evidence of which a context shows a passage, too; the view recall then shows passages of long messages."`
 	Categories bool     `help:"Show the categories too."`
 	JSON       bool     `help:"Write JSON."`
 }

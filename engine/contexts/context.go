@@ -67,6 +67,8 @@ type Request struct {
 	Query string
 	// Scope is where the view recall looks. Default: the conversation.
 	Scope lookup.Scope
+	// Passages shows passages of long entries in the view recall, so that more entries fit. Default: entries are shown whole.
+	Passages bool
 	// At is the newest seq to consider. Default 0: the newest of the log.
 	At int64
 	// MaxMessages, MaxChars and MaxTokens replace the view's limits; nil keeps them, 0 removes them.

@@ -22,6 +22,8 @@ func checkQuery(request Request) error {
 		return fmt.Errorf("the view %s at an earlier entry: %w: it needs a query", catalog.RecallView, continuo.ErrInvalid)
 	case request.Scope != "" && !slices.Contains(lookup.Scopes(), request.Scope):
 		return fmt.Errorf("scope %q: %w: known are conversation, user, project", request.Scope, continuo.ErrInvalid)
+	case request.Passages && request.View != catalog.RecallView:
+		return fmt.Errorf("passages in the view %s: %w: only the view %s has them on request", request.View, continuo.ErrInvalid, catalog.RecallView)
 	case request.Query == "" || request.View == catalog.RecallView:
 		return nil
 	case request.RunID != "" || request.At != 0:
@@ -70,7 +72,7 @@ func (cx *Contexts) recallView(ctx context.Context, conversation continuo.Conver
 	limits := chosen.View.Limits
 	shown, err := cx.recalls.View(ctx, recalls.ViewRequest{
 		Request: lookup.Request{Text: query, Conversation: conversation, Scope: request.Scope, To: at, Patience: recalls.ViewPatience, Vectors: true},
-		Tokens:  limits.Tokens, Counter: counter,
+		Tokens:  limits.Tokens, Counter: counter, Passages: request.Passages,
 	})
 	if err != nil {
 		return nil, err

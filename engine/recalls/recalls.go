@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -370,81 +369,4 @@ func head(text string, most int) string {
 		most--
 	}
 	return text
-}
-
-// View is what the view recall shows: the entries that a query needs most, as one text.
-type View struct {
-	Text  string
-	Items []window.PlanItem
-	Size  continuo.Size
-}
-
-// ViewRequest asks for a View.
-type ViewRequest struct {
-	lookup.Request
-	Tokens  int // 0: no limit
-	Counter continuo.Counter
-}
-
-// View fills a budget with the entries that a query needs most, whatever their probability.
-func (r *Recalls) View(ctx context.Context, request ViewRequest) (*View, error) {
-	if request.Scope == lookup.User || request.Scope == lookup.Project {
-		facts, err := r.related(ctx, request.Conversation, request.Text)
-		if err != nil {
-			return nil, fmt.Errorf("recall: %w", err)
-		}
-		request.Extra = facts
-	}
-	items, err := r.finder.Find(ctx, request.Request)
-	if err != nil {
-		return nil, fmt.Errorf("recall: %w", err)
-	}
-	count := request.Counter.Count
-	var taken []chosenEntry
-	left := request.Tokens
-	stamps := map[string]bool{}
-	for _, item := range items {
-		one := chosenEntry{Item: item, text: item.Entry.Content.String()}
-		size := item.Tokens + count(strings.TrimSpace(label(&one)))
-		stamp := item.Owner.ID + stampAfter(nil, &one)
-		if !stamps[stamp] {
-			size += stampTokens
-		}
-		if request.Tokens > 0 && size > left {
-			continue
-		}
-		left -= size
-		stamps[stamp] = true
-		taken = append(taken, one)
-	}
-	inOrder(taken)
-	text := strings.TrimSuffix(block(taken, "", ""), "\n")
-	for request.Tokens > 0 && len(taken) > 0 && count(text) > request.Tokens { // the estimate was too small
-		last := 0
-		for i := range taken {
-			if taken[i].Score.Value < taken[last].Score.Value {
-				last = i
-			}
-		}
-		taken = slices.Delete(taken, last, last+1)
-		text = strings.TrimSuffix(block(taken, "", ""), "\n")
-	}
-	shown := &View{Text: text}
-	for _, one := range taken {
-		shown.Items = append(shown.Items, itemOf(&one, request.Conversation))
-	}
-	slices.SortFunc(shown.Items, func(a, b window.PlanItem) int { return cmp.Compare(a.Seq, b.Seq) })
-	shown.Size = continuo.Size{Messages: 1, Chars: utf8.RuneCountInString(text), Tokens: count(text)}
-	return shown, nil
-}
-
-func itemOf(one *chosenEntry, conversation continuo.Conversation) window.PlanItem {
-	match := &window.RecallMatch{Score: one.Score.Probability(), Words: one.Words, Passage: one.passage}
-	if one.Owner.ID != conversation.ID {
-		match.ConversationID = one.Owner.ID
-	}
-	size := continuo.Size{Messages: 1, Chars: one.Entry.Chars, Tokens: one.Entry.Tokens}
-	return window.PlanItem{
-		Seq: one.Entry.Seq, Role: one.Entry.Role, Verdict: window.Recalled, Reason: window.ReasonRecall, Before: &size, After: &size, Recall: match,
-	}
 }

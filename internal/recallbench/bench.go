@@ -27,7 +27,7 @@ type Setting struct {
 	Tokens int          // 0: the view's own
 	Scope  lookup.Scope // of the view recall; default conversation
 	Off    bool         // no turn recalls anything
-	// Located counts evidence of which the context shows a passage, too.
+	// Located counts evidence of which the context shows a passage, too. The view recall then shows passages of long messages.
 	Located bool
 }
 
@@ -133,6 +133,7 @@ func measureQuestion(ctx context.Context, e *engine.Engine, asked continuo.Conve
 		return nil
 	}
 	request := engine.ContextRequest{View: cmp.Or(setting.View, catalog.RecallView), Query: q.Question, Scope: setting.Scope}
+	request.Passages = setting.Located && request.View == catalog.RecallView
 	if setting.Tokens > 0 {
 		request.MaxTokens = &setting.Tokens
 	}

@@ -418,6 +418,11 @@ export class Continuo extends Transport {
     query?: string;
     /** Where the view `recall` looks. */
     scope?: api.Scope;
+    /**
+     * Whether the view `recall` shows of entries of more than 80 tokens the 40 that `query` needs most, so that
+     * more entries fit into the same limit.
+     */
+    passages?: boolean;
     /** Show the conversation as it was when this `seq` was the newest. The default is the newest there is. */
     at?: number;
     /** Replaces the view's limit of messages; 0 lifts it. */
@@ -440,7 +445,7 @@ export class Continuo extends Transport {
     /** Whether to show the system messages of the conversation's mode, of the role, or of the run's step, too. */
     system?: boolean;
   } = {}): Promise<api.ConversationContext> {
-    return this.call("GET", `/api/conversations/${encodeURIComponent(id)}/context`, { query: { "view": options.view, "crew": options.crew, "format": options.format, "query": options.query, "scope": options.scope, "at": options.at, "max_messages": options.max_messages, "max_chars": options.max_chars, "max_tokens": options.max_tokens, "model": options.model, "agent_id": options.agent_id, "run_id": options.run_id, "system": options.system }, signal: options.signal });
+    return this.call("GET", `/api/conversations/${encodeURIComponent(id)}/context`, { query: { "view": options.view, "crew": options.crew, "format": options.format, "query": options.query, "scope": options.scope, "passages": options.passages, "at": options.at, "max_messages": options.max_messages, "max_chars": options.max_chars, "max_tokens": options.max_tokens, "model": options.model, "agent_id": options.agent_id, "run_id": options.run_id, "system": options.system }, signal: options.signal });
   }
 
   /**

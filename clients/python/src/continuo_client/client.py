@@ -427,6 +427,7 @@ class Continuo(Transport):
         format: api.Format | None = None,
         query: str | None = None,
         scope: api.Scope | None = None,
+        passages: bool | None = None,
         at: int | None = None,
         max_messages: int | None = None,
         max_chars: int | None = None,
@@ -453,6 +454,8 @@ class Continuo(Transport):
         would be recalled for it. In the view `recall` it is what entries are recalled for; the default there
         is the newest message of a user. Nothing is appended.
         scope: Where the view `recall` looks.
+        passages: Whether the view `recall` shows of entries of more than 80 tokens the 40 that `query` needs
+        most, so that more entries fit into the same limit.
         at: Show the conversation as it was when this `seq` was the newest. The default is the newest there
         is.
         max_messages: Replaces the view's limit of messages; 0 lifts it.
@@ -468,7 +471,7 @@ class Continuo(Transport):
         system: Whether to show the system messages of the conversation's mode, of the role, or of the run's
         step, too.
         """
-        return self._call("GET", f"/api/conversations/{quoted(id)}/context", query={"view": view, "crew": crew, "format": format, "query": query, "scope": scope, "at": at, "max_messages": max_messages, "max_chars": max_chars, "max_tokens": max_tokens, "model": model, "agent_id": agent_id, "run_id": run_id, "system": system})
+        return self._call("GET", f"/api/conversations/{quoted(id)}/context", query={"view": view, "crew": crew, "format": format, "query": query, "scope": scope, "passages": passages, "at": at, "max_messages": max_messages, "max_chars": max_chars, "max_tokens": max_tokens, "model": model, "agent_id": agent_id, "run_id": run_id, "system": system})
 
     def explain_recall(
         self,
