@@ -5,9 +5,11 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -65,7 +67,8 @@ func readAnnotated(t *testing.T, name string) (all []annotated) {
 var makersMark = regexp.MustCompile(`\s*->->.*$`)
 
 // TestHowManyAnswersFactsHold reports, for conversations with annotated questions, in how many of them a fact was taken
-// from a message that holds the evidence, and from how many all of these messages have one.
+// from a message that holds the evidence, and from how many all of these messages have one. With MEMORY_SAMPLE it prints so
+// many facts of each file for a person to read, with what is said around them: the same ones for the same facts.
 func TestHowManyAnswersFactsHold(t *testing.T) {
 	for _, name := range []string{"beam", "locomo"} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +90,7 @@ func TestHowManyAnswersFactsHold(t *testing.T) {
 					from[i] = memory.Extract(&entry)
 					facts += len(from[i])
 					for _, fact := range from[i] {
-						sample = append(sample, fmt.Sprintf("%s %d %s [%s] %s", conversation.ID, i, fact.Kind, fact.Attribute, fact.Text))
+						sample = append(sample, fmt.Sprintf("%s [%s] %s", fact.Kind, fact.Attribute, around(entry.Content.String(), fact.Quote)))
 					}
 				}
 				for _, qa := range conversation.QA {
@@ -120,11 +123,20 @@ func TestHowManyAnswersFactsHold(t *testing.T) {
 				t.Logf("%-26s %4d questions: %.2f a fact, %.2f of all evidence, %.2f with the answer's words", category, count,
 					float64(any[category])/float64(count), float64(full[category])/float64(count), float64(located[category])/float64(count))
 			}
-			if out := os.Getenv("MEMORY_SAMPLE"); out != "" {
-				_ = os.WriteFile(out+"-"+name, []byte(strings.Join(sample, "\n")), 0o600)
+			size, _ := strconv.Atoi(os.Getenv("MEMORY_SAMPLE"))
+			for i, at := range rand.New(rand.NewPCG(1, 2)).Perm(len(sample))[:min(size, len(sample))] {
+				t.Logf("%2d %s", i+1, sample[at])
 			}
 		})
 	}
+}
+
+// around shows a quote in its message: what comes before, the quote in brackets, and what comes after.
+func around(text, quote string) string {
+	const shown = 60
+	before, after, _ := strings.Cut(text, quote)
+	line := strings.ToValidUTF8(before[max(0, len(before)-shown):]+"⟦"+quote+"⟧"+after[:min(len(after), shown)], "")
+	return strings.Join(strings.Fields(line), " ")
 }
 
 var answerWord = regexp.MustCompile(`[\p{L}\d]{3,}`)

@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"slices"
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
@@ -14,7 +15,7 @@ func TestWhatARuleFinds(t *testing.T) {
 	}{
 		"Always include the source when I ask about news.":             {continuo.FactInstruction, "Always include the source when I ask about news"},
 		"I prefer tea, so can you suggest some?":                       {continuo.FactPreference, "I prefer tea"},
-		"I'm choosing a phone, but I prefer small ones.":               {continuo.FactPreference, "I prefer small ones"},
+		"There are many phones, but I prefer small ones.":              {continuo.FactPreference, "I prefer small ones"},
 		"My name is Ada Lovelace.":                                     {continuo.FactIdentity, "My name is Ada Lovelace"},
 		"I’ve decided to use Redis.":                                   {continuo.FactDecision, "I’ve decided to use Redis"},
 		"My sister Ann lives in Rome.":                                 {continuo.FactRelation, "My sister Ann lives in Rome"},
@@ -75,5 +76,43 @@ func TestNewerFactsSupersedeAndDenialsContradict(t *testing.T) {
 	log[1].Redacted = &continuo.Redaction{}
 	if again := memory.Fold(log); again[0].SupersededBy != 0 {
 		t.Errorf("a redacted fact still supersedes: %+v", again[0])
+	}
+}
+
+// TestEachClauseStatesItsOwnFact reads sentences with several statements, and with parts that are none.
+func TestEachClauseStatesItsOwnFact(t *testing.T) {
+	for text, want := range map[string][]string{
+		"My name is Ada and I like tea.":                                        {"identity name: My name is Ada", "preference : I like tea"},
+		"My timezone is CET, and my favourite teas are green ones.":             {"identity timezone: My timezone is CET", "preference favourite teas: my favourite teas are green ones"},
+		"I live in Oslo, I work as a nurse and I'm allergic to nuts.":           {"identity home: I live in Oslo", "identity work: I work as a nurse", "preference : I'm allergic to nuts"},
+		"I’m vegan, but I love cooking – I’ve written a cookbook.":              {"preference : I’m vegan", "preference : I love cooking", "event : I’ve written a cookbook"},
+		"I love my wife and my dog.":                                            {"preference : I love my wife and my dog"},
+		"My wife and I moved to Rome.":                                          {"identity home: I moved to Rome"},
+		"I live in Oslo and might move to Rome.":                                {"identity home: I live in Oslo and might move to Rome"},
+		"I live in Oslo, but I might move to Rome.":                             {"identity home: I live in Oslo"},
+		"I wish I had a dog and I lived in Rome.":                               nil,
+		"I lived in Oslo for two years.":                                        {"event : I lived in Oslo for two years"},
+		"I used to work as a nurse.":                                            {"event : I used to work as a nurse"},
+		"My sister Ann lives in Rome.":                                          {"relation : My sister Ann lives in Rome"},
+		"My boss is Mrs Hall.":                                                  {"relation : My boss is Mrs Hall"},
+		"The day was long, and me and my team had a blast.":                     {"event : my team had a blast"},
+		"In this example, I'm creating a new security group.":                   nil,
+		"I bought a car and I love it.":                                         {"event : I bought a car and I love it"},
+		"I prefer tea, and my sister Ann lives in Rome, so what can we drink?":  {"preference : I prefer tea", "relation : my sister Ann lives in Rome"},
+		"My budget is $50 and I've moved to Bergen, always answer in Norwegian": {"other budget: My budget is $50", "identity home: I've moved to Bergen", "instruction : always answer in Norwegian"},
+	} {
+		t.Run(text, func(t *testing.T) {
+			entry := continuo.Entry{Role: continuo.User, Content: continuo.Text(text)}
+			var got []string
+			for _, fact := range memory.Extract(&entry) {
+				if !continuo.Quotes(&entry, fact.Quote) || fact.Quote != fact.Text {
+					t.Errorf("%+v does not stand in the message", fact)
+				}
+				got = append(got, string(fact.Kind)+" "+fact.Attribute+": "+fact.Text)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("found %q, want %q", got, want)
+			}
+		})
 	}
 }

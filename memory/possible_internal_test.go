@@ -86,7 +86,7 @@ func BenchmarkExtractSentences(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for _, sentence := range said {
-			_, _ = statement(sentence)
+			_ = statements(sentence)
 		}
 	}
 }
