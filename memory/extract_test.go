@@ -116,3 +116,10 @@ func TestEachClauseStatesItsOwnFact(t *testing.T) {
 		})
 	}
 }
+
+func TestFactsWithoutACommonWordDoNotRelate(t *testing.T) {
+	known := memory.Known{Text: "my timezone is CET", Fact: continuo.Fact{Kind: continuo.FactIdentity, Subject: "user"}}
+	if memory.Relates("what is my name", &known) || !memory.Relates("which timezone is it?", &known) {
+		t.Error("is is a word in common")
+	}
+}

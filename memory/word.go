@@ -22,7 +22,7 @@ func sameWords(a, b string) bool { return slices.Equal(wordsOf(a), wordsOf(b)) }
 // functionWords say nothing about a topic.
 var functionWords = setOf(`a an the and or but if so as at by for from in into of off on onto out over to up with about after again
 all also am any are aren't be because been before being both can can't could did didn't do does doesn't doing don't down during each
-few had has have haven't having he her here hers him his how i i'd i'll i'm i've it it's its just let's like me more most my myself
+few had has have haven't having he her here hers him his how i i'd i'll i'm i've is isn't it it's its just let's like me more most my myself
 no nor not now only other our ours really she should some such than that that's the their them then there these they this those
 through too under until us very was wasn't we we'd we'll we're we've were what when where which while who whom why will would you
 your yours never ever actually before currently recently already still always usually sure trying need want using used use help get got`)
@@ -84,4 +84,36 @@ func Relates(text string, k *Known) bool {
 	}
 	content := contentWords(k.Text + " " + k.Subject)
 	return slices.ContainsFunc(contentWords(text), func(word string) bool { return slices.Contains(content, word) })
+}
+
+// retold are words that a text may have of its own: who says something, and that it is said.
+var retold = setOfRoots(`user person someone says said states stated asks asked decided decides chose chooses prefers likes dislikes loves hates
+wants plans lives works named called name owns knows believes works interested instruction preference`)
+
+func setOfRoots(words string) map[string]bool {
+	set := map[string]bool{}
+	for _, word := range strings.Fields(words) {
+		set[root(word)] = true
+	}
+	return set
+}
+
+var negation = lazy.Regexp(`(?i)\b(?:not|no|never|none|nothing|without|nor|cannot|\w+n't)\b`)
+
+// Supports reports whether a source says what a text says, as far as words show it: each word of the text's topic and each of its
+// figures is in the source, and the text denies nothing where the source denies nothing.
+func Supports(source, text string) bool {
+	words, said := contentWords(source), figures(source)
+	for _, word := range contentWords(text) {
+		if !retold[word] && !slices.Contains(words, word) {
+			return false
+		}
+	}
+	for _, figure := range figures(text) {
+		if !slices.Contains(said, figure) {
+			return false
+		}
+	}
+	plain := func(s string) string { return strings.ReplaceAll(s, "’", "'") }
+	return negation().MatchString(plain(source)) || !negation().MatchString(plain(text))
 }

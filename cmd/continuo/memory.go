@@ -10,6 +10,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/engine/memories"
+	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/term"
 )
 
@@ -20,7 +21,7 @@ type memoryCommand struct {
 	Forget   forgetCommand       `cmd:"" help:"Remove facts, or everything that is known, permanently."`
 	Correct  correctCommand      `cmd:"" help:"Add a fact that supersedes another one."`
 	Derive   deriveMemoryCommand `cmd:"" help:"Add patterns that several messages have in common."`
-	Export   exportMemoryCommand `cmd:"" help:"Write everything that is known as JSON."`
+	Export   exportMemoryCommand `cmd:"" help:"Write everything that is known: JSON, JSON Lines or Markdown."`
 }
 
 // memoryOwner are the flags that say whose memory is meant.
@@ -330,14 +331,16 @@ func (c *deriveMemoryCommand) Run(ctx context.Context, a *app, w *services) erro
 
 type exportMemoryCommand struct {
 	memoryOwner
+	Format string `enum:"json,jsonl,markdown" default:"json" placeholder:"FORMAT" help:"The form: ${enum}; jsonl has one fact on each line, markdown is for reading."`
 }
 
 func (exportMemoryCommand) Help() string {
-	return `Writes everything that is known of a user as JSON: all facts with their sources, those that others have superseded too, and the profile.
+	return `Writes everything that is known of a user: all facts with their sources, those that others have superseded too, and, as JSON, the profile.
 
 Examples:
 
-    continuo memory export --user ada@example.com > ada.json`
+    continuo memory export --user ada@example.com > ada.json
+    continuo memory export --format markdown`
 }
 
 // Run writes the export.
@@ -350,5 +353,78 @@ func (c *exportMemoryCommand) Run(ctx context.Context, a *app, w *services) erro
 	if err != nil {
 		return err
 	}
-	return a.json(export)
+	switch c.Format {
+	case "jsonl":
+		for i := range export.Facts {
+			line, err := rawjson.Marshal(export.Facts[i])
+			if err != nil {
+				return err
+			}
+			a.print("%s", line)
+		}
+	case "markdown":
+		a.print("%s", strings.Join(factsInMarkdown(&export), "\n"))
+	default:
+		return a.json(export)
+	}
+	return nil
+}
+
+// factsInMarkdown writes facts as a page: one list for each kind, and one of those that others have superseded.
+func factsInMarkdown(export *memories.Export) []string {
+	whose := "the conversations without a user"
+	switch {
+	case export.Project:
+		whose = "the project " + export.ProjectID
+	case export.UserID != "":
+		whose = export.UserID
+	}
+	lines := []string{"# Memory of " + markdownText(whose)}
+	list := func(heading string, has func(*memories.Fact) bool) {
+		begun := false
+		for i := range export.Facts {
+			if fact := &export.Facts[i]; has(fact) {
+				if !begun {
+					lines, begun = append(lines, "", "## "+heading, ""), true
+				}
+				lines = append(lines, markdownFact(fact))
+			}
+		}
+	}
+	for _, kind := range continuo.FactKinds {
+		list(string(kind), func(f *memories.Fact) bool { return f.Kind == kind && f.SupersededBy == 0 })
+	}
+	list("superseded", func(f *memories.Fact) bool { return f.SupersededBy != 0 })
+	return lines
+}
+
+// markdownFact is one line of the page.
+func markdownFact(fact *memories.Fact) string {
+	when := "since " + fact.ValidFrom.UTC().Format(time.DateOnly)
+	if !fact.ValidTo.IsZero() {
+		when = fact.ValidFrom.UTC().Format(time.DateOnly) + " to " + fact.ValidTo.UTC().Format(time.DateOnly)
+	}
+	notes := []string{fmt.Sprintf("fact %d", fact.ID), when, "by " + fact.By}
+	if fact.SupersededBy != 0 {
+		notes = append(notes, fmt.Sprintf("superseded by %d", fact.SupersededBy))
+	}
+	if len(fact.Contradicts) > 0 {
+		notes = append(notes, "contradicts "+strings.Trim(fmt.Sprint(fact.Contradicts), "[]"))
+	}
+	for _, source := range fact.Sources {
+		notes = append(notes, fmt.Sprintf("%s %d", source.ConversationID, source.Seq))
+	}
+	return "- " + markdownText(fact.Text) + " (" + markdownText(strings.Join(notes, ", ")) + ")"
+}
+
+// markdownText is a text on one line in which nothing passes for Markdown.
+func markdownText(text string) string {
+	var escaped strings.Builder
+	for _, r := range strings.Join(strings.Fields(term.Clean(text)), " ") {
+		if strings.ContainsRune("\\`*_{}[]<>#|~!", r) {
+			escaped.WriteByte('\\')
+		}
+		escaped.WriteRune(r)
+	}
+	return escaped.String()
 }

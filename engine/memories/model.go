@@ -124,10 +124,13 @@ func proposals(answer string, users map[int64]*continuo.Entry) map[int64][]memor
 		switch {
 		case entry == nil || strings.TrimSpace(fact.Quote) == "" || !continuo.Quotes(entry, fact.Quote):
 			continue
-		case text == "" || len(text) > continuo.MaxFactChars || len(fact.Subject)+len(fact.Attribute) > 400:
+		case text == "" || len(text) > continuo.MaxFactChars || len(fact.Quote) > continuo.MaxFactChars || len(fact.Subject)+len(fact.Attribute) > 400:
 			continue
 		case !slices.Contains(continuo.FactKinds, kind) || len(found[fact.Seq]) == maxPerMessage:
 			continue
+		}
+		if !memory.Supports(entry.Content.String(), text) { // a true quote does not make the model's words true
+			text = strings.TrimSpace(fact.Quote)
 		}
 		subject := fact.Subject
 		if subject == "" {

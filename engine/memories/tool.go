@@ -6,6 +6,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/memory"
 	memorytool "github.com/continuo-log/continuo/tool/memory"
 )
 
@@ -45,7 +46,8 @@ func shownToModel(fact *Fact) memorytool.Fact {
 // maxQuoted bounds how many entries are searched for a quote.
 const maxQuoted = 500
 
-// Remember is part of memorytool.Memory. The newest message of the user with the quote is the source.
+// Remember is part of memorytool.Memory. The newest message of the user with the quote is the source. A text that has words which
+// the message has not is replaced by the quote.
 func (m ForModels) Remember(ctx context.Context, conversation continuo.Conversation, statement memorytool.Statement) (memorytool.Fact, error) {
 	read := 0
 	for entry, err := range m.log.Entries(ctx, conversation.ID, continuo.Range{Backward: true}) {
@@ -57,6 +59,9 @@ func (m ForModels) Remember(ctx context.Context, conversation continuo.Conversat
 		}
 		if entry.NoMemory || entry.Role != continuo.User || entry.Hidden || entry.Redacted != nil || entry.ConversationID != conversation.ID || !continuo.Quotes(&entry, statement.Quote) {
 			continue
+		}
+		if !memory.Supports(entry.Content.String(), statement.Text) {
+			statement.Text = statement.Quote
 		}
 		scope, owner := ownerOf(conversation)
 		fact, err := m.Memories.Remember(ctx, scope, Statement{
