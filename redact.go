@@ -74,6 +74,7 @@ func (l *Log) redactRange(ctx context.Context, conversation Conversation, reques
 	if err == nil {
 		said, err = l.withOutputs(ctx, conversation, said)
 	}
+	asked := said
 	if err == nil {
 		said, err = l.withSummaries(ctx, conversation, said)
 	}
@@ -100,6 +101,11 @@ func (l *Log) redactRange(ctx context.Context, conversation Conversation, reques
 		return redacted[facts:max(done, facts)], err
 	}
 	redacted = redacted[facts:]
+	late, err := l.redactLate(ctx, conversation.ID, asked)
+	redacted = append(redacted, late...)
+	if err != nil {
+		return redacted, fmt.Errorf("the entries are redacted, but summaries of them that were made meanwhile may be left: %w", err)
+	}
 	if err := l.retractAgain(ctx, conversation, sources); err != nil {
 		return redacted, fmt.Errorf("the entries are redacted, but facts that were taken from them meanwhile may be left: %w", err)
 	}
@@ -125,6 +131,32 @@ func (l *Log) storeRedacted(ctx context.Context, redacted []Entry) (done int, er
 		first = last
 	}
 	return len(redacted), nil
+}
+
+// redactLate redacts the summaries and recalls that were appended while the entries that they repeat were redacted. Whoever
+// appends a summary checks after it whether these were redacted before: a summary is found there or here.
+func (l *Log) redactLate(ctx context.Context, id string, asked []Entry) ([]Entry, error) {
+	if len(asked) == 0 {
+		return nil, nil
+	}
+	conversation, err := l.Conversation(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil // it was deleted meanwhile
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := l.withSummaries(ctx, conversation, asked)
+	if err != nil || len(found) == len(asked) {
+		return nil, err
+	}
+	late := found[:len(found)-len(asked)]
+	redacted := make([]Entry, len(late))
+	for i := range late {
+		redacted[i] = l.redact(&late[i], RedactRequest{Reason: retracted})
+	}
+	done, err := l.storeRedacted(ctx, redacted)
+	return redacted[:done], err
 }
 
 // retractAgain redacts the facts that were taken from entries while these were redacted: an append that has read a

@@ -1,6 +1,7 @@
 package continuo_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -206,6 +207,63 @@ func TestARedactionTakesWhatSummariesRepeat(t *testing.T) {
 	redact(fork, 3, 3, 5)    // the parent's, through the fork
 	redact(parent, 1, 1, 4)  // what was redacted before is not again
 	redact(parent, 2, 2)
+}
+
+// appending appends an entry while a redaction is stored.
+type appending struct {
+	continuo.Store
+	before func()
+}
+
+func (a *appending) Redact(ctx context.Context, id string, entries []continuo.Entry) error {
+	if do := a.before; do != nil {
+		a.before = nil
+		do()
+	}
+	return a.Store.Redact(ctx, id, entries)
+}
+
+// TestARedactionTakesASummaryThatIsMadeMeanwhile has one appended, in the conversation or in a fork, after the redaction has
+// looked for summaries.
+func TestARedactionTakesASummaryThatIsMadeMeanwhile(t *testing.T) {
+	for _, inFork := range []bool{false, true} {
+		store := &appending{Store: storetest.NewMemory()}
+		log := continuo.NewLog(store, continuo.LogOptions{})
+		said := continuo.Entry{Role: continuo.User, Content: continuo.Text("my password is hunter2")}
+		conversation, err := log.Import(t.Context(), continuo.Conversation{}, []continuo.Entry{said, {Role: continuo.Assistant, Content: continuo.Text("ok")}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := conversation
+		if inFork {
+			if of, err = log.Fork(t.Context(), conversation.ID, 2, continuo.Conversation{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		store.before = func() {
+			late := continuo.Entry{
+				Role: continuo.System, Hidden: true, PartType: continuo.PartSummary, Content: continuo.Text("The password is hunter2."),
+				Summary: &continuo.Summary{From: 1, Through: 2, By: "small"},
+			}
+			if _, err := log.Append(t.Context(), of.ID, []continuo.Entry{late}, continuo.AppendOptions{}); err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := log.Redact(t.Context(), conversation, 1, 1, ""); err != nil {
+			t.Fatal(err)
+		}
+		if of, err = log.Conversation(t.Context(), of.ID); err != nil {
+			t.Fatal(err)
+		}
+		for entry, err := range log.Read(t.Context(), of, continuo.Range{}) {
+			if err != nil || strings.Contains(entry.Content.String(), "hunter2") {
+				t.Errorf("in the fork: %v, %v, entry %d: %q", inFork, err, entry.Seq, entry.Content.String())
+			}
+		}
+		if of.LastSeq != 3 {
+			t.Errorf("nothing was appended meanwhile: %d entries", of.LastSeq)
+		}
+	}
 }
 
 func TestARedactionThroughAForkReachesTheParentsSummaries(t *testing.T) {

@@ -198,17 +198,20 @@ func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, e
 	}
 	options.Memory.Logger = options.Logger
 	e := &Engine{Recalls: recalled, Ledger: ledger.New(log), log: log, Catalog: catalog, logger: options.Logger, life: lifecycle.New(options.MaxTurns)}
-	e.Summaries = summary.New(log, catalog, m, summary.Options{Summarizer: options.Summarizer, Logger: options.Logger, LogText: options.LogText})
 	takeUp := func(ctx context.Context, seen continuo.Turn) (turn.Recovery, error) { return e.Tasks.TakeUp(ctx, seen) }
 	admit := ledger.NewBudgets(log, options.Budgets).Admit
-	afterTurn := func(conversation continuo.Conversation) { e.Memories.AfterTurn(conversation) }
+	afterTurn := func(conversation continuo.Conversation, ended continuo.Turn, runner *turn.Runner) {
+		e.Memories.AfterTurn(conversation)
+		e.Summaries.AfterTurn(conversation, ended, runner)
+	}
 	e.Turns, e.keeper = start.New(log, catalog, e.life, m, start.Options{
-		After: afterTurn, Keeper: options.Turns, TakeUp: takeUp, Before: e.Summaries.BeforeTurn, Admit: admit, NeedsLease: summary.ShowsSummaries, Wait: options.Wait,
+		After: afterTurn, Keeper: options.Turns, TakeUp: takeUp, Admit: admit, Wait: options.Wait,
 		Logger: options.Logger, LogText: options.LogText, Tracer: options.Tracer,
 	})
 	e.Memories = memories.New(log, catalog, e.life, e.keeper, options.Memory)
 	recalled.SetFacts(e.Memories)
 	catalog.Options.Profiler = e.Memories
+	e.Summaries = summary.New(log, catalog, e.life, e.keeper, m, summary.Options{Summarizer: options.Summarizer, Logger: options.Logger, LogText: options.LogText})
 	e.driver = durable.New(durable.Options{
 		Log: log, Keeper: e.keeper, Open: e.openRun, Follow: e.Turns.Follow, IsTransient: start.IsTransient, Working: m.RunDriven,
 		Redact: options.Redact, Wait: options.Wait, StepPause: options.StepPause, Logger: options.Logger,

@@ -3,6 +3,8 @@ package turn
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -11,7 +13,8 @@ import (
 
 // RunExclusive runs do under a named lease, which only one process with this store can hold at a time. It waits for the
 // lease, and returns the error of do when do ends by itself, or the error of ctx. When the lease is lost, RunExclusive
-// cancels the context of do, waits for do to return, and then waits for the lease again. OnTaken is called with the
+// cancels the context of do, waits for do to return, and then waits for the lease again. A panic of do is one of
+// RunExclusive, with the stack of do in its text. OnTaken is called with the
 // owner each time that this process finds the lease taken by another; it may be nil. A process must not run one name
 // twice at the same time.
 //
@@ -51,7 +54,16 @@ func (k *Keeper) withLease(ctx context.Context, name string, asked time.Time, do
 	within, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
 	done := make(chan error, 1)
-	go func() { done <- do(within) }()
+	var panicked any
+	go func() {
+		defer func() {
+			if cause := recover(); cause != nil {
+				panicked = fmt.Sprintf("%v\n\n%s", cause, debug.Stack())
+				done <- nil
+			}
+		}()
+		done <- do(within)
+	}()
 	enough := k.options.Lease - k.options.Lease/3
 	beat := time.NewTicker(k.options.Heartbeat)
 	defer beat.Stop()
@@ -61,6 +73,9 @@ func (k *Keeper) withLease(ctx context.Context, name string, asked time.Time, do
 			end, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.options.Heartbeat)
 			defer cancel()
 			_ = k.options.Log.Leases().EndLease(end, name, k.options.Owner) // on failure the lease expires
+			if panicked != nil {
+				panic(panicked)
+			}
 			if ctx.Err() == nil && within.Err() != nil {
 				return context.Cause(within)
 			}

@@ -3,6 +3,8 @@ package turn_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -147,6 +149,17 @@ func TestOneProcessRunsExclusively(t *testing.T) {
 		a.check("first")
 		stop()
 		<-ended
+	})
+	run("a panic is the caller's", func(t *testing.T, _ *exclusive, store continuo.Store) {
+		defer func() {
+			if cause := recover(); !strings.Contains(fmt.Sprint(cause), "a bug") {
+				t.Errorf("recovered %v", cause)
+			}
+			if held, err := store.TakeLease(t.Context(), "chat", "another", 0); err != nil || held.Owner != "another" {
+				t.Errorf("the lease was not given back: %v, %v", held, err)
+			}
+		}()
+		_ = keeper(store, "first", nil).RunExclusive(t.Context(), "chat", nil, func(context.Context) error { panic("a bug") })
 	})
 	run("an end by itself is the end", func(t *testing.T, _ *exclusive, store continuo.Store) {
 		failure := errors.New("it failed")

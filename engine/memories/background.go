@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/continuo-log/continuo/engine/internal/charged"
@@ -13,52 +12,19 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// pending are the users whose facts are extracted in this process.
-type pending struct {
-	mu    sync.Mutex
-	users map[continuo.Scope]bool // true: again, when it has ended
-}
-
 // rest is how long after an extraction the next one of the same user begins at the earliest: turns that follow each other
 // quickly are read together.
 const rest = 2 * time.Second
-
-// begin reports whether the caller is to extract; otherwise the one that extracts does it again.
-func (p *pending) begin(user continuo.Scope) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if _, runs := p.users[user]; runs {
-		p.users[user] = true
-		return false
-	}
-	if p.users == nil {
-		p.users = map[continuo.Scope]bool{}
-	}
-	p.users[user] = false
-	return true
-}
-
-// end reports whether there is nothing to do again.
-func (p *pending) end(user continuo.Scope) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.users[user] {
-		p.users[user] = false
-		return false
-	}
-	delete(p.users, user)
-	return true
-}
 
 // AfterTurn extracts facts in the background after a turn of a conversation has ended. Engine.Close waits for it. What a
 // process leaves undone is done after the user's next turn, or before its memory is read.
 func (m *Memories) AfterTurn(conversation continuo.Conversation) {
 	user := conversation.Scope()
-	if !m.options.Enabled || conversation.Kind != continuo.KindUser || !m.pending.begin(user) {
+	if !m.options.Enabled || conversation.Kind != continuo.KindUser || !m.pending.Begin(user, struct{}{}) {
 		return
 	}
 	m.life.Go(func(ctx context.Context) {
-		for again := true; again; again = !m.pending.end(user) {
+		for again := true; again; _, again = m.pending.Next(user) {
 			err := m.extract(ctx, user)
 			if err == nil {
 				err = m.deriveWhenDue(ctx, user)

@@ -24,7 +24,7 @@ type Memories struct {
 	life    *lifecycle.Lifecycle
 	keeper  *turn.Keeper
 	options Options
-	pending pending
+	pending lifecycle.Latest[continuo.Scope, struct{}] // users whose facts are extracted in this process
 	held    heldFacts
 }
 

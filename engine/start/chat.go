@@ -40,12 +40,8 @@ type Options struct {
 	Keeper turn.KeeperOptions
 	// TakeUp decides on a turn whose process is gone.
 	TakeUp func(ctx context.Context, seen continuo.Turn) (turn.Recovery, error)
-	// Before is called when a turn has its conversation's lease, before its input is appended.
-	Before func(journal *turn.Journal, runner *turn.Runner, input turn.Input)
-	// After is called when a turn of a conversation has ended, with the conversation before the turn.
-	After func(conversation continuo.Conversation)
-	// NeedsLease says that Before may append entries for a runner.
-	NeedsLease func(runner *turn.Runner) bool
+	// After is called when a turn has ended, with its conversation before the turn.
+	After func(conversation continuo.Conversation, ended continuo.Turn, runner *turn.Runner)
 	// Admit refuses what a payer's budgets do not allow; see ledger.Budgets.
 	Admit   func(ctx context.Context, payer continuo.Payer, tokens, costNano int64) (release func(), err error)
 	Wait    time.Duration // for other turns of the conversation

@@ -101,7 +101,7 @@ func (ts *Turns) Start(ctx context.Context, start Request) (*Chat, error) {
 	}
 	span.SetMode(traced, string(begun.input.Mode))
 	go ts.run(begun.runner, begun.journal, begun.input, func() {
-		ts.options.After(begun.conversation)
+		ts.options.After(begun.conversation, requested, begun.runner)
 		done()
 	})
 	if start.Detached {
@@ -227,11 +227,9 @@ func (ts *Turns) tryBegin(ctx context.Context, start Request) (*begunTurn, error
 		if err != nil {
 			return nil, err
 		}
-		if !ts.options.NeedsLease(begun.runner) {
-			begun.input.Create = start.Create
-			begun.journal, err = begun.runner.Begin(ctx, ts.keeper, start.Turn, begun.input)
-			return begun, err
-		}
+		begun.input.Create = start.Create
+		begun.journal, err = begun.runner.Begin(ctx, ts.keeper, start.Turn, begun.input)
+		return begun, err
 	}
 	if start.Create {
 		if err := ts.log.CreateNew(ctx, start.Conversation); err != nil {

@@ -29,7 +29,6 @@ func (ts *Turns) run(runner *turn.Runner, journal *turn.Journal, input turn.Inpu
 			logger.ErrorContext(ctx, "turn_panicked", "error", fmt.Sprint(cause), "stack", string(debug.Stack()))
 		}
 	}()
-	ts.options.Before(journal, runner, input)
 	err := runner.Run(journal, input)
 	switch {
 	case errors.Is(err, continuo.ErrLeaseLost): // another process closes it, or its conversation was deleted

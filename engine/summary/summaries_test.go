@@ -11,7 +11,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 	"unicode/utf8"
 
 	"github.com/continuo-log/continuo/engine"
@@ -116,6 +115,7 @@ func (s *summaryEngine) send(session, text string) continuo.Conversation {
 	if last.Kind != turn.Finished {
 		s.t.Fatalf("the turn ended with %+v", last)
 	}
+	synctest.Wait() // for what goes on in the background
 	return s.conversation(session)
 }
 
@@ -177,228 +177,160 @@ func (s *summaryEngine) checkSummaries(conversation continuo.Conversation) []con
 }
 
 func TestALongChatIsSummarized(t *testing.T) {
-	s := newSummaryEngine(t, newCountedLog(), nil)
-	conversation := s.appendConversation("tea", 60)
-	summaries := s.checkSummaries(conversation)
-	if len(summaries) < 3 || len(summaries) > 20 {
-		t.Fatalf("%d summaries of 60 turns", len(summaries))
-	}
-	for _, e := range summaries {
-		if text := e.Content.String(); e.Summary.By != metrics.Extractive || !strings.HasPrefix(text, summary.FirstRequest+firstWish) {
-			t.Errorf("summary %d, by %s, begins %.80q", e.Seq, e.Summary.By, text)
+	synctest.Test(t, func(t *testing.T) {
+		s := newSummaryEngine(t, newCountedLog(), nil)
+		conversation := s.appendConversation("tea", 60)
+		summaries := s.checkSummaries(conversation)
+		if len(summaries) < 3 || len(summaries) > 20 {
+			t.Fatalf("%d summaries of 60 turns", len(summaries))
 		}
-	}
-	bodies := s.chat.bodies()
-	if last := bodies[len(bodies)-1]; !strings.Contains(last, strings.TrimSpace(window.SummaryHeading)) {
-		t.Errorf("the last request shows no summary: %s", last)
-	}
-	for i, body := range bodies {
-		if strings.Contains(body, `"content":"`+window.Marker+`"`) {
-			t.Fatalf("request %d has a marker though every gap has a summary: %s", i, body)
+		for _, e := range summaries {
+			if text := e.Content.String(); e.Summary.By != metrics.Extractive || !strings.HasPrefix(text, summary.FirstRequest+firstWish) {
+				t.Errorf("summary %d, by %s, begins %.80q", e.Seq, e.Summary.By, text)
+			}
 		}
-	}
-	if made := metricstest.Values(t, s.registry, "continuo_summaries_total"); !slices.Equal(made, []string{fmt.Sprintf("extractive %d", len(summaries))}) {
-		t.Errorf("counted %q, there are %d", made, len(summaries))
-	}
-}
-
-// TestASummaryIsMadeOnce has a program end after the summary and before the request, and another one take the turn up.
-func TestASummaryIsMadeOnce(t *testing.T) {
-	log := newCountedLog()
-	s := newSummaryEngine(t, log, nil)
-	conversation := s.appendConversation("tea", 10)
-	_, before := s.entries(conversation)
-	chosen, err := s.Catalog.Resolve(catalog.TurnSpec{Mode: continuo.ModeChat})
-	if err != nil {
-		t.Fatal(err)
-	}
-	input := turn.Input{Message: continuo.Text("And now?"), Mode: continuo.ModeChat}
-	for range 3 { // killed each time before its turn began
-		if err := s.Summaries.Ahead(t.Context(), conversation.ID, newSummaryEngine(t, log, nil).Catalog.Runner(chosen), input); err != nil {
-			t.Fatal(err)
+		bodies := s.chat.bodies()
+		if last := bodies[len(bodies)-1]; !strings.Contains(last, strings.TrimSpace(window.SummaryHeading)) {
+			t.Errorf("the last request shows no summary: %s", last)
 		}
-	}
-	_, after := s.entries(s.conversation("tea"))
-	if len(after) != len(before)+1 {
-		t.Fatalf("%d summaries after three tries, %d before", len(after), len(before))
-	}
-	conversation = newSummaryEngine(t, log, nil).send("tea", "And now?")
-	if summaries := s.checkSummaries(conversation); len(summaries) != len(after) {
-		t.Errorf("the turn made another summary: %d", len(summaries))
-	}
-	all, _ := s.entries(conversation)
-	if round := all[len(all)-1].Round; round.Window.Summary != after[len(after)-1].Seq {
-		t.Errorf("the request shows the summary %d, not %d", round.Window.Summary, after[len(after)-1].Seq)
-	}
+		for i, body := range bodies {
+			if strings.Contains(body, `"content":"`+window.Marker+`"`) {
+				t.Fatalf("request %d has a marker though every gap has a summary: %s", i, body)
+			}
+		}
+		if made := metricstest.Values(t, s.registry, "continuo_summaries_total"); !slices.Equal(made, []string{fmt.Sprintf("extractive %d", len(summaries))}) {
+			t.Errorf("counted %q, there are %d", made, len(summaries))
+		}
+	})
 }
 
 func TestAModelMakesTheSummary(t *testing.T) {
-	small := &scriptedModel{name: "small-1", answer: func(_ context.Context, body string) (string, error) {
-		return fmt.Sprintf("\nThe shop so far, %d bytes.\n", len(body)), nil
-	}}
-	s := newSummaryEngine(t, newCountedLog(), small)
-	summaries := s.checkSummaries(s.appendConversation("tea", 40))
-	asked := small.bodies()
-	if len(summaries) < 2 || len(asked) != len(summaries) {
-		t.Fatalf("%d summaries, the model was asked %d times", len(summaries), len(asked))
-	}
-	for i, e := range summaries {
-		if e.Summary.By != "small-1" || !strings.HasPrefix(e.Content.String(), "The shop so far") {
-			t.Errorf("summary %d by %s: %q", e.Seq, e.Summary.By, e.Content.String())
+	synctest.Test(t, func(t *testing.T) {
+		small := &scriptedModel{name: "small-1", answer: func(_ context.Context, body string) (string, error) {
+			return fmt.Sprintf("\nThe shop so far, %d bytes.\n", len(body)), nil
+		}}
+		s := newSummaryEngine(t, newCountedLog(), small)
+		summaries := s.checkSummaries(s.appendConversation("tea", 40))
+		asked := small.bodies()
+		if len(summaries) < 2 || len(asked) != len(summaries) {
+			t.Fatalf("%d summaries, the model was asked %d times", len(summaries), len(asked))
 		}
-		if !strings.Contains(asked[i], firstWish) {
-			t.Errorf("the first wish is not in what summary %d is made of", e.Seq)
+		for i, e := range summaries {
+			if e.Summary.By != "small-1" || !strings.HasPrefix(e.Content.String(), "The shop so far") {
+				t.Errorf("summary %d by %s: %q", e.Seq, e.Summary.By, e.Content.String())
+			}
+			if !strings.Contains(asked[i], firstWish) {
+				t.Errorf("the first wish is not in what summary %d is made of", e.Seq)
+			}
+			if i == 0 {
+				continue
+			}
+			if !strings.Contains(asked[i], summaries[i-1].Content.String()) {
+				t.Errorf("the summary before is not in what summary %d is made of", e.Seq)
+			}
+			if strings.Contains(asked[i], "Point 2:") {
+				t.Errorf("summary %d is made of entries that the one before stands for", e.Seq)
+			}
 		}
-		if i == 0 {
-			continue
-		}
-		if !strings.Contains(asked[i], summaries[i-1].Content.String()) {
-			t.Errorf("the summary before is not in what summary %d is made of", e.Seq)
-		}
-		if strings.Contains(asked[i], "Point 2:") {
-			t.Errorf("summary %d is made of entries that the one before stands for", e.Seq)
-		}
-	}
-}
-
-// TestAModelThatFailsOrIsLateGivesWayToTheBuiltIn has turns that end well all the same.
-func TestAModelThatFailsOrIsLateGivesWayToTheBuiltIn(t *testing.T) {
-	answers := map[string]func(context.Context, string) (string, error){
-		"fails": func(context.Context, string) (string, error) { return "", errors.New("no") },
-		"empty": func(context.Context, string) (string, error) { return " \n", nil },
-		"late":  func(ctx context.Context, _ string) (string, error) { <-ctx.Done(); return "", ctx.Err() },
-	}
-	for name, answer := range answers {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newSummaryEngine(t, newCountedLog(), &scriptedModel{name: "small-1", answer: answer})
-				begin := time.Now()
-				summaries := s.checkSummaries(s.appendConversation("tea", 25))
-				if len(summaries) == 0 {
-					t.Fatal("no summary")
-				}
-				for _, e := range summaries {
-					if e.Summary.By != metrics.Extractive {
-						t.Errorf("summary %d is by %s", e.Seq, e.Summary.By)
-					}
-				}
-				if took := time.Since(begin); took > time.Duration(len(summaries))*(summary.SummaryPatience+time.Second) {
-					t.Errorf("%d summaries took %s", len(summaries), took)
-				}
-			})
-		})
-	}
+	})
 }
 
 // TestAForkHasTheSummariesOfItsPast forks before and behind a summary.
 func TestAForkHasTheSummariesOfItsPast(t *testing.T) {
-	s := newSummaryEngine(t, newCountedLog(), nil)
-	conversation := s.appendConversation("tea", 40)
-	_, summaries := s.entries(conversation)
-	last := summaries[len(summaries)-1]
-	for _, at := range []int64{last.Seq - 1, last.Seq, conversation.LastSeq} {
-		key := fmt.Sprintf("fork-%d", at)
-		if _, err := s.Log.Fork(t.Context(), conversation.ID, at, continuo.Conversation{Key: key}); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		s := newSummaryEngine(t, newCountedLog(), nil)
+		conversation := s.appendConversation("tea", 40)
+		_, summaries := s.entries(conversation)
+		last := summaries[len(summaries)-1]
+		for _, at := range []int64{last.Seq - 1, last.Seq, conversation.LastSeq} {
+			key := fmt.Sprintf("fork-%d", at)
+			if _, err := s.Log.Fork(t.Context(), conversation.ID, at, continuo.Conversation{Key: key}); err != nil {
+				t.Fatal(err)
+			}
+			fork := s.send(key, "What about black tea?")
+			s.checkSummaries(fork)
+			all, _ := s.entries(fork)
+			shown := all[len(all)-1].Round.Window.Summary
+			if shown == 0 || all[shown-1].Summary == nil {
+				t.Fatalf("fork at %d: the request shows entry %d as a summary", at, shown)
+			}
+			if inherited := all[shown-1].ID == last.ID; inherited && at < last.Seq {
+				t.Errorf("the fork at %d shows the summary %d, which it does not have", at, shown)
+			}
 		}
-		fork := s.send(key, "What about black tea?")
-		s.checkSummaries(fork)
-		all, _ := s.entries(fork)
-		shown := all[len(all)-1].Round.Window.Summary
-		if shown == 0 || all[shown-1].Summary == nil {
-			t.Fatalf("fork at %d: the request shows entry %d as a summary", at, shown)
-		}
-		if inherited := all[shown-1].ID == last.ID; inherited && at < last.Seq {
-			t.Errorf("the fork at %d shows the summary %d, which it does not have", at, shown)
-		}
-	}
+	})
 }
 
 // TestARedactedEntryLeavesNoSummaryOfIt redacts what a summary repeats: later requests show neither.
 func TestARedactedEntryLeavesNoSummaryOfIt(t *testing.T) {
-	s := newSummaryEngine(t, newCountedLog(), nil)
-	conversation := s.appendConversation("tea", 30)
-	_, summaries := s.entries(conversation)
-	if _, err := s.Log.Redact(t.Context(), conversation, 1, 1, ""); err != nil {
-		t.Fatal(err)
-	}
-	all, _ := s.entries(conversation)
-	for _, e := range all {
-		if strings.Contains(e.Content.String(), firstWish) {
-			t.Errorf("entry %d still says it: %q", e.Seq, e.Content.String())
+	synctest.Test(t, func(t *testing.T) {
+		s := newSummaryEngine(t, newCountedLog(), nil)
+		conversation := s.appendConversation("tea", 30)
+		_, summaries := s.entries(conversation)
+		if _, err := s.Log.Redact(t.Context(), conversation, 1, 1, ""); err != nil {
+			t.Fatal(err)
 		}
-	}
-	asked := len(s.chat.bodies())
-	conversation = s.send("tea", "Go on.")
-	for range 20 {
-		conversation = s.send("tea", "And on.")
-	}
-	for _, body := range s.chat.bodies()[asked:] {
-		if strings.Contains(body, firstWish) {
-			t.Errorf("a request shows what was redacted: %s", body)
+		all, _ := s.entries(conversation)
+		for _, e := range all {
+			if strings.Contains(e.Content.String(), firstWish) {
+				t.Errorf("entry %d still says it: %q", e.Seq, e.Content.String())
+			}
 		}
-	}
-	all, now := s.entries(conversation)
-	if fresh := now[len(summaries):]; len(fresh) == 0 || fresh[len(fresh)-1].Redacted != nil {
-		t.Errorf("no summary was made since: %d", len(fresh))
-	}
-	for _, e := range all {
-		if e.Round == nil || e.Round.Window.Summary != summaries[0].Seq {
-			continue
+		asked := len(s.chat.bodies())
+		conversation = s.send("tea", "Go on.")
+		for range 20 {
+			conversation = s.send("tea", "And on.")
 		}
-		again, err := s.Contexts.Request(t.Context(), conversation, e.Seq)
-		if err != nil || again.Same || !slices.Contains(again.Redacted, summaries[0].Seq) {
-			t.Errorf("request of entry %d: %v, same %v, redacted %v", e.Seq, err, again.Same, again.Redacted)
+		for _, body := range s.chat.bodies()[asked:] {
+			if strings.Contains(body, firstWish) {
+				t.Errorf("a request shows what was redacted: %s", body)
+			}
 		}
-		break
-	}
-}
-
-// TestASummaryWaitsForAnOpenCall begins with a log that ends in the middle of a group.
-func TestASummaryWaitsForAnOpenCall(t *testing.T) {
-	s := newSummaryEngine(t, newCountedLog(), nil)
-	entries := []continuo.Entry{{Role: continuo.User, Content: continuo.Text(firstWish)}}
-	for i := range 40 {
-		entries = append(entries, continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(fmt.Sprintf("Answer %d.", i))}, continuo.Entry{Role: continuo.User, Content: continuo.Text("More.")})
-	}
-	entries = append(entries, continuo.Entry{Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: []continuo.ToolCall{continuo.FunctionCall("c1", "look", "{}")}})
-	if _, err := s.Log.Import(t.Context(), continuo.Conversation{Key: "open"}, entries); err != nil {
-		t.Fatal(err)
-	}
-	if summaries := s.checkSummaries(s.send("open", "What did it find?")); len(summaries) != 0 {
-		t.Errorf("%d summaries while the call stood open", len(summaries))
-	}
-	if summaries := s.checkSummaries(s.send("open", "And now?")); len(summaries) != 1 {
-		t.Errorf("%d summaries after the next turn", len(summaries))
-	}
+		all, now := s.entries(conversation)
+		if fresh := now[len(summaries):]; len(fresh) == 0 || fresh[len(fresh)-1].Redacted != nil {
+			t.Errorf("no summary was made since: %d", len(fresh))
+		}
+		for _, e := range all {
+			if e.Round == nil || e.Round.Window.Summary != summaries[0].Seq {
+				continue
+			}
+			again, err := s.Contexts.Request(t.Context(), conversation, e.Seq)
+			if err != nil || again.Same || !slices.Contains(again.Redacted, summaries[0].Seq) {
+				t.Errorf("request of entry %d: %v, same %v, redacted %v", e.Seq, err, again.Same, again.Redacted)
+			}
+			break
+		}
+	})
 }
 
 // TestMuchIsReadInPart begins with more than is read for one summary.
 func TestMuchIsReadInPart(t *testing.T) {
-	small := &scriptedModel{name: "small-1", answer: func(context.Context, string) (string, error) { return "much was said", nil }}
-	s := newSummaryEngine(t, newCountedLog(), small)
-	entries := []continuo.Entry{{Role: continuo.User, Content: continuo.Text(firstWish)}}
-	for i := range 500 {
-		entries = append(entries, continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(fmt.Sprintf("%d %s", i, strings.Repeat("words ", 200)))}, continuo.Entry{Role: continuo.User, Content: continuo.Text("More.")})
-	}
-	if _, err := s.Log.Import(t.Context(), continuo.Conversation{Key: "much"}, entries); err != nil {
-		t.Fatal(err)
-	}
-	summaries := s.checkSummaries(s.send("much", "Go on."))
-	if len(summaries) != 1 || !strings.Contains(summaries[0].Content.String(), "entries were too many to be read for this summary") {
-		t.Fatalf("summaries %+v", summaries)
-	}
-	for range 8 {
-		s.send("much", "And on.")
-	}
-	noted, _, _ := strings.Cut(summaries[0].Content.String(), " entries")
-	if all := s.checkSummaries(s.conversation("much")); len(all) < 2 || !strings.HasPrefix(all[len(all)-1].Content.String(), noted+" entries were too many") {
-		t.Errorf("a later summary does not say any more what was left out: %d", len(all))
-	}
-	asked := small.bodies()
-	if len(asked) < 2 || len(asked[0]) > summary.MaxSummarized*2 || !strings.Contains(asked[0], firstWish) {
-		t.Errorf("asked %d times, with %d bytes", len(asked), len(asked[0]))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		small := &scriptedModel{name: "small-1", answer: func(context.Context, string) (string, error) { return "much was said", nil }}
+		s := newSummaryEngine(t, newCountedLog(), small)
+		entries := []continuo.Entry{{Role: continuo.User, Content: continuo.Text(firstWish)}}
+		for i := range 500 {
+			entries = append(entries, continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(fmt.Sprintf("%d %s", i, strings.Repeat("words ", 200)))}, continuo.Entry{Role: continuo.User, Content: continuo.Text("More.")})
+		}
+		if _, err := s.Log.Import(t.Context(), continuo.Conversation{Key: "much"}, entries); err != nil {
+			t.Fatal(err)
+		}
+		summaries := s.checkSummaries(s.send("much", "Go on."))
+		if len(summaries) != 1 || !strings.Contains(summaries[0].Content.String(), "entries were too many to be read for this summary") {
+			t.Fatalf("summaries %+v", summaries)
+		}
+		for range 8 {
+			s.send("much", "And on.")
+		}
+		noted, _, _ := strings.Cut(summaries[0].Content.String(), " entries")
+		if all := s.checkSummaries(s.conversation("much")); len(all) < 2 || !strings.HasPrefix(all[len(all)-1].Content.String(), noted+" entries were too many") {
+			t.Errorf("a later summary does not say any more what was left out: %d", len(all))
+		}
+		asked := small.bodies()
+		if len(asked) < 2 || len(asked[0]) > summary.MaxSummarized*2 || !strings.Contains(asked[0], firstWish) {
+			t.Errorf("asked %d times, with %d bytes", len(asked), len(asked[0]))
+		}
+	})
 }
 
 func TestNotesOfARole(t *testing.T) {
@@ -466,25 +398,27 @@ func TestNotesOfARole(t *testing.T) {
 
 // TestNotesTakeTheNotesBeforeAlong makes notes twice.
 func TestNotesTakeTheNotesBeforeAlong(t *testing.T) {
-	s := newSummaryEngine(t, newCountedLog(), nil)
-	conversation := s.send("tea", "We decided to sell green tea.")
-	entry, err := s.Summaries.Make(t.Context(), conversation, 1, 2, 0, "ann", "", 1000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Log.Append(t.Context(), conversation.ID, []continuo.Entry{entry}, continuo.AppendOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	conversation = s.send("tea", "Agreed: no black tea.")
-	for role, want := range map[string]int{"ann": 2, "ben": 2} {
-		entry, err = s.Summaries.Make(t.Context(), conversation, 1, conversation.LastSeq, 0, role, "", 1000)
-		if err != nil || entry.Summary.From != 1 || entry.Summary.Through != conversation.LastSeq || len(entry.Summary.Decisions) != want {
-			t.Errorf("%s: %v, %+v", role, err, entry.Summary)
+	synctest.Test(t, func(t *testing.T) {
+		s := newSummaryEngine(t, newCountedLog(), nil)
+		conversation := s.send("tea", "We decided to sell green tea.")
+		entry, err := s.Summaries.Make(t.Context(), conversation, 1, 2, 0, "ann", "", 1000)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if _, err = s.Summaries.Make(t.Context(), conversation, 3, 3, 0, "ben", "", 1000); !errors.Is(err, continuo.ErrNotFound) {
-		t.Errorf("a range that says nothing: %v", err)
-	}
+		if _, err := s.Log.Append(t.Context(), conversation.ID, []continuo.Entry{entry}, continuo.AppendOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		conversation = s.send("tea", "Agreed: no black tea.")
+		for role, want := range map[string]int{"ann": 2, "ben": 2} {
+			entry, err = s.Summaries.Make(t.Context(), conversation, 1, conversation.LastSeq, 0, role, "", 1000)
+			if err != nil || entry.Summary.From != 1 || entry.Summary.Through != conversation.LastSeq || len(entry.Summary.Decisions) != want {
+				t.Errorf("%s: %v, %+v", role, err, entry.Summary)
+			}
+		}
+		if _, err = s.Summaries.Make(t.Context(), conversation, 3, 3, 0, "ben", "", 1000); !errors.Is(err, continuo.ErrNotFound) {
+			t.Errorf("a range that says nothing: %v", err)
+		}
+	})
 }
 
 // TestWhatCameSinceDoesNotDisplaceTheNotesBefore has one answer, and then many, with more than is read for one summary.
@@ -499,60 +433,32 @@ func TestWhatCameSinceDoesNotDisplaceTheNotesBefore(t *testing.T) {
 		unread  bool
 	}{"one": {[]string{flood}, false}, "many": {many, true}} {
 		t.Run(name, func(t *testing.T) {
-			s := newSummaryEngine(t, newCountedLog(), nil)
-			conversation := s.send("tea", "We decided to sell green tea.")
-			notes, err := s.Summaries.Make(t.Context(), conversation, 1, 2, 0, "ann", "", 1000)
-			if err != nil {
-				t.Fatal(err)
-			}
-			more := []continuo.Entry{notes, {Role: continuo.User, Content: continuo.Text("The price is 4711.")}}
-			for _, answer := range test.answers {
-				more = append(more, continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(answer)})
-			}
-			if _, err := s.Log.Append(t.Context(), conversation.ID, more, continuo.AppendOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			conversation = s.conversation("tea")
-			entry, err := s.Summaries.Make(t.Context(), conversation, 1, conversation.LastSeq, 3, "ann", "", 1000)
-			if err != nil {
-				t.Fatal(err)
-			}
-			text := entry.Content.String()
-			if len(entry.Summary.Decisions) != 1 || !strings.Contains(text, "green tea") || strings.Contains(text, "4711") == test.unread || strings.Contains(text, "too many") != test.unread {
-				t.Errorf("decisions %q, and\n%s", entry.Summary.Decisions, text)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				s := newSummaryEngine(t, newCountedLog(), nil)
+				conversation := s.send("tea", "We decided to sell green tea.")
+				notes, err := s.Summaries.Make(t.Context(), conversation, 1, 2, 0, "ann", "", 1000)
+				if err != nil {
+					t.Fatal(err)
+				}
+				more := []continuo.Entry{notes, {Role: continuo.User, Content: continuo.Text("The price is 4711.")}}
+				for _, answer := range test.answers {
+					more = append(more, continuo.Entry{Role: continuo.Assistant, Content: continuo.Text(answer)})
+				}
+				if _, err := s.Log.Append(t.Context(), conversation.ID, more, continuo.AppendOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				conversation = s.conversation("tea")
+				entry, err := s.Summaries.Make(t.Context(), conversation, 1, conversation.LastSeq, 3, "ann", "", 1000)
+				if err != nil {
+					t.Fatal(err)
+				}
+				text := entry.Content.String()
+				if len(entry.Summary.Decisions) != 1 || !strings.Contains(text, "green tea") || strings.Contains(text, "4711") == test.unread || strings.Contains(text, "too many") != test.unread {
+					t.Errorf("decisions %q, and\n%s", entry.Summary.Decisions, text)
+				}
+			})
 		})
 	}
-}
-
-// TestATurnCanBeStoppedWhileItsSummaryIsMade cancels a turn whose summarizer takes its time.
-func TestATurnCanBeStoppedWhileItsSummaryIsMade(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		late := &scriptedModel{name: "small-1", answer: func(ctx context.Context, _ string) (string, error) { <-ctx.Done(); return "", ctx.Err() }}
-		log := newCountedLog()
-		conversation := newSummaryEngine(t, log, nil).appendConversation("tea", 10)
-		s := newSummaryEngine(t, log, late)
-		begin := time.Now()
-		chat, err := s.Turns.Chat(t.Context(), start.ChatRequest{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, SessionID: "tea", Message: continuo.Text("And now?"), Detached: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		if len(late.bodies()) != 1 {
-			t.Fatal("no summary is being made")
-		}
-		if err := s.Turns.Cancel(t.Context(), continuo.Turn{ConversationID: conversation.ID, ID: chat.TurnID}); err != nil {
-			t.Fatal(err)
-		}
-		for range chat.Events { // to the end
-		}
-		if took := time.Since(begin); took >= summary.SummaryPatience {
-			t.Errorf("it took %s", took)
-		}
-		if _, summaries := s.entries(s.conversation("tea")); len(summaries) != 0 || len(s.chat.bodies()) != 0 {
-			t.Errorf("%d summaries, %d requests of a turn that was stopped before", len(summaries), len(s.chat.bodies()))
-		}
-	})
 }
 
 func TestASummaryIsCutToItsSize(t *testing.T) {

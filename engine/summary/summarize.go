@@ -48,9 +48,12 @@ func (s summarizer) Summarize(ctx context.Context, text string, most int) (summa
 const (
 	// summaryPatience bounds the time of a model for a summary.
 	summaryPatience = 30 * time.Second
-	// maxSummaryAnswer bounds the bytes of an answer; the rest is not read.
+	// maxSummaryAnswer bounds the bytes of an answer: several times what a summary may have.
 	maxSummaryAnswer = 64 << 10
 )
+
+// errEndless says that a model does not come to an end: what it repeats is no summary.
+var errEndless = fmt.Errorf("%w: the model answered more than %d bytes", continuo.ErrInvalid, maxSummaryAnswer)
 
 // ask has the model process a text by rules, in which {{most}} is replaced by the maximum number of characters.
 func (s summarizer) ask(ctx context.Context, rules, text string, most int) (string, error) {
@@ -67,7 +70,7 @@ func (s summarizer) ask(ctx context.Context, rules, text string, most int) (stri
 		}
 		summary.WriteString(delta.Text)
 		if summary.Len() > maxSummaryAnswer {
-			break
+			return "", errEndless
 		}
 	}
 	return strings.TrimSpace(summary.String()), nil

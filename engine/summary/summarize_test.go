@@ -42,31 +42,33 @@ func everyKind(answer func(ctx context.Context, body string) (string, error)) ma
 
 // Whatever a model is like, it is shown the whole text and the rules, and what it answers is the summary.
 func TestModelsOfEveryKindSummarize(t *testing.T) {
-	long := "We talked for long. " + strings.Repeat("And then some more was said. ", 20)
-	var asked string
-	for kind, m := range everyKind(func(_ context.Context, body string) (string, error) {
-		asked = body
-		return "They talked.", nil
-	}) {
-		e := newSummaryEngine(t, newCountedLog(), m, smallByDefault)
-		status, warnings, err := e.Tasks.Create(t.Context(), taskOf(long))
-		if err != nil || len(warnings) > 0 || status.Task.Context.ConversationHistory.Messages[0].Content != "They talked. (summarized)" {
-			t.Errorf("%s: %+v, %v, %v", kind, status, warnings, err)
-		}
-		if !strings.Contains(asked, strings.TrimSpace(long)) || !strings.Contains(asked, "at most 150 characters") {
-			t.Errorf("%s: it was asked %s", kind, asked)
-		}
-		e = newSummaryEngine(t, newCountedLog(), m)
-		summaries := e.checkSummaries(e.appendConversation("tea", 15))
-		if len(summaries) == 0 {
-			t.Errorf("%s: a long talk has no summary", kind)
-		}
-		for _, entry := range summaries {
-			if entry.Summary.By != "small-1" || entry.Content.String() != "They talked." {
-				t.Errorf("%s: the summary is %q by %s", kind, entry.Content.String(), entry.Summary.By)
+	synctest.Test(t, func(t *testing.T) {
+		long := "We talked for long. " + strings.Repeat("And then some more was said. ", 20)
+		var asked string
+		for kind, m := range everyKind(func(_ context.Context, body string) (string, error) {
+			asked = body
+			return "They talked.", nil
+		}) {
+			e := newSummaryEngine(t, newCountedLog(), m, smallByDefault)
+			status, warnings, err := e.Tasks.Create(t.Context(), taskOf(long))
+			if err != nil || len(warnings) > 0 || status.Task.Context.ConversationHistory.Messages[0].Content != "They talked. (summarized)" {
+				t.Errorf("%s: %+v, %v, %v", kind, status, warnings, err)
+			}
+			if !strings.Contains(asked, strings.TrimSpace(long)) || !strings.Contains(asked, "at most 150 characters") {
+				t.Errorf("%s: it was asked %s", kind, asked)
+			}
+			e = newSummaryEngine(t, newCountedLog(), m)
+			summaries := e.checkSummaries(e.appendConversation("tea", 15))
+			if len(summaries) == 0 {
+				t.Errorf("%s: a long talk has no summary", kind)
+			}
+			for _, entry := range summaries {
+				if entry.Summary.By != "small-1" || entry.Content.String() != "They talked." {
+					t.Errorf("%s: the summary is %q by %s", kind, entry.Content.String(), entry.Summary.By)
+				}
 			}
 		}
-	}
+	})
 }
 
 // A model that is shown a transcript is told how to read one and how to answer.
@@ -155,20 +157,22 @@ func TestAModelThatPanicsMakesNoSummary(t *testing.T) {
 
 // What a program says that could not make a summary is logged only where the text of messages may be.
 func TestAProgramsWordsOnASummaryAreNotLogged(t *testing.T) {
-	for _, logText := range []bool{false, true} {
-		fails := connectorModel{&scriptedModel{name: "small-1", answer: func(context.Context, string) (string, error) {
-			return "", &model.Error{Reason: continuo.ReasonUpstream, Message: "its stderr: word hush-hush"}
-		}}}
-		var logged strings.Builder
-		e := newSummaryEngine(t, newCountedLog(), fails, func(options *engine.Options) {
-			options.Logger, options.LogText = slog.New(slog.NewTextHandler(&logged, nil)), logText
-		})
-		conversation := e.appendConversation("tea", 3)
-		if _, err := e.Summaries.Make(t.Context(), conversation, 1, 4, 0, "", "small", 1000); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		for _, logText := range []bool{false, true} {
+			fails := connectorModel{&scriptedModel{name: "small-1", answer: func(context.Context, string) (string, error) {
+				return "", &model.Error{Reason: continuo.ReasonUpstream, Message: "its stderr: word hush-hush"}
+			}}}
+			var logged strings.Builder
+			e := newSummaryEngine(t, newCountedLog(), fails, func(options *engine.Options) {
+				options.Logger, options.LogText = slog.New(slog.NewTextHandler(&logged, nil)), logText
+			})
+			conversation := e.appendConversation("tea", 3)
+			if _, err := e.Summaries.Make(t.Context(), conversation, 1, 4, 0, "", "small", 1000); err != nil {
+				t.Fatal(err)
+			}
+			if line := logged.String(); !strings.Contains(line, "summary_fell_back") || !strings.Contains(line, "upstream") && !logText || strings.Contains(line, "hush-hush") != logText {
+				t.Errorf("text %v: logged %s", logText, line)
+			}
 		}
-		if line := logged.String(); !strings.Contains(line, "summary_fell_back") || !strings.Contains(line, "upstream") && !logText || strings.Contains(line, "hush-hush") != logText {
-			t.Errorf("text %v: logged %s", logText, line)
-		}
-	}
+	})
 }

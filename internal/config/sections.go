@@ -25,7 +25,7 @@ type ContextConfig struct {
 	ToolOutputChars    int     `key:"tool_output_chars" min:"1" default:"8000" help:"Tool outputs up to this many characters (Unicode) are shown whole; longer ones as a preview with the path of the full output."`
 	PreviewChars       int     `key:"preview_chars" min:"1" default:"1200" help:"How many characters (Unicode) of a tool output its preview shows at most."`
 	Strategy           string  `key:"strategy" enum:"truncate,summarize" default:"truncate" help:"What replaces messages that do not fit, in the same views: truncate marks it, summarize puts a summary there. The messages stay in the log either way."`
-	Summarizer         string  `key:"summarizer" allowed:"a name under models" empty:"for the built-in one" help:"The model that makes summaries, for this strategy and for chat.strategy. Empty: the built-in summarizer, which picks sentences and asks no model. It makes them too where the model fails or takes longer than 30 seconds."`
+	Summarizer         string  `key:"summarizer" allowed:"a name under models" empty:"for the built-in one" help:"The model that makes summaries, for this strategy and for chat.strategy. It is asked in the background after a turn, when the window is about to move; no turn waits for it. Empty: the built-in summarizer, which picks sentences and asks no model. It makes them too where the model fails or takes longer than 30 seconds."`
 }
 
 // MovesFixed is the value of context.moves that leaves the low-water mark as it is.
