@@ -3,6 +3,7 @@ package memory_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/memory"
@@ -84,7 +85,7 @@ func TestEachClauseStatesItsOwnFact(t *testing.T) {
 	for text, want := range map[string][]string{
 		"My name is Ada and I like tea.":                                        {"identity name: My name is Ada", "preference : I like tea"},
 		"My timezone is CET, and my favourite teas are green ones.":             {"identity timezone: My timezone is CET", "preference favourite teas: my favourite teas are green ones"},
-		"I live in Oslo, I work as a nurse and I'm allergic to nuts.":           {"identity home: I live in Oslo", "identity work: I work as a nurse", "preference : I'm allergic to nuts"},
+		"I live in Oslo, I work as a nurse and I'm allergic to nuts.":           {"identity home: I live in Oslo", "identity occupation: I work as a nurse", "preference : I'm allergic to nuts"},
 		"I’m vegan, but I love cooking – I’ve written a cookbook.":              {"preference : I’m vegan", "preference : I love cooking", "event : I’ve written a cookbook"},
 		"I love my wife and my dog.":                                            {"preference : I love my wife and my dog"},
 		"My wife and I moved to Rome.":                                          {"identity home: I moved to Rome"},
@@ -97,6 +98,11 @@ func TestEachClauseStatesItsOwnFact(t *testing.T) {
 		"My boss is Mrs Hall.":                                                  {"relation : My boss is Mrs Hall"},
 		"The day was long, and me and my team had a blast.":                     {"event : my team had a blast"},
 		"In this example, I'm creating a new security group.":                   nil,
+		"I work at Acme and I work as a nurse.":                                 {"identity employer: I work at Acme", "identity occupation: I work as a nurse"},
+		"I live in Oslo, and I live near the park.":                             {"identity home: I live in Oslo", "identity : I live near the park"},
+		"I moved into a bigger flat.":                                           {"event : I moved into a bigger flat"},
+		"We moved to Postgres.":                                                 {"event : We moved to Postgres"},
+		"I've moved back to Bergen.":                                            {"identity home: I've moved back to Bergen"},
 		"I bought a car and I love it.":                                         {"event : I bought a car and I love it"},
 		"I prefer tea, and my sister Ann lives in Rome, so what can we drink?":  {"preference : I prefer tea", "relation : my sister Ann lives in Rome"},
 		"My budget is $50 and I've moved to Bergen, always answer in Norwegian": {"other budget: My budget is $50", "identity home: I've moved to Bergen", "instruction : always answer in Norwegian"},
@@ -121,5 +127,28 @@ func TestFactsWithoutACommonWordDoNotRelate(t *testing.T) {
 	known := memory.Known{Text: "my timezone is CET", Fact: continuo.Fact{Kind: continuo.FactIdentity, Subject: "user"}}
 	if memory.Relates("what is my name", &known) || !memory.Relates("which timezone is it?", &known) {
 		t.Error("is is a word in common")
+	}
+}
+
+// TestStatementsThatNoTimeOrdersContradict: two homes at one time contradict each other and both hold, until a later one
+// replaces them.
+func TestStatementsThatNoTimeOrdersContradict(t *testing.T) {
+	day := time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)
+	home := func(seq int64, text string, at time.Time) continuo.Entry {
+		return continuo.Entry{Seq: seq, CreatedAt: at, Content: continuo.Text(text), Fact: &continuo.Fact{Kind: continuo.FactIdentity, Subject: "user", Attribute: "home", ValidFrom: at}}
+	}
+	log := []continuo.Entry{home(1, "I live in Oslo", day), home(2, "I live in Rome", day)}
+	for i, k := range memory.Fold(log) {
+		if !k.Holds() || !slices.Equal(k.Contradicts, []int64{int64(2 - i)}) {
+			t.Errorf("%q: holds %v, contradicts %v", k.Text, k.Holds(), k.Contradicts)
+		}
+	}
+	later := day.AddDate(0, 1, 0)
+	known := memory.Fold(append(log, home(3, "I live in Bergen", later)))
+	if !known[2].Holds() || known[1].SupersededBy != 3 || !known[1].ValidTo.Equal(later) || !known[1].ValidFrom.Equal(day) {
+		t.Errorf("after a later statement: %+v", known)
+	}
+	if known[0].Holds() || !known[0].ValidTo.Equal(later) {
+		t.Errorf("the other one still holds: %+v", known[0])
 	}
 }

@@ -87,15 +87,23 @@ func supersede(known []Known) {
 	}
 	for _, group := range groups {
 		slices.SortStableFunc(group, func(a, b int) int { return known[a].said().Compare(known[b].said()) })
-		for at := 1; at < len(group); at++ {
-			older, newer := &known[group[at-1]], &known[group[at]]
-			if older.said().Before(newer.said()) {
-				older.replace(newer)
-			} else if sameWords(older.Text, newer.Text) {
-				older.replace(newer)
-			} else {
-				contradict(older, newer)
-			}
+		for at, older := range group {
+			known[older].settle(known, group[at+1:])
+		}
+	}
+}
+
+// settle compares a fact with those of its attribute that were stated at the same time or later: the first later one replaces
+// it, or one that says the same; others contradict it.
+func (k *Known) settle(known []Known, others []int) {
+	for _, at := range others {
+		other := &known[at]
+		if k.said().Before(other.said()) || sameWords(k.Text, other.Text) {
+			k.replace(other)
+			return
+		}
+		if k.SupersededBy != other.Seq && other.SupersededBy != k.Seq {
+			contradict(k, other)
 		}
 	}
 }

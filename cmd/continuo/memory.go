@@ -141,6 +141,12 @@ func (c *showFactCommand) Run(ctx context.Context, a *app, w *services) error {
 		if !shown.ValidTo.IsZero() {
 			table.Fact("until", term.Time(shown.ValidTo))
 		}
+		if shown.SupersededBy != 0 {
+			table.Fact("superseded by", strconv.FormatInt(shown.SupersededBy, 10))
+		}
+		if len(shown.Contradicts) > 0 {
+			table.Fact("contradicts", strings.Trim(fmt.Sprint(shown.Contradicts), "[]"))
+		}
 		table.Fact("confidence", strconv.FormatFloat(shown.Confidence, 'g', -1, 64))
 		table.Fact("by", term.OneLine(shown.By, maxFactText))
 		for _, source := range shown.Sources {
