@@ -112,7 +112,9 @@ func (t *chatSession) printAside(format string, args ...any) {
 		}
 		return
 	}
-	t.print("%s", t.paint.Dim(text))
+	for _, line := range term.Wrap(text, t.width) {
+		t.print("%s", t.paint.Dim(strings.TrimRight(line, " ")))
+	}
 }
 
 // next waits for a line or a signal.

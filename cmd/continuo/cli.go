@@ -31,6 +31,7 @@ type cli struct {
 	Task          taskCommand          `cmd:"" help:"Hand tasks off to agents: create, list, show, prompt, deploy, logs, kill."`
 	Conversations conversationsCommand `cmd:"" help:"List, show, rename, fork, archive, redact and delete conversations."`
 	Ls            listCommand          `cmd:"" help:"List conversations, as conversations list does."`
+	Show          showCommand          `cmd:"" help:"Show a conversation, as conversations show does."`
 	Rm            deleteCommand        `cmd:"" help:"Delete conversations, as conversations delete does."`
 	Eval          evalCommand          `cmd:"" help:"Measure recall on annotated questions."`
 	Recall        recallCommand        `cmd:"" help:"Show why entries are recalled for a message, or not."`
@@ -167,10 +168,10 @@ Settings come from continuo.yaml, then from variables CONTINUO_…, then from fl
 
 const overview = `Continuo keeps one log per conversation and builds every model request from it.
 
-  continuo chat                       chat in the terminal; works without any key
+  continuo chat                       chat in the terminal; needs no key
   continuo serve                      run the server on http://127.0.0.1:8787
   continuo run start example          run a workflow, step by step
-  continuo crew run                   chat with a crew of agents that answer in turn
+  continuo crew run                   chat with a crew of agents
   continuo import FILE…               add conversations that you have
   continuo ls                         see what there is
   continuo search WORDS…              find what was said
@@ -179,7 +180,7 @@ const overview = `Continuo keeps one log per conversation and builds every model
   continuo init                       write continuo.yaml, with a model
   continuo doctor                     check settings, store and models
 
-All commands and exit codes: continuo --help. One command: continuo COMMAND --help.
+All commands: continuo --help. One command: continuo COMMAND --help.
 `
 
 // flag is a setting that a command's own flag sets; a nil value means that the flag was not given.

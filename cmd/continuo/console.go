@@ -81,8 +81,16 @@ func hasValue(env []string, name string) bool {
 // print writes a line of a result.
 func (c *console) print(format string, args ...any) { _, _ = fmt.Fprintf(c.out, format+"\n", args...) }
 
-// note writes a line to standard error.
-func (c *console) note(format string, args ...any) { _, _ = fmt.Fprintf(c.err, format+"\n", args...) }
+// note writes a line to standard error, in a terminal wrapped between words.
+func (c *console) note(format string, args ...any) {
+	w := term.Wrapper{Out: c.err}
+	if _, isFile := c.err.(*os.File); isFile && c.errTerminal {
+		w.Width, _ = c.errSize()
+	}
+	w.Write(fmt.Sprintf(format, args...))
+	w.Flush()
+	w.Write("\n")
+}
 
 // text writes foreign text unchanged, or, to a terminal, without what could control it.
 func (c *console) text(text string) {

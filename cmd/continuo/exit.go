@@ -32,7 +32,7 @@ func exitTable() []exitRule {
 		}},
 		{code: 3, meaning: "not found", of: endsWith(3)},
 		{code: 6, meaning: "a run waits for a person's decision", of: is(engine.ErrRunWaits)},
-		{code: 4, meaning: "conflict: busy, already there, archived, over, another user's, or changed meanwhile", of: func(err error) bool {
+		{code: 4, meaning: "conflict: busy, already there, archived, over, another's, or changed", of: func(err error) bool {
 			return as[*continuo.ConflictError](err) || endsWith(4)(err)
 		}},
 		{code: 5, meaning: "context_overflow: what must be shown does not fit", of: overflows},

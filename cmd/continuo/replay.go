@@ -57,8 +57,9 @@ Examples:
 
     continuo replay s1 --model gpt-5-mini
     continuo replay s1 --view codex,continuity --max-tokens 4000,16000 --dry-run
-    continuo replay --all --user ada@example.com --model small,large --limit-cost 2 -o results.jsonl
-    continuo replay --all --model small,large --limit-cost 2 -o results.jsonl --resume
+    continuo replay --all --model small,large --limit-cost 2 -o results.jsonl
+    continuo replay --all --model small,large -o results.jsonl --resume
+    continuo replay --all --user ada@example.com --model small
     continuo replay --file questions.jsonl.gz --model small --text
     continuo replay s1 --model small --yes --json | jq '.variants[].totals'`
 }

@@ -146,7 +146,7 @@ func (r *replaying) confirm(planned []engine.ReplayResult) (bool, error) {
 	if sums.Requests == 0 || !real {
 		return true, nil
 	}
-	cost := "at most " + money(sums.ExpectedNano) + " expected"
+	cost := "about " + money(sums.ExpectedNano) + " without a cache"
 	switch {
 	case sums.Unpriced == sums.Requests:
 		cost = "of unknown price"

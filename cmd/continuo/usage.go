@@ -78,6 +78,7 @@ func (a *app) printUsage(sums []continuo.Spending, groups []continuo.SpendingGro
 	if len(sums) > 1 {
 		t.Add(append(slices.Concat([]string{"all"}, make([]string, len(groups)-1)), spentCells(total)...)...)
 	}
+	t.DropEmpty(len(groups) + 5) // of requests without a price
 	a.printTable(t, a.width)
 }
 

@@ -66,7 +66,8 @@ func (t *Table) DropEmpty(column int) {
 	}
 }
 
-// Lines returns the rows. The last column is truncated so that rows fit the width; 0 truncates nothing.
+// Lines returns the rows. The last column is truncated so that rows fit the width, and where that is not enough the widest
+// of the others that are flush left, in the middle of their cells; 0 truncates nothing.
 func (t *Table) Lines(width int) []string {
 	var widths []int
 	for _, row := range t.rows {
@@ -77,6 +78,7 @@ func (t *Table) Lines(width int) []string {
 			widths[i] = max(widths[i], Width(cell))
 		}
 	}
+	t.shrink(widths, width)
 	lines := make([]string, len(t.rows))
 	for i, row := range t.rows {
 		lines[i] = t.line(row, widths, width)
@@ -84,8 +86,37 @@ func (t *Table) Lines(width int) []string {
 	return lines
 }
 
-// lastLeast is the least width to which the last column is truncated.
-const lastLeast = 10
+// The least widths to which the last column and others are truncated.
+const (
+	lastLeast  = 10
+	otherLeast = 14
+)
+
+// shrink reduces the widths of columns that are flush left and not the last, the widest first, until rows fit a width.
+func (t *Table) shrink(widths []int, width int) {
+	if width <= 0 || len(widths) == 0 {
+		return
+	}
+	last := len(widths) - 1
+	for {
+		used, widest := 2*last, -1
+		for i, columns := range widths {
+			right := i < len(t.right) && t.right[i]
+			switch {
+			case i == last && !right:
+				used += min(columns, lastLeast)
+				continue
+			case i < last && !right && columns > otherLeast && (widest < 0 || columns > widths[widest]):
+				widest = i
+			}
+			used += columns
+		}
+		if used <= width || widest < 0 {
+			return
+		}
+		widths[widest] = max(widths[widest]-(used-width), otherLeast)
+	}
+}
 
 func (t *Table) line(row []string, widths []int, width int) string {
 	var line strings.Builder
@@ -99,7 +130,7 @@ func (t *Table) line(row []string, widths []int, width int) string {
 		case right:
 			cell = padding(cell, widths[i]) + cell
 		case !last:
-			cell = Pad(cell, widths[i])
+			cell = Pad(FitMiddle(cell, widths[i]), widths[i])
 		case width > 0:
 			cell = Fit(cell, max(width-used, lastLeast))
 		}

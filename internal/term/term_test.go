@@ -215,3 +215,28 @@ func TestProgress(t *testing.T) {
 	})
 	NewProgress(nil, nil, "nothing").Set(1, 2, "")
 }
+
+// A table fits a narrow terminal: names are shortened in their middle, numbers never.
+func TestNarrowTables(t *testing.T) {
+	table := NewTable(Style(true), "", "conversation", ">entries", "title")
+	table.Add("@1", Style(true).Cyan("conv_01a20b57e6f070009b2620528cedce5e"), "1 234 567", "A list of things to buy")
+	table.Add("@2", "notes", "2", "短いタイトル")
+	for _, width := range []int{80, 60, 48} {
+		for _, line := range table.Lines(width) {
+			if got := Width(line); got > width {
+				t.Errorf("a line has %d columns, want at most %d: %s", got, width, line)
+			}
+		}
+	}
+	if row := Plain(table.Lines(48)[1]); !strings.Contains(row, "conv_01a20…528cedce5e") || !strings.Contains(row, "1 234 567  ") {
+		t.Errorf("the row is %q", row)
+	}
+	for width := 2; width < 40; width++ {
+		if got := Width(FitMiddle("conv_01a20b57e6f070009b2620528cedce5e", width)); got > width {
+			t.Errorf("%d columns, want at most %d", got, width)
+		}
+	}
+	if got := FitMiddle("abcdefghij", 7); got != "abc…hij" {
+		t.Errorf("shortened to %q", got)
+	}
+}

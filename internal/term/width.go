@@ -65,6 +65,20 @@ func FitEnd(text string, width int) string {
 	return "…" + text
 }
 
+// FitMiddle truncates a text to a width in columns in its middle, so that names that differ at either end stay apart. Of a text
+// that it truncates, only the style at its beginning is kept.
+func FitMiddle(text string, width int) string {
+	if Width(text) <= width {
+		return text
+	}
+	plain, style := Plain(text), text[:sequence(text)]
+	text = strings.TrimSuffix(Fit(plain, (width+1)/2), "…") + FitEnd(plain, width/2+1)
+	if style != "" {
+		text = style + text + reset
+	}
+	return text
+}
+
 // Pad fills a text with spaces up to a width in columns.
 func Pad(text string, width int) string { return text + padding(text, width) }
 
