@@ -180,7 +180,7 @@ func vectorsOf(options Options) *vector.Finder {
 // compose makes the features; each has those below it.
 func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, error) {
 	vectors := vectorsOf(options)
-	recalled := recalls.New(lookup.Finder{Log: log, Store: options.Index, Common: &lookup.CommonTerms{}, Lists: &lookup.TermLists{}, Analyzer: &recall.Analyzer{}, Vectors: vectors}, recalls.Options{
+	recalled := recalls.New(lookup.Finder{Log: log, Store: options.Index, Common: &lookup.CommonTerms{}, Lists: &lookup.TermLists{}, Entries: &lookup.Entries{}, Analyzer: &recall.Analyzer{}, Vectors: vectors}, recalls.Options{
 		Threshold: options.RecallThreshold, Scope: options.RecallScope, Logger: options.Logger,
 	})
 	catalog, err := catalog.New(log, catalog.Options{

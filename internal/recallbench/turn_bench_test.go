@@ -17,7 +17,7 @@ import (
 	"github.com/continuo-log/continuo/store/sqlite"
 )
 
-// BenchmarkTurn says what recall adds to a turn: the look-up of one question after another, as turns look them up, in one
+// BenchmarkTurn says what recall adds to a turn: the look-up of 60 questions one after another, as turns look them up, in one
 // conversation of 10 000 entries of BEAM (19 MB of text). Reported are the median time, the processor time of this process
 // per question, and the same for all questions once more.
 func BenchmarkTurn(b *testing.B) {
@@ -57,7 +57,7 @@ func BenchmarkTurn(b *testing.B) {
 			if _, err := (index.Indexer{Log: log, Store: store}).Run(b.Context(), index.Scope{}, time.Time{}); err != nil {
 				b.Fatal(err)
 			}
-			finder := lookup.Finder{Log: log, Store: store, Common: &lookup.CommonTerms{}, Lists: &lookup.TermLists{}, Analyzer: &recall.Analyzer{}}
+			finder := lookup.Finder{Log: log, Store: store, Common: &lookup.CommonTerms{}, Lists: &lookup.TermLists{}, Entries: &lookup.Entries{}, Analyzer: &recall.Analyzer{}}
 			ask := func() (took []time.Duration, cpu time.Duration) {
 				before := processorTime(b)
 				for _, question := range questions[:60] {

@@ -21,7 +21,7 @@ func TestWhatIsRememberedChangesNothing(t *testing.T) {
 	store := storetest.NewMemory()
 	log := continuo.NewLog(store, continuo.LogOptions{})
 	plain := lookup.Finder{Log: log, Store: store}
-	remembering := lookup.Finder{Log: log, Store: store, Lists: &lookup.TermLists{}, Analyzer: &recall.Analyzer{}}
+	remembering := lookup.Finder{Log: log, Store: store, Lists: &lookup.TermLists{}, Entries: &lookup.Entries{}, Analyzer: &recall.Analyzer{}}
 	sentence := func() string {
 		text := ""
 		for range 1 + random.IntN(6) {

@@ -62,6 +62,8 @@ type Finder struct {
 	Common *CommonTerms
 	// Lists remembers which entries have the terms that were looked up. Default nil: all are looked up each time.
 	Lists *TermLists
+	// Entries keeps candidates. Default nil: all are read from the log each time.
+	Entries *Entries
 	// Analyzer remembers the words of entries. Default nil: they are analyzed each time.
 	Analyzer *recall.Analyzer
 	// Vectors finds entries by embeddings, for requests that ask for it. Default nil: by their words alone.
@@ -262,7 +264,11 @@ func (f Finder) read(ctx context.Context, request Request, chosen []place, unind
 			return nil, err
 		}
 		if ok {
-			if items, err = f.readOwner(ctx, owner, chosen[:n], request, items); err != nil {
+			read := f.readOwner
+			if f.Entries != nil && isCounted(&owner) {
+				read = f.readKept
+			}
+			if items, err = read(ctx, owner, chosen[:n], request, items); err != nil {
 				return nil, err
 			}
 		}
@@ -317,11 +323,15 @@ func (f Finder) readOwner(ctx context.Context, owner continuo.Conversation, plac
 			}
 			isHere := owner.ID == request.Conversation.ID || entry.ConversationID == owner.ID // otherwise it is found where it was written
 			if len(wanted) > 0 && wanted[0].seq == entry.Seq && isHere && Recallable(entry) {
-				items = append(items, Item{Entry: entry, Owner: owner, Tokens: recall.TokensOf(entry)})
+				items = append(items, itemOf(entry, owner))
 			}
 		}
 	}
 	return items, nil
+}
+
+func itemOf(entry *continuo.Entry, owner continuo.Conversation) Item {
+	return Item{Entry: entry, Owner: owner, Tokens: recall.TokensOf(entry)}
 }
 
 // Recallable reports whether an entry may be recalled: a message with a text that a person or a model wrote.

@@ -50,7 +50,7 @@ func benchRecall(b *testing.B, store maintenance.Store, size int64) {
 		})
 	}
 	b.Run("before a turn", func(b *testing.B) {
-		finder := lookup.Finder{Log: p.log, Store: p.store}
+		finder := lookup.Finder{Log: p.log, Store: p.store, Lists: &lookup.TermLists{}, Entries: &lookup.Entries{}, Analyzer: &recall.Analyzer{}}
 		for b.Loop() {
 			if found, err := finder.Find(b.Context(), lookup.Request{Text: question, Conversation: c, Candidates: 300}); err != nil || len(found) == 0 {
 				b.Fatal("nothing is found", err)
