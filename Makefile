@@ -5,7 +5,7 @@ GO ?= go
 # Versions of the tools that checks use; Go fetches them by name, nothing has to be installed.
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT := mvdan.cc/gofumpt@v0.12.0
-GORELEASER := github.com/goreleaser/goreleaser/v2@v2.17.0
+GORELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 # Programs of others that tests start; make npm installs them into a folder that git ignores, and tests find
 # them there. Without them those tests are skipped.
 NPM_PACKAGES := @copilotkit/aimock@1.43.0 telegram-test-api@4.2.1 @modelcontextprotocol/server-everything@2026.8.31 @google/gemini-cli@0.61.0 \
