@@ -316,11 +316,9 @@ func (d *entryDecoder) window(w *Window) bool {
 		case "start":
 			return d.int64(&w.Start)
 		case "pins":
-			w.Pins = nil
-			return d.List(func() bool {
-				w.Pins = append(w.Pins, 0)
-				return d.int64(&w.Pins[len(w.Pins)-1])
-			}) && w.Pins != nil
+			return d.seqs(&w.Pins)
+		case "given_up":
+			return w.GivenUp.IsZero() && d.givenUp(&w.GivenUp)
 		case "preview_before":
 			return d.int64(&w.PreviewBefore)
 		case "line_before":
@@ -358,6 +356,28 @@ func (d *entryDecoder) profileRef(into **ProfileRef) bool {
 		}
 		return false
 	})
+}
+
+func (d *entryDecoder) givenUp(g *GivenUp) bool {
+	return d.Object(func(name string) bool {
+		switch name {
+		case "read_again":
+			return d.seqs(&g.ReadAgain)
+		case "failed":
+			return d.seqs(&g.Failed)
+		case "described":
+			return d.seqs(&g.Described)
+		}
+		return false
+	})
+}
+
+func (d *entryDecoder) seqs(into *[]int64) bool {
+	*into = nil
+	return d.List(func() bool {
+		*into = append(*into, 0)
+		return d.int64(&(*into)[len(*into)-1])
+	}) && *into != nil
 }
 
 func (d *entryDecoder) cachePrices(p *CachePrices) bool {

@@ -238,6 +238,23 @@ func (r *Round) encode(w *rawjson.Encoder) {
 	w.Close()
 }
 
+func (g *GivenUp) encode(to *rawjson.Encoder) {
+	if g.IsZero() {
+		return
+	}
+	to.Name("given_up")
+	to.Open()
+	for _, list := range []struct {
+		name string
+		seqs []int64
+	}{{"read_again", g.ReadAgain}, {"failed", g.Failed}, {"described", g.Described}} {
+		if len(list.seqs) > 0 {
+			to.Any(list.name, list.seqs)
+		}
+	}
+	to.Close()
+}
+
 func (w *Window) encode(to *rawjson.Encoder) {
 	to.Open()
 	to.Int("epoch", w.Epoch)
@@ -247,6 +264,7 @@ func (w *Window) encode(to *rawjson.Encoder) {
 	}
 	to.Number("preview_before", w.PreviewBefore)
 	to.Number("line_before", w.LineBefore)
+	w.GivenUp.encode(to)
 	to.Number("summary", w.Summary)
 	if p := w.Profile; p != nil {
 		to.Name("profile")

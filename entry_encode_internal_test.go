@@ -84,6 +84,8 @@ func TestEntriesAreWrittenAsByEncodingJSON(t *testing.T) {
 		{ToolCalls: []ToolCall{{Extra: json.RawMessage(`{"a":` + string(deep) + `}`)}}},
 		{Round: &Round{}},
 		{Round: &Round{Window: Window{Pins: []int64{1, 2}}, Usage: &Usage{}}},
+		{Round: &Round{Window: Window{GivenUp: GivenUp{ReadAgain: []int64{3}, Failed: []int64{4, 5}, Described: []int64{1}}}}},
+		{Round: &Round{Window: Window{GivenUp: GivenUp{Failed: []int64{4}}}}},
 		{Author: &Author{}},
 		{Reasoning: &Reasoning{}},
 	}

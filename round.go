@@ -144,6 +144,8 @@ type Window struct {
 	// Tool outputs before PreviewBefore are shown as previews, those before LineBefore as one line.
 	PreviewBefore int64 `json:"preview_before,omitempty"`
 	LineBefore    int64 `json:"line_before,omitempty"`
+	// GivenUp are the entries that are shortened before older ones.
+	GivenUp GivenUp `json:"given_up,omitzero"`
 	// Summary is the seq of the summary that replaces entries that are not shown; 0 for none.
 	Summary int64 `json:"summary,omitempty"`
 	// Profile is the profile that the requests of the epoch show among the system messages; nil for none.
@@ -163,6 +165,19 @@ type Window struct {
 	// Markers says whether gaps are marked; false only where the budget has no room for the marker.
 	Markers bool `json:"markers,omitempty"`
 }
+
+// GivenUp are entries that a window shortens before older ones, because they are needed least. The lists are seqs, ascending.
+type GivenUp struct {
+	// ReadAgain are results of tools whose lines later results have again.
+	ReadAgain []int64 `json:"read_again,omitempty"`
+	// Failed are results of calls that failed, of tools that succeeded later.
+	Failed []int64 `json:"failed,omitempty"`
+	// Described are messages and results with images that an answer followed.
+	Described []int64 `json:"described,omitempty"`
+}
+
+// IsZero reports whether nothing was given up.
+func (g GivenUp) IsZero() bool { return len(g.ReadAgain)+len(g.Failed)+len(g.Described) == 0 }
 
 // Envelope is everything in a request that does not come from the log. It is stored once under its hash, so that a
 // request can be rebuilt after prompts, tools or settings have changed.

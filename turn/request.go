@@ -49,7 +49,10 @@ func build(source Source, view View, envelope continuo.Envelope, info model.Info
 	if err != nil {
 		return nil, err
 	}
-	in.Prices, in.Mark = round.CachePrices, recordedMark(round)
+	in.Prices = round.CachePrices
+	if round.Window.Epoch > 0 {
+		in.Recorded = &round.Window
+	}
 	in.Profiles = profiles{ctx: source.context(), log: source.Log, conversation: source.Conversation, recorded: round.Window.Profile}
 	plan, err := view.Build(source, in)
 	if err != nil {
@@ -145,14 +148,6 @@ func Render(envelope continuo.Envelope, plan *window.Plan, info model.Info) ([]b
 		return nil, err
 	}
 	return protocol.Request(withProfile(envelope, plan), plan, render.Options{Provider: info.Provider})
-}
-
-// recordedMark is the mark of a round's window; 0 for none, or one that no build makes.
-func recordedMark(round *continuo.Round) int {
-	if mark := round.Window.Mark; mark > 0 && mark <= 10_000 {
-		return mark
-	}
-	return 0
 }
 
 // Replay rebuilds the request of a round from the log and the stored envelope, and reports whether its hash is the

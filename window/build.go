@@ -48,6 +48,8 @@ type build struct {
 	growth     int   // recorded by a move
 	chosen     int   // the mark of a move of a view that is Priced; 0 before it is chosen
 
+	candidates []candidate // of a move, what is needed least first
+
 	newestUser *Unit // nil when the log has no user message
 	opener     *Unit // nil when the view has none
 	pinned     pins

@@ -7,9 +7,10 @@
 // a marker in each gap. While the range fits the view's limits, the window keeps the start of the view's last
 // request, so that requests only grow at the end. When the range no longer fits, the window moves and is
 // reduced to the low-water mark: as many of the newest units are kept as fit with every tool output in one line,
-// older ones are dropped, and then only as many outputs are cut as the limits require: the oldest become
-// previews, and if that is not enough, one line. A first window fills to the limits instead. A view whose strategy is [Summarize] shows a summary of the dropped units instead of the
-// marker: an entry of the log, chosen when the window moves.
+// older ones are dropped, and then only as much is cut as the limits require: first what is needed least
+// (see View.ByUse), then the oldest outputs become previews, and if that is not enough, one line. A first window fills to
+// the limits instead. A view whose strategy is [Summarize] shows a summary of the dropped units instead of the marker: an
+// entry of the log, chosen when the window moves.
 //
 // The window's position is read from the rounds that turns record on assistant entries: a plan requests a
 // move, and the turn applies it by recording it. So a plan depends only on the log, the view and the input.

@@ -60,9 +60,9 @@ type Input struct {
 	// Prices are those of the model's cache, by which a view that is Priced moves its window. Default:
 	// continuo.DefaultCachePrices.
 	Prices continuo.CachePrices
-	// Mark is the mark that the request recorded, where it is rebuilt: entries that it does not show, and by which the mark
-	// was chosen, may have been redacted since. 0: a move chooses it.
-	Mark int
+	// Recorded is the window that the request recorded, where it is rebuilt: entries that it does not show, and by which its mark
+	// and what it gives up were chosen, may have been redacted since. Nil: a move chooses them.
+	Recorded *continuo.Window
 	// Estimated says that the provider's reports on its requests in this log correct the counts, so that limits in tokens
 	// are kept on the provider's count.
 	Estimated bool

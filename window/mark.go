@@ -76,11 +76,13 @@ func (b *build) mark(need required, fixed continuo.Size, opener *Unit) float64 {
 	if !b.view.Priced || b.view.LowWater >= 1 {
 		return b.view.LowWater
 	}
-	if b.chosen == 0 { // one mark for all fillings that the move tries
-		b.chosen = b.in.Mark
+	if recorded := b.in.Recorded; b.chosen == 0 && recorded != nil && recorded.Mark > 0 && recorded.Mark <= markUnit {
+		b.chosen = recorded.Mark
 	}
-	if b.chosen == 0 {
+	if b.chosen == 0 { // one mark for all fillings that the move tries
+		b.giveUp(continuo.GivenUp{}) // what is given up does not make windows smaller
 		b.chosen = int(math.Round(b.cheapest(need, fixed, opener) * markUnit))
+		b.giveUp(givenUp(b.candidates, 0))
 	}
 	return float64(b.chosen) / markUnit
 }

@@ -14,7 +14,9 @@ func (b *build) move(epoch int64, need required) {
 		return
 	}
 	b.moved = true
+	b.candidates = b.needless(need)
 	for _, put := range b.fillings(need) {
+		b.giveUp(givenUp(b.candidates, 0))
 		w, target, filled := b.fill(need, put)
 		w.Epoch, w.Growth, w.Mark = epoch, b.growth, b.chosen
 		if pieces, _ := b.layout(w); w.Summary != 0 && shownSummary(pieces) == nil {
@@ -202,9 +204,18 @@ func (b *build) reach(target Limits, need required, opener *Unit, total continuo
 	return 0, ""
 }
 
-// cutDown turns as few tool outputs as the target requires into previews, oldest first, and if that is not
-// enough, as few as possible into one line. Required units stay as they are.
+// cutDown gives up as little as the target requires: first what is needed least; if that is not enough, it turns tool
+// outputs into previews, oldest first, and then as few as possible into one line. Required units stay as they are.
 func (b *build) cutDown(w *continuo.Window, target Limits, need required) {
+	n := len(b.candidates)
+	if need.level == Whole {
+		n = sort.Search(n, func(n int) bool {
+			b.giveUp(givenUp(b.candidates[:n], w.Start))
+			return b.allowed(*w, target)
+		})
+	}
+	w.GivenUp = givenUp(b.candidates[:n], w.Start)
+	b.giveUp(w.GivenUp)
 	if need.level >= Preview {
 		w.PreviewBefore = b.in.At + 1
 	}

@@ -45,6 +45,7 @@ func (b *build) stands() (bool, error) {
 	}
 	b.bounds = b.Around(need.size)
 	w := *b.previous
+	b.giveUp(w.GivenUp)
 	if b.summaryAt(w.Summary) == nil {
 		w.Summary = 0 // the summary was redacted since
 	}

@@ -49,6 +49,12 @@ const (
 	// ReasonOverTokens: dropped, or previewed or truncated. The same for the limit on tokens (context.max_tokens,
 	// chat.max_context_tokens, chat.reserved_tokens, a model's context_window).
 	ReasonOverTokens = "over_tokens"
+	// ReasonReadAgain: truncated. Later results have nine tenths of the result again, line by line.
+	ReasonReadAgain = "read_again"
+	// ReasonFailedCall: previewed. The call failed, and a later call of the same tool succeeded.
+	ReasonFailedCall = "failed_call"
+	// ReasonDescribed: truncated. The model answered after the image, so that its answer says what it needed of it.
+	ReasonDescribed = "image_described"
 	// ReasonBeforeWindow: dropped. The entry is before the window's start, and the window has no limit recorded.
 	ReasonBeforeWindow = "before_window"
 	// ReasonRecall: recalled. An earlier entry that a block shows again, because a message may need it, or the block itself

@@ -62,7 +62,7 @@ func TestDroppedEntriesKeepTheirReason(t *testing.T) {
 	l.Assistant("answer")
 	l.User("look")
 	view := preset(t, window.Codex, window.Limits{Messages: 20, Chars: 5000})
-	view.LowWater, view.Priced = 0.6, false
+	view.LowWater, view.Priced, view.ByUse = 0.6, false, false
 	dropped := l.build(t, view)
 	wantItem(t, dropped, 1, window.Dropped, "over_messages")
 	record := func(output string, plan *window.Plan) {

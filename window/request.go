@@ -160,14 +160,18 @@ func (r *Request) Items(u *Unit, at Level, kept, limit string) []PlanItem {
 
 // item is the verdict on one entry of a unit that is shown at a level, as a message. See Items.
 func (r *Request) item(u *Unit, i int, at Level, verdict Verdict, shown *Message, kept, limit string, sizes *itemSizes) PlanItem {
-	entry, reason := u.Entries[i], kept
+	entry, reason, givenUp := u.Entries[i], kept, u.whyGivenUp(i)
 	switch {
 	case i == 0 && len(u.missing) > 0:
 		reason = ReasonUnanswered
 	case verdict == Truncated && r.view.OmitToolResults:
 		reason = ReasonResultsOff
-	case verdict == Previewed && !r.shaper.cutByLevel(entry, shown, at):
+	case verdict == Truncated && u.whyGivenUp(i) != "":
+		reason = u.whyGivenUp(i)
+	case verdict == Previewed && !r.shaper.cutByLevel(entry, shown, max(at, givenUpLevels[givenUp])):
 		reason = ReasonOutputLimit
+	case verdict != Kept && (at < givenUpLevels[givenUp] || cutsImages(entry, at, givenUp)):
+		reason = givenUp
 	case verdict != Kept:
 		reason = DropReason(limit)
 	}

@@ -30,8 +30,8 @@ type shaper struct {
 	provider string
 }
 
-// message shapes one entry. The verdict is Kept when nothing was cut.
-func (s *shaper) message(entry *continuo.Entry, at Level) (Message, Verdict) {
+// message shapes one entry, which the window may give up for a reason. The verdict is Kept when nothing was cut.
+func (s *shaper) message(entry *continuo.Entry, at Level, givenUp string) (Message, Verdict) {
 	message := Message{
 		Seq: entry.Seq, Role: entry.Role, Content: entry.Content, ToolCalls: entry.ToolCalls,
 		ToolCallID: entry.ToolCallID, Name: entry.Name, Entry: entry,
@@ -40,10 +40,12 @@ func (s *shaper) message(entry *continuo.Entry, at Level) (Message, Verdict) {
 		message.Role = continuo.User
 	}
 	whole, verdict := message, Kept
-	switch entry.Role {
-	case continuo.Tool:
-		verdict = s.cutResult(&message, at)
-	case continuo.Assistant:
+	switch {
+	case cutsImages(entry, at, givenUp):
+		verdict = cutImages(&message)
+	case entry.Role == continuo.Tool:
+		verdict = s.cutResult(&message, max(at, givenUpLevels[givenUp]))
+	case entry.Role == continuo.Assistant:
 		verdict = s.cutCalls(&message)
 	}
 	if verdict != Kept {

@@ -13,6 +13,7 @@ type Unit struct {
 	Entries []*continuo.Entry // in log order
 	Group   bool              // it has calls
 	missing []string          // calls without a result
+	givenUp []string          // by entry, why the window gives it up, "" where it does not; nil for no entry
 	shapes  [levels]*Shape    // by level; made at first use
 	sizes   [levels]continuo.Size
 }
@@ -68,6 +69,31 @@ func (u *Unit) at(s *shaper, l Level) *Shape {
 	return result
 }
 
+// giveUp sets which entries the window gives up.
+func (u *Unit) giveUp(g *continuo.GivenUp) {
+	var reasons []string
+	for i, e := range u.Entries {
+		reason := givenUpAs(g, e.Seq)
+		if reason != "" && reasons == nil {
+			reasons = make([]string, len(u.Entries))
+		}
+		if reason != "" {
+			reasons[i] = reason
+		}
+	}
+	if !slices.Equal(reasons, u.givenUp) {
+		u.givenUp, u.shapes, u.sizes = reasons, [levels]*Shape{}, [levels]continuo.Size{}
+	}
+}
+
+// whyGivenUp is the reason for which the window gives an entry up; "" where it does not.
+func (u *Unit) whyGivenUp(i int) string {
+	if u.givenUp == nil {
+		return ""
+	}
+	return u.givenUp[i]
+}
+
 // effective is a level, or Whole for a unit in which nothing can be cut.
 func (u *Unit) effective(l Level) Level {
 	if !u.Group {
@@ -93,7 +119,7 @@ func (u *Unit) size(s *shaper, l Level) continuo.Size {
 // storedSize is the size of the unit at a level by the counts made at append; not known where an entry is shown in
 // another form.
 func (u *Unit) storedSize(s *shaper, l Level) (size continuo.Size, known bool) {
-	if len(u.missing) > 0 {
+	if len(u.missing) > 0 || u.givenUp != nil {
 		return continuo.Size{}, false
 	}
 	for _, entry := range u.Entries {
@@ -113,8 +139,8 @@ func (u *Unit) appendTo(s *shaper, l Level, messages []Message, verdicts []Verdi
 	if shape := u.shapes[l]; shape != nil {
 		return append(messages, shape.Messages...), append(verdicts, shape.verdicts...)
 	}
-	for _, entry := range u.Entries {
-		message, verdict := s.message(entry, l)
+	for i, entry := range u.Entries {
+		message, verdict := s.message(entry, l, u.whyGivenUp(i))
 		messages, verdicts = append(messages, message), append(verdicts, verdict)
 	}
 	for _, id := range u.missing {

@@ -49,6 +49,9 @@ type View struct {
 	Strategy Strategy `json:"strategy,omitempty"`
 	// Outputs says in which form of the tool outputs a move counts them when it fills the window. Default ShortOutputs.
 	Outputs Outputs `json:"outputs,omitempty"`
+	// ByUse says that a move gives up first what is needed least: results whose lines later results have again, failed calls of
+	// a tool that succeeded later, images that an answer followed. Then it shortens outputs by their age, as without it.
+	ByUse bool `json:"by_use,omitempty"`
 	// Without are the seqs of entries that are left out, because the client that keeps its history itself does not have them.
 	Without []int64 `json:"without,omitempty"`
 	// RecallShare is the share of the limits that recalled entries take at most, all that are still shown together; 0: recalls
@@ -101,7 +104,9 @@ type Settings struct {
 	IncludeCollapsed                 bool
 	LowWater                         float64
 	// Priced lets moves choose marks near LowWater by what they cost.
-	Priced                         bool
+	Priced bool
+	// ByUse lets moves give up what is needed least first.
+	ByUse                          bool
 	ToolOutputChars, PreviewChars  int
 	ChatMaxMessages, ChatMaxTokens int
 	ChatReserve, ReplayHistory     int
@@ -124,7 +129,7 @@ const DefaultRecallShare = 0.25
 // DefaultSettings returns the numbers of the design documents.
 func DefaultSettings() Settings {
 	return Settings{
-		MaxMessages: 80, MaxChars: 120_000, IncludeToolResults: true, LowWater: 0.4, Priced: true,
+		MaxMessages: 80, MaxChars: 120_000, IncludeToolResults: true, LowWater: 0.4, Priced: true, ByUse: true,
 		ToolOutputChars: 8000, PreviewChars: 1200,
 		ChatMaxMessages: 50, ChatMaxTokens: 6000, ChatFollowsWindow: true, ChatReserve: 4500,
 		ReplayHistory: 15, RecallShare: DefaultRecallShare, Profile: true,
@@ -134,7 +139,7 @@ func DefaultSettings() Settings {
 // View returns a preset. An unknown name is an error that lists the known ones.
 func (s Settings) View(name string) (View, error) {
 	view := View{
-		Name: name, LowWater: s.LowWater, Priced: s.Priced, Marker: Marker,
+		Name: name, LowWater: s.LowWater, Priced: s.Priced, ByUse: s.ByUse, Marker: Marker,
 		ToolOutputChars: s.ToolOutputChars, PreviewChars: s.PreviewChars, RecallShare: s.RecallShare,
 		OmitToolResults: !s.IncludeToolResults, ShowCollapsed: s.IncludeCollapsed,
 	}
@@ -152,7 +157,7 @@ func (s Settings) View(name string) (View, error) {
 		view.Reserve, view.Strategy, view.FollowWindow = s.ChatReserve, s.ChatStrategy, s.ChatFollowsWindow
 		view.Outputs = s.Outputs
 	case Replay:
-		view.History, view.LowWater, view.Priced = s.ReplayHistory, 1, false
+		view.History, view.LowWater, view.Priced, view.ByUse = s.ReplayHistory, 1, false, false
 		view.Marker, view.SkipSystem, view.RecallShare = "", true, 0
 		view.Profile = ProfileNone
 		view.ToolOutputChars, view.PreviewChars = 0, s.PreviewChars

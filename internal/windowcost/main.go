@@ -8,6 +8,9 @@
 // a mean size is that of each message paid in full once, when it is first sent, and at the cached price afterwards. The
 // window by hand has the same limit, keeps whole messages and groups in the same form, and is cut back to the share of
 // the limit that gives it the same mean size.
+//
+// It also counts what the steps of coding agents need of earlier results of tools, and how much of it their requests hold:
+// where moves give up first what is needed least, and where they shorten outputs by their age alone.
 package main
 
 import (
@@ -102,6 +105,10 @@ func run(o options) error {
 		for i, way := range ways {
 			row(table, budget.name, "all", way.name, sums[i], o.prices, hands[i]/float64(max(sums[i].requests, 1)))
 		}
+	}
+	fmt.Fprintln(table)
+	if err := lost(table, o, logs); err != nil {
+		return err
 	}
 	fmt.Fprintln(table)
 	if err := estimates(table, o, logs); err != nil {

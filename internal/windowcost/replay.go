@@ -132,8 +132,7 @@ func (c *conversation) replay(view window.View, p prices) (f figures, err error)
 				return f, err
 			}
 			before = c.count(&f, plan, before, seen)
-			round := &continuo.Round{View: plan.View, ViewHash: plan.ViewHash, At: plan.At, Window: plan.Window}
-			entry.Round = round
+			entry.Round = roundOf(plan)
 		}
 		c.entries = append(c.entries, entry)
 	}

@@ -1214,6 +1214,19 @@ export interface ForkRequest {
 /** Format is a wire format in which a context can be rendered. */
 export type Format = "openai" | "anthropic" | "transcript" | "handoff";
 
+/**
+ * GivenUp are entries that a window shortens before older ones, because they are needed least. The lists are
+ * seqs, ascending.
+ */
+export interface GivenUp {
+  /** `read_again` are results of tools whose lines later results have again. */
+  read_again?: number[];
+  /** `failed` are results of calls that failed, of tools that succeeded later. */
+  failed?: number[];
+  /** `described` are messages and results with images that an answer followed. */
+  described?: number[];
+}
+
 /** HealthCheck is one finding about the program's settings, store, models or tools. */
 export interface HealthCheck {
   /** what was checked, such as store */
@@ -2876,6 +2889,8 @@ export interface Window {
   /** Tool outputs before `preview_before` are shown as previews, those before `line_before` as one line. */
   preview_before?: number;
   line_before?: number;
+  /** `given_up` are the entries that are shortened before older ones. */
+  given_up?: GivenUp;
   /** `summary` is the seq of the summary that replaces entries that are not shown; 0 for none. */
   summary?: number;
   /** `profile` is the profile that the requests of the epoch show among the system messages; nil for none. */

@@ -1145,6 +1145,18 @@ class ForkRequest(TypedDict):
 Format: TypeAlias = "Literal['openai', 'anthropic', 'transcript', 'handoff']"
 
 
+class GivenUp(TypedDict):
+    """GivenUp are entries that a window shortens before older ones, because they are needed least. The lists are
+    seqs, ascending.
+    """
+    # `read_again` are results of tools whose lines later results have again.
+    read_again: NotRequired[list[int]]
+    # `failed` are results of calls that failed, of tools that succeeded later.
+    failed: NotRequired[list[int]]
+    # `described` are messages and results with images that an answer followed.
+    described: NotRequired[list[int]]
+
+
 class HealthCheck(TypedDict):
     """HealthCheck is one finding about the program's settings, store, models or tools."""
     # what was checked, such as store
@@ -2720,6 +2732,8 @@ class Window(TypedDict):
     # Tool outputs before `preview_before` are shown as previews, those before `line_before` as one line.
     preview_before: NotRequired[int]
     line_before: NotRequired[int]
+    # `given_up` are the entries that are shortened before older ones.
+    given_up: NotRequired[GivenUp]
     # `summary` is the seq of the summary that replaces entries that are not shown; 0 for none.
     summary: NotRequired[int]
     # `profile` is the profile that the requests of the epoch show among the system messages; nil for none.
