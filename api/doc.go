@@ -18,6 +18,7 @@ package api
 import (
 	"context"
 
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/engine"
 )
 
@@ -27,4 +28,6 @@ type Service struct {
 	Version string // of the program
 	// Diagnose makes the report of GET /api/health.
 	Diagnose func(context.Context) (HealthReport, error)
+	// Audit is what GET /api/audit reads. Default: nothing is recorded.
+	Audit *audit.Trail
 }

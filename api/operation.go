@@ -36,6 +36,9 @@ type Operation struct {
 	// to may have it.
 	Figures bool
 
+	// Unbound says that the answer is about all users of the project: only a key that no user is bound to may have it.
+	Unbound bool
+
 	in, out reflect.Type
 	binding *binding
 	run     func(ctx context.Context, scope continuo.Scope, in any) (any, error)

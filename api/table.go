@@ -12,6 +12,6 @@ func (s *Service) Operations() []Operation {
 		s.crewOperations(), s.crewSessionOperations(), s.crewContextOperations(),
 		s.taskOperations(), s.agentOperations(),
 		s.sessionOperations(),
-		s.serviceOperations(), s.usageOperations(), []Operation{s.connectOperation()},
+		s.serviceOperations(), s.usageOperations(), s.auditOperations(), []Operation{s.connectOperation()},
 	)
 }

@@ -338,6 +338,30 @@ CREATE TABLE continuo.sessions (
 
 CREATE INDEX sessions_by_end ON continuo.sessions (expires_at);
 
+CREATE TABLE continuo.audit (
+  -- Who read and changed what, in the order of commits; it has no words of conversations.
+  position        bigint PRIMARY KEY,
+  at              text COLLATE "C" NOT NULL,
+  project_id      text COLLATE "C" NOT NULL,
+  key_id          text COLLATE "C" NOT NULL, -- of the caller; empty: none
+  operation       text COLLATE "C" NOT NULL,
+  conversation_id text COLLATE "C" NOT NULL, -- empty: none, or several
+  event           text NOT NULL            -- JSON: the rest
+);
+
+CREATE INDEX audit_of_project ON continuo.audit (project_id, position);
+
+CREATE INDEX audit_of_conversation ON continuo.audit (conversation_id, position) WHERE conversation_id <> '';
+
+CREATE INDEX audit_by_time ON continuo.audit (at);
+
+CREATE TABLE continuo.audit_position (
+  -- One row: the highest position, and the lock under which positions are given.
+  last bigint NOT NULL
+);
+
+INSERT INTO continuo.audit_position (last) VALUES (0);
+
 CREATE TABLE continuo.leases (
   -- Of what only one process does at a time, but for turns.
   name     text COLLATE "C" PRIMARY KEY,

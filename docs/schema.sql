@@ -315,6 +315,23 @@ CREATE TABLE sessions (
 
 CREATE INDEX sessions_by_end ON sessions (expires_at);
 
+CREATE TABLE audit (
+  -- Who read and changed what, in the order of commits; it has no words of conversations.
+  position        INTEGER PRIMARY KEY AUTOINCREMENT, -- never used again
+  at              TEXT NOT NULL,
+  project_id      TEXT NOT NULL,
+  key_id          TEXT NOT NULL,         -- of the caller; empty: none
+  operation       TEXT NOT NULL,
+  conversation_id TEXT NOT NULL,         -- empty: none, or several
+  event           TEXT NOT NULL          -- JSON: the rest
+);
+
+CREATE INDEX audit_of_project ON audit (project_id, position);
+
+CREATE INDEX audit_of_conversation ON audit (conversation_id, position) WHERE conversation_id <> '';
+
+CREATE INDEX audit_by_time ON audit (at);
+
 CREATE TABLE leases (                    -- of what only one process does at a time, but for turns
   name     TEXT PRIMARY KEY,
   owner    TEXT NOT NULL,                -- '' when it was given back

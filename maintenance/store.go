@@ -2,6 +2,7 @@ package maintenance
 
 import (
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/fulltext/index"
 )
@@ -11,6 +12,7 @@ type Store interface {
 	continuo.Store
 	continuo.PrefixStore
 	auth.KeyStore
+	audit.Store
 	RecordStore
 	index.Store
 }

@@ -30,6 +30,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/engine"
 )
 
@@ -41,6 +42,11 @@ type Options struct {
 	MaxBodyBytes int64
 	// Poll is how often a waiting tool, or a subscription, polls the log. Default 250 ms.
 	Poll time.Duration
+	// Audit records who reads and changes what; AuditReads says that reads are recorded, too. Caller is who asks where the
+	// context of a request has no audit.Caller. Default: nothing is recorded.
+	Audit      *audit.Trail
+	AuditReads bool
+	Caller     audit.Caller
 	// Logger receives internal errors, never with message text. Default: no logging.
 	Logger *slog.Logger
 }
@@ -123,6 +129,7 @@ type projectServer struct {
 	mcp     *mcp.Server
 	handler http.Handler
 	watches *watches
+	tools   []offered
 }
 
 //go:embed instructions.md
@@ -130,7 +137,7 @@ var instructions string
 
 func (s *Server) newFace(scope continuo.Scope) *projectServer {
 	engine, options := s.engine, s.options
-	f := &projectServer{engine: engine, api: &api.Service{Engine: engine, Version: options.Version}, scope: scope, options: options}
+	f := &projectServer{engine: engine, api: &api.Service{Engine: engine, Version: options.Version}, scope: scope, options: options, tools: s.tools}
 	f.mcp = mcp.NewServer(&mcp.Implementation{Name: "continuo", Title: "Continuo", Version: options.Version}, &mcp.ServerOptions{
 		Instructions: instructions, PageSize: 100, SetCacheable: private,
 		CompletionHandler: f.complete, SubscribeHandler: f.checkSubscription,
@@ -141,7 +148,7 @@ func (s *Server) newFace(scope continuo.Scope) *projectServer {
 	f.addTools(s.tools)
 	f.addResources()
 	f.addPrompts()
-	f.mcp.AddReceivingMiddleware(f.guarded, f.listed, f.subscribed)
+	f.mcp.AddReceivingMiddleware(f.guarded, f.audited, f.listed, f.subscribed)
 	f.mcp.AddSendingMiddleware(f.acknowledged)
 	streams := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return f.mcp }, &mcp.StreamableHTTPOptions{
 		Stateless: true, MaxRequestBodyBytes: options.MaxBodyBytes, PropagateRequestCancellation: true, Logger: slog.New(slog.DiscardHandler),

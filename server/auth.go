@@ -25,10 +25,11 @@ const (
 
 // caller is the origin of a request. Everything that the request touches is within the caller's scope.
 type caller struct {
-	scope   continuo.Scope
-	keyID   string    // "" without a key
-	keyEnds time.Time // when the key expires; zero: never
-	ends    time.Time // when the session expires; zero without one
+	scope     continuo.Scope
+	keyID     string    // "" without a key
+	sessionID string    // "" without a session
+	keyEnds   time.Time // when the key expires; zero: never
+	ends      time.Time // when the session expires; zero without one
 }
 
 // callerWith is the caller that has a key.
@@ -75,6 +76,11 @@ func (s *server) authenticate(r *http.Request, pattern string) (caller, error) {
 	switch {
 	case err != nil:
 		return found, err
+	case operation.Unbound && found.scope.UserID != "":
+		return found, &api.Problem{
+			Status: http.StatusForbidden, Type: api.Permission, Code: "user_key",
+			Message: "the audit log is of the whole project: it takes a key that no user is bound to",
+		}
 	case operation.Figures && (found.scope.ProjectID != s.options.Project || found.scope.UserID != ""):
 		return found, &api.Problem{
 			Status: http.StatusForbidden, Type: api.Permission, Code: "not_your_figures",

@@ -8,6 +8,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/auth"
 )
 
@@ -71,6 +72,7 @@ func (s *server) createKey(w http.ResponseWriter, r *http.Request, in api.KeyReq
 		return err
 	}
 	s.options.Logger.InfoContext(r.Context(), "key_created", "project", key.ProjectID, "key_id", key.ID, "by_key_id", asks.keyID)
+	audit.Targets(r.Context(), key.ID)
 	return writeJSON(w, http.StatusCreated, api.CreatedKey{APIKey: shown, Key: key})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
+	"github.com/continuo-log/continuo/audit"
 )
 
 // ServeHTTP answers a request.
@@ -30,6 +31,14 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 	pattern, caller := "none", caller{}
+	event := &audited{server: s, subject: &audit.Subject{}}
+	answer.before = func(status int) {
+		if event.request == nil { // refused before it was routed
+			event.request = r
+		}
+		event.pattern, event.caller = pattern, s.callerForAudit(r, caller, requestID(answer))
+		event.record(status)
+	}
 	if r.Method == http.MethodGet { // other requests begin work that outlives them
 		r = r.WithContext(continuo.WithMemory(r.Context(), reserved))
 	}
@@ -38,6 +47,9 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		cause, half := recover(), answer.began
 		if cause != nil && cause != http.ErrAbortHandler {
 			s.recovered(answer, r, cause)
+		}
+		if !answer.began {
+			answer.before(cmp.Or(answer.status, http.StatusOK))
 		}
 		s.logRequest(r, pattern, caller, answer, time.Since(begin))
 		endTrace(traced, pattern, answer.status)
@@ -68,9 +80,11 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r = withCaller(r, caller)
+	r = r.WithContext(audit.WithSubject(audit.WithCaller(r.Context(), s.callerForAudit(r, caller, requestID(answer))), event.subject))
 	if isUpgrade(r) {
 		r = r.WithContext(api.WithAllowance(r.Context(), func() error { return s.rateLimits.check(caller.keyID, time.Now()) }))
 	}
+	event.request = r
 	s.mux.ServeHTTP(answer, r)
 }
 
@@ -121,6 +135,15 @@ type recorder struct {
 	http.ResponseWriter
 	began  bool
 	status int
+	before func(status int) // called before the answer begins
+}
+
+// begin notes the status, once.
+func (r *recorder) begin(status int) {
+	if !r.began && status >= http.StatusOK || status == http.StatusSwitchingProtocols {
+		r.before(status)
+		r.began, r.status = true, status
+	}
 }
 
 // Unwrap lets http.ResponseController reach the connection.
@@ -128,17 +151,13 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // WriteHeader notes the status.
 func (r *recorder) WriteHeader(status int) {
-	if !r.began {
-		r.began, r.status = true, status
-	}
+	r.begin(status)
 	r.ResponseWriter.WriteHeader(status)
 }
 
 // Write records the status 200 unless another was set.
 func (r *recorder) Write(data []byte) (int, error) {
-	if !r.began {
-		r.began, r.status = true, http.StatusOK
-	}
+	r.begin(http.StatusOK)
 	return r.ResponseWriter.Write(data)
 }
 

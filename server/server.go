@@ -18,6 +18,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/engine"
 )
@@ -53,6 +55,12 @@ type Options struct {
 	BodyTimeout time.Duration
 	// KeepAlive is how long a stream may be idle before it sends a comment. Default 15 s.
 	KeepAlive time.Duration
+	// Audit records who reads and changes what. AuditReads says that reads are recorded, too; changes and refusals are in any
+	// case. Default: nothing is recorded, and GET /api/audit is empty.
+	Audit      *audit.Trail
+	AuditReads bool
+	// TrustedProxies are the addresses whose header X-Forwarded-For is believed. Default none.
+	TrustedProxies []netip.Prefix
 	// Logger receives one line for each request, never with message text. Default: no logging.
 	Logger *slog.Logger
 	// Tracer makes a span for each request, as a child of the caller's (traceparent). Default: no spans are made, and
@@ -145,7 +153,7 @@ type server struct {
 func New(engine *engine.Engine, options Options) http.Handler {
 	options = options.orDefaults()
 	s := &server{
-		api:    &api.Service{Engine: engine, Version: options.Version, Diagnose: (&health{options: options}).report},
+		api:    &api.Service{Engine: engine, Version: options.Version, Diagnose: (&health{options: options}).report, Audit: options.Audit},
 		engine: engine, options: options,
 		metrics: newMetrics(options.Registry), guard: newGuard(options.AllowedHosts), cors: &cors{origins: options.Origins}, mux: http.NewServeMux(),
 		rateLimits: rateLimits{perSecond: options.RequestsPerSecond},

@@ -45,7 +45,7 @@ func (s *server) bySession(r *http.Request, token string) (caller, error) {
 	}
 	key, session, err := s.options.Keys.CheckSession(r.Context(), token)
 	found := callerWith(key)
-	found.ends = session.ExpiresAt
+	found.ends, found.sessionID = session.ExpiresAt, session.ID
 	if errors.Is(err, auth.ErrSession) || errors.Is(err, auth.ErrRefused) {
 		return found, unauthenticated("invalid_session", err.Error())
 	}

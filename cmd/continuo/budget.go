@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/engine/ledger"
 	"github.com/continuo-log/continuo/internal/term"
@@ -113,6 +114,7 @@ func (c *budgetKeyCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	audit.Targets(ctx, key.ID)
 	if _, err := w.store.SetKeyBudget(ctx, key.ID, budget); err != nil {
 		return fmt.Errorf("set the budget of API key %s: %w", key.ID, err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/window"
 )
@@ -44,6 +45,7 @@ type cli struct {
 	Export        exportCommand        `cmd:"" help:"Write conversations to files."`
 	Keys          keysCommand          `cmd:"" help:"Create, list and revoke API keys of the server."`
 	Usage         usageCommand         `cmd:"" help:"Add up what requests to models used and cost."`
+	Audit         auditCommand         `cmd:"" help:"Show who read and changed what."`
 	Replay        replayCommand        `cmd:"" help:"Answer recorded messages again with another model, view or budget, and compare."`
 	Projects      projectsCommand      `cmd:"" help:"List projects."`
 	StoreCommand  storeCommand         `cmd:"" name:"store" help:"Copy a store into another one, and check one."`
@@ -74,6 +76,7 @@ type app struct {
 	env     []string
 	globals *globals
 	parser  *kong.Kong
+	used    *config.Config // of the store that the command opened; nil for none
 }
 
 // run parses a command line and runs the command that it names. env is in the form of os.Environ.
@@ -105,7 +108,8 @@ func execute(ctx context.Context, parsed *kong.Context, a *app) error {
 			return err
 		}
 	}
-	parsed.BindTo(ctx, (*context.Context)(nil))
+	subject := &audit.Subject{}
+	parsed.BindTo(audit.WithSubject(ctx, subject), (*context.Context)(nil))
 	closeServices := func() {}
 	defer func() { closeServices() }()
 	err := parsed.BindSingletonProvider(func() (*services, error) {
@@ -118,7 +122,10 @@ func execute(ctx context.Context, parsed *kong.Context, a *app) error {
 	if err != nil {
 		return fmt.Errorf("prepare the command: %w", err)
 	}
-	return parsed.Run(a)
+	err = parsed.Run(a)
+	closeServices()
+	a.recordCommand(ctx, parsed, subject, err)
+	return err
 }
 
 func newParser(grammar *cli, c *console) (*kong.Kong, error) {

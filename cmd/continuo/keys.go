@@ -10,6 +10,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/internal/term"
 )
@@ -76,6 +77,7 @@ func (c *createKeyCommand) Run(ctx context.Context, a *app) error {
 	if c.Expires != nil {
 		key.ExpiresAt = key.CreatedAt.Add(time.Duration(*c.Expires))
 	}
+	audit.Targets(ctx, key.ID)
 	if err := w.store.CreateKey(ctx, key); err != nil {
 		return fmt.Errorf("keep API key %s: %w", key.ID, err)
 	}
@@ -226,6 +228,7 @@ func (r *revokeKeyCommand) Run(ctx context.Context, a *app) error {
 		found = append(found, key)
 	}
 	for _, key := range found {
+		audit.Targets(ctx, key.ID)
 		revoked, err := w.store.RevokeKey(ctx, key.ID, time.Now().UTC())
 		if err != nil {
 			return fmt.Errorf("revoke API key %s: %w", key.ID, err)

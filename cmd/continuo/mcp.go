@@ -12,6 +12,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/mcpserver"
 )
 
@@ -46,7 +47,11 @@ func (mcpCommand) Run(ctx context.Context, a *app) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop() // not before the processes of the agents have ended
 	defer w.watch(ctx)()
-	server := mcpserver.New(w.engine, mcpserver.Options{Version: readVersion().Version, Logger: logger})
+	trail := w.auditTrail(logger)
+	defer trail.Close()
+	server := mcpserver.New(w.engine, mcpserver.Options{
+		Version: readVersion().Version, Logger: logger, Audit: trail, AuditReads: settings.Audit.Reads, Caller: audit.Caller{Origin: audit.OriginMCP},
+	})
 	pipe := newMCPPipe(a.in, a.out, int(settings.Server.MaxBodyBytes), settings.Server.ShutdownTimeout)
 	err = server.Run(ctx, continuo.Scope{ProjectID: settings.Project}, &mcp.IOTransport{Reader: pipe, Writer: pipe, MaxLineLength: -1})
 	ending, cancel := context.WithTimeout(ctx, hangUpPatience) // a signal ends it at once

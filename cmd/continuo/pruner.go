@@ -7,6 +7,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 )
 
 // pruner archives or deletes the conversations of a project that have not changed since a time.
@@ -26,6 +27,7 @@ func (p *pruner) one(ctx context.Context, listed continuo.Conversation) (pruned 
 	if err == nil && p.remove {
 		err = p.w.engine.Conversations.Delete(ctx, listed.ID)
 	} else if err == nil {
+		audit.About(ctx, listed.ID)
 		_, err = p.w.archivist().Archive(ctx, listed.ID)
 	}
 	var changed *continuo.ConflictError

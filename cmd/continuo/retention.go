@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/internal/config"
 )
 
 // retention applies the settings of the section retention in a server: one of those on the store at a time.
 type retention struct {
 	w       *services
+	trail   *audit.Trail
 	rules   []retentionRule
 	logger  *slog.Logger
 	removed func(action string)
@@ -70,6 +73,17 @@ func (r *retention) run(ctx context.Context) {
 	})
 }
 
+// record records in the audit log what was done to a conversation.
+func (r *retention) record(ctx context.Context, action string, c continuo.Conversation) {
+	err := r.trail.Commit(ctx, audit.Event{
+		Caller:    audit.Caller{Origin: audit.OriginServer, ProjectID: c.ProjectID, UserID: c.UserID},
+		Operation: "retention." + action, ConversationID: c.ID, Status: http.StatusOK,
+	})
+	if err != nil {
+		r.logger.ErrorContext(ctx, "audit_delayed", "conversation_id", c.ID, "error", err.Error())
+	}
+}
+
 // apply applies the rules once, in every project.
 func (r *retention) apply(ctx context.Context) error {
 	projects, err := r.w.projects(ctx)
@@ -102,6 +116,7 @@ func (r *retention) applyIn(ctx context.Context, project string, rule retentionR
 				done, err := p.one(ctx, c)
 				if done {
 					r.removed(action)
+					r.record(ctx, action, c)
 					r.logger.InfoContext(ctx, "retention_applied", "action", action, "project", project, "conversation_id", c.ID,
 						"user_id", c.UserID, "kind", string(c.Kind), "mode", c.ActiveMode, "updated_at", c.UpdatedAt.Format(time.RFC3339), "entries", c.LastSeq)
 				}

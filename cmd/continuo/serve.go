@@ -73,8 +73,10 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	kept := retention{w: w, rules: retentionRules(settings.Retention), logger: logger, removed: w.metrics.Retained, now: time.Now}
-	defer w.watch(ctx, kept.run, func(ctx context.Context) { w.sendWebhook(ctx, logger) }, func(ctx context.Context) {
+	trail := w.auditTrail(logger)
+	defer trail.Close()
+	kept := retention{w: w, trail: trail, rules: retentionRules(settings.Retention), logger: logger, removed: w.metrics.Retained, now: time.Now}
+	defer w.watch(ctx, kept.run, func(ctx context.Context) { w.pruneAudit(ctx, logger) }, func(ctx context.Context) { w.sendWebhook(ctx, logger) }, func(ctx context.Context) {
 		if frontEnd == nil {
 			return
 		}
@@ -91,9 +93,10 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 		Gateway: models.Handler, GatewayPatterns: gateway.Patterns, GatewayError: gateway.WriteError, Inspector: page,
 		Project: settings.Project, Keys: auth.NewChecker(w.store, auth.Options{}), KeyPolicy: policy, SessionLife: settings.Server.SessionLife, RequestsPerSecond: settings.Server.MaxRequestRate, MaxBodyBytes: settings.Server.MaxBodyBytes,
 		Origins: settings.Server.CORS, BodyTimeout: settings.Server.BodyTimeout, MemoryBudget: memoryBudget(settings.Server),
+		Audit: trail, AuditReads: settings.Audit.Reads, TrustedProxies: trustedProxies(settings.Server.TrustedProxies),
 		Logger: logger, Tracer: w.telemetry.ids, Registry: registry, Version: readVersion().Version,
 		Checks: func(ctx context.Context) ([]api.HealthCheck, *api.StoreSize) { return a.checks(ctx, w) },
-		MCP:    mcpserver.New(w.engine, mcpserver.Options{Version: readVersion().Version, MaxBodyBytes: settings.Server.MaxBodyBytes, Logger: logger}).Handler,
+		MCP:    mcpserver.New(w.engine, mcpserver.Options{Version: readVersion().Version, MaxBodyBytes: settings.Server.MaxBodyBytes, Logger: logger, Audit: trail, AuditReads: settings.Audit.Reads}).Handler,
 	})
 	address := listener.Addr().String()
 	listener = server.LimitConnections(listener, maxConnections(settings.Server))

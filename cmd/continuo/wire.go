@@ -96,6 +96,7 @@ func (a *app) wireWith(ctx context.Context, settings *config.Config, wiring buil
 	if err != nil {
 		return nil, err
 	}
+	a.used = settings
 	w := &services{settings: settings, store: store, system: system, telemetry: &telemetry{}}
 	if w.objects, err = openObjects(ctx, settings.Objects); err == nil {
 		err = a.wireEngine(ctx, w, wiring)

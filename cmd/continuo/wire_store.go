@@ -28,6 +28,7 @@ func (a *app) wireStore(ctx context.Context, open storeOpener) (*services, error
 	if err != nil {
 		return nil, err
 	}
+	a.used = settings
 	return &services{settings: settings, store: store, system: system, telemetry: &telemetry{}}, nil
 }
 

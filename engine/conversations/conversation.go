@@ -9,6 +9,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/recall/vector"
@@ -51,6 +52,9 @@ func (cv *Conversations) Create(ctx context.Context, scope continuo.Scope, conve
 	}
 	conversation.ProjectID, conversation.UserID = scope.ProjectID, user
 	created, err := cv.log.Create(ctx, conversation)
+	if err == nil {
+		audit.About(ctx, created.ID)
+	}
 	return created, keyTaken(conversation.Key, err)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/continuo-log/continuo/engine/internal/brief"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/interchange"
 )
@@ -63,6 +64,7 @@ func (cv *Conversations) List(ctx context.Context, query continuo.ConversationQu
 // Delete deletes a conversation; see [continuo.Log.Delete].
 func (cv *Conversations) Delete(ctx context.Context, id string) error {
 	defer cv.removed.Add(1)
+	audit.About(ctx, id)
 	return cv.log.Delete(ctx, id)
 }
 
@@ -71,7 +73,11 @@ func (cv *Conversations) Removed() uint64 { return cv.removed.Load() }
 
 // Fork forks a conversation behind an entry, 0 for the newest; see [continuo.Log.Fork].
 func (cv *Conversations) Fork(ctx context.Context, parentID string, at int64, fork continuo.Conversation) (continuo.Conversation, error) {
-	return cv.log.Fork(ctx, parentID, at, fork)
+	forked, err := cv.log.Fork(ctx, parentID, at, fork)
+	if err == nil {
+		audit.Targets(ctx, forked.ID)
+	}
+	return forked, err
 }
 
 // Append appends entries of a client; see [continuo.Log.Append]. The conversations of tasks and agents take none.
@@ -84,6 +90,7 @@ func (cv *Conversations) Append(ctx context.Context, conversation continuo.Conve
 
 // Redact removes the content of entries; see [continuo.Log.RedactWith].
 func (cv *Conversations) Redact(ctx context.Context, conversation continuo.Conversation, request continuo.RedactRequest) ([]continuo.Entry, error) {
+	audit.About(ctx, conversation.ID)
 	return cv.log.RedactWith(ctx, conversation, request)
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/durable"
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/conversations"
@@ -156,6 +157,8 @@ func (rs *Runs) Start(ctx context.Context, request Request) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
+	audit.About(ctx, run.ConversationID)
+	audit.Targets(ctx, run.ID)
 	rs.options.Logger.InfoContext(ctx, "run_began", "conversation_id", run.ConversationID, "run_id", run.ID, "workflow_id", run.WorkflowID)
 	return rs.resumeRecorded(ctx, run, request.Detached)
 }

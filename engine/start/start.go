@@ -8,6 +8,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/durable"
 	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/engine/metrics"
@@ -52,6 +53,7 @@ func (e errNotPrepared) Unwrap() error { return e.error }
 // Start waits until the conversation is free, takes its lease, and runs the turn in a goroutine of its own, so
 // that a caller that returns early does not stop it.
 func (ts *Turns) Start(ctx context.Context, start Request) (*Chat, error) {
+	audit.About(ctx, start.Conversation.ID)
 	if payer, ok := continuo.PayerOf(ctx); ok && start.Turn.KeyID == "" {
 		start.Turn.KeyID = payer.KeyID
 	}

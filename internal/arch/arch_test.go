@@ -40,6 +40,7 @@ var layers = map[string]int{
 	"internal/windowcost":  4,
 	"fulltext":             2,
 	"fulltext/*":           2,
+	"audit":                2,
 	"auth":                 2,
 	"inspector":            10,
 	"internal/chatscreen":  10,

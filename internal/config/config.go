@@ -52,6 +52,7 @@ type Config struct {
 	Budgets    BudgetsConfig    `key:"budgets"`
 	Retention  RetentionConfig  `key:"retention"`
 	Webhook    WebhookConfig    `key:"webhook"`
+	Audit      AuditConfig      `key:"audit"`
 	Gateway    GatewayConfig    `key:"gateway"`
 	Demo       DemoConfig       `key:"demo"`
 	Prompts    PromptsConfig    `key:"prompts"`

@@ -63,6 +63,9 @@ func TestDefaults(t *testing.T) {
 		}
 	}
 	want := []string{
+		"audit.enabled = true",
+		"audit.keep = 2160h",
+		"audit.reads = false",
 		"budgets.period = month",
 		"budgets.project_cost = 0",
 		"budgets.project_tokens = 0",
@@ -138,6 +141,7 @@ func TestDefaults(t *testing.T) {
 		"server.requests_per_second = 0",
 		"server.session_lifetime = 12h",
 		"server.shutdown_timeout = 10s",
+		"server.trusted_proxies = ",
 		"store.cache_mib = 64",
 		"store.max_connections = 16",
 		"store.partitions = 0",
@@ -254,7 +258,7 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 	samples := map[string]string{
 		"listen": "localhost:0", "project": "p", "model": "m", "store.path": "/s.db", "budgets.period": "day", "webhook.url": "https://w/t", "webhook.secret": "${T}", "webhook.turns": "failed", "store.url": "postgres://u@h/d", "objects.location": "/o", "log.level": "debug", "log.format": "json",
 		"log.message_text": "true", "context.include_tool_results": "false", "context.include_collapsed": "true", "context.low_water": "0.5",
-		"chat.strategy": "summarize", "context.strategy": "summarize", "context.outputs": "whole", "context.summarizer": "m", "memory.enabled": "on", "memory.derive_every": "168h", "memory.extractor": "m", "memory.profile": "false", "memory.tools": "true", "prompts.dir": "/p", "workflows.dir": "/w", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.deny_files": "x.*, y", "tools.otherwise": "deny", "server.keys": "always", "server.cors": "https://a.example, http://localhost:5173", "gateway.window": "client", "gateway.record": "stored", "gateway.mcp_urls": "https://a.example/mcp, http://b.example", "server.inspector": "false", "turn.show_events": "immediate", "chat.max_context_tokens": "500", "recall.share": "0.5", "recall.scope": "user", "recall.threshold": "0.5",
+		"chat.strategy": "summarize", "context.strategy": "summarize", "context.outputs": "whole", "context.summarizer": "m", "memory.enabled": "on", "memory.derive_every": "168h", "memory.extractor": "m", "memory.profile": "false", "memory.tools": "true", "prompts.dir": "/p", "workflows.dir": "/w", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.deny_files": "x.*, y", "tools.otherwise": "deny", "server.keys": "always", "server.trusted_proxies": "10.0.0.0/8, 127.0.0.1", "audit.enabled": "false", "audit.keep": "720h", "audit.reads": "true", "server.cors": "https://a.example, http://localhost:5173", "gateway.window": "client", "gateway.record": "stored", "gateway.mcp_urls": "https://a.example/mcp, http://b.example", "server.inspector": "false", "turn.show_events": "immediate", "chat.max_context_tokens": "500", "recall.share": "0.5", "recall.scope": "user", "recall.threshold": "0.5",
 		"recall.embeddings.base_url": "http://e:1/v1", "recall.embeddings.model": "e", "recall.embeddings.api_key_env": "E",
 		"crews.dir": "/c", "telegram.crew": "a", "telegram.project": "p", "telegram.bot_token": "${T}", "telegram.webhook_secret": "${T}", "telegram.api_url": "http://t:1", "telegram.max_message_length": "100", "telegram.webhook_url": "https://w/t",
 		"catalogue.file": catalogueFile(t), "telemetry.otlp_endpoint": "http://c:1", "telemetry.otlp_headers_env": "H", "telemetry.sample": "0.5", "telemetry.message_text": "true",
@@ -274,7 +278,7 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 		}
 		text := "models: {m: {}}\n"
 		written := sample
-		if slices.Contains([]string{"tools.allow", "tools.ask", "tools.deny", "tools.deny_files", "server.cors", "gateway.mcp_urls"}, s.Key) {
+		if slices.Contains([]string{"tools.allow", "tools.ask", "tools.deny", "tools.deny_files", "server.cors", "server.trusted_proxies", "gateway.mcp_urls"}, s.Key) {
 			written = "['" + strings.ReplaceAll(sample, ", ", "', '") + "']"
 		}
 		env := []string{}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -9,7 +10,7 @@ import (
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
 
-// list is a list of texts of the kind "tools", "models", "files", "origins", "urls", "texts" or "command". As one text, the items are
+// list is a list of texts of the kind "tools", "models", "files", "origins", "urls", "addresses", "texts" or "command". As one text, the items are
 // separated by commas.
 func (b binder) list(target *[]string, kind string) value {
 	v := value{takes: []yamltree.Kind{yamltree.List}, show: func() string { return strings.Join(*target, ", ") }}
@@ -28,6 +29,11 @@ func (b binder) list(target *[]string, kind string) value {
 		v.allowed = "a list of http or https URLs without user, query and fragment, each once, such as https://mcp.example.org/"
 		ok = func(items []string) bool {
 			return arePatterns(items) && !slices.ContainsFunc(items, func(item string) bool { return !isEndpoint(item) || strings.ContainsAny(item, "?#") })
+		}
+	case "addresses":
+		v.allowed = "a list of addresses or networks, each once, such as 127.0.0.1 or 10.0.0.0/8"
+		ok = func(items []string) bool {
+			return arePatterns(items) && !slices.ContainsFunc(items, func(item string) bool { _, err := ParseNetwork(item); return err != nil })
 		}
 	case "texts":
 		v.allowed = "a list of texts that are not blank, at most 16"
@@ -71,6 +77,18 @@ func areOrigins(items []string) bool {
 		}
 	}
 	return true
+}
+
+// ParseNetwork reads an address or a network of addresses.
+func ParseNetwork(text string) (netip.Prefix, error) {
+	if address, err := netip.ParseAddr(text); err == nil {
+		return netip.PrefixFrom(address, address.BitLen()), nil
+	}
+	network, err := netip.ParsePrefix(text)
+	if err != nil {
+		return netip.Prefix{}, fmt.Errorf("read a network: %w", err)
+	}
+	return network.Masked(), nil
 }
 
 // arePatterns reports whether the items are patterns of names, each once.

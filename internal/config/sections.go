@@ -138,6 +138,7 @@ const (
 type ServerConfig struct {
 	Keys            string        `key:"keys" enum:"once-made,always,never" default:"once-made" help:"Whether callers of the server need an API key: once-made as soon as there is one, be it expired or revoked; always; or never, which admits every client that reaches the server. On an address that other machines can reach they always need one."`
 	CORS            []string      `key:"cors" kind:"origins" help:"The origins whose web pages may call the server from a browser, such as https://app.example or http://localhost:5173. A page that is listed acts with the rights of the person who has it open. Pages of other origins may not. There is no pattern for all origins."`
+	TrustedProxies  []string      `key:"trusted_proxies" kind:"addresses" help:"The addresses of the proxies in front of the server, such as 127.0.0.1 or 10.0.0.0/8, whose header X-Forwarded-For says from where a request came. The audit log has that address then."`
 	Inspector       bool          `key:"inspector" default:"true" help:"Whether the server has the inspector, the web page at /. The API is the same without it."`
 	SessionLife     time.Duration `key:"session_lifetime" default:"12h" help:"How long the session is valid that an API key opens for the inspector (POST /api/session). It ends with the key, too."`
 	MaxTurns        int           `key:"max_turns" default:"0" help:"How many turns of one project may be in progress in one program, or wait for their conversation. Others are refused with status 429. 0: no bound."`
@@ -158,6 +159,13 @@ type RetentionConfig struct {
 	RunDeleteAfter   time.Duration `key:"run_delete_after" zero:"true" default:"0s" help:"The same for conversations whose mode is run."`
 	TaskDeleteAfter  time.Duration `key:"task_delete_after" zero:"true" default:"0s" help:"How long after their last change tasks and the work of their agents are deleted. 0s: they are not."`
 	SideDeleteAfter  time.Duration `key:"side_delete_after" zero:"true" default:"0s" help:"How long after their last change the side calls of clients (for titles, summaries and the like) are deleted. 0s: they are not."`
+}
+
+// AuditConfig is the section audit.
+type AuditConfig struct {
+	Enabled bool          `key:"enabled" default:"true" help:"Whether changes, and requests that were refused for want of a key, a right or a limit, are recorded in the audit log: who did what to which conversation, from where, with which outcome; never what was said. continuo audit and GET /api/audit show it."`
+	Reads   bool          `key:"reads" default:"false" help:"Whether reads are recorded, too. Those that one caller repeats within a minute are one event."`
+	Keep    time.Duration `key:"keep" zero:"true" default:"2160h" help:"How long events of the audit log are kept; the server removes older ones, once an hour. 0s: for ever."`
 }
 
 // WebhookConfig is the section webhook.

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/maintenance"
 )
@@ -43,6 +44,8 @@ type memoryData struct {
 	spending      []continuo.Spending
 	finished      []continuo.FinishedTurn
 	positions     map[string]int64
+	audit         []audit.Event
+	audited       int64 // the last position in audit
 	leases        map[string]continuo.Lease
 	orders        map[int64]bool  // used by documents, removed ones included
 	nextOrder     map[int64]int64 // by the time from which one was looked for

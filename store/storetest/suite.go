@@ -153,6 +153,8 @@ func careTests() []test {
 		{"turns that ended are listed", testFinishedTurns},
 		{"positions in the feed are kept", testFeedPositions},
 		{"a reader misses no turn that ends", testFinishedAtOnce},
+		{"the audit log is kept, found and pruned", testAudit},
+		{"a reader of the audit log misses nothing", testAuditAtOnce},
 		{"conversations are listed by activity", testActivities},
 		{"a lease has one owner at a time", testNamedLeases},
 		{"of many at once one gets a lease", testOneHoldsALease},

@@ -18,6 +18,7 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/span"
@@ -238,7 +239,7 @@ func TestTheSuiteHoldsThroughIt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return traced{trace.New(store, trace.Options{}), store, store, store, store}
+			return traced{trace.New(store, trace.Options{}), store, store, store, store, store}
 		}
 	})
 }
@@ -248,8 +249,11 @@ type traced struct {
 	continuo.Store
 	continuo.PrefixStore
 	auth.KeyStore
+	auditStore
 	maintenance.RecordStore
 	indexStore
 }
 
 type indexStore interface{ index.Store }
+
+type auditStore interface{ audit.Store }

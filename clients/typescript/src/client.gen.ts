@@ -1517,6 +1517,33 @@ export class Continuo extends Transport {
   }
 
   /**
+   * List who read and changed what.
+   *
+   * The oldest event first; an event that is recorded later always comes later. Changes and refusals are
+   * recorded, reads where the setting `audit.reads` is on. A change is in the list before its answer is sent;
+   * others are within about a second, and repeated ones within a minute. Events stay when conversations are
+   * deleted, for as long as `audit.keep` says. It takes a key that no user is bound to.
+   */
+  listAudit(options: CallOptions & {
+    /** A `cursor` or `next` of this list: only later events. `newest` is its end. The default is its beginning. */
+    after?: string;
+    /** Only events of this API key, by its id; empty for callers without a key. */
+    key?: string;
+    /** Only events that name this conversation. */
+    conversation?: string;
+    /** Only this operation, such as `deleteConversation`. */
+    operation?: string;
+    /** Only events of this time or later (RFC 3339). */
+    from?: string;
+    /** Only events of before this time. */
+    to?: string;
+    /** The maximum number of events. */
+    limit?: number;
+  } = {}): Promise<api.AuditPage> {
+    return this.call("GET", "/api/audit", { query: { "after": options.after, "key": options.key, "conversation": options.conversation, "operation": options.operation, "from": options.from, "to": options.to, "limit": options.limit }, signal: options.signal });
+  }
+
+  /**
    * Say how clients are pointed at the server.
    *
    * The lines of agents are those of `continuo launch --print`. No client is asked, and no key is made.

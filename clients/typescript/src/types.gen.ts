@@ -75,6 +75,45 @@ export interface Attachment {
   media_type?: string;
 }
 
+/** AuditEvent is an operation that was carried out or refused. It has no content. */
+export interface AuditEvent {
+  /** The event's place in the list, for `after`. */
+  cursor: string;
+  /** When the operation ended, of a stream when it began; of several the time of the last one. */
+  at: string;
+  /** How the operation reached the program: `mcp` is on standard input, `server` the server by itself. */
+  origin: Origin;
+  /** The caller's API key and browser session, and the user that the key is bound to; empty for none. */
+  key_id: string;
+  session_id: string;
+  user_id: string;
+  /**
+   * The operation's id in this document; `mcp.`, `gateway.`, `cli.` or `retention.` and a name for others;
+   * `none` for a path without an operation; `many` for refusals that are counted together.
+   */
+  operation: string;
+  /** The conversation that was read or changed; empty for none or several. */
+  conversation_id: string;
+  /** What else was named, such as the id of a key or a run. */
+  target: string;
+  /** The outcome as an HTTP status. */
+  status: number;
+  /** The address of the client. */
+  remote: string;
+  request_id: string;
+  /** How many times it happened: repeated reads and refusals of a minute are one event. */
+  count: number;
+}
+
+/** AuditPage is a page of the audit log. */
+export interface AuditPage {
+  data: AuditEvent[];
+  /** Whether there are more events already. */
+  has_more: boolean;
+  /** The `after` of the next page, also where there are no more events yet. */
+  next: string;
+}
+
 /** Author is the role of a crew that wrote an entry. */
 export interface Author {
   role_name?: string;
@@ -1511,6 +1550,9 @@ export interface NodeStatus {
 
 /** OnBusy is a turn's policy where its conversation has another turn in progress. */
 export type OnBusy = "wait" | "reject" | "interrupt";
+
+/** Origin is the way in which an operation reached the program. */
+export type Origin = "http" | "mcp" | "cli" | "server";
 
 /** Outcome is what became of a message or an entry. */
 export type Outcome = "recalled" | "switched_off" | "no_question" | "too_long" | "all_shown" | "no_room" | "too_little" | "shown" | "below_threshold" | "not_recallable" | "not_found";

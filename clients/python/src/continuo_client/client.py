@@ -1628,6 +1628,35 @@ class Continuo(Transport):
         """
         return self._call("GET", "/api/usage", query={"user_id": user_id, "by": by, "key_id": key_id, "from": from_, "to": to})
 
+    def list_audit(
+        self,
+        *,
+        after: str | None = None,
+        key: str | None = None,
+        conversation: str | None = None,
+        operation: str | None = None,
+        from_: str | None = None,
+        to: str | None = None,
+        limit: int | None = None,
+    ) -> api.AuditPage:
+        """List who read and changed what.
+
+        The oldest event first; an event that is recorded later always comes later. Changes and refusals are
+        recorded, reads where the setting `audit.reads` is on. A change is in the list before its answer is
+        sent; others are within about a second, and repeated ones within a minute. Events stay when
+        conversations are deleted, for as long as `audit.keep` says. It takes a key that no user is bound to.
+
+        after: A `cursor` or `next` of this list: only later events. `newest` is its end. The default is its
+        beginning.
+        key: Only events of this API key, by its id; empty for callers without a key.
+        conversation: Only events that name this conversation.
+        operation: Only this operation, such as `deleteConversation`.
+        from_: Only events of this time or later (RFC 3339).
+        to: Only events of before this time.
+        limit: The maximum number of events.
+        """
+        return self._call("GET", "/api/audit", query={"after": after, "key": key, "conversation": conversation, "operation": operation, "from": from_, "to": to, "limit": limit})
+
     def connect(
         self,
         *,

@@ -82,6 +82,43 @@ class Attachment(TypedDict):
     media_type: NotRequired[str]
 
 
+class AuditEvent(TypedDict):
+    """AuditEvent is an operation that was carried out or refused. It has no content."""
+    # The event's place in the list, for `after`.
+    cursor: str
+    # When the operation ended, of a stream when it began; of several the time of the last one.
+    at: str
+    # How the operation reached the program: `mcp` is on standard input, `server` the server by itself.
+    origin: Origin
+    # The caller's API key and browser session, and the user that the key is bound to; empty for none.
+    key_id: str
+    session_id: str
+    user_id: str
+    # The operation's id in this document; `mcp.`, `gateway.`, `cli.` or `retention.` and a name for others;
+    # `none` for a path without an operation; `many` for refusals that are counted together.
+    operation: str
+    # The conversation that was read or changed; empty for none or several.
+    conversation_id: str
+    # What else was named, such as the id of a key or a run.
+    target: str
+    # The outcome as an HTTP status.
+    status: int
+    # The address of the client.
+    remote: str
+    request_id: str
+    # How many times it happened: repeated reads and refusals of a minute are one event.
+    count: int
+
+
+class AuditPage(TypedDict):
+    """AuditPage is a page of the audit log."""
+    data: list[AuditEvent]
+    # Whether there are more events already.
+    has_more: bool
+    # The `after` of the next page, also where there are no more events yet.
+    next: str
+
+
 class Author(TypedDict):
     """Author is the role of a crew that wrote an entry."""
     role_name: NotRequired[str]
@@ -1438,6 +1475,10 @@ class NodeStatus(TypedDict):
 
 # OnBusy is a turn's policy where its conversation has another turn in progress.
 OnBusy: TypeAlias = "Literal['wait', 'reject', 'interrupt']"
+
+
+# Origin is the way in which an operation reached the program.
+Origin: TypeAlias = "Literal['http', 'mcp', 'cli', 'server']"
 
 
 # Outcome is what became of a message or an entry.
