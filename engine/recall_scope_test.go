@@ -150,6 +150,16 @@ func TestFactsAreRecalled(t *testing.T) {
 	if len(r.blocks(again)) != 1 {
 		t.Error("a fact that is shown was recalled again")
 	}
+	without, err := r.Turns.Chat(t.Context(), engine.ChatRequest{
+		Scope: continuo.Scope{ProjectID: "default", UserID: "anna"}, SessionID: "without", Message: continuo.Text(gateQuestion), NoMemory: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lastOf(t, without)
+	if found := r.blocks(without.Conversation); len(found) != 0 {
+		t.Errorf("a turn without memory recalled %s", found[0].Content.String())
+	}
 	if err := r.Memories.Forget(t.Context(), scope, owner, fact.ID, false); err != nil {
 		t.Fatal(err)
 	}

@@ -73,6 +73,8 @@ type Runner struct {
 	Recaller Recaller
 	// Profiler has what is known of the conversation's user, for views that show it. Default none.
 	Profiler Profiler
+	// NoMemory has no facts recalled. The view says whether the profile is shown. Default false.
+	NoMemory bool
 	// Forward sends a client's request as it came instead of one that is built from the log; all calls of its answer are
 	// the client's. Default none.
 	Forward *Forward

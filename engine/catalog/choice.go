@@ -151,7 +151,7 @@ func (cat *Catalog) Runner(c ResolvedTurn) *turn.Runner {
 		MaxOutputTokens: c.Upstream.MaxOutputTokens, Temperature: c.Upstream.Temperature,
 		ReasoningEffort: c.Upstream.ReasoningEffort, Extras: c.Upstream.Extras, Speaker: c.Upstream.Speaker,
 	}
-	runner.Recaller, runner.Profiler = cat.Options.Recaller, cat.Options.Profiler
+	runner.Recaller, runner.Profiler, runner.NoMemory = cat.Options.Recaller, cat.Options.Profiler, c.NoMemory
 	switch {
 	case c.Role != nil:
 		runner.View, runner.Since = crewview.View{View: c.View, Role: *c.Role}, c.Role.Since

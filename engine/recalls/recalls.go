@@ -104,9 +104,12 @@ func (r *Recalls) Ahead(ctx context.Context, runner *turn.Runner, conversation c
 
 func (r *Recalls) recall(ctx context.Context, runner *turn.Runner, source turn.Source, message continuo.Content) (*continuo.Entry, error) {
 	query := head(message.String(), maxQuery)
-	facts, err := r.related(ctx, source.Conversation, query)
-	if err != nil {
-		return nil, err
+	var facts []lookup.Item
+	if !runner.NoMemory {
+		var err error
+		if facts, err = r.related(ctx, source.Conversation, query); err != nil {
+			return nil, err
+		}
 	}
 	isNarrow := r.options.Scope == lookup.Conversation && len(facts) == 0
 	if isNarrow && r.finder.IsCommon(source.Conversation, query, leastWeight) { // before the request is planned
