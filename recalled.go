@@ -14,7 +14,7 @@ type Recall struct {
 	UserID string `json:"user_id,omitempty"`
 	// Items are the entries, in the order of the block.
 	Items []RecallItem `json:"items"`
-	// Ranker identifies the ranking, and the weights that it used.
+	// Ranker identifies the ranking and the weights that it used, and the reranker's model, or that it failed.
 	Ranker string `json:"ranker"`
 }
 

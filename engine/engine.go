@@ -133,6 +133,8 @@ type Options struct {
 	// Embedder makes embeddings of entries in the background, and of queries of searches and of the view recall; turns do not
 	// wait for it. Default nil: entries are found by their words alone.
 	Embedder vector.Embedder
+	// Reranker reorders the first entries of recalls, in turns too, and of the view recall. Default nil: the words' order stands.
+	Reranker lookup.Reranker
 	// Archivist archives and restores conversations. Default: none can be archived.
 	Archivist *maintenance.Archivist
 	// Logger receives log events. Default: none are logged.
@@ -177,10 +179,20 @@ func vectorsOf(options Options) *vector.Finder {
 	}}
 }
 
+// notReranked logs that the words' order stood.
+func notReranked(logger *slog.Logger) func(ctx context.Context, err error) {
+	return func(ctx context.Context, err error) {
+		logger.WarnContext(ctx, "not_reranked", "error", fmt.Sprint(err))
+	}
+}
+
 // compose makes the features; each has those below it.
 func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, error) {
 	vectors := vectorsOf(options)
-	recalled := recalls.New(lookup.Finder{Log: log, Store: options.Index, Common: &lookup.CommonTerms{}, Lists: &lookup.TermLists{}, Entries: &lookup.Entries{}, Analyzer: &recall.Analyzer{}, Vectors: vectors}, recalls.Options{
+	recalled := recalls.New(lookup.Finder{
+		Log: log, Store: options.Index, Common: &lookup.CommonTerms{}, Lists: &lookup.TermLists{}, Entries: &lookup.Entries{},
+		Analyzer: &recall.Analyzer{}, Vectors: vectors, Reranker: options.Reranker, RerankFailed: notReranked(options.Logger),
+	}, recalls.Options{
 		Threshold: options.RecallThreshold, Scope: options.RecallScope, Logger: options.Logger,
 	})
 	catalog, err := catalog.New(log, catalog.Options{

@@ -24,6 +24,8 @@ type Plan struct {
 	// The limits on tokens are in estimated tokens: the provider is expected to count as many as the view allows.
 	Correction *continuo.Correction `json:"correction,omitempty"`
 	Items      []PlanItem           `json:"items"`
+	// Ranker identifies the ranking of the view recall, and the reranker's model, or that it failed; "" in other views.
+	Ranker string `json:"ranker,omitempty"`
 	// Role describes what the view of a crew's role shows to it; nil for every other view.
 	Role *RolePlan `json:"role,omitempty"`
 	// Profile is what the request shows of what is known of the user, among the system messages; nil where the view or the

@@ -11,12 +11,12 @@ import (
 )
 
 type doctorCommand struct {
-	Online bool `help:"Also check over the network: every configured model's server and API key, and the bots and the chat of telegram.crew."`
+	Online bool `help:"Also check over the network: every configured model's server and API key, the servers of recall.embeddings and recall.reranker, and the bots and the chat of telegram.crew."`
 	JSON   bool `help:"Write JSON: {ok, version, checks, settings}."`
 }
 
 func (doctorCommand) Help() string {
-	return `Checks the settings, the store and the models, and prints every setting with its value and its origin: a file and line, a variable, a flag, or the default. Keys are only reported as set or not set. Nothing goes over the network unless --online is given, but to the database and the bucket of the settings; in the bucket an object is written and removed. The exit code is 1 when something is wrong.
+	return `Checks the settings, the store and the models, prints every setting with its value and its origin (a file and line, a variable, a flag, or the default), and ends with its verdict. Keys are only reported as set or not set. Nothing goes over the network unless --online is given, but to the database and the bucket of the settings; in the bucket an object is written and removed. The exit code is 1 when something is wrong.
 
 A real model is named in continuo.yaml; its key stays in the environment:
 
@@ -85,6 +85,7 @@ func (c *doctorCommand) Run(ctx context.Context, a *app) error {
 func (d *diagnosis) rest(ctx context.Context, settings *config.Config, env []string, online bool) {
 	d.objects(ctx, settings)
 	d.models(ctx, settings, env, online)
+	d.recall(ctx, settings.Recall, env, online)
 	d.connectors(settings)
 	d.tools(settings)
 	d.prompts(settings)
@@ -108,22 +109,38 @@ func (d *diagnosis) settings(settings *config.Config) {
 	}
 }
 
+// print shows the settings, the findings below them, and at the end whether continuo can work with them.
 func (d *diagnosis) print(a *app) {
+	if len(d.Settings) > 0 {
+		d.printSettings(a)
+		a.print("")
+	}
+	problems, warnings := 0, 0
 	for _, found := range d.Checks {
 		sign := a.paint.Green("✔")
 		switch found.Status {
 		case warning:
 			sign = a.paint.Yellow("!")
+			warnings++
 		case bad:
 			sign = a.paint.Red("✘")
+			problems++
 		case good:
 		}
 		a.print("%s %s %s", sign, term.Pad(found.Name, 8), a.shown(found.Detail))
 	}
-	if len(d.Settings) == 0 {
-		return
-	}
 	a.print("")
+	switch {
+	case problems > 0:
+		a.print("%s %s, %s", a.paint.Red("✘"), quantity(problems, "problem"), quantity(warnings, "warning"))
+	case warnings > 0:
+		a.print("%s no problems, %s", a.paint.Yellow("!"), quantity(warnings, "warning"))
+	default:
+		a.print("%s no problems", a.paint.Green("✔"))
+	}
+}
+
+func (d *diagnosis) printSettings(a *app) {
 	t := a.table("setting", "value", "from")
 	for _, setting := range d.Settings {
 		value := term.OneLine(setting.Value, 60)
@@ -137,4 +154,12 @@ func (d *diagnosis) print(a *app) {
 		t.Add(setting.Key, value, origin)
 	}
 	a.printTable(t, a.width)
+}
+
+// quantity is a number of things.
+func quantity(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }

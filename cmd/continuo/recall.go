@@ -62,6 +62,9 @@ func (c *explainRecallCommand) Run(ctx context.Context, a *app, w *services) err
 			rank = fmt.Sprint(entry.Rank)
 		}
 		a.print("%s %s %s %.3f  %s", rank, a.paint.Cyan(fmt.Sprintf("#%d", entry.Seq)), a.paint.Bold(string(entry.Outcome)), float64(entry.Score)/1e6, term.OneLine(strings.Join(entry.Words, " "), 80))
+		if entry.Reranked > 0 {
+			a.print("    place %d of the reranker", entry.Reranked)
+		}
 		for _, part := range entry.Features[:min(len(entry.Features), max(0, c.Features))] {
 			a.print("    %+.2f  %s %.2f × %.2f", part.Adds, part.Feature, part.Value, part.Weight)
 		}

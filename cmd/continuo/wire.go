@@ -18,6 +18,7 @@ import (
 	"github.com/continuo-log/continuo/internal/secret"
 	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/model/embedding"
+	"github.com/continuo-log/continuo/model/rerank"
 	"github.com/continuo-log/continuo/object"
 	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/recall/lookup"
@@ -149,6 +150,16 @@ func (a *app) embedder(settings config.EmbeddingsConfig) vector.Embedder {
 	})
 }
 
+// reranker reorders entries; nil where the settings name no server for it.
+func (a *app) reranker(settings config.RerankerConfig) lookup.Reranker {
+	if settings.BaseURL == "" {
+		return nil
+	}
+	return rerank.New(rerank.Options{
+		BaseURL: settings.BaseURL, Model: settings.Model, Key: envValue(a.env, settings.APIKeyEnv), Timeout: settings.Timeout,
+	})
+}
+
 // wireEngine builds the engine on an open store.
 func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) error {
 	settings, logger := w.settings, wiring.logger
@@ -205,7 +216,7 @@ func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) 
 		Memory: memories.Options{Enabled: remembers, Extractor: settings.Memory.Extractor, DeriveEvery: settings.Memory.DeriveEvery},
 		Models: upstreams, Serve: models.serving(settings), Listed: models.listing(settings), Default: settings.DefaultModel, Views: viewSettings(settings),
 		Prompts: prompt.Prompts{Dir: settings.Prompts.Dir}, Summarizer: settings.Context.Summarizer, Tools: w.telemetry.tools(tools), Policy: allowed, Limits: turnLimits(settings),
-		Handoff: handoffLimits(settings.Handoff), MaxAgents: settings.Handoff.MaxAgents, TakeUp: wiring.stays, AgentTimeout: settings.Handoff.AgentTimeout, Index: w.store, Embedder: a.embedder(settings.Recall.Embeddings), RecallThreshold: int(settings.Recall.Threshold * 1_000_000),
+		Handoff: handoffLimits(settings.Handoff), MaxAgents: settings.Handoff.MaxAgents, TakeUp: wiring.stays, AgentTimeout: settings.Handoff.AgentTimeout, Index: w.store, Embedder: a.embedder(settings.Recall.Embeddings), Reranker: a.reranker(settings.Recall.Reranker), RecallThreshold: int(settings.Recall.Threshold * 1_000_000),
 		RecallScope: lookup.Scope(settings.Recall.Scope), Archivist: &archivist,
 		Agents: agents, Workflows: w.workflows, Crews: newCrewFolder(settings), CrewDefaults: crewDefaults(settings.Crew),
 		Turns:   turn.KeeperOptions{Owner: process.Self(), Gone: process.Ended, Lease: settings.Turn.Lease, Show: showEvents(settings.Turn)},

@@ -77,7 +77,7 @@ func (cx *Contexts) recallView(ctx context.Context, conversation continuo.Conver
 	if err != nil {
 		return nil, err
 	}
-	plan := &window.Plan{View: catalog.RecallView, ViewHash: chosen.View.Hash(), At: at}
+	plan := &window.Plan{View: catalog.RecallView, ViewHash: chosen.View.Hash(), At: at, Ranker: shown.Ranker}
 	plan.Limits = continuo.Size{Tokens: limits.Tokens}
 	if shown.Text != "" {
 		plan.Messages = []window.Message{{Role: continuo.User, Content: continuo.Text(shown.Text), Size: shown.Size}}

@@ -34,7 +34,8 @@ type Explanation struct {
 	Query string `json:"query"`
 	// Outcome is recalled, or why nothing is recalled for the message.
 	Outcome Outcome `json:"outcome" enum:"recalled,switched_off,no_question,too_long,all_shown,no_room,too_little"`
-	Ranker  string  `json:"ranker"`
+	// Ranker identifies the ranking, and the reranker's model or that it failed.
+	Ranker string `json:"ranker"`
 	// Threshold is the probability, in millionths, below which an entry is not recalled.
 	Threshold int `json:"threshold"`
 	// Tokens is how many tokens the block may have.
@@ -53,6 +54,8 @@ type ExplainedEntry struct {
 	// Rank is the place in the ranking, from 1; 0 for an entry that is not ranked.
 	Rank    int     `json:"rank"`
 	Outcome Outcome `json:"outcome" enum:"recalled,no_room,too_little,shown,below_threshold,not_recallable,not_found"`
+	// Reranked is the place that the reranker gave the entry, from 1; 0 where it was not asked about it.
+	Reranked int `json:"reranked,omitempty"`
 	// Score is the probability that the message needs the entry, in millionths.
 	Score int `json:"score"`
 	// Words are the words of the message that the entry has, in some form.
@@ -102,23 +105,28 @@ func (r *Recalls) Explain(ctx context.Context, runner *turn.Runner, conversation
 		ranked = corpus.Rank(query)
 	}
 	made.Candidates = len(ranked)
+	ordered := make([]lookup.Item, len(ranked))
+	for i, scored := range ranked {
+		ordered[i] = items[scored.Index]
+		ordered[i].Score = scored
+	}
 	chosen := map[place]bool{}
 	if space != nil {
-		chosen = r.chosenPlaces(space, items, ranked, query, made)
+		chosen = r.chosenPlaces(ctx, space, ordered, query, made)
 	}
 	if request.Limit == 0 {
 		request.Limit = explainedEntries
 	}
-	for i, scored := range ranked {
-		item := &items[scored.Index]
-		item.Score = scored
+	for i := range ordered {
+		item := &ordered[i]
 		isAsked := item.Entry.Seq == request.Seq && item.Owner.ID == conversation.ID
 		if request.Seq == 0 && i >= request.Limit || request.Seq != 0 && !isAsked {
 			continue
 		}
 		one := ExplainedEntry{
-			Seq: item.Entry.Seq, Rank: i + 1, Outcome: r.outcomeOf(item, space, chosen[placeOf(item)], made.Outcome), Score: scored.Probability(),
-			Words: append([]string{}, item.Words...), Features: corpus.Explain(query, scored.Index),
+			Seq: item.Entry.Seq, Rank: i + 1, Reranked: item.Reranked,
+			Outcome: r.outcomeOf(item, space, chosen[placeOf(item)], made.Outcome), Score: item.Score.Probability(),
+			Words: append([]string{}, item.Words...), Features: corpus.Explain(query, item.Score.Index),
 		}
 		if item.Owner.ID != conversation.ID {
 			one.ConversationID = item.Owner.ID
@@ -131,18 +139,13 @@ func (r *Recalls) Explain(ctx context.Context, runner *turn.Runner, conversation
 	return made, err
 }
 
-// chosenPlaces are the entries that the block would have.
-func (r *Recalls) chosenPlaces(space *room, items []lookup.Item, ranked []recall.Scored, query string, made *Explanation) map[place]bool {
-	ordered := make([]lookup.Item, len(ranked))
-	for i, scored := range ranked {
-		ordered[i] = items[scored.Index]
-		ordered[i].Score = scored
-	}
-	chosen := r.choose(ordered, space, query)
+// chosenPlaces are the entries that the block would have. The items are left in the order that counts.
+func (r *Recalls) chosenPlaces(ctx context.Context, space *room, ordered []lookup.Item, query string, made *Explanation) map[place]bool {
+	chosen, ranker := r.chooseReranked(ctx, ordered, space, query)
+	made.Ranker = ranker
 	places := map[place]bool{}
-	if !hasEnough(chosen) {
+	if len(chosen) == 0 {
 		made.Outcome = TooLittle
-		return places
 	}
 	for i := range chosen {
 		places[placeOf(&chosen[i].Item)] = true
@@ -154,7 +157,7 @@ func (r *Recalls) outcomeOf(item *lookup.Item, space *room, chosen bool, all Out
 	switch {
 	case chosen:
 		return Recalled
-	case item.Score.Probability() < r.options.Threshold:
+	case item.Score.Probability() < r.threshold(item):
 		return BelowThreshold
 	case all == AllShown || space != nil && !space.may(item):
 		return Shown

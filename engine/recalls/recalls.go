@@ -123,11 +123,28 @@ func (r *Recalls) recall(ctx context.Context, runner *turn.Runner, source turn.S
 	if err != nil {
 		return nil, err
 	}
-	chosen := r.choose(items, room, query)
-	if !hasEnough(chosen) {
+	chosen, ranker := r.chooseReranked(ctx, items, room, query)
+	if len(chosen) == 0 {
 		return nil, nil
 	}
-	return entryOf(query, source.Conversation, r.options.Scope, chosen), nil
+	return entryOf(query, source.Conversation, r.options.Scope, ranker, chosen), nil
+}
+
+// chooseReranked chooses entries, in the order of the words and then in that of the reranker. Whether anything is recalled the
+// words alone decide: it is asked for few messages. The items are left in the order that counts.
+func (r *Recalls) chooseReranked(ctx context.Context, items []lookup.Item, room *room, query string) (chosen []chosenEntry, ranker string) {
+	chosen = r.choose(items, room, query)
+	if !hasEnough(chosen) {
+		return nil, recall.Version
+	}
+	words := slices.Clone(items)
+	ranker = r.finder.Rerank(ctx, query, items, room.may)
+	again := r.choose(items, room, query)
+	if !hasEnough(again) {
+		copy(items, words)
+		return chosen, recall.Version
+	}
+	return again, ranker
 }
 
 // related are the facts that may be recalled.
@@ -296,7 +313,7 @@ func (r *Recalls) choose(items []lookup.Item, room *room, query string) []chosen
 	tokens := room.tokens - blockTokens
 	for i := range items {
 		item := &items[i]
-		if item.Score.Probability() < r.options.Threshold || !room.may(item) || slices.ContainsFunc(sourcesOf(item), func(at place) bool { return said[at] }) {
+		if item.Score.Probability() < r.threshold(item) || !room.may(item) || slices.ContainsFunc(sourcesOf(item), func(at place) bool { return said[at] }) {
 			continue
 		}
 		one := chosenEntry{Item: *item, text: item.Entry.Content.String()}
@@ -320,6 +337,20 @@ func (r *Recalls) choose(items []lookup.Item, room *room, query string) []chosen
 	return taken
 }
 
+// The first entries of the reranker may be less probable by their words.
+const (
+	lifted   = 3
+	liftedBy = 3
+)
+
+// threshold is how probable an entry must be, in millionths.
+func (r *Recalls) threshold(item *lookup.Item) int {
+	if item.Reranked >= 1 && item.Reranked <= lifted {
+		return r.options.Threshold / liftedBy
+	}
+	return r.options.Threshold
+}
+
 // inOrder puts facts first, and messages in the order of time.
 func inOrder(taken []chosenEntry) {
 	slices.SortFunc(taken, func(a, b chosenEntry) int {
@@ -339,8 +370,8 @@ func (c *chosenEntry) isMessage() int {
 }
 
 // entryOf makes the hidden entry of a recall.
-func entryOf(query string, conversation continuo.Conversation, scope lookup.Scope, taken []chosenEntry) *continuo.Entry {
-	made := &continuo.Recall{Query: head(query, maxStoredQuery), Scope: string(scope), Ranker: recall.Version}
+func entryOf(query string, conversation continuo.Conversation, scope lookup.Scope, ranker string, taken []chosenEntry) *continuo.Entry {
+	made := &continuo.Recall{Query: head(query, maxStoredQuery), Scope: string(scope), Ranker: ranker}
 	begin := begins
 	if !slices.ContainsFunc(taken, func(one chosenEntry) bool { return one.Owner.ID != conversation.ID }) {
 		slices.SortFunc(taken, func(a, b chosenEntry) int { return cmp.Compare(a.Entry.Seq, b.Entry.Seq) })

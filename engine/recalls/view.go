@@ -15,9 +15,10 @@ import (
 
 // View is what the view recall shows: the entries that a query needs most, as one text.
 type View struct {
-	Text  string
-	Items []window.PlanItem
-	Size  continuo.Size
+	Text   string
+	Items  []window.PlanItem
+	Size   continuo.Size
+	Ranker string // see continuo.Recall
 }
 
 // ViewRequest asks for a View.
@@ -49,6 +50,8 @@ func (r *Recalls) View(ctx context.Context, request ViewRequest) (*View, error) 
 	if err != nil {
 		return nil, fmt.Errorf("recall: %w", err)
 	}
+	request.order(items)
+	ranker := r.finder.Rerank(ctx, head(request.Text, maxQuery), items, func(*lookup.Item) bool { return true })
 	taken := request.take(items)
 	inOrder(taken)
 	count := request.Counter.Count
@@ -63,7 +66,7 @@ func (r *Recalls) View(ctx context.Context, request ViewRequest) (*View, error) 
 		taken = slices.Delete(taken, last, last+1)
 		text = strings.TrimSuffix(block(taken, "", ""), "\n")
 	}
-	shown := &View{Text: text}
+	shown := &View{Text: text, Ranker: ranker}
 	for _, one := range taken {
 		shown.Items = append(shown.Items, itemOf(&one, request.Conversation))
 	}
@@ -72,16 +75,21 @@ func (r *Recalls) View(ctx context.Context, request ViewRequest) (*View, error) 
 	return shown, nil
 }
 
-// take takes the best entries, or passages of them, as far as they fit.
-func (r *ViewRequest) take(items []lookup.Item) (taken []chosenEntry) {
-	if r.Passages {
-		for i := range items {
-			if isLong(&items[i]) {
-				items[i].Score.Value = items[i].Score.ValueOf(viewPassage)
-			}
-		}
-		slices.SortStableFunc(items, func(a, b lookup.Item) int { return cmp.Compare(b.Score.Value, a.Score.Value) })
+// order puts the entries in the order of their value as they are shown: whole, or as passages.
+func (r *ViewRequest) order(items []lookup.Item) {
+	if !r.Passages {
+		return
 	}
+	for i := range items {
+		if isLong(&items[i]) {
+			items[i].Score.Value = items[i].Score.ValueOf(viewPassage)
+		}
+	}
+	slices.SortStableFunc(items, func(a, b lookup.Item) int { return cmp.Compare(b.Score.Value, a.Score.Value) })
+}
+
+// take takes the first entries, or passages of them, as far as they fit.
+func (r *ViewRequest) take(items []lookup.Item) (taken []chosenEntry) {
 	count, left := r.Counter.Count, r.Tokens
 	stamps := map[string]bool{}
 	for _, item := range items {

@@ -120,6 +120,10 @@ func TestDefaults(t *testing.T) {
 		"recall.embeddings.base_url = ",
 		"recall.embeddings.dimensions = 0",
 		"recall.embeddings.model = ",
+		"recall.reranker.api_key_env = ",
+		"recall.reranker.base_url = ",
+		"recall.reranker.model = ",
+		"recall.reranker.timeout = 500ms",
 		"recall.scope = conversation",
 		"recall.share = 0.25",
 		"recall.threshold = 0.3",
@@ -260,6 +264,7 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 		"log.message_text": "true", "context.include_tool_results": "false", "context.include_collapsed": "true", "context.low_water": "0.5",
 		"chat.strategy": "summarize", "context.strategy": "summarize", "context.outputs": "whole", "context.summarizer": "m", "memory.enabled": "on", "memory.derive_every": "168h", "memory.extractor": "m", "memory.profile": "false", "memory.tools": "true", "prompts.dir": "/p", "workflows.dir": "/w", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.deny_files": "x.*, y", "tools.otherwise": "deny", "server.keys": "always", "server.trusted_proxies": "10.0.0.0/8, 127.0.0.1", "audit.enabled": "false", "audit.keep": "720h", "audit.reads": "true", "server.cors": "https://a.example, http://localhost:5173", "gateway.window": "client", "gateway.record": "stored", "gateway.mcp_urls": "https://a.example/mcp, http://b.example", "server.inspector": "false", "turn.show_events": "immediate", "chat.max_context_tokens": "500", "recall.share": "0.5", "recall.scope": "user", "recall.threshold": "0.5",
 		"recall.embeddings.base_url": "http://e:1/v1", "recall.embeddings.model": "e", "recall.embeddings.api_key_env": "E",
+		"recall.reranker.base_url": "http://r:1/v1", "recall.reranker.model": "r", "recall.reranker.api_key_env": "R", "recall.reranker.timeout": "1s",
 		"crews.dir": "/c", "telegram.crew": "a", "telegram.project": "p", "telegram.bot_token": "${T}", "telegram.webhook_secret": "${T}", "telegram.api_url": "http://t:1", "telegram.max_message_length": "100", "telegram.webhook_url": "https://w/t",
 		"catalogue.file": catalogueFile(t), "telemetry.otlp_endpoint": "http://c:1", "telemetry.otlp_headers_env": "H", "telemetry.sample": "0.5", "telemetry.message_text": "true",
 		"context.moves": "fixed",
@@ -288,8 +293,11 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 		if s.Key == "telegram.webhook_url" { // needs a secret
 			env = append(env, "CONTINUO_TELEGRAM_WEBHOOK_SECRET=s")
 		}
-		if s.Key == "recall.embeddings.base_url" { // needs a model
+		switch s.Key { // needs a model
+		case "recall.embeddings.base_url":
 			env = append(env, "CONTINUO_RECALL_EMBEDDINGS_MODEL=e")
+		case "recall.reranker.base_url":
+			env = append(env, "CONTINUO_RECALL_RERANKER_MODEL=r")
 		}
 		section, last := splitKey(s.Key)
 		if section == "" {

@@ -175,6 +175,9 @@ func (l *loader) finish() {
 	if e := c.Recall.Embeddings; e.BaseURL != "" && e.Model == "" {
 		l.problems.add(l.row("recall.embeddings.base_url").origin, "recall.embeddings.base_url: a model is missing: set recall.embeddings.model")
 	}
+	if r := c.Recall.Reranker; r.BaseURL != "" && r.Model == "" {
+		l.problems.add(l.row("recall.reranker.base_url").origin, "recall.reranker.base_url: a model is missing: set recall.reranker.model")
+	}
 	for _, e := range l.entries {
 		e.config.check(l, e)
 	}

@@ -38,6 +38,8 @@ type Options struct {
 	Sessions bool
 	// Embedder makes embeddings of all messages and questions. Default none.
 	Embedder vector.Embedder
+	// Reranker reorders the first entries. Default none.
+	Reranker lookup.Reranker
 	// Open opens the stores. Default temporary ones of SQLite.
 	Open Open
 	// Progress is called after each conversation.
@@ -74,7 +76,7 @@ func measureOne(ctx context.Context, c *evidence.Conversation, options Options, 
 		if err := embed(ctx, log, store, options.Embedder); err != nil {
 			return err
 		}
-		engines, err := enginesOf(log, store, options.Embedder)
+		engines, err := enginesOf(log, store, options)
 		if err != nil {
 			return err
 		}
@@ -107,14 +109,14 @@ func embed(ctx context.Context, log *continuo.Log, store maintenance.Store, embe
 }
 
 // enginesOf makes an engine whose turns recall, and one whose turns do not (true).
-func enginesOf(log *continuo.Log, store maintenance.Store, embedder vector.Embedder) (map[bool]*engine.Engine, error) {
+func enginesOf(log *continuo.Log, store maintenance.Store, options Options) (map[bool]*engine.Engine, error) {
 	engines := map[bool]*engine.Engine{}
 	for _, off := range []bool{false, true} {
 		views := window.DefaultSettings()
 		if off {
 			views.RecallShare = 0
 		}
-		e, err := newEngine(log, store, engine.Options{Views: &views, Embedder: embedder})
+		e, err := newEngine(log, store, engine.Options{Views: &views, Embedder: options.Embedder, Reranker: options.Reranker})
 		if err != nil {
 			return nil, err
 		}

@@ -68,6 +68,10 @@ type Finder struct {
 	Analyzer *recall.Analyzer
 	// Vectors finds entries by embeddings, for requests that ask for it. Default nil: by their words alone.
 	Vectors *vector.Finder
+	// Reranker reorders the first entries where a caller asks for it. Default nil: the words' order stands.
+	Reranker Reranker
+	// RerankFailed is called where the reranker fails; the error is nil where its answer is no order. Default nil.
+	RerankFailed func(ctx context.Context, err error)
 }
 
 // Request says what to look for, and where.
@@ -103,6 +107,8 @@ type Item struct {
 	Words  []string // of the query, that the entry has
 	Weight int64    // of these words; see recall.Match
 	Tokens int
+	// Reranked is the place that the reranker gave the entry, from 1; 0 for an entry that it was not asked about.
+	Reranked int
 	// Weigher weighs parts of the text.
 	Weigher *recall.Weigher
 }

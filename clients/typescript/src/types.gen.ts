@@ -1086,6 +1086,8 @@ export interface ExplainedEntry {
   /** `rank` is the place in the ranking, from 1; 0 for an entry that is not ranked. */
   rank: number;
   outcome: "recalled" | "no_room" | "too_little" | "shown" | "below_threshold" | "not_recallable" | "not_found";
+  /** `reranked` is the place that the reranker gave the entry, from 1; 0 where it was not asked about it. */
+  reranked?: number;
   /** `score` is the probability that the message needs the entry, in millionths. */
   score: number;
   /** `words` are the words of the message that the entry has, in some form. */
@@ -1099,6 +1101,7 @@ export interface Explanation {
   query: string;
   /** `outcome` is recalled, or why nothing is recalled for the message. */
   outcome: "recalled" | "switched_off" | "no_question" | "too_long" | "all_shown" | "no_room" | "too_little";
+  /** `ranker` identifies the ranking, and the reranker's model or that it failed. */
   ranker: string;
   /** `threshold` is the probability, in millionths, below which an entry is not recalled. */
   threshold: number;
@@ -1647,6 +1650,11 @@ export interface Plan {
    */
   correction?: Correction;
   items: PlanItem[];
+  /**
+   * `ranker` identifies the ranking of the view recall, and the reranker's model, or that it failed; "" in other
+   * views.
+   */
+  ranker?: string;
   /** `role` describes what the view of a crew's role shows to it; nil for every other view. */
   role?: RolePlan;
   /**
@@ -1802,7 +1810,7 @@ export interface Recall {
   user_id?: string;
   /** `items` are the entries, in the order of the block. */
   items: RecallItem[];
-  /** `ranker` identifies the ranking, and the weights that it used. */
+  /** `ranker` identifies the ranking and the weights that it used, and the reranker's model, or that it failed. */
   ranker: string;
 }
 

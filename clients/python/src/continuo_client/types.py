@@ -1016,6 +1016,8 @@ class ExplainedEntry(TypedDict):
     # `rank` is the place in the ranking, from 1; 0 for an entry that is not ranked.
     rank: int
     outcome: Literal["recalled", "no_room", "too_little", "shown", "below_threshold", "not_recallable", "not_found"]
+    # `reranked` is the place that the reranker gave the entry, from 1; 0 where it was not asked about it.
+    reranked: NotRequired[int]
     # `score` is the probability that the message needs the entry, in millionths.
     score: int
     # `words` are the words of the message that the entry has, in some form.
@@ -1029,6 +1031,7 @@ class Explanation(TypedDict):
     query: str
     # `outcome` is recalled, or why nothing is recalled for the message.
     outcome: Literal["recalled", "switched_off", "no_question", "too_long", "all_shown", "no_room", "too_little"]
+    # `ranker` identifies the ranking, and the reranker's model or that it failed.
     ranker: str
     # `threshold` is the probability, in millionths, below which an entry is not recalled.
     threshold: int
@@ -1565,6 +1568,9 @@ class Plan(TypedDict):
     # the view allows.
     correction: NotRequired[Correction]
     items: list[PlanItem]
+    # `ranker` identifies the ranking of the view recall, and the reranker's model, or that it failed; "" in
+    # other views.
+    ranker: NotRequired[str]
     # `role` describes what the view of a crew's role shows to it; nil for every other view.
     role: NotRequired[RolePlan]
     # `profile` is what the request shows of what is known of the user, among the system messages; nil where the
@@ -1700,7 +1706,7 @@ class Recall(TypedDict):
     user_id: NotRequired[str]
     # `items` are the entries, in the order of the block.
     items: list[RecallItem]
-    # `ranker` identifies the ranking, and the weights that it used.
+    # `ranker` identifies the ranking and the weights that it used, and the reranker's model, or that it failed.
     ranker: str
 
 
