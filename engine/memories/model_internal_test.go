@@ -227,7 +227,7 @@ func TestATrueQuoteDoesNotMakeALieTrue(t *testing.T) {
 }
 
 // silent is a model that never answers.
-type silent struct{ scripted }
+type silent struct{}
 
 func (silent) Info() model.Info {
 	return model.Info{Name: "silent", Provider: "test", Protocol: model.ProtocolOpenAIChat}
