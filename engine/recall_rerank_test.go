@@ -70,7 +70,7 @@ func TestRerankedRecalls(t *testing.T) {
 			t.Errorf("%s: the first entry has the place %d of the reranker", test.name, explained.Entries[0].Reranked)
 		}
 		asked := reranker.asked
-		c = with.say("s", "anna", "Thanks!")
+		with.say("s", "anna", "Thanks!")
 		if reranker.asked != asked {
 			t.Errorf("%s: the reranker was asked about thanks", test.name)
 		}
