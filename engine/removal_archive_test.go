@@ -34,7 +34,8 @@ type archiving struct {
 func newArchiving(t *testing.T, store interface {
 	maintenance.Store
 	index.Store
-}) *archiving {
+},
+) *archiving {
 	t.Helper()
 	objects := storetest.NewObjects()
 	archives := maintenance.Archivist{Store: store, Objects: objects}

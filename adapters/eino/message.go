@@ -177,7 +177,7 @@ func messageOf[M Message](entry *continuo.Entry) (M, error) {
 		own.Message.Content = entry.Content.String()
 	}
 	var message any
-	switch any((M)(nil)).(type) {
+	switch any(M(nil)).(type) {
 	case *schema.Message:
 		if message = own.Message; own.Message == nil && own.Agentic == nil {
 			message = fromEntry(entry)
