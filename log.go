@@ -55,6 +55,9 @@ type LogOptions struct {
 	// store again; -1 for none. Default 64 MiB. It is never more than a sixteenth of the process's memory limit
 	// (GOMEMLIMIT).
 	CacheBytes int64
+	// Charged is called with what [Log.Charge] has stored. It must be safe for concurrent use, and fast. Default: nothing
+	// is called.
+	Charged func([]Spending)
 	// Prices says what requests cost: Append records it with the usage of each request. Default: nothing is known.
 	Prices PriceList
 	// PageRead is called after each page of entries that was read, from memory or from the store. It must be safe for
@@ -88,6 +91,9 @@ func NewLog(store Store, options LogOptions) *Log {
 	}
 	if options.Poll == 0 {
 		options.Poll = 500 * time.Millisecond
+	}
+	if options.Charged == nil {
+		options.Charged = func([]Spending) {}
 	}
 	if options.PageRead == nil {
 		options.PageRead = func(bool) {}

@@ -207,6 +207,7 @@ func (l *Log) Charge(ctx context.Context, charges ...Spending) error {
 	if err := l.store.Charge(ctx, charges); err != nil {
 		return fmt.Errorf("charge requests: %w", err)
 	}
+	l.options.Charged(charges)
 	return nil
 }
 

@@ -143,8 +143,6 @@ type (
 	ApprovedCall  = start.ApprovedCall
 	// Repeat says how a client's request may be recognised when it is sent again.
 	Repeat = start.Repeat
-	// EmbeddingRequest is a client's request for embeddings.
-	EmbeddingRequest = start.EmbeddingRequest
 	// PassRequest is a client's request that is forwarded without being recorded.
 	PassRequest   = start.PassRequest
 	OnBusy        = start.OnBusy

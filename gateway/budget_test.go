@@ -59,7 +59,30 @@ func TestBudgetsInEachProtocol(t *testing.T) {
 			t.Errorf("%s: no Retry-After", path)
 		}
 	}
+	unrecorded := httptest.NewServer(gateway.New(e, log, store, gateway.Options{Record: gateway.RecordOff}).Handler(continuo.Scope{ProjectID: continuo.DefaultProject}))
+	t.Cleanup(unrecorded.Close)
+	response, err := http.Post(unrecorded.URL+"/v1/chat/completions", "application/json", strings.NewReader(`{"model": "gpt", "messages": [{"role": "user", "content": "hi"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("a request that is not recorded: %s", response.Status)
+	}
 	if len(u.requests) > 0 {
 		t.Errorf("the upstream was asked: %+v", <-u.requests)
+	}
+}
+
+// A request that no log has is charged like others.
+func TestUnrecordedRequestsAreCharged(t *testing.T) {
+	store := storetest.NewMemory()
+	g := newGatewayWith(t, newUpstream(t, stream(chatStream)), store, gateway.Options{Record: gateway.RecordOff})
+	if response, answer := g.post(t, "/v1/chat/completions", `{"model":"gpt","stream":true,"messages":[{"role":"user","content":"hi"}]}`); response.StatusCode != http.StatusOK {
+		t.Fatal(answer)
+	}
+	spent, err := continuo.NewLog(store, continuo.LogOptions{}).Spent(t.Context(), continuo.SpendingQuery{ProjectID: continuo.DefaultProject})
+	if err != nil || len(spent) != 1 || spent[0].Requests != 1 {
+		t.Errorf("spent %+v, %v", spent, err)
 	}
 }

@@ -40,7 +40,7 @@ func (g *Gateway) embed(w http.ResponseWriter, r *http.Request, scope continuo.S
 		}
 	}
 	y := &relay{endpoint: embeddings{}, out: w}
-	answer, err := g.engine.Turns.Embed(r.Context(), engine.EmbeddingRequest{
+	answer, err := g.engine.Turns.Embed(r.Context(), engine.PassRequest{
 		Project: scope.ProjectID, Upstream: upstream, Body: withModel(body, info.Name), Forwarding: y.forwarding(r, info.Name, upstream.ForwardCredentials),
 	})
 	if failed := new(model.Error); errors.As(err, &failed) {

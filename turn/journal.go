@@ -323,6 +323,7 @@ func (j *Journal) append(entries []continuo.Entry, eventsOf func(stored []contin
 	}
 	j.committed(pending)
 	j.keeper.options.Meter.EventsFlushed(len(pending) + len(emitted))
+	j.keeper.options.Meter.Charged(charges)
 	for _, e := range emitted {
 		j.observe(e) // counted before readers see it
 	}

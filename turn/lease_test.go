@@ -162,7 +162,8 @@ func (c *countLost) LeaseLost() { c.lost.Add(1) }
 
 func (c *countLost) Stage(context.Context, turn.Stage, time.Duration) {}
 
-func (c *countLost) EventsFlushed(int) {}
+func (c *countLost) Charged([]continuo.Spending) {}
+func (c *countLost) EventsFlushed(int)           {}
 
 func (c *countLost) ToolCalled(string, string, time.Duration) {}
 

@@ -3,6 +3,8 @@ package turn
 import (
 	"context"
 	"time"
+
+	continuo "github.com/continuo-log/continuo"
 )
 
 // Meter receives measurements of turns, for metrics. Its methods are called from many goroutines and must be quick.
@@ -18,6 +20,8 @@ type Meter interface {
 	ApprovalDecided(decision string, waited time.Duration)
 	// EventsFlushed counts events that were written to the store.
 	EventsFlushed(count int)
+	// Charged reports what requests used, once it is stored with the turn.
+	Charged(charges []continuo.Spending)
 	// LeaseLost counts turns of this process that lost their lease, TurnRecovered turns that another process left
 	// behind and this one recovered.
 	LeaseLost()
@@ -63,6 +67,7 @@ func (noMeter) Stage(context.Context, Stage, time.Duration) {}
 func (noMeter) ToolCalled(string, string, time.Duration)    {}
 func (noMeter) ApprovalRequested()                          {}
 func (noMeter) ApprovalDecided(string, time.Duration)       {}
+func (noMeter) Charged([]continuo.Spending)                 {}
 func (noMeter) EventsFlushed(int)                           {}
 func (noMeter) LeaseLost()                                  {}
 func (noMeter) TurnRecovered()                              {}

@@ -178,7 +178,7 @@ func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) 
 	w.log = continuo.NewLog(w.telemetry.store(w.store, w.system), continuo.LogOptions{
 		Counter: lazyCounter{}, Objects: w.objects,
 		MaxInlineOutput: settings.Objects.InlineOutputBytes, MaxInlinePart: settings.Objects.InlinePartBytes,
-		Archives: w.archivist(), CacheBytes: cacheBytes(settings.Store.CacheMiB), PageRead: metrics.PageRead, Prices: settings.PriceList(),
+		Archives: w.archivist(), CacheBytes: cacheBytes(settings.Store.CacheMiB), PageRead: metrics.PageRead, Charged: metrics.Charged, Prices: settings.PriceList(),
 	})
 	own, err := builtIn(settings, w.log, w.store, func() memorytool.Memory { return memories.ForModels{Memories: w.engine.Memories} })
 	if err != nil {

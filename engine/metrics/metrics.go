@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,6 +36,8 @@ type Metrics struct {
 	rounds             *prometheus.CounterVec
 	embeddings         *prometheus.CounterVec
 	tokens             *prometheus.CounterVec
+	dollars            *prometheus.CounterVec
+	spenders           spenders
 	windowMoves        *prometheus.CounterVec
 	summaries          *prometheus.CounterVec
 	entriesShown       *prometheus.CounterVec
@@ -93,7 +96,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		stages:             map[turn.Stage]prometheus.Observer{},
 		rounds:             r.counters("continuo_rounds_total", "Model requests, by provider and finish reason.", "provider", "finish_reason"),
 		embeddings:         r.counters("continuo_embeddings_total", "Requests for embeddings, by provider and outcome: finished or error.", "provider", "outcome"),
-		tokens:             r.counters("continuo_tokens_total", "Tokens that providers reported, by kind; cached and cache_write are among input, reasoning is among output, embedding is apart.", "kind"),
+		tokens:             r.counters("continuo_tokens_total", "Tokens that providers reported, by project, model and kind; cached and cache_write are among input, reasoning is among output.", "project", "provider", "model", "kind"),
+		dollars:            r.counters("continuo_cost_dollars_total", "What requests to models with a price cost in US dollars, by project and model.", "project", "provider", "model"),
 		windowMoves:        r.counters("continuo_window_moves_total", "Requests for which a view moved its window, by view.", "view"),
 		summaries:          r.counters("continuo_summaries_total", "Summaries of conversations, by what made them: a model, or the built-in summarizer.", "maker"),
 		entriesShown:       r.counters("continuo_plan_entries_total", "Entries of plans, by verdict.", "verdict"),
@@ -249,14 +253,13 @@ func (m *Metrics) Answered(entry *continuo.Entry) {
 	}
 }
 
-// Embedded counts a request for embeddings and the tokens that the provider reported.
-func (m *Metrics) Embedded(provider string, finished bool, usage continuo.Usage) {
+// Embedded counts a request for embeddings.
+func (m *Metrics) Embedded(provider string, finished bool) {
 	outcome := "finished"
 	if !finished {
 		outcome = "error"
 	}
 	m.embeddings.WithLabelValues(provider, outcome).Inc()
-	m.tokens.WithLabelValues("embedding").Add(float64(usage.InputTokens))
 }
 
 func (m *Metrics) FellBack(failed *turn.Attempt) {
@@ -264,17 +267,55 @@ func (m *Metrics) FellBack(failed *turn.Attempt) {
 }
 
 // TurnEnded counts a turn; the outcome is finished, error or a failure's reason.
-func (m *Metrics) TurnEnded(outcome string, took time.Duration, usage continuo.Usage) {
+func (m *Metrics) TurnEnded(outcome string, took time.Duration) {
 	if outcome != "finished" && outcome != "error" {
 		outcome = reasonLabel(continuo.FailureReason(outcome))
 	}
 	m.turns.WithLabelValues(outcome).Inc()
 	m.turnSeconds.Observe(took.Seconds())
-	m.tokens.WithLabelValues("input").Add(float64(usage.InputTokens))
-	m.tokens.WithLabelValues("cached").Add(float64(usage.CachedTokens))
-	m.tokens.WithLabelValues("cache_write").Add(float64(usage.CacheWriteTokens))
-	m.tokens.WithLabelValues("output").Add(float64(usage.OutputTokens))
-	m.tokens.WithLabelValues("reasoning").Add(float64(usage.ReasoningTokens))
+}
+
+// maxSpenders bounds the projects and models that series of spending name; clients can name any model of a pattern.
+const maxSpenders = 200
+
+// spender is the labels of spending.
+type spender struct{ project, provider, model string }
+
+// spenders are those that have series of their own; all later ones are other.
+type spenders struct {
+	mu    sync.Mutex
+	known map[spender]bool
+}
+
+func (s *spenders) of(charge *continuo.Spending) spender {
+	one := spender{charge.ProjectID, charge.Provider, charge.Model}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.known[one] {
+		if len(s.known) >= maxSpenders {
+			return spender{other, other, other}
+		}
+		if s.known == nil {
+			s.known = map[spender]bool{}
+		}
+		s.known[one] = true
+	}
+	return one
+}
+
+// Charged counts what requests to models used and cost. Of more than 200 projects and models, the later ones are other.
+func (m *Metrics) Charged(charges []continuo.Spending) {
+	for i := range charges {
+		used, by := &charges[i], m.spenders.of(&charges[i])
+		for kind, count := range map[string]int64{
+			"input": used.InputTokens, "cached": used.CachedTokens, "cache_write": used.CacheWriteTokens, "output": used.OutputTokens, "reasoning": used.ReasoningTokens,
+		} {
+			m.tokens.WithLabelValues(by.project, by.provider, by.model, kind).Add(float64(count))
+		}
+		if used.Priced > 0 {
+			m.dollars.WithLabelValues(by.project, by.provider, by.model).Add(float64(used.CostNano) / 1e9)
+		}
+	}
 }
 
 func reasonLabel(reason continuo.FailureReason) string {

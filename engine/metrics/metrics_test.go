@@ -30,7 +30,7 @@ func TestNoLabelIsUnbounded(t *testing.T) {
 		m.ToolCalled("", odd, 0)
 		m.ApprovalDecided(odd, time.Second)
 		m.Retried("main", continuo.FailureReason(odd))
-		m.TurnEnded(odd, time.Second, continuo.Usage{})
+		m.TurnEnded(odd, time.Second)
 		m.Answered(&continuo.Entry{Round: &continuo.Round{Provider: "main", FinishReason: odd}})
 	}
 	check(t, registry, "continuo_stage_seconds", "approval 50 50", "other 50 50")
@@ -61,9 +61,13 @@ func TestCounts(t *testing.T) {
 	m.ToolCalled("fs.read", turn.ToolDenied, 0)
 	m.Answered(&continuo.Entry{Round: &continuo.Round{Provider: "main"}})
 	m.Answered(&continuo.Entry{})
-	m.TurnEnded(string(continuo.ReasonTimeout), time.Second, continuo.Usage{InputTokens: 9, CachedTokens: 4, CacheWriteTokens: 3, OutputTokens: 2, ReasoningTokens: 1})
-	m.Embedded("main", true, continuo.Usage{InputTokens: 8})
-	m.Embedded("main", false, continuo.Usage{})
+	m.TurnEnded(string(continuo.ReasonTimeout), time.Second)
+	m.Charged([]continuo.Spending{{
+		ProjectID: "p", Provider: "main", Model: "m",
+		Spent: continuo.Spent{InputTokens: 9, CachedTokens: 4, CacheWriteTokens: 3, OutputTokens: 2, ReasoningTokens: 1, CostNano: 2_500_000_000, Priced: 1},
+	}})
+	m.Embedded("main", true)
+	m.Embedded("main", false)
 	m.PageRead(true)
 	m.PageRead(true)
 	m.PageRead(false)
@@ -74,7 +78,21 @@ func TestCounts(t *testing.T) {
 	check(t, registry, "continuo_rounds_total", "none main 1")
 	check(t, registry, "continuo_embeddings_total", "error main 1", "finished main 1")
 	check(t, registry, "continuo_turns_total", "timeout 1")
-	check(t, registry, "continuo_tokens_total", "cache_write 3", "cached 4", "embedding 8", "input 9", "output 2", "reasoning 1")
+	check(t, registry, "continuo_tokens_total", "cache_write m p main 3", "cached m p main 4", "input m p main 9", "output m p main 2", "reasoning m p main 1")
+	check(t, registry, "continuo_cost_dollars_total", "m p main 2.5")
+}
+
+// Clients can name any model of a pattern: after 200 of them, all others are one.
+func TestSeriesOfSpendingAreBounded(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m := NewMetrics(registry)
+	for i := range 2 * maxSpenders {
+		m.Charged([]continuo.Spending{{ProjectID: "p", Provider: "main", Model: fmt.Sprint(i), Spent: continuo.Spent{CostNano: 1e9, Priced: 1}}})
+	}
+	series := metricstest.Values(t, registry, "continuo_cost_dollars_total")
+	if want := fmt.Sprintf("other other other %d", maxSpenders); len(series) != maxSpenders+1 || !slices.Contains(series, want) {
+		t.Errorf("%d series, the last is %q", len(series), series[len(series)-1])
+	}
 }
 
 func TestGauges(t *testing.T) {

@@ -68,14 +68,14 @@ func (ts *Turns) observe(ctx context.Context, t continuo.Turn, event turn.Event,
 	case turn.Answered:
 		ts.metrics.Answered(event.Entry)
 	case turn.Finished:
-		ts.metrics.TurnEnded("finished", took, event.Usage)
+		ts.metrics.TurnEnded("finished", took)
 		attributes := []any{"duration_ms", took.Milliseconds(), "input_tokens", event.Usage.InputTokens, "output_tokens", event.Usage.OutputTokens}
 		if ts.options.LogText {
 			attributes = append(attributes, "response", event.Entry.Content.String())
 		}
 		logger.InfoContext(ctx, "turn_finished", attributes...)
 	case turn.Failed:
-		ts.metrics.TurnEnded(string(event.Entry.Error.Reason), took, event.Usage)
+		ts.metrics.TurnEnded(string(event.Entry.Error.Reason), took)
 		span.Fail(trace.SpanFromContext(ctx), string(event.Entry.Error.Reason))
 		logger.WarnContext(ctx, "turn_failed", "reason", event.Entry.Error.Reason, "error", ts.failureForLog(event.Entry.Round, event.Entry.Error), "provider_status", event.Entry.Error.ProviderStatus)
 	case turn.Started:

@@ -2,15 +2,17 @@ package start
 
 import (
 	"context"
+	"iter"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/internal/charged"
 	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/model"
 )
 
-// PassRequest is a client's request that is forwarded without being recorded.
+// PassRequest is a client's request that is forwarded without being recorded in a log.
 type PassRequest struct {
 	Project  string
 	Upstream catalog.Upstream
@@ -22,32 +24,51 @@ type PassRequest struct {
 // Pass forwards a request, and calls write with the bytes of the answer as they come until it returns false. It counts as a
 // turn of the project; no log has it. An answer that failed is a *model.Error.
 func (ts *Turns) Pass(ctx context.Context, request PassRequest, write func(wire string) bool) error {
-	if ts.life.IsClosed() {
-		return lifecycle.ErrClosing
-	}
-	if err := ts.life.Room(ctx, request.Project); err != nil {
+	deltas, end, err := ts.unrecorded(ctx, request)
+	if err != nil {
 		return err
 	}
-	if err := ts.life.Admit(request.Project); err != nil {
-		return err
-	}
-	defer ts.life.Dismiss(request.Project)
-	ctx, cancel := ts.turnContext(ctx, false)
-	defer cancel(nil)
-	begin, usage := time.Now(), continuo.Usage{}
-	for delta, err := range request.Upstream.Model.Stream(model.WithForwarding(ctx, request.Forwarding), request.Body) {
+	defer end()
+	begin := time.Now()
+	for delta, err := range deltas {
 		if err != nil {
-			ts.metrics.TurnEnded(string(model.AsError(err).Reason), time.Since(begin), usage)
+			ts.metrics.TurnEnded(string(model.AsError(err).Reason), time.Since(begin))
 			return model.AsError(err)
 		}
-		if delta.Usage != nil {
-			usage = *delta.Usage
-		}
 		if delta.Wire != "" && !write(delta.Wire) {
-			ts.metrics.TurnEnded(string(continuo.ReasonCancelled), time.Since(begin), usage)
+			ts.metrics.TurnEnded(string(continuo.ReasonCancelled), time.Since(begin))
 			return nil
 		}
 	}
-	ts.metrics.TurnEnded("finished", time.Since(begin), usage)
+	ts.metrics.TurnEnded("finished", time.Since(begin))
 	return nil
+}
+
+// unrecorded admits a request that no log has, within the budgets of its payer, and returns its answer, which is charged when
+// it has been read. The request counts as a turn of the project until end is called.
+func (ts *Turns) unrecorded(ctx context.Context, request PassRequest) (answer iter.Seq2[model.Delta, error], end func(), err error) {
+	if ts.life.IsClosed() {
+		return nil, nil, lifecycle.ErrClosing
+	}
+	if err := ts.life.Room(ctx, request.Project); err != nil {
+		return nil, nil, err
+	}
+	if err := ts.life.Admit(request.Project); err != nil {
+		return nil, nil, err
+	}
+	payer, _ := continuo.PayerOf(ctx)
+	payer.ProjectID = request.Project
+	info := request.Upstream.Model.Info()
+	release, err := ts.admitRequest(ctx, payer, info.Provider, info.Name, len(request.Body)/4)
+	if err != nil {
+		ts.life.Dismiss(request.Project)
+		return nil, nil, err
+	}
+	ctx, cancel := ts.turnContext(continuo.WithPayer(ctx, payer), false)
+	end = func() {
+		cancel(nil)
+		release()
+		ts.life.Dismiss(request.Project)
+	}
+	return charged.Model(ts.log, request.Upstream.Model).Stream(model.WithForwarding(ctx, request.Forwarding), request.Body), end, nil
 }

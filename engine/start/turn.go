@@ -25,18 +25,18 @@ func (ts *Turns) run(runner *turn.Runner, journal *turn.Journal, input turn.Inpu
 	ctx := context.WithoutCancel(journal.Context())
 	defer func() {
 		if cause := recover(); cause != nil {
-			ts.metrics.TurnEnded("error", time.Since(begin), continuo.Usage{})
+			ts.metrics.TurnEnded("error", time.Since(begin))
 			logger.ErrorContext(ctx, "turn_panicked", "error", fmt.Sprint(cause), "stack", string(debug.Stack()))
 		}
 	}()
 	err := runner.Run(journal, input)
 	switch {
 	case errors.Is(err, continuo.ErrLeaseLost): // another process closes it, or its conversation was deleted
-		ts.metrics.TurnEnded("error", time.Since(begin), continuo.Usage{})
+		ts.metrics.TurnEnded("error", time.Since(begin))
 		span.Fail(trace.SpanFromContext(ctx), "lease_lost")
 		logger.WarnContext(ctx, "turn_lease_lost", "error", err.Error())
 	case err != nil:
-		ts.metrics.TurnEnded("error", time.Since(begin), continuo.Usage{})
+		ts.metrics.TurnEnded("error", time.Since(begin))
 		span.Fail(trace.SpanFromContext(ctx), "internal")
 		logger.ErrorContext(ctx, "turn_failed", "error", err.Error())
 	}
