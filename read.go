@@ -108,19 +108,23 @@ func (r *pageReader) read(ctx context.Context, of Range, yield func(*Entry, erro
 	if of.Backward {
 		next, end, step = end, next, -1
 	}
-	size, following := firstPage, 2*firstPage
-	if of.Expect > 0 {
-		size = min(of.Expect, maxExpect) + moreThanExpected
-	}
+	size, given, isFirst := firstPage, 0, true // first from the store, which what is in memory comes before
 	memory, held := memoryOf(ctx), int64(0)
 	defer func() { memory.give(held) }()
 	for (end-next)*step >= 0 {
 		memory.give(held)
 		page, taken, err := of.Snapshot.page(conversation.ID, next, end, of.Backward), int64(0), error(nil)
 		if page == nil {
-			page, taken, err = r.page(ctx, next, end, of.Backward, size)
-			size, following = following, min(2*following, pageSize)
+			most := size
+			if isFirst && of.Expect > given {
+				most = min(of.Expect-given, maxExpect) + moreThanExpected
+			}
+			var fromMemory bool
+			if page, taken, fromMemory, err = r.page(ctx, next, end, of.Backward, most); !fromMemory {
+				size, isFirst = min(2*size, pageSize), false
+			}
 		}
+		given += len(page)
 		if held = taken; of.Keeps {
 			held = 0
 		}
@@ -145,8 +149,8 @@ func (r *pageReader) read(ctx context.Context, of Range, yield func(*Entry, erro
 }
 
 // page returns the entries from next towards end, at most limit, within one segment and one page, in ascending order.
-// The caller must not change them. Taken is how many bytes of the context's memory budget it reserved.
-func (r *pageReader) page(ctx context.Context, next, end int64, backward bool, limit int) (page []Entry, taken int64, err error) {
+// The caller must not change them. FromMemory says that the store was not asked for them. Taken is how many bytes of the context's memory budget it reserved.
+func (r *pageReader) page(ctx context.Context, next, end int64, backward bool, limit int) (page []Entry, taken int64, fromMemory bool, err error) {
 	segment := segmentOf(r.conversation, next)
 	query := EntryQuery{From: next, To: min(end, segment.to), Limit: limit}
 	if backward {
@@ -157,7 +161,7 @@ func (r *pageReader) page(ctx context.Context, next, end int64, backward bool, l
 	if page = view.page(first, last, backward); page != nil {
 		r.log.options.PageRead(true)
 		taken, err = memoryOf(ctx).takeEntries(page)
-		return page, taken, err
+		return page, taken, true, err
 	}
 	if n := len(view.tail); n > 0 && backward && view.tail[n-1].Seq < next {
 		query.From = max(query.From, view.tail[n-1].Seq+1)
@@ -167,7 +171,7 @@ func (r *pageReader) page(ctx context.Context, next, end int64, backward bool, l
 		err = fmt.Errorf("%w: entry %d is missing from the store", ErrNotFound, next)
 	}
 	if err != nil {
-		return nil, taken, err
+		return nil, taken, false, err
 	}
 	r.log.options.PageRead(false)
 	if backward {
@@ -178,7 +182,7 @@ func (r *pageReader) page(ctx context.Context, next, end int64, backward bool, l
 	} else if r.of != segment.id { // then it is the reader's own conversation
 		r.log.cache.put(segment.id, r.conversation.Revision, segment.to, page)
 	}
-	return page, taken, nil
+	return page, taken, false, nil
 }
 
 // confirmed returns what the cache has of a conversation, if it has entries of a range and they are what the store has

@@ -42,7 +42,7 @@ func (r *pageReader) snapshot(ctx context.Context, limit int) (*Snapshot, error)
 	if conversation.LastSeq == 0 {
 		return snapshot, nil
 	}
-	page, taken, err := r.page(ctx, conversation.LastSeq, 1, true, limit)
+	page, taken, _, err := r.page(ctx, conversation.LastSeq, 1, true, limit)
 	if err == nil && len(r.view.tail) > 0 && len(page) < limit {
 		// Those before the new ones, which continue them in the cache now.
 		memoryOf(ctx).give(taken)
