@@ -15,6 +15,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/rawjson"
@@ -82,7 +83,9 @@ func newVictim(t *testing.T, store maintenance.Store) *victim {
 	options.Wait = time.Second // a thief who gets that far shall not hold the test up
 	e := engineWith(t, store, continuo.LogOptions{MaxInlinePart: 1}, options)
 	keys, v := &keyring{store, t}, &victim{t: t, idempotencyKeys: [2]string{"once-more", "append-more"}}
-	v.handler = New(e, Options{Project: "victim", Keys: auth.NewChecker(keys.Store, auth.Options{}), MCP: mcpserver.New(e, mcpserver.Options{}).Handler})
+	trail := audit.NewTrail(keys.Store, audit.Options{})
+	t.Cleanup(trail.Close)
+	v.handler = New(e, Options{Project: "victim", Keys: auth.NewChecker(keys.Store, auth.Options{}), Audit: trail, AuditReads: true, MCP: mcpserver.New(e, mcpserver.Options{}).Handler})
 	_, v.key = keys.newKey("victim")
 	_, v.thief = keys.newKey("thief")
 	v.fill(e)
@@ -264,6 +267,7 @@ var outside = map[string]func(v *victim){
 	"GET /api/events":  (*victim).followsList,
 	"GET /api/compare": (*victim).compares,
 	"GET /api/usage":   func(v *victim) { v.askAsOther("GET", "/api/usage", "").into(200, &struct{}{}) },
+	"GET /api/audit":   (*victim).readsAudit,
 	"GET /api/feed": func(v *victim) {
 		v.askAsOther("GET", "/api/feed", "").into(200, &struct{}{})
 		v.askAsOther("GET", "/api/feed?after=newest", "").into(200, &struct{}{})
@@ -335,6 +339,23 @@ var outside = map[string]func(v *victim){
 	"GET /readyz":                                 func(v *victim) { v.askAsOther("GET", "/readyz", "") },
 	"GET /openapi.json":                           func(v *victim) { v.askAsOther("GET", "/openapi.json", "") },
 	"GET /":                                       func(v *victim) { v.askAsOther("GET", "/", "") },
+}
+
+// readsAudit reads the audit log: a key of a user cannot, and one of another project sees what was done with its own project's
+// keys, among it the names that it tried.
+func (v *victim) readsAudit() {
+	v.t.Helper()
+	if v.sharesProject {
+		v.askAsOther("GET", "/api/audit", "").failed(403, "user_key", "")
+		return
+	}
+	for _, query := range []string{"", "?conversation=" + v.conversations[0], "?key=" + auth.IDOf(v.key), "?operation=chat"} {
+		for _, event := range auditEvents(v.t, v.handler, v.thief, query) {
+			if event.KeyID != auth.IDOf(v.thief) {
+				v.t.Errorf("GET /api/audit%s shows the thief what the key %s did: %s", query, event.KeyID, event.Operation)
+			}
+		}
+	}
 }
 
 // One project can never read or change another's. Every call of the server is tried; a new one needs a row.

@@ -16,7 +16,7 @@ const (
 	insertAudit = `INSERT INTO audit (at, project_id, key_id, operation, conversation_id, event) VALUES (?, ?, ?, ?, ?, ?)`
 	selectAudit = `SELECT position, at, project_id, key_id, operation, conversation_id, event FROM audit WHERE position > ? `
 	lastAudit   = `SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'audit'`
-	pruneAudit  = `DELETE FROM audit WHERE position IN (SELECT position FROM audit WHERE at < ? ORDER BY at LIMIT ?)`
+	pruneAudit  = `DELETE FROM audit WHERE position IN (SELECT position FROM audit WHERE at < ? ORDER BY at LIMIT +?)`
 )
 
 // AddAudit is part of audit.Store.
