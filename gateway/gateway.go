@@ -313,7 +313,7 @@ func unknownModel(name string, known []string) error {
 	}
 	return &api.Problem{
 		Status: http.StatusNotFound, Type: api.InvalidRequest, Code: "model_not_found", Param: "model",
-		Message: fmt.Sprintf("the model %q does not exist; there are: %s", api.Bounded(name), strings.Join(known, ", ")),
+		Message: fmt.Sprintf("the model %q does not exist; there are: %s; upstreams in the settings serve other names", api.Bounded(name), strings.Join(known, ", ")),
 	}
 }
 

@@ -201,10 +201,23 @@ func (p initProvider) settings(all bool) string {
 	if p.id == "demo" {
 		text.WriteString("\n#models:\n#  openai:\n#    model: gpt-6.1-sol         # its key is taken from OPENAI_API_KEY\n")
 	} else {
-		text.WriteString("\nmodels:\n" + models.String())
+		text.WriteString("\nmodels:\n" + models.String() + p.upstream())
 	}
 	text.WriteString(initRest)
 	return text.String()
+}
+
+// upstream serves coding agents and other programs, which ask for models by the provider's names.
+func (p initProvider) upstream() string {
+	text := "\n# Coding agents (continuo launch) and other programs ask for models by the provider's own names. They go here.\nupstreams:\n  " + p.id +
+		":\n    protocol: " + p.protocol + "\n"
+	if p.base != "" {
+		text += "    base_url: " + config.Scalar(p.base) + "\n"
+	}
+	if p.keyEnv != "" {
+		text += "    api_key_env: " + p.keyEnv + "\n"
+	}
+	return text
 }
 
 // more says what the catalogue knows of the model, or what to write where it knows nothing.

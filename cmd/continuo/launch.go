@@ -202,7 +202,7 @@ func (a *app) reportLaunch(ctx context.Context, w *services, program string, beg
 		}
 	}
 	if !reported {
-		a.note("continuo: %s sent no request here, so nothing was recorded", program)
+		a.note("continuo: no request of %s was recorded: it sent none, or all were refused", program)
 	}
 	return nil
 }
