@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -201,21 +202,28 @@ func (p initProvider) settings(all bool) string {
 	if p.id == "demo" {
 		text.WriteString("\n#models:\n#  openai:\n#    model: gpt-6.1-sol         # its key is taken from OPENAI_API_KEY\n")
 	} else {
-		text.WriteString("\nmodels:\n" + models.String() + p.upstream())
+		text.WriteString("\nmodels:\n" + models.String() + p.upstreams())
 	}
 	text.WriteString(initRest)
 	return text.String()
 }
 
-// upstream serves coding agents and other programs, which ask for models by the provider's names.
-func (p initProvider) upstream() string {
-	text := "\n# Coding agents (continuo launch) and other programs ask for models by the provider's own names. They go here.\nupstreams:\n  " + p.id +
-		":\n    protocol: " + p.protocol + "\n"
-	if p.base != "" {
-		text += "    base_url: " + config.Scalar(p.base) + "\n"
+// upstreams serve coding agents and other programs, which ask for models by the provider's names: at OpenAI itself also those
+// that speak the Responses API.
+func (p initProvider) upstreams() string {
+	text := "\n# Coding agents (continuo launch) and other programs ask for models by the provider's own names. They go here.\nupstreams:\n"
+	protocols := map[string]string{p.id: p.protocol}
+	if p.id == "openai" {
+		protocols["openai-responses"] = model.ProtocolResponses
 	}
-	if p.keyEnv != "" {
-		text += "    api_key_env: " + p.keyEnv + "\n"
+	for _, name := range slices.Sorted(maps.Keys(protocols)) {
+		text += "  " + name + ":\n    protocol: " + protocols[name] + "\n"
+		if p.base != "" {
+			text += "    base_url: " + config.Scalar(p.base) + "\n"
+		}
+		if p.keyEnv != "" {
+			text += "    api_key_env: " + p.keyEnv + "\n"
+		}
 	}
 	return text
 }
