@@ -423,6 +423,8 @@ var (
 		`\b(?:call|toolu|msg|rs|ses|prt|fc|fco|resp|req|at|ctc|chatcmpl|TOOL)[_-][A-Za-z0-9_-]+|` +
 		`[0-9a-f]{16,}|cch=\w+|cc_version=[\w.]+|YWlt[\w+/=]+|Chunk ID: \w+`)
 	runNumbers = regexp.MustCompile(`\d+`)
+	// Qwen Code's and Gemini's terminal misses the output of a command that ends at once, now and then.
+	shellOutput = regexp.MustCompile(`Output: (?:marker-42|\(empty\))`)
 )
 
 // normalised are the requests of a run without what differs between runs.
@@ -436,6 +438,7 @@ func normalised(all []exchange, home string) []string {
 		_ = json.Unmarshal([]byte(asked.body), &body) // nil is seen in the comparison
 		text := strings.ReplaceAll(string(rawjson.MustMarshal(withoutIDs(body))), home, "HOME")
 		text = strings.ReplaceAll(text, strings.ReplaceAll(home, "/", "-"), "HOME")
+		text = shellOutput.ReplaceAllString(text, "Output")
 		texts = append(texts, runNumbers.ReplaceAllString(runIDs.ReplaceAllString(text, "ID"), "N"))
 	}
 	slices.Sort(texts)
