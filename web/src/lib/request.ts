@@ -183,6 +183,7 @@ const reasons: Record<string, string> = {
   placeholder: 'placeholder of an import', orphan_tool_result: 'result without a call', failed_attempt: 'failed attempt', over_message_chars: 'long text', in_one_line: 'calls in one line',
   text_only: 'text only', new: 'new to the role', seen: 'seen before', original_request: 'original request', own_message: 'its own message', failed_answer: 'failed answer',
   before_reset: 'before a reset', after_ask: 'after the role was asked', next_turn: 'next turn', notes: 'in its notes', catch_up: 'in a catch-up',
+  read_again: 'read again later', failed_call: 'failed, and done again later', image_described: 'an image that was answered',
   dropped_by_client: 'the client does not have it', recall: 'shown again: the message needs it', not_recalled: 'the question does not need it',
 };
 export function why(reason: string): string {
