@@ -58,7 +58,7 @@ func TestRefusedRequestsDoNotOpenTheBreaker(t *testing.T) {
 		g.Close()
 		_ = e.Close(context.Background())
 	})
-	eachCase(t, func(t *testing.T, _ *clientEndpoint, _ *vendor, _ bool, path, body string) {
+	eachCase(t, nil, func(t *testing.T, _ *clientEndpoint, _ *vendor, _ bool, path, body string) {
 		for _, status = range refusals {
 			if response, _ := g.post(t, path, body); response.StatusCode < 400 {
 				t.Errorf("%d: got %d", status, response.StatusCode)

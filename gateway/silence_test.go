@@ -51,7 +51,7 @@ func (w waiting) Read([]byte) (int, error) {
 // An upstream that sends nothing for longer than its limit has failed, before and within its answer, through every endpoint.
 func TestASilentUpstreamThroughEveryEndpoint(t *testing.T) {
 	for _, afterHeader := range []bool{true, false} {
-		eachCase(t, func(t *testing.T, e *clientEndpoint, v *vendor, streamed bool, path, body string) {
+		eachCase(t, nil, func(t *testing.T, e *clientEndpoint, v *vendor, streamed bool, path, body string) {
 			synctest.Test(t, func(t *testing.T) {
 				store := storetest.NewMemory()
 				log := continuo.NewLog(store, continuo.LogOptions{})
