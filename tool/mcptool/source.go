@@ -28,7 +28,7 @@ type Source struct {
 	options Options
 	ctx     context.Context // ends with Close
 	close   context.CancelCauseFunc
-	done    chan struct{} // closed when the last goroutine has ended
+	running sync.WaitGroup // run, which ends last
 
 	mu      sync.Mutex
 	tools   tool.Set
@@ -50,10 +50,10 @@ func Connect(ctx context.Context, options Options) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to MCP server: %w", err)
 	}
-	s := &Source{options: options, done: make(chan struct{}), err: errStarting, changed: make(chan struct{})}
+	s := &Source{options: options, err: errStarting, changed: make(chan struct{})}
 	s.ctx, s.close = context.WithCancelCause(context.Background())
 	_, first := s.state()
-	go s.run()
+	s.running.Go(s.run)
 	select {
 	case <-first:
 	case <-ctx.Done():
@@ -87,13 +87,12 @@ func (s *Source) Err() error {
 // idempotent. Calls in flight fail.
 func (s *Source) Close() error {
 	s.close(errClosed)
-	<-s.done
+	s.running.Wait()
 	return nil
 }
 
 // run keeps the server running until Close.
 func (s *Source) run() {
-	defer close(s.done)
 	o := s.options
 	waits := backoff{first: o.RestartWait, most: o.RestartMaxWait, well: o.RestartWell}
 	legacy := false
