@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/internal/form"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -119,7 +120,7 @@ const chargeKey = "charges"
 
 // Spent is part of continuo.LedgerStore.
 func (s *Store) Spent(ctx context.Context, query continuo.SpendingQuery) (found []continuo.Spending, err error) {
-	statement, args := spentStatement(query)
+	statement, args := form.SelectSpending(query, sumSpending, func(n int) string { return "$" + strconv.Itoa(n) })
 	err = s.read(ctx, func(ctx context.Context, q querier) error {
 		rows, _ := q.Query(ctx, statement, args...)
 		found, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (r continuo.Spending, err error) {
@@ -138,54 +139,6 @@ func orNil[T any](list []T) []T {
 		return nil
 	}
 	return list
-}
-
-func spentStatement(query continuo.SpendingQuery) (statement string, args []any) {
-	columns := map[string]string{"key_id": "''", "day": "''", "user_id": "''", "provider": "''", "model": "''"}
-	order := []string{"project_id"}
-	for _, by := range query.By {
-		for _, column := range groupColumns[by] {
-			if columns[column] != column {
-				columns[column], order = column, append(order, column)
-			}
-		}
-	}
-	var conditions []string
-	where := func(condition string, value any) {
-		args = append(args, value)
-		conditions = append(conditions, condition+" $"+strconv.Itoa(len(args)))
-	}
-	if query.ProjectID != "" {
-		where("project_id =", query.ProjectID)
-	}
-	if query.KeyID != nil {
-		where("key_id =", *query.KeyID)
-	}
-	if query.UserID != nil {
-		if *query.UserID != "" {
-			conditions = append(conditions, "user_id <> ''") // the condition of the index
-		}
-		where("user_id =", *query.UserID)
-	}
-	if query.From != "" {
-		where("day >=", query.From)
-	}
-	if query.To != "" {
-		where("day <=", query.To)
-	}
-	statement = "SELECT project_id, " + columns["key_id"] + ", " + columns["day"] + ", " + columns["user_id"] + ", " + columns["provider"] + ", " +
-		columns["model"] + ", " + sumSpending
-	if len(conditions) > 0 {
-		statement += "WHERE " + strings.Join(conditions, " AND ") + " "
-	}
-	by := strings.Join(order, ", ")
-	return statement + "GROUP BY " + by + " ORDER BY " + by, args
-}
-
-// groupColumns are the columns of the groups, in the order in which they sort.
-var groupColumns = map[continuo.SpendingGroup][]string{
-	continuo.SpendingByDay: {"day"}, continuo.SpendingByKey: {"key_id"}, continuo.SpendingByUser: {"user_id"},
-	continuo.SpendingByModel: {"model", "provider"},
 }
 
 // FinishedTurns is part of continuo.LedgerStore. It gives the turns that have ended since a reader looked their positions.

@@ -5,10 +5,10 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/store/internal/form"
 )
 
 const (
@@ -74,7 +74,7 @@ func (s *Store) Charge(ctx context.Context, charges []continuo.Spending) error {
 
 // Spent is part of continuo.LedgerStore.
 func (s *Store) Spent(ctx context.Context, query continuo.SpendingQuery) (found []continuo.Spending, err error) {
-	statement, args := spentStatement(query)
+	statement, args := form.SelectSpending(query, sumSpending, func(int) string { return "?" })
 	err = s.read(ctx, func(conn *connection) error {
 		found = nil
 		return conn.query(statement, args, func(rows *sql.Rows) error {
@@ -86,53 +86,6 @@ func (s *Store) Spent(ctx context.Context, query continuo.SpendingQuery) (found 
 		})
 	})
 	return found, err
-}
-
-func spentStatement(query continuo.SpendingQuery) (statement string, args []any) {
-	columns := map[string]string{"key_id": "''", "day": "''", "user_id": "''", "provider": "''", "model": "''"}
-	order := []string{"project_id"}
-	for _, by := range query.By {
-		for _, column := range groupColumns[by] {
-			if columns[column] != column {
-				columns[column], order = column, append(order, column)
-			}
-		}
-	}
-	var conditions []string
-	where := func(condition string, value any) {
-		conditions, args = append(conditions, condition), append(args, value)
-	}
-	if query.ProjectID != "" {
-		where("project_id = ?", query.ProjectID)
-	}
-	if query.KeyID != nil {
-		where("key_id = ?", *query.KeyID)
-	}
-	if query.UserID != nil {
-		if *query.UserID != "" {
-			conditions = append(conditions, "user_id <> ''") // the condition of the index
-		}
-		where("user_id = ?", *query.UserID)
-	}
-	if query.From != "" {
-		where("day >= ?", query.From)
-	}
-	if query.To != "" {
-		where("day <= ?", query.To)
-	}
-	statement = "SELECT project_id, " + columns["key_id"] + ", " + columns["day"] + ", " + columns["user_id"] + ", " + columns["provider"] + ", " +
-		columns["model"] + ", " + sumSpending
-	if len(conditions) > 0 {
-		statement += "WHERE " + strings.Join(conditions, " AND ") + " "
-	}
-	by := strings.Join(order, ", ")
-	return statement + "GROUP BY " + by + " ORDER BY " + by, args
-}
-
-// groupColumns are the columns of the groups, in the order in which they sort.
-var groupColumns = map[continuo.SpendingGroup][]string{
-	continuo.SpendingByDay: {"day"}, continuo.SpendingByKey: {"key_id"}, continuo.SpendingByUser: {"user_id"},
-	continuo.SpendingByModel: {"model", "provider"},
 }
 
 // FinishedTurns is part of continuo.LedgerStore.
