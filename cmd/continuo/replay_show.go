@@ -207,10 +207,10 @@ func (r *replaying) showTotals(recorded engine.ReplayTotals, variants []replayed
 		all = append(all, variant.Totals)
 	}
 	t := a.table(headings...)
-	row := func(name string, cell func(t *engine.ReplayTotals, isRecorded bool) string) {
-		cells, filled := []string{a.paint.Dim(name)}, false
+	for _, row := range slices.Concat(r.countRows(), r.costRows(), windowRows(), r.answerRows()) {
+		cells, filled := []string{a.paint.Dim(row.name)}, false
 		for i := range all {
-			text := cell(&all[i], i == 0)
+			text := row.cell(&all[i], i == 0)
 			filled = filled || text != "" && text != "0"
 			cells = append(cells, text)
 		}
@@ -218,74 +218,110 @@ func (r *replaying) showTotals(recorded engine.ReplayTotals, variants []replayed
 			t.Add(cells...)
 		}
 	}
-	replayed := func(value func(t *engine.ReplayTotals) string) func(*engine.ReplayTotals, bool) string {
-		return func(t *engine.ReplayTotals, isRecorded bool) string {
-			if isRecorded {
-				return ""
-			}
-			return value(t)
+	a.printTable(t, 0)
+}
+
+// totalsRow is a row of the totals; cell is its text for the recorded answers or a variant, "" for none. A row without a
+// text other than 0 is not shown.
+type totalsRow struct {
+	name string
+	cell func(t *engine.ReplayTotals, isRecorded bool) string
+}
+
+// ofReplayed is a value that recorded answers do not have.
+func ofReplayed(value func(t *engine.ReplayTotals) string) func(*engine.ReplayTotals, bool) string {
+	return func(t *engine.ReplayTotals, isRecorded bool) string {
+		if isRecorded {
+			return ""
 		}
+		return value(t)
 	}
-	count := func(value func(t *engine.ReplayTotals) int64) func(*engine.ReplayTotals, bool) string {
-		return func(t *engine.ReplayTotals, isRecorded bool) string {
-			if isRecorded && value(t) == 0 {
-				return "" // not known of imported answers
-			}
-			return term.Number(value(t))
+}
+
+// ofRequests is a value that is known where requests were built.
+func ofRequests(value func(t *engine.ReplayTotals) string) func(*engine.ReplayTotals, bool) string {
+	return func(t *engine.ReplayTotals, _ bool) string {
+		if t.Requests == 0 {
+			return ""
 		}
+		return value(t)
 	}
-	requested := func(value func(t *engine.ReplayTotals) string) func(*engine.ReplayTotals, bool) string {
-		return func(t *engine.ReplayTotals, _ bool) string {
-			if t.Requests == 0 {
-				return ""
-			}
-			return value(t)
+}
+
+// numberOf is a number; of imported answers 0 is not known.
+func numberOf(value func(t *engine.ReplayTotals) int64) func(*engine.ReplayTotals, bool) string {
+	return func(t *engine.ReplayTotals, isRecorded bool) string {
+		if isRecorded && value(t) == 0 {
+			return ""
 		}
+		return term.Number(value(t))
 	}
+}
+
+func (r *replaying) countRows() []totalsRow {
+	first := totalsRow{"answers", numberOf(func(t *engine.ReplayTotals) int64 { return int64(t.Answers) })}
 	if r.DryRun {
-		row("requests", requested(func(t *engine.ReplayTotals) string { return term.Number(t.Requests) }))
-	} else {
-		row("answers", count(func(t *engine.ReplayTotals) int64 { return int64(t.Answers) }))
+		first = totalsRow{"requests", ofRequests(func(t *engine.ReplayTotals) string { return term.Number(t.Requests) })}
 	}
-	row("failed", replayed(func(t *engine.ReplayTotals) string { return term.Number(t.Failed) }))
-	row("not sent", replayed(func(t *engine.ReplayTotals) string { return term.Number(t.Unsent) }))
-	row("no request fits", replayed(func(t *engine.ReplayTotals) string { return term.Number(t.Unbuilt) }))
-	row("tokens in", count(func(t *engine.ReplayTotals) int64 { return t.InputTokens }))
-	row("of them cached", count(func(t *engine.ReplayTotals) int64 { return t.CachedTokens }))
-	row("tokens out", count(func(t *engine.ReplayTotals) int64 { return t.OutputTokens }))
-	if r.DryRun {
-		row("cost, without cache", replayed(func(t *engine.ReplayTotals) string { return moneyOf(t.ExpectedNano) }))
-		row("cost, prefixes cached", replayed(func(t *engine.ReplayTotals) string { return moneyOf(t.ExpectedCachedNano) }))
-		row("cost, as recorded", func(t *engine.ReplayTotals, isRecorded bool) string {
+	return []totalsRow{
+		first,
+		{"failed", ofReplayed(func(t *engine.ReplayTotals) string { return term.Number(t.Failed) })},
+		{"not sent", ofReplayed(func(t *engine.ReplayTotals) string { return term.Number(t.Unsent) })},
+		{"no request fits", ofReplayed(func(t *engine.ReplayTotals) string { return term.Number(t.Unbuilt) })},
+		{"tokens in", numberOf(func(t *engine.ReplayTotals) int64 { return t.InputTokens })},
+		{"of them cached", numberOf(func(t *engine.ReplayTotals) int64 { return t.CachedTokens })},
+		{"tokens out", numberOf(func(t *engine.ReplayTotals) int64 { return t.OutputTokens })},
+	}
+}
+
+func (r *replaying) costRows() []totalsRow {
+	if !r.DryRun {
+		return []totalsRow{{"cost", func(t *engine.ReplayTotals, _ bool) string { return moneyOf(t.CostNano) }}}
+	}
+	return []totalsRow{
+		{"cost, without cache", ofReplayed(func(t *engine.ReplayTotals) string { return moneyOf(t.ExpectedNano) })},
+		{"cost, prefixes cached", ofReplayed(func(t *engine.ReplayTotals) string { return moneyOf(t.ExpectedCachedNano) })},
+		{"cost, as recorded", func(t *engine.ReplayTotals, isRecorded bool) string {
 			if !isRecorded {
 				return ""
 			}
 			return moneyOf(t.CostNano)
-		})
-	} else {
-		row("cost", func(t *engine.ReplayTotals, _ bool) string { return moneyOf(t.CostNano) })
+		}},
 	}
-	row("prefix share", requested(func(t *engine.ReplayTotals) string {
-		return percent(float64(t.SharedBytes) / float64(max(t.Bytes, 1)))
-	}))
-	row("moves of the window", requested(func(t *engine.ReplayTotals) string { return term.Number(t.Moves) }))
-	row("entries left out", requested(func(t *engine.ReplayTotals) string { return term.Number(t.Dropped) }))
-	row("entries shortened", requested(func(t *engine.ReplayTotals) string { return term.Number(t.Shortened) }))
-	row("entries summarized", requested(func(t *engine.ReplayTotals) string { return term.Number(t.Summarized) }))
-	row("first token, mean", func(t *engine.ReplayTotals, _ bool) string {
-		return milliseconds(t.FirstDeltaMS / max(int64(t.Timed), 1))
-	})
-	row("whole answer, mean", func(t *engine.ReplayTotals, _ bool) string {
-		return milliseconds(t.LatencyMS / max(int64(t.Timed), 1))
-	})
-	if !r.DryRun {
-		row("same text", replayed(func(t *engine.ReplayTotals) string { return fmt.Sprintf("%d of %d", t.SameText, t.Answers) }))
-		row("same calls", replayed(func(t *engine.ReplayTotals) string { return fmt.Sprintf("%d of %d", t.SameCalls, t.Answers) }))
-		row("alike, mean", replayed(func(t *engine.ReplayTotals) string {
+}
+
+func windowRows() []totalsRow {
+	return []totalsRow{
+		{"prefix share", ofRequests(func(t *engine.ReplayTotals) string {
+			return percent(float64(t.SharedBytes) / float64(max(t.Bytes, 1)))
+		})},
+		{"moves of the window", ofRequests(func(t *engine.ReplayTotals) string { return term.Number(t.Moves) })},
+		{"entries left out", ofRequests(func(t *engine.ReplayTotals) string { return term.Number(t.Dropped) })},
+		{"entries shortened", ofRequests(func(t *engine.ReplayTotals) string { return term.Number(t.Shortened) })},
+		{"entries summarized", ofRequests(func(t *engine.ReplayTotals) string { return term.Number(t.Summarized) })},
+	}
+}
+
+// answerRows are the times of answers, and how much they have in common with the recorded ones.
+func (r *replaying) answerRows() []totalsRow {
+	rows := []totalsRow{
+		{"first token, mean", func(t *engine.ReplayTotals, _ bool) string {
+			return milliseconds(t.FirstDeltaMS / max(int64(t.Timed), 1))
+		}},
+		{"whole answer, mean", func(t *engine.ReplayTotals, _ bool) string {
+			return milliseconds(t.LatencyMS / max(int64(t.Timed), 1))
+		}},
+	}
+	if r.DryRun {
+		return rows
+	}
+	return append(rows,
+		totalsRow{"same text", ofReplayed(func(t *engine.ReplayTotals) string { return fmt.Sprintf("%d of %d", t.SameText, t.Answers) })},
+		totalsRow{"same calls", ofReplayed(func(t *engine.ReplayTotals) string { return fmt.Sprintf("%d of %d", t.SameCalls, t.Answers) })},
+		totalsRow{"alike, mean", ofReplayed(func(t *engine.ReplayTotals) string {
 			return percent(t.Similarity / float64(max(t.Answers, 1)))
-		}))
-	}
-	a.printTable(t, 0)
+		})},
+	)
 }
 
 // noteProblems counts what was not replayed, by its reason.
