@@ -5,7 +5,7 @@
 // that repeat within a minute as one event with a count ([Trail.Add]), so that nobody can fill the store with them.
 //
 // Pitfalls: an event is committed right after its change, not with it: of a process that is killed in between, a change that
-// nobody got an answer for may have no event.
+// has no answer may have no event.
 package audit
 
 import (

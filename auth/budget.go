@@ -13,7 +13,7 @@ type Budget struct {
 	Tokens int64 `json:"tokens,omitempty"`
 	// CostNano bounds the cost, in billionths of a US dollar; 0: no bound. Requests without a known price cost nothing.
 	CostNano int64 `json:"cost_nano,omitempty"`
-	// Period is when the budget begins anew. Default PeriodMonth.
+	// Period is how often the budget is reset. Default PeriodMonth.
 	Period Period `json:"period,omitempty"`
 }
 

@@ -30,7 +30,7 @@ func nano(dollars float64) int64 { return int64(math.Round(dollars * 1e9)) }
 type budgetFlags struct {
 	Tokens tokenCount `name:"budget-tokens" placeholder:"TOKENS" help:"How many tokens, input and output together, its requests to models may use in a period, such as 250k or 1M."`
 	Cost   float64    `name:"budget-cost" placeholder:"DOLLARS" help:"What its requests to models may cost in a period, in US dollars."`
-	Period string     `name:"budget-period" enum:"day,month" default:"month" help:"When the budget begins anew: with each day or each month, in UTC. Default: month."`
+	Period string     `name:"budget-period" enum:"day,month" default:"month" help:"When the budget is reset: each day or each month, in UTC. Default: month."`
 }
 
 // budget is what the flags say.

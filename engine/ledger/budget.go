@@ -19,7 +19,7 @@ type BudgetError struct {
 	Of     string // whose it is, such as "API key 7k3mqv0z2x9a"
 	Used   string // how much of what, such as "1200 of 1000 tokens"
 	Period auth.Period
-	Resets time.Time // when the budget begins anew
+	Resets time.Time // when the budget is reset
 	Wait   time.Duration
 }
 

@@ -200,7 +200,7 @@ type BudgetsConfig struct {
 	UserCost      float64 `key:"user_cost" min:"0" max:"1000000000" default:"0" help:"What the requests to models of each user's conversations may cost in a period, in US dollars. Requests without a known price cost nothing. 0: no bound."`
 	ProjectTokens int64   `key:"project_tokens" default:"0" help:"How many tokens the requests to models of each project may use in a period. 0: no bound."`
 	ProjectCost   float64 `key:"project_cost" min:"0" max:"1000000000" default:"0" help:"What the requests to models of each project may cost in a period, in US dollars. 0: no bound."`
-	Period        string  `key:"period" enum:"day,month" default:"month" help:"When the budgets of users and projects begin anew: with each day or each month, in UTC."`
+	Period        string  `key:"period" enum:"day,month" default:"month" help:"When the budgets of users and projects are reset: each day or each month, in UTC."`
 }
 
 // The values of the settings window that are no views.

@@ -143,7 +143,7 @@ export interface Budget {
    * nothing.
    */
   cost_nano?: number;
-  /** `period` is when the budget begins anew. Default PeriodMonth. */
+  /** `period` is how often the budget is reset. Default PeriodMonth. */
   period?: Period;
 }
 

@@ -21,7 +21,7 @@ type History interface {
 	Read(ctx context.Context) ([]*schema.Message, error)
 }
 
-// Gob keeps a session in memory as bytes of encoding/gob, which each append writes anew.
+// Gob keeps a session in memory as bytes of encoding/gob, all of which each append writes again.
 type Gob struct{ data []byte }
 
 // Append adds a message.

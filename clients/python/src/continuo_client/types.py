@@ -146,7 +146,7 @@ class Budget(TypedDict):
     # `cost_nano` bounds the cost, in billionths of a US dollar; 0: no bound. Requests without a known price
     # cost nothing.
     cost_nano: NotRequired[int]
-    # `period` is when the budget begins anew. Default PeriodMonth.
+    # `period` is how often the budget is reset. Default PeriodMonth.
     period: NotRequired[Period]
 
 
