@@ -379,7 +379,7 @@ func (l *Log) redact(e *Entry, request RedactRequest) Entry {
 	if event := e.RunEvent; event != nil { // the index of runs needs these fields
 		kept.RunEvent = &RunEvent{
 			Kind: event.Kind, Workflow: event.Workflow, Visit: event.Visit, Attempt: event.Attempt, Cut: event.Cut, Next: event.Next,
-			Branch: event.Branch, Until: event.Until, Followed: event.Followed, Dropped: event.Dropped, Crew: event.Crew,
+			Branch: event.Branch, Until: event.Until, Followed: event.Followed, Dropped: event.Dropped, KeyID: event.KeyID, Crew: event.Crew,
 		}
 	}
 	if s := e.Summary; s != nil {

@@ -198,7 +198,7 @@ func checkText(e *Entry) *RuleError {
 		}
 	}
 	if e.RunEvent != nil {
-		texts = slices.Concat(texts, []string{e.RunEvent.Reason, e.RunEvent.By}, e.RunEvent.Next, e.RunEvent.Dropped)
+		texts = slices.Concat(texts, []string{e.RunEvent.Reason, e.RunEvent.By, e.RunEvent.KeyID}, e.RunEvent.Next, e.RunEvent.Dropped)
 	}
 	for _, call := range e.ToolCalls {
 		texts = append(texts, call.ID, call.Name, call.Arguments)

@@ -14,6 +14,9 @@ type Run struct {
 	ProjectID      string   `json:"project_id"`
 	WorkflowID     string   `json:"workflow_id"`
 	State          RunState `json:"state"`
+	// KeyID is the API key of the caller who began the run, whoever resumes it; absent for none. The run's requests to
+	// models are charged to it.
+	KeyID string `json:"key_id,omitempty"`
 	// FirstSeq is the seq of the run's first entry.
 	FirstSeq  int64     `json:"first_seq" minimum:"1"`
 	StartedAt time.Time `json:"started_at"`
@@ -72,6 +75,8 @@ type RunEvent struct {
 	Dropped  []string            `json:"dropped,omitempty"`
 	// By names the caller who repaired the run; of RunReplaced, RunNodeSet, RunNodeRetried and RunNodeSkipped.
 	By string `json:"by,omitempty"`
+	// KeyID is the API key of the caller who began the run; of RunBegan. See [Run].
+	KeyID string `json:"key_id,omitempty"`
 	// Crew is the crew's state after the event, in the encoding of package crew; nil for runs of workflows, and for
 	// events that do not change it. In the cycle of a crew a node is a role, Workflow is the SHA-256 of the crew's
 	// text, and Visit counts the turns.
@@ -136,6 +141,7 @@ type RunChange struct {
 	RunID, WorkflowID string
 	// Begins says that the change adds the run, with Seq as its FirstSeq; otherwise the run exists.
 	Begins bool
+	KeyID  string // of a change that Begins
 	Seq    int64
 	State  RunState // "" for no change; the state of a run that is over never changes
 	At     time.Time
@@ -148,7 +154,7 @@ func RunChanges(entries []Entry) []RunChange {
 	for i := range entries {
 		if event := entries[i].RunEvent; event != nil {
 			changes = append(changes, RunChange{
-				RunID: entries[i].RunID, WorkflowID: entries[i].WorkflowID, Begins: event.Kind == RunBegan,
+				RunID: entries[i].RunID, WorkflowID: entries[i].WorkflowID, Begins: event.Kind == RunBegan, KeyID: event.KeyID,
 				Seq: entries[i].Seq, State: event.Kind.state(), At: entries[i].CreatedAt,
 			})
 		}

@@ -189,6 +189,7 @@ CREATE TABLE continuo.runs (
   id              text COLLATE "C" NOT NULL,
   project_id      text COLLATE "C" NOT NULL, -- the conversation's
   workflow_id     text NOT NULL,
+  key_id          text NOT NULL,           -- the API key that it is charged to; '' for none
   state           text NOT NULL,           -- running, waiting, failed, stopped; over: finished, cancelled
   first_seq       bigint NOT NULL,         -- of the entry that the run began with
   started_at      text COLLATE "C" NOT NULL,

@@ -176,6 +176,7 @@ CREATE TABLE runs (
   id              TEXT NOT NULL,
   project_id      TEXT NOT NULL,         -- the conversation's
   workflow_id     TEXT NOT NULL,
+  key_id          TEXT NOT NULL,         -- the API key that it is charged to; '' for none
   state           TEXT NOT NULL,         -- running, waiting, failed, stopped; over: finished, cancelled
   first_seq       INTEGER NOT NULL,      -- of the entry that the run began with
   started_at      TEXT NOT NULL,

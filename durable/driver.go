@@ -68,7 +68,7 @@ func New(options Options) *Driver {
 	return &Driver{options: options, workers: map[string]*worker{}}
 }
 
-// Resume gives a run a worker. If the run has one in this process, that worker reads the run again. A worker that is
+// Resume gives a run a worker, whose requests to models are charged to the run's key, whoever resumes it. If the run has one in this process, that worker reads the run again. A worker that is
 // not detached stops when ctx ends, and another process can resume the run. It fails with ErrClosing only.
 func (d *Driver) Resume(ctx context.Context, run continuo.Run, detached bool) error {
 	d.mu.Lock()
@@ -80,7 +80,8 @@ func (d *Driver) Resume(ctx context.Context, run continuo.Run, detached bool) er
 		busy.wakeRequested = true
 		return nil
 	}
-	workCtx, cancel := context.WithCancelCause(continuo.WithMemory(context.WithoutCancel(ctx), nil))
+	workCtx := continuo.WithPayer(context.WithoutCancel(ctx), continuo.Payer{ProjectID: run.ProjectID, KeyID: run.KeyID})
+	workCtx, cancel := context.WithCancelCause(continuo.WithMemory(workCtx, nil))
 	w := &worker{wakeRequested: true, ctx: workCtx}
 	d.workers[run.ID] = w
 	interrupt := func() { cancel(turn.ErrInterrupted) }

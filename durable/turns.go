@@ -24,7 +24,7 @@ func TurnOf(run continuo.Run, step Step) continuo.Turn {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%d/%d", run.ID, step.Name, step.Visit, step.Attempt))
 	id := "turn_" + strings.TrimPrefix(step.ConversationID, "conv_") + "_" + hex.EncodeToString(sum[:6])
 	t := continuo.Turn{ID: id, ConversationID: step.ConversationID}
-	t.RunID, t.WorkflowID, t.NodeID = run.ID, run.WorkflowID, step.Name
+	t.RunID, t.WorkflowID, t.NodeID, t.KeyID = run.ID, run.WorkflowID, step.Name, run.KeyID
 	return t
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/continuo-log/continuo/engine/contexts"
 	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/engine/crews"
+	"github.com/continuo-log/continuo/engine/internal/charged"
 	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/engine/ledger"
 	"github.com/continuo-log/continuo/engine/memories"
@@ -208,29 +209,29 @@ func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, e
 	if _, err := catalog.Upstream(options.Memory.Extractor); err != nil {
 		return nil, fmt.Errorf("engine: the extractor of memory: %w", err)
 	}
-	options.Memory.Logger = options.Logger
 	e := &Engine{Recalls: recalled, Ledger: ledger.New(log), log: log, Catalog: catalog, logger: options.Logger, life: lifecycle.New(options.MaxTurns)}
 	takeUp := func(ctx context.Context, seen continuo.Turn) (turn.Recovery, error) { return e.Tasks.TakeUp(ctx, seen) }
-	admit := ledger.NewBudgets(log, options.Budgets).Admit
+	requests := charged.Requests{Log: log, Admit: ledger.NewBudgets(log, options.Budgets).Admit}
 	afterTurn := func(conversation continuo.Conversation, ended continuo.Turn, runner *turn.Runner) {
 		e.Memories.AfterTurn(conversation)
 		e.Summaries.AfterTurn(conversation, ended, runner)
 	}
 	e.Turns, e.keeper = start.New(log, catalog, e.life, m, start.Options{
-		After: afterTurn, Keeper: options.Turns, TakeUp: takeUp, Admit: admit, Wait: options.Wait,
+		After: afterTurn, Keeper: options.Turns, TakeUp: takeUp, Requests: requests, Wait: options.Wait,
 		Logger: options.Logger, LogText: options.LogText, Tracer: options.Tracer,
 	})
+	options.Memory.Logger, options.Memory.Requests = options.Logger, requests
 	e.Memories = memories.New(log, catalog, e.life, e.keeper, options.Memory)
 	recalled.SetFacts(e.Memories)
 	catalog.Options.Profiler = e.Memories
-	e.Summaries = summary.New(log, catalog, e.life, e.keeper, m, summary.Options{Summarizer: options.Summarizer, Logger: options.Logger, LogText: options.LogText})
+	e.Summaries = summary.New(log, catalog, e.life, e.keeper, m, summary.Options{Summarizer: options.Summarizer, Requests: requests, Logger: options.Logger, LogText: options.LogText})
 	e.driver = durable.New(durable.Options{
 		Log: log, Keeper: e.keeper, Open: e.openRun, Follow: e.Turns.Follow, IsTransient: start.IsTransient, Working: m.RunDriven,
 		Redact: options.Redact, Wait: options.Wait, StepPause: options.StepPause, Logger: options.Logger,
 		Draining: e.life.Draining, Closing: e.life.Closing,
 	})
 	e.Contexts = contexts.New(log, catalog, recalled)
-	e.Replays = replays.New(log, e.Contexts, e.life, replays.Options{Admit: admit, Timeout: options.Limits.Turn})
+	e.Replays = replays.New(log, e.Contexts, e.life, replays.Options{Requests: requests, Timeout: options.Limits.Turn})
 	e.Runs = runs.New(log, catalog, e.Turns, e.life, e.keeper, e.driver, m, runs.Options{
 		Workflows: options.Workflows, Wait: options.Wait, Logger: options.Logger, LogText: options.LogText,
 	})
@@ -239,7 +240,7 @@ func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, e
 	})
 	e.Contexts.SetReaders(contexts.Readers{Role: e.Crews.ChooseRoleAt, Step: e.Runs.ChooseStepAt})
 	e.Tasks = tasks.New(log, catalog, e.Turns, e.life, e.keeper, m, tasks.Options{
-		Handoff: options.Handoff, MaxAgents: options.MaxAgents, AgentTimeout: options.AgentTimeout, TakeUp: options.TakeUp,
+		Handoff: options.Handoff, MaxAgents: options.MaxAgents, AgentTimeout: options.AgentTimeout, TakeUp: options.TakeUp, Requests: requests,
 		Logger: options.Logger, LogText: options.LogText,
 	})
 	e.Conversations = conversations.New(log, conversations.Options{

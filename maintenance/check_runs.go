@@ -25,7 +25,7 @@ func (r runs) take(e *continuo.Entry) {
 			continue
 		}
 		if change.Begins {
-			run = continuo.Run{ID: change.RunID, WorkflowID: change.WorkflowID, FirstSeq: change.Seq, StartedAt: change.At}
+			run = continuo.Run{ID: change.RunID, WorkflowID: change.WorkflowID, KeyID: change.KeyID, FirstSeq: change.Seq, StartedAt: change.At}
 		}
 		run.UpdatedAt = change.At
 		if change.State != "" && !run.State.IsOver() {
@@ -145,6 +145,7 @@ func isInactive(c *ConversationRecord) bool {
 func differences(have, want continuo.Run) (ways []string) {
 	for _, field := range []struct{ name, have, want string }{
 		{"workflow_id", strconv.Quote(have.WorkflowID), strconv.Quote(want.WorkflowID)},
+		{"key_id", strconv.Quote(have.KeyID), strconv.Quote(want.KeyID)},
 		{"state", string(have.State), string(want.State)},
 		{"first_seq", strconv.FormatInt(have.FirstSeq, 10), strconv.FormatInt(want.FirstSeq, 10)},
 		{"started_at", formatTime(have.StartedAt), formatTime(want.StartedAt)},

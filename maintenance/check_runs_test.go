@@ -262,7 +262,7 @@ func TestForgedRowsOfRunsAreFoundAndRepaired(t *testing.T) {
 		_, err := file.ExecContext(t.Context(), statement)
 		p.must(err)
 	}
-	forged := `INSERT INTO runs SELECT conversation_id, 'run_x', project_id, 'w', 'running', 1, started_at, updated_at, NULL FROM runs WHERE id = 'run_b'`
+	forged := `INSERT INTO runs SELECT conversation_id, 'run_x', project_id, 'w', '', 'running', 1, started_at, updated_at, NULL FROM runs WHERE id = 'run_b'`
 	for _, c := range []struct {
 		statement string
 		want      []string
@@ -270,7 +270,7 @@ func TestForgedRowsOfRunsAreFoundAndRepaired(t *testing.T) {
 		{`DELETE FROM runs WHERE id = 'run_a'`, []string{"run_a, which is waiting, is missing"}},
 		{`UPDATE runs SET state = 'running', ended_at = NULL WHERE id = 'run_b'`, []string{"state running instead of finished, ended_at none"}},
 		{`UPDATE runs SET project_id = 'other' WHERE id = 'run_c'`, []string{"run_c, which is running, is missing"}},
-		{`UPDATE runs SET first_seq = 3, workflow_id = 'w'`, []string{"run_a with ", "run_b with ", "run_c with "}},
+		{`UPDATE runs SET first_seq = 3, key_id = 'w'`, []string{"run_a with ", "run_b with ", "run_c with "}},
 		{`UPDATE runs SET started_at = 'yesterday' WHERE id = 'run_a'`, []string{"run run_a: "}},
 		{forged, []string{"run_x, which no entry records"}},
 	} {

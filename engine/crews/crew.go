@@ -155,6 +155,11 @@ func (cs *Crews) Send(ctx context.Context, request Message) (*Status, error) {
 	if cs.life.IsClosed() {
 		return nil, lifecycle.ErrClosing // before the message is appended
 	}
+	payer, _ := continuo.PayerOf(ctx)
+	payer.ProjectID, payer.UserID = request.Scope.ProjectID, cmp.Or(request.Scope.UserID, request.UserID)
+	if err := cs.turns.CheckBudget(ctx, payer); err != nil {
+		return nil, err
+	}
 	conversation, err := cs.turns.Open(ctx, start.ChatRequest{Scope: request.Scope, UserID: request.UserID, SessionID: request.session(), Message: request.Message})
 	if err != nil {
 		return nil, err
@@ -225,7 +230,10 @@ func (cs *Crews) messageEntry(ctx context.Context, conversation continuo.Convers
 	default:
 		before, at = found.TakeOver(c.State), c.Next()
 	}
-	return found.Begin(cs.log.NewID("run"), request.Message, request.Author, before), at, nil
+	entry = found.Begin(cs.log.NewID("run"), request.Message, request.Author, before)
+	payer, _ := continuo.PayerOf(ctx)
+	entry.RunEvent.KeyID = payer.KeyID
+	return entry, at, nil
 }
 
 // newestCycle reads the newest cycle of a crew in a conversation to its end; nil where there is none.
@@ -309,6 +317,9 @@ func (cs *Crews) Resume(ctx context.Context, session Session, detached bool) (*S
 		case continuo.RunFailed, continuo.RunStopped:
 			if s.IsIdle() {
 				return nil, fmt.Errorf("crew %s: %w: no message is unanswered; send one", s.Crew.ID, ErrNoCycle)
+			}
+			if err := cs.turns.CheckBudget(ctx, continuo.Payer{ProjectID: c.Run.ProjectID, UserID: conversation.UserID, KeyID: c.Run.KeyID}); err != nil {
+				return nil, err
 			}
 			return []continuo.Entry{s.Resume()}, nil
 		}

@@ -64,6 +64,12 @@ func (c *crewCycle) Ended(_ context.Context, step crew.Step, ended continuo.Turn
 		decision.Entries = []continuo.Entry{c.State.Concluded(step, answer, crew.Memory{Cursor: cursorOf(answer)})}
 	case ended.Reason == continuo.ReasonInterrupted || step.Retry:
 		decision.Next, decision.Yield, decision.Attempts = &next, true, c.State.FailedAttempts()+1
+	case ended.Reason == continuo.ReasonBudget: // the other roles have the same payer
+		reason := string(ended.Reason)
+		if answered && answer.Error != nil {
+			reason = answer.Error.Message
+		}
+		decision.Entries = []continuo.Entry{c.State.BreakOff(reason)}
 	case ended.Reason == continuo.ReasonCancelled:
 		decision.Entries = []continuo.Entry{c.State.Halt(step.Role.DisplayName + " was stopped")}
 	case c.failures[role] < maxRoleAttempts && mayRetry(ended.Reason):

@@ -7,8 +7,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/continuo-log/continuo/engine/internal/charged"
-
 	continuo "github.com/continuo-log/continuo"
 )
 
@@ -68,14 +66,12 @@ func (m *Memories) extract(ctx context.Context, user continuo.Scope) (err error)
 // scanByModel has the model of the settings read what is new. One process does it at a time, so that the model is asked
 // once about a message.
 func (m *Memories) scanByModel(ctx context.Context, conversation continuo.Conversation, all bool) error {
-	upstream, err := m.catalog.Upstream(m.options.Extractor)
+	ctx, by, err := m.byModel(ctx, conversation)
 	if err != nil {
 		return err
 	}
-	upstream.Model = charged.Model(m.log, upstream.Model)
-	ctx = continuo.WithPayer(ctx, continuo.Payer{ProjectID: conversation.ProjectID, UserID: conversation.UserID})
 	return m.keeper.RunExclusive(ctx, "memory/"+conversation.ID, func(string) {}, func(ctx context.Context) error {
-		return m.scan(ctx, conversation, byModel{upstream, m.options.Extractor}, all)
+		return m.scan(ctx, conversation, by, all)
 	})
 }
 

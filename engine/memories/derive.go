@@ -169,11 +169,11 @@ const maxShownFacts = 300
 // deriveByModel has the model of the settings find patterns in the facts. A pattern has the quotes of the facts that it names:
 // a model cannot add sources.
 func (m *Memories) deriveByModel(ctx context.Context, s *scanning) ([]Fact, error) {
-	upstream, err := m.catalog.Upstream(m.options.Extractor)
+	ctx, by, err := m.byModel(ctx, s.memory)
 	if err != nil {
 		return nil, err
 	}
-	return s.deriveBy(ctx, byModel{upstream, m.options.Extractor})
+	return s.deriveBy(ctx, by)
 }
 
 func (s *scanning) deriveBy(ctx context.Context, by byModel) ([]Fact, error) {

@@ -12,6 +12,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/internal/charged"
 	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/memory"
 	"github.com/continuo-log/continuo/turn"
@@ -38,7 +39,9 @@ type Options struct {
 	// DeriveEvery is how long after a derivation of patterns a turn of the user begins the next one in the background. Default
 	// 0: Derive alone derives.
 	DeriveEvery time.Duration
-	Logger      *slog.Logger
+	// Logger and Requests are the engine's.
+	Logger   *slog.Logger
+	Requests charged.Requests
 }
 
 // New makes Memories.

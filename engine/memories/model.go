@@ -70,6 +70,18 @@ func (b byModel) extract(ctx context.Context, entries []continuo.Entry) (map[int
 	return proposals(answer, users), nil
 }
 
+// byModel is the extractor that asks the model of the settings. Its requests are charged to the memory's user and project,
+// and to no key: they read what several callers have said.
+func (m *Memories) byModel(ctx context.Context, conversation continuo.Conversation) (context.Context, byModel, error) {
+	upstream, err := m.catalog.Upstream(m.options.Extractor)
+	if err != nil {
+		return ctx, byModel{}, err
+	}
+	upstream.Model = m.options.Requests.Model(upstream.Model)
+	payer := continuo.Payer{ProjectID: conversation.ProjectID, UserID: conversation.UserID}
+	return continuo.WithPayer(ctx, payer), byModel{upstream, m.options.Extractor}, nil
+}
+
 // ask sends data to the model with rules that say what to do with it.
 func (b byModel) ask(ctx context.Context, rules, messages string) (string, error) {
 	info := b.upstream.Model.Info()

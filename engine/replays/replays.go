@@ -26,8 +26,7 @@ type Replays struct {
 
 // Options configures Replays.
 type Options struct {
-	// Admit refuses what a payer's budgets do not allow; see ledger.Budgets.
-	Admit func(ctx context.Context, payer continuo.Payer, tokens, costNano int64) (release func(), err error)
+	Requests charged.Requests
 	// Timeout bounds one answer. Default 10 min.
 	Timeout time.Duration
 }
@@ -319,7 +318,7 @@ func (r *replay) send(ctx context.Context, entry *continuo.Entry, built *context
 	spent := int64(0)
 	defer func() { r.guard.settle(expected.Cost.Nano, spent) }()
 	payer := continuo.Payer{ProjectID: r.conversation.ProjectID, UserID: r.conversation.UserID}
-	release, err := r.options.Admit(ctx, payer, int64(expected.InputTokens), expected.Cost.Nano)
+	release, err := r.options.Requests.Admit(ctx, payer, int64(expected.InputTokens), expected.Cost.Nano)
 	if err != nil {
 		result.State, result.Problem = StateUnsent, err.Error()
 		return nil
@@ -354,7 +353,7 @@ func (r *replay) ask(ctx context.Context, entry *continuo.Entry, built *contexts
 	ctx, cancel := context.WithTimeout(ctx, r.options.Timeout)
 	defer cancel()
 	for {
-		asked := charged.Model(r.log, built.Upstream.Model)
+		asked := r.options.Requests.Admitted(built.Upstream.Model)
 		said := turn.Ask(ctx, asked, built.Body, built.Round, func(model.Delta) {})
 		if used := said.Round.Usage; used != nil {
 			*used = r.log.PriceUsage(said.Round.Provider, said.Round.Model, *used)

@@ -130,6 +130,11 @@ func (rs *Runs) Start(ctx context.Context, request Request) (*Status, error) {
 	if rs.life.IsClosed() {
 		return nil, lifecycle.ErrClosing // before a conversation is created for it
 	}
+	payer, _ := continuo.PayerOf(ctx)
+	payer.ProjectID, payer.UserID = request.Scope.ProjectID, cmp.Or(request.Scope.UserID, request.UserID)
+	if err := rs.turns.CheckBudget(ctx, payer); err != nil {
+		return nil, err
+	}
 	first, err := found.Begin("", request.Message, inputs)
 	if err != nil {
 		return nil, err
@@ -141,6 +146,7 @@ func (rs *Runs) Start(ctx context.Context, request Request) (*Status, error) {
 	if _, err := rs.log.PutText(ctx, found.Text); err != nil {
 		return nil, err
 	}
+	first.RunEvent.KeyID = payer.KeyID
 	first.RunID = rs.log.NewID("run")
 	if request.Key != "" {
 		first.RunID = keyedRunID(conversation.ID, request.Key)
@@ -258,6 +264,9 @@ func (rs *Runs) Resume(ctx context.Context, run continuo.Run, detached bool) (*S
 			return nil, rs.checkSupported(s.Workflow)
 		}
 		if err := rs.checkSupported(s.Workflow); err != nil {
+			return nil, err
+		}
+		if err := rs.turns.CheckBudget(ctx, continuo.Payer{ProjectID: run.ProjectID, KeyID: run.KeyID}); err != nil {
 			return nil, err
 		}
 		return []continuo.Entry{s.Resume()}, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/engine/internal/brief"
+	"github.com/continuo-log/continuo/engine/internal/charged"
 	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/engine/metrics"
 	"github.com/continuo-log/continuo/internal/rawjson"
@@ -42,12 +43,12 @@ type Options struct {
 	TakeUp func(ctx context.Context, seen continuo.Turn) (turn.Recovery, error)
 	// After is called when a turn has ended, with its conversation before the turn.
 	After func(conversation continuo.Conversation, ended continuo.Turn, runner *turn.Runner)
-	// Admit refuses what a payer's budgets do not allow; see ledger.Budgets.
-	Admit   func(ctx context.Context, payer continuo.Payer, tokens, costNano int64) (release func(), err error)
-	Wait    time.Duration // for other turns of the conversation
-	Logger  *slog.Logger
-	LogText bool
-	Tracer  trace.Tracer
+	// Requests makes requests that no log has. Its Admit refuses what a payer's budgets do not allow; see ledger.Budgets.
+	Requests charged.Requests
+	Wait     time.Duration // for other turns of the conversation
+	Logger   *slog.Logger
+	LogText  bool
+	Tracer   trace.Tracer
 }
 
 // New makes Turns, and the keeper of their turns.

@@ -7,7 +7,6 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine/catalog"
-	"github.com/continuo-log/continuo/engine/internal/charged"
 	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/model"
 )
@@ -58,8 +57,7 @@ func (ts *Turns) unrecorded(ctx context.Context, request PassRequest) (answer it
 	}
 	payer, _ := continuo.PayerOf(ctx)
 	payer.ProjectID = request.Project
-	info := request.Upstream.Model.Info()
-	release, err := ts.admitRequest(ctx, payer, info.Provider, info.Name, len(request.Body)/4)
+	release, err := ts.options.Requests.AdmitBody(ctx, payer, request.Upstream.Model.Info(), request.Body)
 	if err != nil {
 		ts.life.Dismiss(request.Project)
 		return nil, nil, err
@@ -70,5 +68,5 @@ func (ts *Turns) unrecorded(ctx context.Context, request PassRequest) (answer it
 		release()
 		ts.life.Dismiss(request.Project)
 	}
-	return charged.Model(ts.log, request.Upstream.Model).Stream(model.WithForwarding(ctx, request.Forwarding), request.Body), end, nil
+	return ts.options.Requests.Admitted(request.Upstream.Model).Stream(model.WithForwarding(ctx, request.Forwarding), request.Body), end, nil
 }

@@ -61,8 +61,7 @@ func (ts *Turns) Start(ctx context.Context, start Request) (*Chat, error) {
 	if err := ts.life.Room(ctx, start.Project); err != nil {
 		return nil, err
 	}
-	payer := continuo.Payer{ProjectID: start.Project, UserID: start.Conversation.UserID, KeyID: requested.KeyID}
-	if err := ts.checkBudget(ctx, payer); err != nil {
+	if err := ts.CheckBudget(ctx, continuo.Payer{ProjectID: start.Project, UserID: start.Conversation.UserID, KeyID: requested.KeyID}); err != nil {
 		return nil, err
 	}
 	if err := ts.life.Admit(start.Project); err != nil {
@@ -114,10 +113,10 @@ func (ts *Turns) Start(ctx context.Context, start Request) (*Chat, error) {
 	return chat, nil
 }
 
-// checkBudget refuses a turn whose payer has used up a budget, before anything of it is stored; each of its requests is
-// checked, too.
-func (ts *Turns) checkBudget(ctx context.Context, payer continuo.Payer) error {
-	release, err := ts.options.Admit(ctx, payer, 0, 0)
+// CheckBudget refuses a turn or a run whose payer has used up a budget, before anything of it is stored; each of its requests
+// is checked, too.
+func (ts *Turns) CheckBudget(ctx context.Context, payer continuo.Payer) error {
+	release, err := ts.options.Requests.Admit(ctx, payer, 0, 0)
 	if err == nil {
 		release()
 	}
@@ -127,7 +126,7 @@ func (ts *Turns) checkBudget(ctx context.Context, payer continuo.Payer) error {
 // admitRequest reserves what a request is estimated to use.
 func (ts *Turns) admitRequest(ctx context.Context, payer continuo.Payer, provider, model string, tokens int) (release func(), err error) {
 	cost := ts.log.PriceUsage(provider, model, continuo.Usage{InputTokens: tokens}).Cost
-	return ts.options.Admit(ctx, payer, int64(tokens), cost.Nano)
+	return ts.options.Requests.Admit(ctx, payer, int64(tokens), cost.Nano)
 }
 
 // whyStopped replaces the error of a turn that the engine's shutdown or another turn stopped before it began. It

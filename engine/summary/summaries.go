@@ -6,6 +6,7 @@ import (
 
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/internal/brief"
+	"github.com/continuo-log/continuo/engine/internal/charged"
 	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/engine/metrics"
 
@@ -29,6 +30,7 @@ type Summaries struct {
 // Options configures summaries.
 type Options struct {
 	Summarizer string // the model that makes them; "": the built-in one, which picks sentences
+	Requests   charged.Requests
 	Logger     *slog.Logger
 	LogText    bool
 }

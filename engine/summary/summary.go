@@ -11,7 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/continuo-log/continuo/engine/internal/brief"
-	"github.com/continuo-log/continuo/engine/internal/charged"
 	"github.com/continuo-log/continuo/engine/internal/logtext"
 	"github.com/continuo-log/continuo/engine/metrics"
 
@@ -37,13 +36,15 @@ const (
 // with a role's notes on them, of at most so many characters. It includes the newest earlier summary or notes; known
 // is the seq of an earlier one to include however old it is, 0 for none. By names the model; "" is the built-in
 // summarizer, which is also used where the model fails or is late. It fails with ErrNotFound where the entries have
-// no text.
+// no text. The request is charged to the conversation's user, and to the key of the context's payer.
 func (s *Summaries) Make(ctx context.Context, conversation continuo.Conversation, from, through, known int64, role, by string, most int) (continuo.Entry, error) {
 	g, err := s.readSummaryInput(ctx, conversation, from, through, role, known)
 	if err != nil {
 		return continuo.Entry{}, err
 	}
-	return s.summaryOf(ctx, conversation, g, by, most)
+	payer, _ := continuo.PayerOf(ctx)
+	payer.ProjectID, payer.UserID = conversation.ProjectID, conversation.UserID
+	return s.summaryOf(continuo.WithPayer(ctx, payer), conversation, g, by, most)
 }
 
 // summaryOf makes the entry from the input that was read.
@@ -105,7 +106,7 @@ func (s *Summaries) summaryByModel(ctx context.Context, g *summaryInput, by stri
 	if g.role != "" {
 		rules = notesRules
 	}
-	upstream.Model = charged.Model(s.log, upstream.Model)
+	upstream.Model = s.options.Requests.Model(upstream.Model)
 	answer, err := NewSummarizer(upstream, s.options.Logger).ask(ctx, rules, g.text(true), most)
 	if err == nil && strings.TrimSpace(answer) == "" {
 		err = fmt.Errorf("%w: the model answered nothing", continuo.ErrInvalid)

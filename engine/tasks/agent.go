@@ -13,7 +13,6 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/internal/brief"
-	"github.com/continuo-log/continuo/engine/internal/charged"
 	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/engine/start"
 	"github.com/continuo-log/continuo/engine/summary"
@@ -453,7 +452,7 @@ func (tk *Tasks) summarizer() task.Summarizer {
 	if err != nil || upstream.Model.Info().Demo {
 		return nil
 	}
-	upstream.Model = charged.Model(tk.log, upstream.Model)
+	upstream.Model = tk.options.Requests.Model(upstream.Model)
 	return summary.NewSummarizer(upstream, tk.options.Logger)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/engine/internal/brief"
+	"github.com/continuo-log/continuo/engine/internal/charged"
 	"github.com/continuo-log/continuo/engine/internal/lifecycle"
 	"github.com/continuo-log/continuo/engine/metrics"
 	"github.com/continuo-log/continuo/engine/start"
@@ -41,6 +42,7 @@ type Options struct {
 	MaxAgents    int // that work at once for a project
 	AgentTimeout time.Duration
 	TakeUp       bool // resume the work of agents whose process is gone
+	Requests     charged.Requests
 	Logger       *slog.Logger
 	LogText      bool
 }

@@ -71,7 +71,7 @@ SELECT 1 FROM head`
 
 	// With runs; see beginRuns.
 	appendSomeAndRuns = someHead + beginRuns +
-		`$21::text[], $22::text[], $23::bigint[], $24::text[], $25::text[], $26::text[], $27::text[]` + changeRuns +
+		`$21::text[], $22::text[], $23::bigint[], $24::text[], $25::text[], $26::text[], $27::text[], $32::text[]` + changeRuns +
 		`$28::text[], $29::text[], $30::text[], $31::text[]` + ofThisConversation + ofHead
 
 	// With an update of a turn: $21 its id, $22 the fence, $23 and $24 the first and the last event, $25 the
@@ -102,7 +102,7 @@ SELECT 1 / (SELECT count(*) FROM turn) FROM head`
 	appendWithTurn = turnHead + ofTurnAndHead
 
 	appendWithTurnAndRuns = turnHead + beginRuns +
-		`$31::text[], $32::text[], $33::bigint[], $34::text[], $35::text[], $36::text[], $37::text[]` + changeRuns +
+		`$31::text[], $32::text[], $33::bigint[], $34::text[], $35::text[], $36::text[], $37::text[], $42::text[]` + changeRuns +
 		`$38::text[], $39::text[], $40::text[], $41::text[]` + ofThisConversation + ofTurnAndHead
 
 	// Inserts entries and their objects without checking the head; the caller has checked it.

@@ -18,11 +18,11 @@ import (
 const (
 	beginRuns = `,
 begun AS (
-  INSERT INTO continuo.runs (conversation_id, id, project_id, workflow_id, first_seq, started_at, state, updated_at, ended_at)
-  SELECT $1, r.id, head.project_id, r.workflow_id, r.first_seq, r.started_at, r.state, r.updated_at, nullif(r.ended_at, '')
+  INSERT INTO continuo.runs (conversation_id, id, project_id, workflow_id, first_seq, started_at, state, updated_at, ended_at, key_id)
+  SELECT $1, r.id, head.project_id, r.workflow_id, r.first_seq, r.started_at, r.state, r.updated_at, nullif(r.ended_at, ''), r.key_id
   FROM head, unnest(`
 
-	changeRuns = `) AS r (id, workflow_id, first_seq, started_at, state, updated_at, ended_at)
+	changeRuns = `) AS r (id, workflow_id, first_seq, started_at, state, updated_at, ended_at, key_id)
   ON CONFLICT DO NOTHING),
 changed AS (
   UPDATE continuo.runs AS run SET updated_at = c.updated_at, ended_at = coalesce(run.ended_at, nullif(c.ended_at, '')),
@@ -34,7 +34,7 @@ changed AS (
 
 	putRuns = `
 WITH head AS (SELECT id, project_id FROM continuo.conversations WHERE id = $1)` + beginRuns +
-		`$2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[]` + changeRuns +
+		`$2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[], $13::text[]` + changeRuns +
 		`$9::text[], $10::text[], $11::text[], $12::text[]` + ofThisConversation + `
 SELECT 1 FROM head`
 
@@ -52,7 +52,7 @@ SELECT body FROM continuo.entries WHERE conversation_id = $1 AND strpos(body, '"
 ORDER BY seq`
 
 	selectRun = `
-SELECT id, conversation_id, project_id, workflow_id, state, first_seq, started_at, updated_at, coalesce(ended_at, '') FROM continuo.runs `
+SELECT id, conversation_id, project_id, workflow_id, key_id, state, first_seq, started_at, updated_at, coalesce(ended_at, '') FROM continuo.runs `
 
 	runByID = selectRun + `WHERE project_id = $1 AND id = $2 ORDER BY conversation_id LIMIT 1`
 
@@ -66,10 +66,10 @@ ORDER BY updated_at, conversation_id, id LIMIT $2`
 
 // runRow is a new run, or a change of an existing one.
 type runRow struct {
-	id, workflow, started string
-	first                 int64
-	state                 string // "" keeps the state
-	updated, ended        string // ended is "" for a run that has not ended
+	id, workflow, key, started string
+	first                      int64
+	state                      string // "" keeps the state
+	updated, ended             string // ended is "" for a run that has not ended
 }
 
 func (r *runRow) change(c continuo.RunChange) {
@@ -97,7 +97,7 @@ func foldRuns(changes []continuo.RunChange) *runRows {
 		if c.Begins {
 			if !began {
 				begun[c.RunID] = len(rows.begun)
-				row := runRow{id: c.RunID, workflow: c.WorkflowID, first: c.Seq, started: stamp(c.At)}
+				row := runRow{id: c.RunID, workflow: c.WorkflowID, key: c.KeyID, first: c.Seq, started: stamp(c.At)}
 				row.change(c)
 				rows.begun = append(rows.begun, row)
 			}
@@ -117,20 +117,20 @@ func foldRuns(changes []continuo.RunChange) *runRows {
 	return rows
 }
 
-// columns returns the columns of the new runs, and then those of the changes.
+// columns returns the columns of the new runs, then those of the changes, and last the new runs' key ids.
 func (r *runRows) columns() []any {
-	var ids, workflows, started, states, updated, ended []string
+	var ids, workflows, keys, started, states, updated, ended []string
 	var first []int64
 	for _, row := range r.begun {
 		ids, workflows, first, started = append(ids, row.id), append(workflows, row.workflow), append(first, row.first), append(started, row.started)
-		states, updated, ended = append(states, row.state), append(updated, row.updated), append(ended, row.ended)
+		states, updated, ended, keys = append(states, row.state), append(updated, row.updated), append(ended, row.ended), append(keys, row.key)
 	}
 	columns := []any{ids, workflows, first, started, states, updated, ended}
 	ids, states, updated, ended = nil, nil, nil, nil
 	for _, row := range r.changed {
 		ids, states, updated, ended = append(ids, row.id), append(states, row.state), append(updated, row.updated), append(ended, row.ended)
 	}
-	return append(columns, ids, states, updated, ended)
+	return append(columns, ids, states, updated, ended, keys)
 }
 
 // putRuns updates the index of runs for the records that were put; last is the seq of the newest entry
@@ -266,7 +266,7 @@ func (s *Store) listRuns(ctx context.Context, query string, args ...any) (found 
 
 func scanRun(row pgx.Row) (r continuo.Run, err error) {
 	var started, updated, ended string
-	if err := row.Scan(&r.ID, &r.ConversationID, &r.ProjectID, &r.WorkflowID, &r.State, &r.FirstSeq, &started, &updated, &ended); err != nil {
+	if err := row.Scan(&r.ID, &r.ConversationID, &r.ProjectID, &r.WorkflowID, &r.KeyID, &r.State, &r.FirstSeq, &started, &updated, &ended); err != nil {
 		return r, err
 	}
 	r.StartedAt, err = unstamp(started, nil)

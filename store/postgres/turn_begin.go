@@ -72,7 +72,7 @@ SELECT ` + turnColumns + `, begun FROM (SELECT 1 / (SELECT count(*) FROM started
 	beginTurn = beginHead + ofBegunTurn
 
 	beginTurnAndRuns = beginHead + beginRuns +
-		`$29::text[], $30::text[], $31::bigint[], $32::text[], $33::text[], $34::text[], $35::text[]` + changeRuns +
+		`$29::text[], $30::text[], $31::bigint[], $32::text[], $33::text[], $34::text[], $35::text[], $40::text[]` + changeRuns +
 		`$36::text[], $37::text[], $38::text[], $39::text[]` + ofThisConversation + ofBegunTurn
 )
 

@@ -13,8 +13,8 @@ import (
 
 const (
 	insertRun = `
-INSERT INTO runs (conversation_id, id, project_id, workflow_id, state, first_seq, started_at, updated_at)
-SELECT id, ?, project_id, ?, ?, ?, ?, ? FROM conversations WHERE id = ?
+INSERT INTO runs (conversation_id, id, project_id, workflow_id, key_id, state, first_seq, started_at, updated_at)
+SELECT id, ?, project_id, ?, ?, ?, ?, ?, ? FROM conversations WHERE id = ?
 ON CONFLICT DO NOTHING`
 
 	updateRun = `UPDATE runs SET updated_at = ? WHERE conversation_id = ? AND id = ?`
@@ -41,7 +41,7 @@ WHERE place BETWEEN ` + placeOf + `?1) AND ` + placeOf + `?1) | 4294967295 AND i
 ORDER BY place`
 
 	selectRun = `
-SELECT id, conversation_id, project_id, workflow_id, state, first_seq, started_at, updated_at, coalesce(ended_at, '') FROM runs `
+SELECT id, conversation_id, project_id, workflow_id, key_id, state, first_seq, started_at, updated_at, coalesce(ended_at, '') FROM runs `
 
 	runByID = selectRun + `INDEXED BY runs_by_id WHERE project_id = ? AND id = ? ORDER BY conversation_id LIMIT 1`
 
@@ -63,7 +63,7 @@ ORDER BY updated_at, conversation_id, id LIMIT +?`
 
 func checkRuns(changes []continuo.RunChange) error {
 	for _, c := range changes {
-		if err := checkText(c.RunID, c.WorkflowID, string(c.State)); err != nil {
+		if err := checkText(c.RunID, c.WorkflowID, c.KeyID, string(c.State)); err != nil {
 			return fmt.Errorf("run: %w", err)
 		}
 	}
@@ -84,7 +84,7 @@ func changeRun(conn *connection, conversationID string, c continuo.RunChange) (e
 	at := stamp(c.At)
 	switch {
 	case c.Begins:
-		_, err = conn.exec(insertRun, c.RunID, c.WorkflowID, string(c.State), c.Seq, at, at, conversationID)
+		_, err = conn.exec(insertRun, c.RunID, c.WorkflowID, c.KeyID, string(c.State), c.Seq, at, at, conversationID)
 	case c.State == "":
 		_, err = conn.exec(updateRun, at, conversationID, c.RunID)
 	default:
@@ -224,7 +224,7 @@ func (s *Store) listRuns(ctx context.Context, query string, args ...any) (found 
 
 func scanRun(rows *sql.Rows) (r continuo.Run, err error) {
 	var started, updated, ended string
-	if err := rows.Scan(&r.ID, &r.ConversationID, &r.ProjectID, &r.WorkflowID, &r.State, &r.FirstSeq, &started, &updated, &ended); err != nil {
+	if err := rows.Scan(&r.ID, &r.ConversationID, &r.ProjectID, &r.WorkflowID, &r.KeyID, &r.State, &r.FirstSeq, &started, &updated, &ended); err != nil {
 		return r, err
 	}
 	r.StartedAt, err = unstamp(started, nil)

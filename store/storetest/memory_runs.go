@@ -20,7 +20,7 @@ func (c *memoryConversation) changeRuns(changes []continuo.RunChange) {
 		switch {
 		case change.Begins && i < 0:
 			c.runs = append(c.runs, continuo.Run{
-				ID: change.RunID, ConversationID: c.ID, ProjectID: c.ProjectID, WorkflowID: change.WorkflowID,
+				ID: change.RunID, ConversationID: c.ID, ProjectID: c.ProjectID, WorkflowID: change.WorkflowID, KeyID: change.KeyID,
 				State: change.State, FirstSeq: change.Seq, StartedAt: at, UpdatedAt: at,
 			})
 		case change.Begins || i < 0: // it has already begun, or is unknown

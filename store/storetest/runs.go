@@ -41,6 +41,9 @@ func eventEntries(conversationID string, first int64, events ...runEvent) []cont
 	for i, event := range events {
 		e := entry(conversationID, first+int64(i))
 		e.RunID, e.WorkflowID, e.RunEvent = event.run, "workflow of "+event.run, &continuo.RunEvent{Kind: event.kind}
+		if event.kind == continuo.RunBegan {
+			e.RunEvent.KeyID = "key of " + event.run
+		}
 		made = append(made, e)
 	}
 	return made
@@ -60,7 +63,7 @@ func runEventBatch(conversationID string, first int64, events ...runEvent) conti
 // runOf is a run of the project p that began at one seq and had its newest event at another.
 func runOf(conversationID, id string, first, newest int64, state continuo.RunState) continuo.Run {
 	run := continuo.Run{
-		ID: id, ConversationID: conversationID, ProjectID: "p", WorkflowID: "workflow of " + id, State: state,
+		ID: id, ConversationID: conversationID, ProjectID: "p", WorkflowID: "workflow of " + id, KeyID: "key of " + id, State: state,
 		FirstSeq: first, StartedAt: at(int(first)), UpdatedAt: at(int(newest)),
 	}
 	if state.IsOver() {

@@ -2160,6 +2160,11 @@ export interface Run {
   project_id: string;
   workflow_id: string;
   state: RunState;
+  /**
+   * `key_id` is the API key of the caller who began the run, whoever resumes it; absent for none. The run's
+   * requests to models are charged to it.
+   */
+  key_id?: string;
   /** `first_seq` is the seq of the run's first entry. */
   first_seq: number;
   started_at: string;
@@ -2231,6 +2236,8 @@ export interface RunEvent {
   dropped?: string[];
   /** `by` names the caller who repaired the run; of RunReplaced, RunNodeSet, RunNodeRetried and RunNodeSkipped. */
   by?: string;
+  /** `key_id` is the API key of the caller who began the run; of RunBegan. See Run. */
+  key_id?: string;
   /**
    * `crew` is the crew's state after the event, in the encoding of package crew; nil for runs of workflows, and
    * for events that do not change it. In the cycle of a crew a node is a role, `workflow` is the SHA-256 of the
@@ -2291,6 +2298,11 @@ export interface RunStatus {
   project_id: string;
   workflow_id: string;
   state: RunState;
+  /**
+   * `key_id` is the API key of the caller who began the run, whoever resumes it; absent for none. The run's
+   * requests to models are charged to it.
+   */
+  key_id?: string;
   /** `first_seq` is the seq of the run's first entry. */
   first_seq: number;
   started_at: string;

@@ -1,5 +1,6 @@
-// Package charged records what requests to models use that belong to no turn: summaries, extractions, embeddings. Turns
-// record theirs in the commit of the answer.
+// Package charged makes requests to models that belong to no turn: summaries, extractions, embeddings. Each is admitted within
+// the budgets of its payer (see continuo.WithPayer), and charged to it when it has ended. Turns record theirs in the commit of
+// the answer.
 package charged
 
 import (
@@ -11,8 +12,50 @@ import (
 	"github.com/continuo-log/continuo/model"
 )
 
-// Model returns a model whose requests are charged to the payer of their context; see continuo.WithPayer.
-func Model(log *continuo.Log, inner model.Model) model.Model { return charged{inner, log} }
+// Admit reserves what a request is estimated to use until release is called, once: when what it used is stored. It fails where a
+// budget of the payer is used up.
+type Admit func(ctx context.Context, payer continuo.Payer, tokens, costNano int64) (release func(), err error)
+
+// bytesPerToken estimates the input of a request.
+const bytesPerToken = 4
+
+// Requests makes requests to models.
+type Requests struct {
+	Log   *continuo.Log
+	Admit Admit
+}
+
+// AdmitBody admits a request to a model by the size of its body.
+func (r Requests) AdmitBody(ctx context.Context, payer continuo.Payer, info model.Info, body []byte) (release func(), err error) {
+	tokens := len(body) / bytesPerToken
+	cost := r.Log.PriceUsage(info.Provider, info.Name, continuo.Usage{InputTokens: tokens}).Cost
+	return r.Admit(ctx, payer, int64(tokens), cost.Nano)
+}
+
+// Model returns a model whose requests are admitted and charged. A request that is refused fails with the error of Admit.
+func (r Requests) Model(inner model.Model) model.Model { return admitted{r.Admitted(inner), r} }
+
+// Admitted returns a model whose requests are charged only, for callers that admit them.
+func (r Requests) Admitted(inner model.Model) model.Model { return charged{inner, r.Log} }
+
+type admitted struct {
+	model.Model
+	requests Requests
+}
+
+// Stream is part of model.Model.
+func (a admitted) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
+	return func(yield func(model.Delta, error) bool) {
+		payer, _ := continuo.PayerOf(ctx)
+		release, err := a.requests.AdmitBody(ctx, payer, a.Info(), body)
+		if err != nil {
+			yield(model.Delta{}, err)
+			return
+		}
+		defer release()
+		a.Model.Stream(ctx, body)(yield)
+	}
+}
 
 type charged struct {
 	model.Model

@@ -2030,6 +2030,9 @@ class Run(TypedDict):
     project_id: str
     workflow_id: str
     state: RunState
+    # `key_id` is the API key of the caller who began the run, whoever resumes it; absent for none. The run's
+    # requests to models are charged to it.
+    key_id: NotRequired[str]
     # `first_seq` is the seq of the run's first entry.
     first_seq: int
     started_at: str
@@ -2092,6 +2095,8 @@ class RunEvent(TypedDict):
     dropped: NotRequired[list[str]]
     # `by` names the caller who repaired the run; of RunReplaced, RunNodeSet, RunNodeRetried and RunNodeSkipped.
     by: NotRequired[str]
+    # `key_id` is the API key of the caller who began the run; of RunBegan. See Run.
+    key_id: NotRequired[str]
     # `crew` is the crew's state after the event, in the encoding of package crew; nil for runs of workflows,
     # and for events that do not change it. In the cycle of a crew a node is a role, `workflow` is the SHA-256
     # of the crew's text, and `visit` counts the turns.
@@ -2146,6 +2151,9 @@ class RunStatus(TypedDict):
     project_id: str
     workflow_id: str
     state: RunState
+    # `key_id` is the API key of the caller who began the run, whoever resumes it; absent for none. The run's
+    # requests to models are charged to it.
+    key_id: NotRequired[str]
     # `first_seq` is the seq of the run's first entry.
     first_seq: int
     started_at: str
