@@ -20,7 +20,7 @@ var (
 	ErrNewerSchema = errors.New("the database was written by a newer version of continuo")
 	ErrReadOnly    = errors.New("the store cannot be written")
 	ErrFull        = errors.New("the disk is full")
-	ErrUnavailable = errors.New("what keeps the data cannot be reached")
+	ErrUnavailable = errors.New("the storage is unreachable")
 	ErrArchived    = errors.New("the conversation is archived; restore it first")
 	ErrObjectGone  = errors.New("an object that the log names is missing")
 )

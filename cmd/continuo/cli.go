@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -91,11 +90,18 @@ func run(ctx context.Context, c *console, args, env []string) error {
 		return nil
 	}
 	if args[0] == "help" {
-		args = append(slices.Clone(args[1:]), "--help")
+		if args = append(slices.Clone(args[1:]), "--help"); len(args) > 1 {
+			if named, err := kong.Trace(parser, args[:len(args)-1]); err == nil && named.Error != nil {
+				return &usageError{explain(named.Error, named)}
+			}
+		}
 	}
 	parsed, err := parser.Parse(args)
 	if err != nil {
-		return &usageError{explain(err)}
+		if parsing := (*kong.ParseError)(nil); errors.As(err, &parsing) {
+			err = explain(err, parsing.Context)
+		}
+		return &usageError{err}
 	}
 	return execute(ctx, parsed, &app{console: c, env: env, globals: &grammar.globals, parser: parser})
 }
@@ -141,32 +147,6 @@ func newParser(grammar *cli, c *console) (*kong.Kong, error) {
 		parser.Model.HelpFlag.Group = &kong.Group{Key: "Global flags:", Title: "Global flags:"}
 	}
 	return parser, err
-}
-
-// explain adds to a kong error where to read more.
-func explain(err error) error {
-	command := "continuo"
-	var parsing *kong.ParseError
-	if errors.As(err, &parsing) && parsing.Context != nil {
-		if selected := parsing.Context.Selected(); selected != nil {
-			command = selected.FullPath()
-		}
-	}
-	words := strings.TrimSuffix(err.Error(), ".")
-	for _, message := range parserMessages {
-		words = message.by.ReplaceAllString(words, message.ours)
-	}
-	return fmt.Errorf("%s; see %s --help", words, command)
-}
-
-// parserMessages maps kong's internal messages to messages for people.
-var parserMessages = []struct {
-	by   *regexp.Regexp
-	ours string
-}{
-	{regexp.MustCompile(`expected \S+ value but got "EOL" \(<EOL>\)`), `a value is missing`},
-	{regexp.MustCompile(`expected \S+ value but got (".*") \(\S+ flag\); perhaps try (\S+)\?`), `a value is missing before $1; one that begins with a dash is written $2`},
-	{regexp.MustCompile(`expected a valid \d+ bit u?int but got (".*")`), `given $1, which is no whole number`},
 }
 
 const about = `Continuo keeps one append-only log per conversation and builds every model request from it, under a budget, with a plan that says what was kept, shortened or left out, and why.

@@ -122,7 +122,7 @@ func (c *contextShowCommand) checkView() error {
 	case !ofRole && c.Crew != "":
 		return usage("--crew says of which crew a role is: give --view %sNAME", engine.RoleViewPrefix)
 	case view != "" && !ofRole && !slices.Contains(catalog.ViewNames(), view):
-		return usage("--view must be one of %s, or %sNAME for a role of a crew, but got %q", strings.Join(catalog.ViewNames(), ","), engine.RoleViewPrefix, term.OneLine(view, 60))
+		return usage("--view: given %q; allowed: %s or %sNAME for a role of a crew", term.OneLine(view, 60), strings.Join(catalog.ViewNames(), ", "), engine.RoleViewPrefix)
 	}
 	return nil
 }

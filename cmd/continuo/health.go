@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -38,19 +39,28 @@ func (h *healthCommand) Run(ctx context.Context, a *app) error {
 			return err
 		}
 	}
+	if h.Timeout <= 0 {
+		return usage("--timeout: given %q; allowed: a positive duration, such as 5s", h.Timeout)
+	}
 	ctx, cancel := context.WithTimeout(ctx, h.Timeout)
 	defer cancel()
 	target := strings.TrimSuffix(base, "/") + "/readyz"
+	if !isServerURL(base) {
+		return usage("--url: given %q; allowed: a URL such as http://127.0.0.1:8787", base)
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
-		return usage("--url %s: %v", base, err)
+		return fmt.Errorf("ask the server: %w", err)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return fmt.Errorf("the server at %s did not answer within %s", base, h.Timeout)
 		}
-		return fmt.Errorf("ask the server: %w", err)
+		if network := (*net.OpError)(nil); errors.As(err, &network) {
+			err = network.Err
+		}
+		return fmt.Errorf("no server can be reached at %s (%w): start it with continuo serve, or name another with --url", base, err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, 4096))
@@ -62,6 +72,12 @@ func (h *healthCommand) Run(ctx context.Context, a *app) error {
 	}
 	a.text("ready\n")
 	return nil
+}
+
+// isServerURL reports whether text is the base URL of an HTTP server.
+func isServerURL(text string) bool {
+	parsed, err := url.Parse(text)
+	return err == nil && parsed.Host != "" && (parsed.Scheme == "http" || parsed.Scheme == "https")
 }
 
 // localURL is the URL at which this machine reaches a server that listens on an address.

@@ -144,8 +144,9 @@ func (r *importReport) write(a *app, command *importCommand) error {
 // shownErrors is how many errors of one file are shown, each with another cause: a file of another format has one in each line.
 const shownErrors = 10
 
-// particular matches the parts of an error's text in which errors with the same cause differ: numbers and quotations.
-const particular = `'(\\.|[^'\\])*'|"(\\.|[^"\\])*"|[0-9]+`
+// particular matches the parts of an error's text in which errors with the same cause differ: numbers, quotations, and where
+// JSON is broken.
+const particular = `broken JSON: .*|'(\\.|[^'\\])*'|"(\\.|[^"\\])*"|[0-9]+`
 
 // errors prints the errors of each file to standard error, one of each cause.
 func (r *importReport) errors(a *app) {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -59,6 +60,9 @@ func initProviders() []initProvider {
 		{"demo", "the built-in demo model, which needs no key", config.ProtocolDemo, "", "", ""},
 	}
 }
+
+// variableForm is that of the names of environment variables.
+var variableForm = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
 
 // Run writes the file.
 func (c *initCommand) Run(a *app) error {
@@ -128,7 +132,9 @@ func (c *initCommand) choose(a *app) (initProvider, error) {
 	chosen.base, chosen.model, chosen.keyEnv = cmp.Or(c.BaseURL, chosen.base), cmp.Or(c.Model, chosen.model), cmp.Or(c.KeyEnv, chosen.keyEnv)
 	switch {
 	case chosen.id == "demo" && (c.BaseURL != "" || c.Model != "" || c.KeyEnv != ""):
-		return chosen, usage("the demo model has no other name, address or key; give --provider")
+		return chosen, usage("the demo model has no other name, address or key; give another --provider")
+	case c.KeyEnv != "" && !variableForm.MatchString(c.KeyEnv):
+		return chosen, usage("--key-env: give the name of an environment variable, such as OPENAI_API_KEY; the key itself stays in the environment")
 	case chosen.id == "other" && (chosen.base == "" || chosen.model == ""):
 		return chosen, usage("--provider other needs --base-url and --model")
 	}

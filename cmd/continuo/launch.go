@@ -97,6 +97,9 @@ func launchable(id string) agentRow {
 // Run starts the agent, with a server where none was named, and waits for its end.
 func (l *launchCommand) Run(ctx context.Context, a *app) error {
 	row, arguments := launchable(l.Agent), l.Arguments
+	if l.Server != "" && !isServerURL(l.Server) {
+		return usage("--server: given %q; allowed: a URL such as http://127.0.0.1:8787", l.Server)
+	}
 	if len(arguments) > 0 && arguments[0] == "--" {
 		arguments = arguments[1:]
 	}
@@ -114,7 +117,7 @@ func (l *launchCommand) Run(ctx context.Context, a *app) error {
 	}
 	path, err := exec.LookPath(row.Program)
 	if err != nil {
-		return fmt.Errorf("launch %s: its program %s is not in PATH: install it first: %w", l.Agent, row.Program, continuo.ErrNotFound)
+		return fmt.Errorf("launch %s: %w: there is no program %s in PATH; install it, such as with %s", l.Agent, continuo.ErrNotFound, row.Program, row.Install)
 	}
 	if l.Server != "" {
 		return a.runAgent(ctx, path, row, strings.TrimSuffix(l.Server, "/"), arguments)

@@ -43,7 +43,7 @@ func (o *memoryOwner) owner() (memories.Owner, error) {
 type listMemoryCommand struct {
 	memoryOwner
 	Query []string          `arg:"" optional:"" help:"Only facts that have to do with this text, the most likely ones first."`
-	Kind  continuo.FactKind `placeholder:"KIND" help:"Only facts of this kind: identity, preference, instruction, decision, event, relation, other."`
+	Kind  continuo.FactKind `enum:"identity,preference,instruction,decision,event,relation,other," default:"" placeholder:"KIND" help:"Only facts of this kind: identity, preference, instruction, decision, event, relation, other."`
 	All   bool              `help:"Also facts that others have superseded."`
 	Limit int               `default:"100" help:"How many facts to show at most."`
 	JSON  bool              `help:"Write JSON: {data, …}, in the form of the API's lists."`
@@ -163,7 +163,7 @@ func (c *showFactCommand) Run(ctx context.Context, a *app, w *services) error {
 
 // factFlags are the flags of commands that add a fact.
 type factFlags struct {
-	Kind      continuo.FactKind `placeholder:"KIND" help:"What it is: identity, preference, instruction, decision, event, relation, other. Default: found by the rules, else other; of a correction, the old fact's."`
+	Kind      continuo.FactKind `enum:"identity,preference,instruction,decision,event,relation,other," default:"" placeholder:"KIND" help:"What it is: identity, preference, instruction, decision, event, relation, other. Default: found by the rules, else other; of a correction, the old fact's."`
 	Subject   string            `placeholder:"TEXT" help:"Whom or what it is about. Default: user."`
 	Attribute string            `placeholder:"TEXT" help:"What it says of the subject, such as home: a newer fact of the same subject and attribute supersedes it."`
 	JSON      bool              `help:"Write JSON."`

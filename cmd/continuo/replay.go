@@ -94,7 +94,7 @@ func (c *replayCommand) check() error {
 	}
 	for _, view := range c.View {
 		if !slices.Contains(window.Names(), view) {
-			return usage("--view must be one of %s, but got %q", strings.Join(window.Names(), ", "), term.OneLine(view, 60))
+			return usage("--view: given %q; allowed: %s", term.OneLine(view, 60), oneOf(window.Names()))
 		}
 	}
 	_, err := c.labels()

@@ -43,6 +43,9 @@ func (c *usageCommand) Run(ctx context.Context, a *app) error {
 			return usage("%s: give a day such as 2026-11-01, not %q", name, day)
 		}
 	}
+	if c.From != "" && c.To != "" && c.From > c.To {
+		return usage("--from %s is after --to %s", c.From, c.To)
+	}
 	w, err := a.wireStore(ctx, openExisting)
 	if err != nil {
 		return err

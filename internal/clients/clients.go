@@ -15,6 +15,8 @@ type Agent struct {
 	Name string // for people
 	// Program is the name of its program.
 	Program string
+	// Install is the command that installs it, where Node.js is.
+	Install string
 	// Arguments are those before the user's; nil for none.
 	Arguments func(base string) []string
 	// Env are its variables, each NAME=value. Key is an API key of the server; "" where the agent has one itself.
@@ -34,21 +36,21 @@ func withKey(key, variable string, env ...string) []string {
 // Agents returns all agents, in the order in which people are shown them.
 func Agents() []Agent {
 	return []Agent{
-		{ID: "claude", Name: "Claude Code", Program: "claude", Env: func(base, key string) []string {
+		{ID: "claude", Name: "Claude Code", Program: "claude", Install: "npm install -g @anthropic-ai/claude-code", Env: func(base, key string) []string {
 			return withKey(key, "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL="+base)
 		}},
-		{ID: "codex", Name: "Codex", Program: "codex", Arguments: codexArguments, Env: func(_, key string) []string {
+		{ID: "codex", Name: "Codex", Program: "codex", Install: "npm install -g @openai/codex", Arguments: codexArguments, Env: func(_, key string) []string {
 			return withKey(key, "OPENAI_API_KEY")
 		}},
-		{ID: "gemini", Name: "Gemini CLI", Program: "gemini", Env: func(base, key string) []string {
+		{ID: "gemini", Name: "Gemini CLI", Program: "gemini", Install: "npm install -g @google/gemini-cli", Env: func(base, key string) []string {
 			return withKey(key, "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL="+base)
 		}},
-		{ID: "opencode", Name: "opencode", Program: "opencode", Env: opencodeEnv},
-		{ID: "pi", Name: "pi", Program: "pi", Extended: true, Env: func(base, key string) []string {
+		{ID: "opencode", Name: "opencode", Program: "opencode", Install: "npm install -g opencode-ai", Env: opencodeEnv},
+		{ID: "pi", Name: "pi", Program: "pi", Install: "npm install -g @mariozechner/pi-coding-agent", Extended: true, Env: func(base, key string) []string {
 			return withKey(key, "OPENAI_API_KEY", "PI_CONTINUO_URL="+base)
 		}},
 		{
-			ID: "qwen", Name: "Qwen Code", Program: "qwen", Arguments: func(string) []string { return []string{"--auth-type", "openai"} },
+			ID: "qwen", Name: "Qwen Code", Program: "qwen", Install: "npm install -g @qwen-code/qwen-code", Arguments: func(string) []string { return []string{"--auth-type", "openai"} },
 			Env: func(base, key string) []string { return withKey(key, "OPENAI_API_KEY", "OPENAI_BASE_URL="+base+"/v1") },
 		},
 	}

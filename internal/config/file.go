@@ -19,6 +19,9 @@ func (l *loader) loadFile(explicit string) {
 	name, data, err := l.readFile(explicit)
 	if err != nil {
 		l.broken = true
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("there is no file %s; continuo init %s makes one", explicit, explicit)
+		}
 		l.problems.addError(fmt.Errorf("read settings: %w", err))
 		return
 	}

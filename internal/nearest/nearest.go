@@ -4,9 +4,12 @@ package nearest
 import "strings"
 
 // Name returns the candidate with the smallest edit distance to text, ignoring case, or "" if none is near enough: at
-// most 2 edits, or a third of the text's length; fewer for texts of up to 3 letters.
+// most 2 edits, or a third of the text's length; one edit for texts of up to 5 letters.
 func Name(text string, candidates []string) string {
-	allowed := max(1, min(len(text)-2, max(2, len(text)/3)))
+	allowed := 1
+	if len(text) > 5 {
+		allowed = max(2, len(text)/3)
+	}
 	best, bound := "", allowed+1
 	for _, candidate := range candidates {
 		if distance := editDistance(text, candidate); distance < bound && distance < len(candidate) {

@@ -123,7 +123,7 @@ func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, 
 
 // errTaken says that the id or the key of a new conversation is another one's.
 func errTaken(c *continuo.Conversation) error {
-	return fmt.Errorf("%w: a conversation with the id %q or the key %q", continuo.ErrExists, c.ID, c.Key)
+	return fmt.Errorf("%w: a conversation with the key %q or the id %q", continuo.ErrExists, c.Key, c.ID)
 }
 
 // conversationRow returns the columns of a new conversation from id to labels.

@@ -102,7 +102,7 @@ func (s *Store) Create(ctx context.Context, conversation continuo.Conversation, 
 func insertRow(conn *connection, conversation *continuo.Conversation, row []any) error {
 	_, err := conn.exec(insertConversation, append(slices.Clip(row), conversation.ForkSeq)...)
 	if isTaken(err) {
-		return fmt.Errorf("%w: a conversation with the id %q or the key %q", continuo.ErrExists, conversation.ID, conversation.Key)
+		return fmt.Errorf("%w: a conversation with the key %q or the id %q", continuo.ErrExists, conversation.Key, conversation.ID)
 	}
 	return err
 }
