@@ -46,7 +46,7 @@ var FactKinds = []FactKind{FactIdentity, FactPreference, FactInstruction, FactDe
 
 // Fact is what an entry of a memory conversation states; the entry's content is the text. A fact has sources, each with
 // a quote that occurs verbatim in it, or is a user entry without sources, which is its own source: a person (or
-// a program for it) stated it. The log refuses any other fact, and redacts a fact when a source of it is redacted or
+// a program for it) stated or imported it. The log refuses any other fact, and redacts a fact when a source of it is redacted or
 // deleted, or becomes another user's.
 type Fact struct {
 	Kind    FactKind `json:"kind"`
@@ -64,6 +64,27 @@ type Fact struct {
 	Derived bool `json:"derived,omitempty"`
 	// By names who extracted or stated it: "rules", "person", a model, or a tool.
 	By string `json:"by,omitempty"`
+	// Imported says where a fact was known before, whose sources are not all in this store; nil for every other fact.
+	Imported *FactOrigin `json:"imported,omitempty"`
+}
+
+// FactOrigin is where a fact was known before it was imported. Its quotes were not compared with their sources.
+type FactOrigin struct {
+	Sources   []FactSource `json:"sources"`    // that were not in this store, or not readable
+	CreatedAt time.Time    `json:"created_at"` // when it was recorded there
+}
+
+// HasSource reports whether one of the fact's sources, also of those elsewhere, is the one that is looked for.
+func (f *Fact) HasSource(is func(FactSource) bool) bool {
+	return slices.ContainsFunc(f.Sources, is) || f.Imported != nil && slices.ContainsFunc(f.Imported.Sources, is)
+}
+
+// allSources are its sources and those elsewhere.
+func (f *Fact) allSources() []FactSource {
+	if f.Imported == nil {
+		return f.Sources
+	}
+	return slices.Concat(f.Sources, f.Imported.Sources)
 }
 
 // FactSource is an entry from which a fact was taken.
@@ -121,9 +142,9 @@ func (l *Log) checkFacts(ctx context.Context, conversationID string, entries []E
 
 // checkFact checks a fact without reading its sources.
 func checkFact(memory Conversation, e *Entry) error {
-	fact, text := e.Fact, e.Content.String()
+	fact, text, sources := e.Fact, e.Content.String(), e.Fact.allSources()
 	conversations := map[string]bool{}
-	for _, source := range fact.Sources {
+	for _, source := range sources {
 		conversations[source.ConversationID] = true
 	}
 	switch {
@@ -139,12 +160,19 @@ func checkFact(memory Conversation, e *Entry) error {
 		return broken(RuleFact, "the confidence of a fact is between 0 and 1")
 	case len(fact.Sources) == 0 && e.Role != User:
 		return broken(RuleFact, "a fact that no person states needs a source with a quote")
-	case len(fact.Sources) > MaxFactSources:
+	case len(sources) > MaxFactSources:
 		return broken(RuleFact, "a fact has at most %d sources", MaxFactSources)
-	case fact.Derived && (len(fact.Sources) < MinDerivedSources || len(conversations) < MinDerivedConversations):
+	case fact.Imported != nil && (len(fact.Imported.Sources) == 0 || slices.ContainsFunc(fact.Imported.Sources, isQuoteless)):
+		return broken(RuleFact, "each source of an imported fact has a quote")
+	case fact.Derived && (len(sources) < MinDerivedSources || len(conversations) < MinDerivedConversations):
 		return broken(RuleFact, "a derived fact needs %d sources over %d conversations", MinDerivedSources, MinDerivedConversations)
 	}
 	return nil
+}
+
+// isQuoteless reports whether a source has no words that could stand in it.
+func isQuoteless(source FactSource) bool {
+	return strings.TrimSpace(source.Quote) == "" || !utf8.ValidString(source.Quote) || !utf8.ValidString(source.ConversationID)
 }
 
 // checkSources reads the sources of a fact and refuses it where a quote does not stand in its source.
@@ -185,7 +213,7 @@ func checkQuote(name, quote string, entry *Entry) error {
 	switch {
 	case entry.Redacted != nil:
 		return broken(RuleFact, "%s is redacted", name)
-	case strings.TrimSpace(quote) == "" || !utf8.ValidString(quote):
+	case isQuoteless(FactSource{Quote: quote}):
 		return broken(RuleFact, "%s has no quote", name)
 	case !Quotes(entry, quote):
 		return broken(RuleFact, "%s does not have the words of its quote", name)
@@ -320,7 +348,7 @@ func (l *Log) factsIn(ctx context.Context, memory Conversation, has func(FactSou
 		if err != nil {
 			return nil, err
 		}
-		if entry.Redacted == nil && entry.Fact != nil && slices.ContainsFunc(entry.Fact.Sources, has) {
+		if entry.Redacted == nil && entry.Fact != nil && entry.Fact.HasSource(has) {
 			facts = append(facts, entry)
 		}
 	}
@@ -401,9 +429,16 @@ func redactedFact(fact *Fact) *Fact {
 	if fact == nil {
 		return nil
 	}
-	kept := &Fact{Kind: fact.Kind, Derived: fact.Derived}
-	for _, source := range fact.Sources {
-		kept.Sources = append(kept.Sources, FactSource{ConversationID: source.ConversationID, Seq: source.Seq})
+	kept := &Fact{Kind: fact.Kind, Derived: fact.Derived, Sources: withoutQuotes(fact.Sources)}
+	if fact.Imported != nil {
+		kept.Imported = &FactOrigin{Sources: withoutQuotes(fact.Imported.Sources), CreatedAt: fact.Imported.CreatedAt}
+	}
+	return kept
+}
+
+func withoutQuotes(sources []FactSource) (kept []FactSource) {
+	for _, source := range sources {
+		kept = append(kept, FactSource{ConversationID: source.ConversationID, Seq: source.Seq})
 	}
 	return kept
 }

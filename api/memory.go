@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"reflect"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -30,6 +31,11 @@ func (s *Service) memoryOperations() []Operation {
 			ID: "exportMemory", Method: "GET", Path: all + "/export", Tag: tag, Summary: "everything that is known of a user, in one answer",
 			Answers: answers(ok("All facts, and the profile.")),
 		}, s.ExportMemory),
+		define(Operation{
+			ID: "importMemory", Method: "POST", Path: all + "/import", Tag: tag, Summary: "add the facts of an export of a memory",
+			Body:    []Media{{Type: JSON, Schema: reflect.TypeFor[memories.Export]()}, {Type: JSONLines}},
+			Answers: answers(ok("What was added.")),
+		}, s.ImportMemory),
 		define(Operation{
 			ID: "deriveMemory", Method: "POST", Path: all + "/derive", Tag: tag, Summary: "add patterns that several messages of a user have in common",
 			Answers: answers(ok("The facts that are new.")),
@@ -264,4 +270,29 @@ func (s *Service) ExportMemory(ctx context.Context, scope continuo.Scope, in Mem
 		return memories.Export{}, err
 	}
 	return s.Engine.Memories.Export(ctx, scope, owner)
+}
+
+// ImportMemoryRequest is an export to add.
+type ImportMemoryRequest struct {
+	MemoryOwner
+	// Also the export of another memory: of another user, of no user or of a project.
+	AnyUser bool   `query:"any_user" default:"false"`
+	Body    []byte `body:"raw"`
+}
+
+// ImportMemory adds the facts of an export to a memory, all or none, with their times and their order.
+//
+// The body is an export as it is, JSON or JSON Lines. A source that is here is linked, and must have the words of its quote;
+// a fact without such a source becomes a statement of the caller with `imported`, which has the quotes. A fact that the memory has is not
+// added again; one that was removed here, or of which a message was, stays removed. An error names the line of the body.
+func (s *Service) ImportMemory(ctx context.Context, scope continuo.Scope, in ImportMemoryRequest) (memories.ImportedFacts, error) {
+	owner, err := in.owner(scope)
+	if err != nil {
+		return memories.ImportedFacts{}, err
+	}
+	file, err := memories.ReadFile(in.Body)
+	if err != nil {
+		return memories.ImportedFacts{}, err
+	}
+	return s.Engine.Memories.Import(ctx, scope, owner, file, in.AnyUser)
 }

@@ -41,8 +41,8 @@ type Known struct {
 // Holds reports whether nothing has replaced the fact, and its time has not ended.
 func (k *Known) Holds() bool { return k.SupersededBy == 0 && k.ValidTo.IsZero() }
 
-// said is when the fact was stated.
-func (k *Known) said() time.Time {
+// Said is when the fact was stated.
+func (k *Known) Said() time.Time {
 	if !k.ValidFrom.IsZero() {
 		return k.ValidFrom
 	}
@@ -86,7 +86,7 @@ func supersede(known []Known) {
 		}
 	}
 	for _, group := range groups {
-		slices.SortStableFunc(group, func(a, b int) int { return known[a].said().Compare(known[b].said()) })
+		slices.SortStableFunc(group, func(a, b int) int { return known[a].Said().Compare(known[b].Said()) })
 		for at, older := range group {
 			known[older].settle(known, group[at+1:])
 		}
@@ -98,7 +98,7 @@ func supersede(known []Known) {
 func (k *Known) settle(known []Known, others []int) {
 	for _, at := range others {
 		other := &known[at]
-		if k.said().Before(other.said()) || sameWords(k.Text, other.Text) {
+		if k.Said().Before(other.Said()) || sameWords(k.Text, other.Text) {
 			k.replace(other)
 			return
 		}
@@ -115,7 +115,7 @@ func (k *Known) replace(newer *Known) {
 	}
 	k.SupersededBy = newer.Seq
 	if k.ValidTo.IsZero() {
-		k.ValidTo = newer.said()
+		k.ValidTo = newer.Said()
 	}
 }
 
@@ -176,6 +176,11 @@ func Same(known []Known, subject, text string) *Known {
 	return nil
 }
 
+// Key is equal for statements about a subject that differ in nothing but case, spaces and punctuation.
+func Key(subject, text string) string {
+	return strings.ToLower(cmp.Or(subject, UserSubject)) + "\n" + strings.Join(wordsOf(text), " ")
+}
+
 // Find returns the fact with a seq; nil for none.
 func Find(known []Known, seq int64) *Known {
 	at := slices.IndexFunc(known, func(k Known) bool { return k.Seq == seq })
@@ -188,7 +193,7 @@ func Find(known []Known, seq int64) *Known {
 // SortNewest sorts facts by when they were stated, the newest first.
 func SortNewest(known []Known) {
 	slices.SortStableFunc(known, func(a, b Known) int {
-		return cmp.Or(b.said().Compare(a.said()), cmp.Compare(b.Seq, a.Seq))
+		return cmp.Or(b.Said().Compare(a.Said()), cmp.Compare(b.Seq, a.Seq))
 	})
 }
 
@@ -204,7 +209,7 @@ func Updated(known []Known, candidate Candidate, at time.Time) (seqs []int64) {
 	content := contentWords(candidate.Text)
 	for i := range known {
 		k := &known[i]
-		if !k.Holds() || k.Derived || !strings.EqualFold(k.Subject, candidate.Subject) || !k.said().Before(at) {
+		if !k.Holds() || k.Derived || !strings.EqualFold(k.Subject, candidate.Subject) || !k.Said().Before(at) {
 			continue
 		}
 		older := figures(k.Text)

@@ -31,7 +31,7 @@ func Profile(known []Known, counter continuo.Counter, most int) (text string, se
 		}
 	}
 	slices.SortStableFunc(wanted, func(a, b *Known) int {
-		return cmp.Or(cmp.Compare(profileRanks[a.Kind], profileRanks[b.Kind]), b.said().Compare(a.said()), cmp.Compare(b.Seq, a.Seq))
+		return cmp.Or(cmp.Compare(profileRanks[a.Kind], profileRanks[b.Kind]), b.Said().Compare(a.Said()), cmp.Compare(b.Seq, a.Seq))
 	})
 	lines := []string{ProfileHeading}
 	size := counter.Count(ProfileHeading) + 1
@@ -64,7 +64,7 @@ func profileLine(k *Known) string {
 	if k.Subject != "" && !strings.EqualFold(k.Subject, UserSubject) {
 		text = strings.Join(strings.Fields(k.Subject), " ") + ": " + text
 	}
-	return "[" + string(k.Kind) + ", " + k.said().UTC().Format("2006-01-02") + "] " + text
+	return "[" + string(k.Kind) + ", " + k.Said().UTC().Format("2006-01-02") + "] " + text
 }
 
 // NewestProfile returns the newest profile of a memory's entries; nil where there is none, or where it was redacted.

@@ -15,9 +15,10 @@ import (
 	"github.com/continuo-log/continuo/engine"
 )
 
-// readBody reads a request's body, which must be JSON, and validates its text. For an absent body it returns nil.
-func (s *server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	data, err := s.readRaw(w, r)
+// readBody reads a request's body, which must be JSON or one of the media types kinds, and validates its text. For an absent
+// body it returns nil.
+func (s *server) readBody(w http.ResponseWriter, r *http.Request, kinds ...string) ([]byte, error) {
+	data, err := s.readRaw(w, r, kinds...)
 	if err != nil {
 		return nil, err
 	}

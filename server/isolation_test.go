@@ -322,6 +322,7 @@ var outside = map[string]func(v *victim){
 	"DELETE /api/memory":                          hidesMemory("DELETE", "", ""),
 	"GET /api/memory/export":                      hidesMemory("GET", "/export", ""),
 	"POST /api/memory/derive":                     hidesMemory("POST", "/derive", ""),
+	"POST /api/memory/import":                     hidesMemory("POST", "/import", `{"continuo": "memory", "version": 1, "project_id": "p", "facts": []}`),
 	"GET /api/memory/{fact}":                      hidesFact("GET", "", ""),
 	"DELETE /api/memory/{fact}":                   hidesFact("DELETE", "", ""),
 	"POST /api/memory/{fact}/correct":             hidesFact("POST", "/correct", `{"text": "mine"}`),

@@ -22,14 +22,14 @@ func (h httpRequest) Path(name string) string     { return h.r.PathValue(name) }
 func (h httpRequest) Header(name string) []string { return h.r.Header.Values(name) }
 
 func (h httpRequest) Body() ([]byte, error) {
-	if !h.of.AnyText {
-		return h.server.readBody(h.w, h.r)
-	}
 	var kinds []string
 	for _, media := range h.of.Body {
 		kinds = append(kinds, media.Type)
 	}
-	return h.server.readRaw(h.w, h.r, kinds...)
+	if h.of.AnyText {
+		return h.server.readRaw(h.w, h.r, kinds...)
+	}
+	return h.server.readBody(h.w, h.r, kinds...)
 }
 
 // operation answers a request by an operation: it decodes, runs and encodes.

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -22,6 +24,7 @@ type memoryCommand struct {
 	Correct  correctCommand      `cmd:"" help:"Add a fact that supersedes another one."`
 	Derive   deriveMemoryCommand `cmd:"" help:"Add patterns that several messages have in common."`
 	Export   exportMemoryCommand `cmd:"" help:"Write everything that is known: JSON, JSON Lines or Markdown."`
+	Import   importMemoryCommand `cmd:"" help:"Add the facts of an export."`
 }
 
 // memoryOwner are the flags that say whose memory is meant.
@@ -151,6 +154,11 @@ func (c *showFactCommand) Run(ctx context.Context, a *app, w *services) error {
 		table.Fact("by", term.OneLine(shown.By, maxFactText))
 		for _, source := range shown.Sources {
 			table.Fact("source", fmt.Sprintf("%s %d: %q", source.ConversationID, source.Seq, term.OneLine(source.Quote, maxFactText)))
+		}
+		if shown.Imported != nil {
+			for _, source := range shown.Imported.Sources {
+				table.Fact("imported from", fmt.Sprintf("%s %d: %q", term.OneLine(source.ConversationID, maxFactText), source.Seq, term.OneLine(source.Quote, maxFactText)))
+			}
 		}
 		for i := range shown.History {
 			table.Fact("history", fmt.Sprintf("%d, %s: %s", shown.History[i].ID, shown.History[i].ValidFrom.Local().Format(time.DateOnly), factText(&shown.History[i])))
@@ -337,7 +345,7 @@ func (c *deriveMemoryCommand) Run(ctx context.Context, a *app, w *services) erro
 
 type exportMemoryCommand struct {
 	memoryOwner
-	Format string `enum:"json,jsonl,markdown" default:"json" placeholder:"FORMAT" help:"The form: ${enum}; jsonl has one fact on each line, markdown is for reading."`
+	Format string `enum:"json,jsonl,markdown" default:"json" placeholder:"FORMAT" help:"The form: ${enum}; jsonl has one fact on each line after the first, markdown is for reading."`
 }
 
 func (exportMemoryCommand) Help() string {
@@ -361,6 +369,11 @@ func (c *exportMemoryCommand) Run(ctx context.Context, a *app, w *services) erro
 	}
 	switch c.Format {
 	case "jsonl":
+		head, err := rawjson.Marshal(export.ExportHead)
+		if err != nil {
+			return err
+		}
+		a.print("%s", head)
 		for i := range export.Facts {
 			line, err := rawjson.Marshal(export.Facts[i])
 			if err != nil {
@@ -374,6 +387,78 @@ func (c *exportMemoryCommand) Run(ctx context.Context, a *app, w *services) erro
 		return a.json(export)
 	}
 	return nil
+}
+
+type importMemoryCommand struct {
+	memoryOwner
+	File    string `arg:"" help:"An export: JSON or JSON Lines. - is standard input."`
+	AnyUser bool   `name:"any-user" help:"Also an export of another memory: of another user, of no user or of a project."`
+	JSON    bool   `help:"Write the report as JSON."`
+}
+
+func (importMemoryCommand) Help() string {
+	return `Adds the facts of an export, all or none, with their times and the order in which they supersede each other. Facts that are known are not added again, and what was forgotten stays forgotten.
+
+A message that a fact was taken from is linked if it is here, and must have the words of the quote. Without it the fact becomes a statement of yours that is marked as imported, with its quotes.
+
+Examples:
+
+    continuo memory import ada.json --user ada@example.com
+    continuo memory import laptop.json --user ada@example.com --any-user
+    ssh other continuo memory export | continuo memory import -`
+}
+
+// Run adds the facts.
+func (c *importMemoryCommand) Run(ctx context.Context, a *app) error {
+	owner, err := c.owner()
+	if err != nil {
+		return err
+	}
+	file, err := c.read(a)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	settings, err := a.loadSettings()
+	if err != nil {
+		return err
+	}
+	w, err := a.wireWith(ctx, settings, buildOptions{})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	done, err := w.engine.Memories.Import(ctx, w.scope(), owner, file, c.AnyUser)
+	if err != nil {
+		return fmt.Errorf("%s: %w", c.File, err)
+	}
+	return a.show(c.JSON, done, func() {
+		for _, one := range done.LeftOut {
+			why := "it, or a message that it was taken from, was removed here"
+			if one.Reason == "other_user" {
+				why = "a message that it was taken from is another user's here"
+			}
+			a.note("line %d: fact %d is left out: %s", one.Line, one.ID, why)
+		}
+		a.print("added %s, %d known, %d left out", term.Count(done.Added, "fact"), done.Known, len(done.LeftOut))
+	})
+}
+
+// read reads the file, as far as a file may have.
+func (c *importMemoryCommand) read(a *app) (*memories.File, error) {
+	from := a.in
+	if c.File != "-" {
+		opened, err := os.Open(c.File)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = opened.Close() }()
+		from = opened
+	}
+	data, err := io.ReadAll(io.LimitReader(from, memories.MaxFileBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	return memories.ReadFile(data)
 }
 
 // factsInMarkdown writes facts as a page: one list for each kind, and one of those that others have superseded.
@@ -416,6 +501,9 @@ func markdownFact(fact *memories.Fact) string {
 	}
 	if len(fact.Contradicts) > 0 {
 		notes = append(notes, "contradicts "+strings.Trim(fmt.Sprint(fact.Contradicts), "[]"))
+	}
+	if fact.Imported != nil {
+		notes = append(notes, "imported")
 	}
 	for _, source := range fact.Sources {
 		notes = append(notes, fmt.Sprintf("%s %d", source.ConversationID, source.Seq))

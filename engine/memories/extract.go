@@ -226,15 +226,26 @@ func (s *scanning) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.loaded, s.known, s.removed = true, memory.Fold(entries), map[source]bool{}
-	for i := range entries {
-		if e := &entries[i]; e.Fact != nil && e.Redacted != nil {
-			for _, from := range e.Fact.Sources {
-				s.removed[source{from.ConversationID, from.Seq}] = true
-			}
-		}
-	}
+	s.loaded, s.known, s.removed = true, memory.Fold(entries), removedSources(entries, true)
 	return nil
+}
+
+// removedSources are the places that facts of a memory were taken from which were removed, with patterns or without; one that
+// was stated is in its own place.
+func removedSources(entries []continuo.Entry, patterns bool) map[source]bool {
+	removed := map[source]bool{}
+	for i := range entries {
+		e := &entries[i]
+		if e.Fact == nil || e.Redacted == nil || e.Fact.Derived && !patterns {
+			continue
+		}
+		removed[source{e.ConversationID, e.Seq}] = true
+		e.Fact.HasSource(func(from continuo.FactSource) bool {
+			removed[source{from.ConversationID, from.Seq}] = true
+			return false
+		})
+	}
+	return removed
 }
 
 // add appends the facts that were found in an entry, once, without those that are known already.

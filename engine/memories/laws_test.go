@@ -69,7 +69,14 @@ type world struct {
 	gone     []string        // words that must not be anywhere in a memory
 	erased   []string        // words that must not be anywhere in the store
 	open     []continuo.Conversation
+	exports  []exported // of memories that were not removed since
 	next     int
+}
+
+// exported is a memory as it was at some time.
+type exported struct {
+	user string
+	data []byte
 }
 
 func (w *world) check(err error) {
@@ -196,6 +203,7 @@ func (w *world) forget() {
 func (w *world) forgetAll() {
 	user := w.user()
 	w.check(w.memories.ForgetAll(w.t.Context(), scope, memories.Owner{UserID: user}, false))
+	w.exports = slices.DeleteFunc(w.exports, func(e exported) bool { return e.user == user })
 	for word, s := range w.known {
 		if s.user == user {
 			delete(w.known, word)
@@ -214,6 +222,38 @@ func (w *world) remember() {
 
 func (w *world) extract() {
 	w.check(w.memories.Extract(w.t.Context(), scope, memories.Owner{UserID: w.user()}))
+}
+
+func (w *world) export() {
+	user := w.user()
+	export, err := w.memories.Export(w.t.Context(), scope, memories.Owner{UserID: user})
+	w.check(err)
+	data, err := json.Marshal(export)
+	w.check(err)
+	w.exports = append(w.exports, exported{user, data})
+}
+
+// importExport takes an older state of a memory in, which knows what was removed since; or another user's, of which it takes nothing.
+func (w *world) importExport() {
+	if len(w.exports) == 0 {
+		return
+	}
+	from, user := w.exports[w.random.IntN(len(w.exports))], w.user()
+	file, err := memories.ReadFile(from.data)
+	w.check(err)
+	done, err := w.memories.Import(w.t.Context(), scope, memories.Owner{UserID: user}, file, false)
+	if from.user != user {
+		if !errors.Is(err, continuo.ErrInvalid) {
+			w.t.Fatalf("the memory of %q took that of %q in: %+v, %v", user, from.user, done, err)
+		}
+		return
+	}
+	w.check(err)
+	again, err := w.memories.Import(w.t.Context(), scope, memories.Owner{UserID: user}, file, false)
+	w.check(err)
+	if again.Added > 0 || again.Known != done.Added+done.Known {
+		w.t.Fatalf("a second import says %+v, the first %+v", again, done)
+	}
 }
 
 func (w *world) list(user string) []memories.Fact {
@@ -277,7 +317,7 @@ func TestMemoriesUnderRandomOperations(t *testing.T) {
 		log, m := newMemories(store)
 		for seed := range uint64(3) {
 			w := &world{t: t, store: store, log: log, memories: m, random: rand.New(rand.NewPCG(seed, 1)), known: map[string]said{}, next: int(seed) * 1000}
-			operations := []func(){w.append, w.append, w.append, w.append, w.extract, w.extract, w.fork, w.redact, w.delete, w.giveAway, w.forget, w.remember, w.forgetAll}
+			operations := []func(){w.append, w.append, w.append, w.append, w.extract, w.extract, w.fork, w.redact, w.delete, w.giveAway, w.forget, w.remember, w.forgetAll, w.export, w.importExport}
 			for range 80 {
 				operations[w.random.IntN(len(operations))]()
 				if w.random.IntN(4) == 0 {

@@ -75,6 +75,16 @@ type Fact struct {
 	// By says who found or stated it: rules, person, counts, a model or a tool.
 	By        string    `json:"by"`
 	CreatedAt time.Time `json:"created_at"`
+	// Imported says where the fact was known before it was imported, if its sources are not all here.
+	Imported *Origin `json:"imported,omitempty"`
+}
+
+// Origin is where an imported fact was known before.
+type Origin struct {
+	// Sources are not in this store, so that their quotes cannot be compared with them.
+	Sources []Source `json:"sources"`
+	// When the fact was recorded there.
+	CreatedAt time.Time `json:"created_at"`
 }
 
 // Source is an entry from which a fact was taken.
@@ -211,6 +221,12 @@ func factOf(conversation continuo.Conversation, k *memory.Known) Fact {
 	if len(k.Sources) == 0 { // a person stated it here
 		fact.Sources = append(fact.Sources, Source{conversation.ID, k.Seq, k.Text})
 	}
+	if k.Imported != nil {
+		fact.Imported = &Origin{CreatedAt: k.Imported.CreatedAt}
+		for _, source := range k.Imported.Sources {
+			fact.Imported.Sources = append(fact.Imported.Sources, Source(source))
+		}
+	}
 	return fact
 }
 
@@ -333,8 +349,8 @@ func (m *Memories) state(ctx context.Context, scope continuo.Scope, statement St
 	return Fact{}, fmt.Errorf("fact %d: %w", stored[0].Seq, continuo.ErrNotFound) // it was forgotten at once
 }
 
-// Forget removes a fact permanently, from the memory and from all that was made of it; ErrNotFound. It is not extracted
-// again from the same message. With sources, the messages that it was taken from are redacted too.
+// Forget removes a fact permanently, from the memory and from all that was made of it, with the other facts that have its
+// words; ErrNotFound. It is not extracted again from the same message. With sources, the messages that it was taken from are redacted too.
 func (m *Memories) Forget(ctx context.Context, scope continuo.Scope, owner Owner, id int64, sources bool) error {
 	if err := owner.checkWritable(scope); err != nil {
 		return err
@@ -352,10 +368,31 @@ func (m *Memories) Forget(ctx context.Context, scope continuo.Scope, owner Owner
 			return err
 		}
 	}
-	if _, err := m.log.Redact(ctx, conversation, id, id, forgotten); err != nil {
-		return err
+	for _, seq := range append(copies(known, found), id) { // it last, so that a failure leaves it to be forgotten again
+		if _, err := m.log.Redact(ctx, conversation, seq, seq, forgotten); err != nil {
+			return err
+		}
 	}
 	return m.updateProfile(ctx, conversation)
+}
+
+// copies returns the seqs of other facts that have the words of a fact: those that say the same of its subject, those with its
+// words of a message, and patterns that rest on the message.
+func copies(known []memory.Known, fact *memory.Known) (seqs []int64) {
+	key := memory.Key(fact.Subject, fact.Text)
+	for i := range known {
+		k := &known[i]
+		isCopy := memory.Key(k.Subject, k.Text) == key || fact.HasSource(func(of continuo.FactSource) bool {
+			return k.HasSource(func(s continuo.FactSource) bool {
+				isSame := s.ConversationID == of.ConversationID && s.Seq == of.Seq
+				return isSame && (k.Derived || strings.Contains(s.Quote, of.Quote) || strings.Contains(of.Quote, s.Quote))
+			})
+		})
+		if isCopy && k.Seq != fact.Seq {
+			seqs = append(seqs, k.Seq)
+		}
+	}
+	return seqs
 }
 
 // forgotten is the reason of the redactions of facts that were forgotten.
@@ -416,32 +453,4 @@ func (m *Memories) redactAll(ctx context.Context, found continuo.Conversation) e
 		}
 	}
 	return nil
-}
-
-// Export is everything that is known of an owner.
-type Export struct {
-	ProjectID string `json:"project_id"`
-	UserID    string `json:"user_id,omitempty"`
-	Project   bool   `json:"project,omitempty"`
-	Facts     []Fact `json:"facts"` // the oldest first, with those that others have superseded
-	Profile   string `json:"profile"`
-}
-
-// Export returns everything that is known of an owner.
-func (m *Memories) Export(ctx context.Context, scope continuo.Scope, owner Owner) (Export, error) {
-	_, user, err := owner.key(scope)
-	if err != nil {
-		return Export{}, err
-	}
-	facts, err := m.List(ctx, scope, Query{Owner: owner, All: true})
-	if err != nil {
-		return Export{}, err
-	}
-	slices.Reverse(facts)
-	_, known, err := m.known(ctx, scope, owner)
-	if err != nil {
-		return Export{}, err
-	}
-	text, _ := memory.Profile(known, m.counter(), memory.ProfileTokens)
-	return Export{ProjectID: scope.ProjectID, UserID: user, Project: owner.Project, Facts: facts, Profile: text}, nil
 }

@@ -27,6 +27,7 @@ var names = map[reflect.Type]string{
 	reflect.TypeFor[api.List[engine.ListedTask]](): "TaskList",
 	reflect.TypeFor[api.ChatIDs]():                 "TurnEvent",
 	reflect.TypeFor[memories.Fact]():               "KnownFact",
+	reflect.TypeFor[memories.Origin]():             "KnownFactOrigin",
 	reflect.TypeFor[memories.Source]():             "KnownSource",
 	reflect.TypeFor[memories.Shown]():              "ShownFact",
 	reflect.TypeFor[memories.Export]():             "MemoryExport",

@@ -660,6 +660,31 @@ export class Continuo extends Transport {
   }
 
   /**
+   * Add the facts of an export of a memory.
+   *
+   * The body is an export as it is, JSON or JSON Lines. A source that is here is linked, and must have the words
+   * of its quote; a fact without such a source becomes a statement of the caller with `imported`, which has the
+   * quotes. A fact that the memory has is not added again; one that was removed here, or of which a message was,
+   * stays removed. An error names the line of the body.
+   */
+  importMemory(body: api.MemoryExport, options: CallOptions & {
+    /**
+     * The user whose memory it is. Default: the user that the key is bound to; without one, the memory of the
+     * conversations that have no user.
+     */
+    user_id?: string;
+    /**
+     * The memory of the project instead, which all of its users share. A key that is bound to a user may read it
+     * only.
+     */
+    project?: boolean;
+    /** Also the export of another memory: of another user, of no user or of a project. */
+    any_user?: boolean;
+  } = {}): Promise<api.ImportedFacts> {
+    return this.call("POST", "/api/memory/import", { body, query: { "user_id": options.user_id, "project": options.project, "any_user": options.any_user }, signal: options.signal });
+  }
+
+  /**
    * Add patterns that several messages of a user have in common.
    *
    * A pattern has at least three sources over at least two conversations, with a quote of each, and `derived` is

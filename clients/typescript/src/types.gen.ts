@@ -1116,8 +1116,8 @@ export interface Explanation {
 /**
  * Fact is what an entry of a memory conversation states; the entry's content is the text. A fact has sources,
  * each with a quote that occurs verbatim in it, or is a user entry without sources, which is its own source: a
- * person (or a program for it) stated it. The log refuses any other fact, and redacts a fact when a source of it
- * is redacted or deleted, or becomes another user's.
+ * person (or a program for it) stated or imported it. The log refuses any other fact, and redacts a fact when a
+ * source of it is redacted or deleted, or becomes another user's.
  */
 export interface Fact {
   kind: FactKind;
@@ -1141,6 +1141,11 @@ export interface Fact {
   derived?: boolean;
   /** `by` names who extracted or stated it: "rules", "person", a model, or a tool. */
   by?: string;
+  /**
+   * `imported` says where a fact was known before, whose sources are not all in this store; nil for every other
+   * fact.
+   */
+  imported?: FactOrigin;
 }
 
 /** FactFields are the fields of a fact that a caller may set. */
@@ -1166,6 +1171,14 @@ export interface FactFields {
 
 /** FactKind classifies facts. */
 export type FactKind = "identity" | "preference" | "instruction" | "decision" | "event" | "relation" | "other";
+
+/** FactOrigin is where a fact was known before it was imported. Its quotes were not compared with their sources. */
+export interface FactOrigin {
+  /** that were not in this store, or not readable */
+  sources: FactSource[];
+  /** when it was recorded there */
+  created_at: string;
+}
 
 /** FactSource is an entry from which a fact was taken. */
 export interface FactSource {
@@ -1329,6 +1342,16 @@ export interface Imported {
   format: string;
 }
 
+/** ImportedFacts says what an import did. */
+export interface ImportedFacts {
+  /** How many facts were added. */
+  added: number;
+  /** How many facts the memory had already. */
+  known: number;
+  /** Facts that were not added. */
+  left_out: LeftOut[];
+}
+
 /** Key is a client's credential for one project. The store has only a hash of its secret. */
 export interface Key {
   id: string;
@@ -1391,6 +1414,8 @@ export interface KnownFact {
   /** `by` says who found or stated it: rules, person, counts, a model or a tool. */
   by: string;
   created_at: string;
+  /** `imported` says where the fact was known before it was imported, if its sources are not all here. */
+  imported?: KnownFactOrigin;
 }
 
 /** KnownFactList is the form of every list. */
@@ -1399,6 +1424,14 @@ export interface KnownFactList {
   has_more: boolean;
   /** `next_cursor` continues after this page; null on the last one. */
   next_cursor: string | null;
+}
+
+/** KnownFactOrigin is where an imported fact was known before. */
+export interface KnownFactOrigin {
+  /** `sources` are not in this store, so that their quotes cannot be compared with them. */
+  sources: KnownSource[];
+  /** When the fact was recorded there. */
+  created_at: string;
 }
 
 /** KnownSource is an entry from which a fact was taken. */
@@ -1418,6 +1451,16 @@ export interface LastMessage {
   text: string;
 }
 
+/** LeftOut is a fact that an import did not add. */
+export interface LeftOut {
+  /** The fact's id in the file. */
+  id: number;
+  /** Where it begins in the file, from 1. */
+  line: number;
+  /** Why: the fact, or a message that it was taken from, was removed here, or the message is another user's. */
+  reason: "removed" | "other_user";
+}
+
 /** ListedTask is a task and its state, without its findings. */
 export interface ListedTask {
   task_id: string;
@@ -1435,10 +1478,13 @@ export interface ListedTask {
 
 /** MemoryExport is everything that is known of an owner. */
 export interface MemoryExport {
+  continuo: "memory";
+  version: number;
   project_id: string;
   user_id?: string;
+  /** `project` says that it is the memory of the project. */
   project?: boolean;
-  /** the oldest first, with those that others have superseded */
+  /** the oldest first, with those that no longer hold */
   facts: KnownFact[];
   profile: string;
 }
@@ -2385,6 +2431,8 @@ export interface ShownFact {
   /** `by` says who found or stated it: rules, person, counts, a model or a tool. */
   by: string;
   created_at: string;
+  /** `imported` says where the fact was known before it was imported, if its sources are not all here. */
+  imported?: KnownFactOrigin;
   /**
    * `history` has the other facts of the same subject and attribute, and those that supersede each other, the
    * oldest first.

@@ -680,6 +680,29 @@ class Continuo(Transport):
         """
         return self._call("GET", "/api/memory/export", query={"user_id": user_id, "project": project})
 
+    def import_memory(
+        self,
+        body: api.MemoryExport,
+        *,
+        user_id: str | None = None,
+        project: bool | None = None,
+        any_user: bool | None = None,
+    ) -> api.ImportedFacts:
+        """Add the facts of an export of a memory.
+
+        The body is an export as it is, JSON or JSON Lines. A source that is here is linked, and must have the
+        words of its quote; a fact without such a source becomes a statement of the caller with `imported`,
+        which has the quotes. A fact that the memory has is not added again; one that was removed here, or of
+        which a message was, stays removed. An error names the line of the body.
+
+        user_id: The user whose memory it is. Default: the user that the key is bound to; without one, the
+        memory of the conversations that have no user.
+        project: The memory of the project instead, which all of its users share. A key that is bound to a
+        user may read it only.
+        any_user: Also the export of another memory: of another user, of no user or of a project.
+        """
+        return self._call("POST", "/api/memory/import", body=body, query={"user_id": user_id, "project": project, "any_user": any_user})
+
     def derive_memory(
         self,
         *,

@@ -1046,8 +1046,8 @@ class Explanation(TypedDict):
 class Fact(TypedDict):
     """Fact is what an entry of a memory conversation states; the entry's content is the text. A fact has
     sources, each with a quote that occurs verbatim in it, or is a user entry without sources, which is its
-    own source: a person (or a program for it) stated it. The log refuses any other fact, and redacts a fact
-    when a source of it is redacted or deleted, or becomes another user's.
+    own source: a person (or a program for it) stated or imported it. The log refuses any other fact, and
+    redacts a fact when a source of it is redacted or deleted, or becomes another user's.
     """
     kind: FactKind
     # whom or what it is about; "user" for the user
@@ -1069,6 +1069,9 @@ class Fact(TypedDict):
     derived: NotRequired[bool]
     # `by` names who extracted or stated it: "rules", "person", a model, or a tool.
     by: NotRequired[str]
+    # `imported` says where a fact was known before, whose sources are not all in this store; nil for every
+    # other fact.
+    imported: NotRequired[FactOrigin]
 
 
 class FactFields(TypedDict):
@@ -1090,6 +1093,16 @@ class FactFields(TypedDict):
 
 # FactKind classifies facts.
 FactKind: TypeAlias = "Literal['identity', 'preference', 'instruction', 'decision', 'event', 'relation', 'other']"
+
+
+class FactOrigin(TypedDict):
+    """FactOrigin is where a fact was known before it was imported. Its quotes were not compared with their
+    sources.
+    """
+    # that were not in this store, or not readable
+    sources: list[FactSource]
+    # when it was recorded there
+    created_at: str
 
 
 class FactSource(TypedDict):
@@ -1257,6 +1270,16 @@ class Imported(TypedDict):
     format: str
 
 
+class ImportedFacts(TypedDict):
+    """ImportedFacts says what an import did."""
+    # How many facts were added.
+    added: int
+    # How many facts the memory had already.
+    known: int
+    # Facts that were not added.
+    left_out: list[LeftOut]
+
+
 class Key(TypedDict):
     """Key is a client's credential for one project. The store has only a hash of its secret."""
     id: str
@@ -1318,6 +1341,8 @@ class KnownFact(TypedDict):
     # `by` says who found or stated it: rules, person, counts, a model or a tool.
     by: str
     created_at: str
+    # `imported` says where the fact was known before it was imported, if its sources are not all here.
+    imported: NotRequired[KnownFactOrigin]
 
 
 class KnownFactList(TypedDict):
@@ -1326,6 +1351,14 @@ class KnownFactList(TypedDict):
     has_more: bool
     # `next_cursor` continues after this page; null on the last one.
     next_cursor: str | None
+
+
+class KnownFactOrigin(TypedDict):
+    """KnownFactOrigin is where an imported fact was known before."""
+    # `sources` are not in this store, so that their quotes cannot be compared with them.
+    sources: list[KnownSource]
+    # When the fact was recorded there.
+    created_at: str
 
 
 class KnownSource(TypedDict):
@@ -1345,6 +1378,16 @@ class LastMessage(TypedDict):
     text: str
 
 
+class LeftOut(TypedDict):
+    """LeftOut is a fact that an import did not add."""
+    # The fact's id in the file.
+    id: int
+    # Where it begins in the file, from 1.
+    line: int
+    # Why: the fact, or a message that it was taken from, was removed here, or the message is another user's.
+    reason: Literal["removed", "other_user"]
+
+
 class ListedTask(TypedDict):
     """ListedTask is a task and its state, without its findings."""
     task_id: str
@@ -1362,10 +1405,13 @@ class ListedTask(TypedDict):
 
 class MemoryExport(TypedDict):
     """MemoryExport is everything that is known of an owner."""
+    continuo: Literal["memory"]
+    version: int
     project_id: str
     user_id: NotRequired[str]
+    # `project` says that it is the memory of the project.
     project: NotRequired[bool]
-    # the oldest first, with those that others have superseded
+    # the oldest first, with those that no longer hold
     facts: list[KnownFact]
     profile: str
 
@@ -2233,6 +2279,8 @@ class ShownFact(TypedDict):
     # `by` says who found or stated it: rules, person, counts, a model or a tool.
     by: str
     created_at: str
+    # `imported` says where the fact was known before it was imported, if its sources are not all here.
+    imported: NotRequired[KnownFactOrigin]
     # `history` has the other facts of the same subject and attribute, and those that supersede each other, the
     # oldest first.
     history: list[KnownFact]
