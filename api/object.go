@@ -128,7 +128,7 @@ func oneOf[T ~string](param string, name T, known ...T) error {
 	if name == "" {
 		return nil
 	}
-	return Refuse(param, "unknown %s %q: known are %s", param, name, joined(names))
+	return Refuse(param, "unknown %s %q; allowed: %s", param, name, joined(names))
 }
 
 func joined(names []string) string { return strings.Join(names, ", ") }

@@ -223,5 +223,5 @@ func suggestion(name string, known []string) string {
 	if len(known) == 0 {
 		return "; there are none"
 	}
-	return "; known are " + joined(known)
+	return "; allowed: " + joined(known)
 }

@@ -266,7 +266,7 @@ func TestUnknownAgentsAreRefused(t *testing.T) {
 	sendMessage(t, handler, "s", "hello")
 	for _, test := range []struct{ method, target, body, param, message string }{
 		{"POST", "/chat", `{"session_id": "s", "message": "a", "agent_id": "adda"}`, "agent_id", "did you mean ada?"},
-		{"POST", "/chat", `{"session_id": "s", "message": "a", "agent_id": "somebody"}`, "agent_id", "known are ada, lender"},
+		{"POST", "/chat", `{"session_id": "s", "message": "a", "agent_id": "somebody"}`, "agent_id", "allowed: ada, lender"},
 		{"POST", "/chat", `{"session_id": "s", "message": "a", "agent_id": 5}`, "agent_id", "string"},
 		{"PATCH", "/api/conversations/s", `{"active_agent": "lendr"}`, "active_agent", "did you mean lender?"},
 		{"PATCH", "/api/conversations/s", `{"active_mode": "plan"}`, "active_mode", "chat, agent, run"},

@@ -73,7 +73,7 @@ func TestMessagesToCrewsRefuse(t *testing.T) {
 		{"team", `{"message": "x", "author": {"display_name": 5}}`, 400, "invalid_request", "author", "must be a string"},
 		{"team", `{"message": "x", "author": {"role_name": "planner"}}`, 400, "invalid_request", "author", `unknown field "role_name"`},
 		{"taem", `{"message": "x"}`, 404, "not_found", "", "did you mean team?"},
-		{"zzzzzzzz", `{"message": "x"}`, 404, "not_found", "", "known are away, pair, team, tooled"},
+		{"zzzzzzzz", `{"message": "x"}`, 404, "not_found", "", "allowed: away, pair, team, tooled"},
 		{"..%2Fcrews%2Fteam", `{"message": "x"}`, 404, "not_found", "", ""},
 		{"broken", `{"message": "x"}`, 422, "crew_invalid", "", "broken.yaml:4:"},
 		{"away", `{"message": "x"}`, 400, "invalid_request", "", "nowhere"},

@@ -29,7 +29,7 @@ func TestRunsRefuse(t *testing.T) {
 		{"a number", `{"workflow_id": 5}`, 400, "invalid_request", "workflow_id", "must be a string"},
 		{"an unknown field", `{"workflow_id": "report", "input": {}}`, 400, "invalid_request", "input", "did you mean inputs?"},
 		{"an unknown workflow", `{"workflow_id": "reprot"}`, 404, "not_found", "workflow_id", "did you mean report?"},
-		{"another unknown workflow", `{"workflow_id": "zzzzzzzzzz"}`, 404, "not_found", "workflow_id", "known are plain, release, report"},
+		{"another unknown workflow", `{"workflow_id": "zzzzzzzzzz"}`, 404, "not_found", "workflow_id", "allowed: plain, release, report"},
 		{"a path", `{"workflow_id": "../workflows/report"}`, 404, "not_found", "workflow_id", ""},
 		{"a workflow that is not right", `{"workflow_id": "broken"}`, 422, "workflow_invalid", "workflow_id", "broken.yaml:6:"},
 		{"inputs that are a list", `{"workflow_id": "report", "inputs": ["tea"]}`, 400, "invalid_request", "inputs", "object"},

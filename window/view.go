@@ -162,7 +162,7 @@ func (s Settings) View(name string) (View, error) {
 		view.Profile = ProfileNone
 		view.ToolOutputChars, view.PreviewChars = 0, s.PreviewChars
 	default:
-		return View{}, fmt.Errorf("unknown view %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(Names(), ", "))
+		return View{}, fmt.Errorf("unknown view %q: %w; allowed: %s", name, continuo.ErrInvalid, strings.Join(Names(), ", "))
 	}
 	return view, nil
 }

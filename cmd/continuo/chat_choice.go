@@ -28,7 +28,7 @@ func (t *chatSession) switchModel(_ context.Context, argument string) error {
 	current := t.modelName(agent)
 	list := t.table()
 	for _, name := range t.engine.Catalog.Models() {
-		list.Add(t.mark(name == current), t.paint.Cyan(term.OneLine(name, 60)), modelText(t.settings, name))
+		list.Add(t.mark(name == current), t.paint.Cyan(term.OneLine(name, 60)), behindModel(t.settings, name))
 	}
 	t.printTable(list, t.tableWidth())
 	return nil

@@ -65,7 +65,7 @@ func (t *chatSession) completeArgument(ctx context.Context, command, beginning s
 		add(config.NoAgent, "")
 	case "/model", "/retry":
 		for _, name := range t.engine.Catalog.Models() {
-			add(name, modelText(settings, name))
+			add(name, behindModel(settings, name))
 		}
 	case "/view":
 		for _, name := range window.Names() {

@@ -64,7 +64,7 @@ func (t *chatSession) switchMode(ctx context.Context, argument string) error {
 		t.printFromNextMessage()
 		return nil
 	}
-	return usage("/mode %s: known are chat, agent, run", term.OneLine(argument, 40))
+	return usage("/mode %s; allowed: chat, agent, run", term.OneLine(argument, 40))
 }
 
 // switchAgent executes /agent.

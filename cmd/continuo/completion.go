@@ -235,7 +235,7 @@ func (a *app) namesOf(ctx context.Context, placeholder string) (names []completi
 		}
 	case "MODEL":
 		for _, name := range settings.AnswerNames() {
-			names = append(names, completion{word: name, help: modelText(settings, name)})
+			names = append(names, completion{word: name, help: behindModel(settings, name)})
 		}
 	case "SETTING", "KEY=VALUE":
 		end := ""

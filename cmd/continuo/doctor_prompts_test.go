@@ -43,7 +43,7 @@ func TestDoctorShowsThePromptSources(t *testing.T) {
 			"ok system-base-rules-chat.md: mine/system-base-rules-chat.md", "ok system-tool-policy.md: mine/system-tool-policy.md, which is empty: its message is left out",
 			"ok built in: crew.md, system-base-rules-run.md",
 			"warning mine/System-Tool-Policy.txt: nothing reads it; did you mean system-tool-policy.md?", "warning mine/crews.md: nothing reads it; did you mean crew.md?",
-			"warning mine/system-agent-and-whatever-else-there-may-be.md: nothing reads it; known are " + allPrompts,
+			"warning mine/system-agent-and-whatever-else-there-may-be.md: nothing reads it; allowed: " + allPrompts,
 			"warning mine/system-base-rule-run.md: nothing reads it; did you mean system-base-rules-run.md?",
 		},
 		"mien":  {"warning prompts.dir: there is no folder mien, and so the built-in prompts count; make it, or correct the setting", "ok built in: " + allPrompts},

@@ -332,12 +332,24 @@ func newLogger(settings config.LogConfig, c *console) *slog.Logger {
 
 // modelText describes a model and its address, or the demo model.
 func modelText(settings *config.Config, name string) string {
+	text := cmp.Or(name, settings.DefaultModel)
+	if m, err := settings.Model(name); err == nil {
+		text = m.Name
+	}
+	if behind := behindModel(settings, name); behind != "" {
+		text += " (" + behind + ")"
+	}
+	return text
+}
+
+// behindModel says what a name of the settings stands for; "" for a connector.
+func behindModel(settings *config.Config, name string) string {
 	m, err := settings.Model(name)
 	switch {
-	case err != nil: // a connector
-		return cmp.Or(name, settings.DefaultModel)
+	case err != nil:
+		return ""
 	case m.Protocol == config.ProtocolDemo:
-		return "demo (built in, no real model)"
+		return "built in, no real model"
 	}
-	return fmt.Sprintf("%s (%s at %s)", m.Name, cmp.Or(m.Model, m.Name), m.BaseURL)
+	return fmt.Sprintf("%s at %s", cmp.Or(m.Model, m.Name), m.BaseURL)
 }

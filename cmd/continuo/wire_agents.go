@@ -72,5 +72,5 @@ func didYouMean(name string, known []string) string {
 	if near := nearest.Name(name, known); near != "" {
 		return "did you mean " + near + "?"
 	}
-	return "known are " + strings.Join(known, ", ")
+	return "allowed: " + strings.Join(known, ", ")
 }

@@ -87,7 +87,7 @@ func checkPolicy(settings *config.Config, section string, policy tool.Policy, kn
 			server, _, _ := strings.Cut(pattern, ".")
 			_, ofServer := settings.MCP.Servers[server]
 			if _, ok := known.Find(pattern); !ok && !ofServer && !strings.Contains(pattern, "*") {
-				return usage("%s.%s: there is no tool %q; known are %s, and those of the servers under mcp.servers as SERVER.TOOL", section, key, pattern, strings.Join(toolNames(known), ", "))
+				return usage("%s.%s: there is no tool %q; allowed: %s, and those of the servers under mcp.servers as SERVER.TOOL", section, key, pattern, strings.Join(toolNames(known), ", "))
 			}
 		}
 	}

@@ -131,7 +131,7 @@ func (cat *Catalog) Served(name, protocol string) (Upstream, error) {
 			return found, nil
 		}
 	}
-	return Upstream{}, fmt.Errorf("unknown model %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(cat.Models(), ", "))
+	return Upstream{}, fmt.Errorf("unknown model %q: %w; allowed: %s", name, continuo.ErrInvalid, strings.Join(cat.Models(), ", "))
 }
 
 // NameOf is the name of a provider's model: the first of Models that is it, else the provider's own name where Serve finds it.
@@ -181,7 +181,7 @@ func (cat *Catalog) Agent(id string) (Agent, error) {
 	if !ok {
 		known := "there are none; agents are defined in continuo.yaml under agents"
 		if len(cat.Options.Agents) > 0 {
-			known = "known are " + strings.Join(slices.Sorted(maps.Keys(cat.Options.Agents)), ", ")
+			known = "allowed: " + strings.Join(slices.Sorted(maps.Keys(cat.Options.Agents)), ", ")
 		}
 		return Agent{}, fmt.Errorf("%w %q: %w: %s", ErrUnknownAgent, id, continuo.ErrInvalid, known)
 	}

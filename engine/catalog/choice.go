@@ -112,7 +112,7 @@ func (cat *Catalog) View(name string) (window.View, error) {
 		settings := cat.Options.Views
 		return window.View{Name: name, LowWater: 1, Limits: window.Limits{Tokens: settings.ChatMaxTokens}}, nil
 	case !slices.Contains(window.Names(), name):
-		return window.View{}, fmt.Errorf("unknown view %q: %w: known are %s", name, continuo.ErrInvalid, strings.Join(ViewNames(), ", "))
+		return window.View{}, fmt.Errorf("unknown view %q: %w; allowed: %s", name, continuo.ErrInvalid, strings.Join(ViewNames(), ", "))
 	}
 	return cat.Options.Views.View(name)
 }

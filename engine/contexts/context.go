@@ -277,7 +277,7 @@ func (c *Context) render(ctx context.Context, log *continuo.Log, envelope contin
 		c.Plan.Missing = append(c.Plan.Missing, render.UnsentText(c.Plan.Messages)...)
 		c.Text = strings.Join(append(append([]string{}, envelope.System...), render.TranscriptOf(c.Plan).String()), "\n\n")
 	default:
-		err = fmt.Errorf("unknown format %q: %w: known are openai, anthropic, transcript, handoff", c.Format, continuo.ErrInvalid)
+		err = fmt.Errorf("unknown format %q: %w; allowed: openai, anthropic, transcript, handoff", c.Format, continuo.ErrInvalid)
 	}
 	return err
 }

@@ -21,7 +21,7 @@ func checkQuery(request Request) error {
 	case request.View == catalog.RecallView && request.Query == "" && request.At != 0:
 		return fmt.Errorf("the view %s at an earlier entry: %w: it needs a query", catalog.RecallView, continuo.ErrInvalid)
 	case request.Scope != "" && !slices.Contains(lookup.Scopes(), request.Scope):
-		return fmt.Errorf("scope %q: %w: known are conversation, user, project", request.Scope, continuo.ErrInvalid)
+		return fmt.Errorf("scope %q: %w; allowed: conversation, user, project", request.Scope, continuo.ErrInvalid)
 	case request.Passages && request.View != catalog.RecallView:
 		return fmt.Errorf("passages in the view %s: %w: only the view %s has them on request", request.View, continuo.ErrInvalid, catalog.RecallView)
 	case request.Query == "" || request.View == catalog.RecallView:

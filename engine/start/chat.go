@@ -205,7 +205,7 @@ func (ts *Turns) check(ctx context.Context, request ChatRequest) (OnBusy, error)
 	switch request.Mode {
 	case "", continuo.ModeChat, continuo.ModeAgent, continuo.ModeRun:
 	default:
-		return "", fmt.Errorf("mode %q: %w: known are chat, agent, run", request.Mode, continuo.ErrInvalid)
+		return "", fmt.Errorf("mode %q: %w; allowed: chat, agent, run", request.Mode, continuo.ErrInvalid)
 	}
 	if err := CheckMessage(request.Message); err != nil {
 		return "", err

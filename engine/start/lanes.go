@@ -29,7 +29,7 @@ func ParseOnBusy(name string) (OnBusy, error) {
 	case Wait, Reject, Interrupt:
 		return policy, nil
 	}
-	return "", fmt.Errorf("on_busy %q: %w: known are wait, reject, interrupt", name, continuo.ErrInvalid)
+	return "", fmt.Errorf("on_busy %q: %w; allowed: wait, reject, interrupt", name, continuo.ErrInvalid)
 }
 
 // lanes run the turns of each conversation one after another.

@@ -109,7 +109,7 @@ func (tk *Tasks) chooseAgent(name string) (catalog.ResolvedTurn, error) {
 		}
 		return catalog.ResolvedTurn{}, &task.ValidationError{
 			Type: task.InvalidValue, Field: "agent_type", Index: -1,
-			Message: fmt.Sprintf("there is no agent_type '%s'; known are %s%s", brief.Shorten(name, 60), strings.Join(known, ", "), tk.demoNote(known)),
+			Message: fmt.Sprintf("there is no agent_type '%s'; allowed: %s%s", brief.Shorten(name, 60), strings.Join(known, ", "), tk.demoNote(known)),
 		}
 	}
 	found, err := tk.catalog.Resolve(c)

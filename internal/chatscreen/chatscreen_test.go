@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -399,6 +400,14 @@ func TestComposer(t *testing.T) {
 		p.types("down", "enter")
 		if got := p.m.input.text(); got != "oldest" {
 			t.Errorf("chosen: %q", got)
+		}
+	})
+	during(t, "a message that is sent again is in the history once", func(t *testing.T) {
+		f := &fake{history: []string{"again"}, results: map[string]Result{}}
+		p := at(t, f)
+		p.types("again", "enter", "other", "enter", "again", "enter", "up", "up", "up")
+		if got := p.m.input.past; !slices.Equal(got, []string{"again", "other"}) {
+			t.Errorf("the history is %q", got)
 		}
 	})
 	during(t, "a message to edit replaces nothing that was typed meanwhile", func(t *testing.T) {

@@ -2,6 +2,7 @@ package chatscreen
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"charm.land/bubbles/v2/key"
@@ -102,10 +103,13 @@ func (c *composer) clear() {
 	c.pastes, c.at, c.draft = nil, -1, ""
 }
 
+// remember makes a text the newest of the history, which has each text once.
 func (c *composer) remember(text string) {
-	if strings.TrimSpace(text) != "" && (len(c.past) == 0 || c.past[0] != text) {
-		c.past = append([]string{text}, c.past...)
+	if strings.TrimSpace(text) == "" {
+		return
 	}
+	others := slices.DeleteFunc(slices.Clone(c.past), func(past string) bool { return past == text })
+	c.past = append([]string{text}, others...)
 }
 
 // addPast adds earlier messages, the newest first, behind those of this session.
