@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/window"
@@ -71,7 +70,7 @@ func (t *chatSession) switchView(_ context.Context, argument string) error {
 		t.printTable(list, t.tableWidth())
 		return nil
 	case argument != "default" && !slices.Contains(window.Names(), argument):
-		return usage("/view %s: valid values are %s", term.OneLine(argument, 40), strings.Join(window.Names(), ", "))
+		return usage("/view: given %q; allowed: %s", term.OneLine(argument, 40), oneOf(window.Names()))
 	case argument == "default":
 		t.view = ""
 	default:
