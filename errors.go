@@ -22,6 +22,7 @@ var (
 	ErrFull        = errors.New("the disk is full")
 	ErrUnavailable = errors.New("the storage is unreachable")
 	ErrArchived    = errors.New("the conversation is archived; restore it first")
+	ErrFeedPruned  = errors.New("turns after this position were removed from the feed of finished turns")
 	ErrObjectGone  = errors.New("an object that the log names is missing")
 )
 

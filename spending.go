@@ -158,8 +158,9 @@ type FinishedTurn struct {
 type FeedQuery struct {
 	ProjectID string // "": of all projects
 	UserID    string // "": of all users
-	After     int64  // a Position
-	Limit     int    // at least 1
+	// After is a Position: the turns after it are found. Negative: the oldest that are kept, and those after them.
+	After int64
+	Limit int // at least 1
 }
 
 // LedgerStore keeps what was spent, and which turns ended. Both are written in the commit of what they are about, with
@@ -170,13 +171,17 @@ type LedgerStore interface {
 	// Spent adds up; see [SpendingQuery].
 	Spent(ctx context.Context, query SpendingQuery) ([]Spending, error)
 	// FinishedTurns lists turns by their Position, ascending. A turn that ends later gets a higher Position than all that
-	// were returned, in whichever process it ends: a reader that continues after the last one misses none.
+	// were returned, in whichever process it ends: a reader that continues after the last one misses none. It fails with
+	// ErrFeedPruned where a turn after query.After was removed that the query would have found.
 	FinishedTurns(ctx context.Context, query FeedQuery) ([]FinishedTurn, error)
 	// FeedPosition is how far a receiver of the feed is; ErrNotFound. SetFeedPosition changes it.
 	FeedPosition(ctx context.Context, name string) (int64, error)
 	SetFeedPosition(ctx context.Context, name string, position int64) error
-	// LastFinished is the highest Position of any project; 0 when no turn has ended.
+	// LastFinished is the highest Position that a turn of any project ever had; 0 when no turn has ended.
 	LastFinished(ctx context.Context) (int64, error)
+	// PruneFinished removes turns from the beginning of the feed, of all projects: up to limit of those that ended before a
+	// time and have a Position of at most through. It stops at the first other one, and returns how many it removed.
+	PruneFinished(ctx context.Context, before time.Time, through int64, limit int) (int, error)
 }
 
 // SumSpending adds up the rows that have the same fields, so that each is written once. The order of the result does not
@@ -253,6 +258,15 @@ func (l *Log) LastFinished(ctx context.Context) (int64, error) {
 		return 0, fmt.Errorf("position of the newest finished turn: %w", err)
 	}
 	return last, nil
+}
+
+// PruneFinished removes old turns from the feed; see [LedgerStore].
+func (l *Log) PruneFinished(ctx context.Context, before time.Time, through int64, limit int) (int, error) {
+	removed, err := l.store.PruneFinished(ctx, before, through, limit)
+	if err != nil {
+		return removed, fmt.Errorf("prune the feed of finished turns: %w", err)
+	}
+	return removed, nil
 }
 
 // Payer is whom requests to models are charged to.

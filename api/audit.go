@@ -22,7 +22,7 @@ func (s *Service) auditOperations() []Operation {
 
 // AuditFilter selects a page of the audit log.
 type AuditFilter struct {
-	// A `cursor` or `next` of this list: only later events. `newest` is its end. The default is its beginning.
+	// A `cursor` or `next` of this list: only later events. `newest` is its end, `oldest`, the default, its beginning.
 	After string `query:"after" maxLength:"40"`
 	// Only events of this API key, by its id; empty for callers without a key.
 	Key *string `query:"key" maxLength:"64"`
@@ -45,9 +45,9 @@ type AuditFilter struct {
 func (in *AuditFilter) Check() error {
 	cursor := FeedCursor{After: in.After}
 	if err := cursor.Check(); err != nil {
-		return Refuse("after", "after must be a cursor of this list or newest, not %q", Bounded(in.After))
+		return Refuse("after", "after must be a cursor of this list, oldest or newest, not %q", Bounded(in.After))
 	}
-	in.position = cursor.position
+	in.position = max(cursor.position, 0)
 	for _, given := range []struct {
 		name string
 		text *string

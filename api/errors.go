@@ -23,6 +23,7 @@ const (
 	ClassConflict                      // the state of the resource does not allow it
 	ClassRateLimited                   // too many requests: the same request may succeed later
 	ClassUnavailable                   // a resource cannot be reached for now
+	ClassGone                          // it was there, and was removed
 	ClassDiskFull
 	ClassTimeout
 )
@@ -40,6 +41,7 @@ var classes = map[ErrorClass]struct {
 	ClassConflict:    {http.StatusConflict, Conflict, 4},
 	ClassRateLimited: {http.StatusTooManyRequests, RateLimit, 4},
 	ClassUnavailable: {http.StatusServiceUnavailable, ServerError, 1},
+	ClassGone:        {http.StatusGone, NotFound, 3},
 	ClassDiskFull:    {http.StatusInsufficientStorage, ServerError, 1},
 	ClassTimeout:     {http.StatusGatewayTimeout, ServerError, 1},
 }
@@ -85,6 +87,7 @@ var errorKinds = []ErrorKind{
 	{engine.ErrClosing, "closing", ClassUnavailable, true},
 	{continuo.ErrClosed, "closing", ClassUnavailable, true},
 	{continuo.ErrFull, "disk_full", ClassDiskFull, true},
+	{continuo.ErrFeedPruned, "feed_pruned", ClassGone, false},
 	{continuo.ErrObjectGone, "object_gone", ClassInternal, true},
 	{context.DeadlineExceeded, "timeout", ClassTimeout, true},
 }

@@ -2,6 +2,9 @@ package api
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"iter"
 	"strconv"
 	"time"
 
@@ -34,23 +37,27 @@ type FeedFilter struct {
 
 // FeedCursor is a position in the feed.
 type FeedCursor struct {
-	// A `cursor` or `next` of this feed: only turns that ended after it. `newest` is the end of the feed. The default is its
-	// beginning.
+	// A `cursor` or `next` of this feed: only turns that ended after it. `newest` is the end of the feed. `oldest`, the default,
+	// is its beginning: the oldest turns that are kept.
 	After string `query:"after" maxLength:"40"`
 
 	position int64
 }
 
-// newest is the cursor of the end of the feed.
-const newest = "newest"
+// The cursors of the beginning and of the end of the feed.
+const (
+	oldest = "oldest"
+	newest = "newest"
+)
 
 // Check reads the cursor.
 func (c *FeedCursor) Check() (err error) {
-	if c.After == "" || c.After == newest {
+	if c.After == "" || c.After == oldest || c.After == newest {
+		c.position = -1
 		return nil
 	}
 	if c.position, err = strconv.ParseInt(c.After, 10, 64); err != nil || c.position < 0 {
-		return Refuse("after", "after must be a cursor of this feed or newest, not %q", Bounded(c.After))
+		return Refuse("after", "after must be a cursor of this feed, oldest or newest, not %q", Bounded(c.After))
 	}
 	return nil
 }
@@ -93,24 +100,53 @@ type Feed struct {
 //
 // In the order in which they ended, the oldest first, so that another system learns of each: ask again with `after` set to
 // `next`. The order is the same for every reader, and a turn that ends later always comes later, whichever process it ends
-// in: no turn is missed, and none comes twice. Turns stay in the feed when their conversation is deleted. A key that is bound
-// to a user sees that user's.
+// in: no turn is missed, and none comes twice. Turns stay in the feed when their conversation is deleted, for as long as the
+// setting `retention.feed` says: where turns after `after` were removed that the caller would have seen, the answer is 410
+// `feed_pruned`. A key that is bound to a user sees that user's.
 func (s *Service) ListFeed(ctx context.Context, scope continuo.Scope, in FeedFilter) (Feed, error) {
 	query, err := s.FeedQuery(ctx, scope, in.FeedCursor)
 	if err != nil {
 		return Feed{}, err
 	}
+	next := query.After
+	if next < 0 { // a reader that finds nothing now misses nothing of what comes
+		if next, err = s.Engine.Ledger.LastFinished(ctx); err != nil {
+			return Feed{}, err
+		}
+	}
 	query.Limit = in.Limit + 1
 	turns, err := s.Engine.Ledger.Finished(ctx, query)
 	if err != nil {
-		return Feed{}, err
+		return Feed{}, explainPruned(err)
 	}
-	page := Feed{Data: []FinishedTurn{}, HasMore: len(turns) > in.Limit, Next: strconv.FormatInt(query.After, 10)}
+	page := Feed{Data: []FinishedTurn{}, HasMore: len(turns) > in.Limit, Next: strconv.FormatInt(next, 10)}
 	for _, turn := range turns[:min(len(turns), in.Limit)] {
 		page.Data = append(page.Data, FinishedTurnOf(turn))
 		page.Next = strconv.FormatInt(turn.Position, 10)
 	}
 	return page, nil
+}
+
+// explainPruned says what a reader can do whose turns were removed.
+func explainPruned(err error) error {
+	if !errors.Is(err, continuo.ErrFeedPruned) {
+		return err
+	}
+	return fmt.Errorf("%w (retention.feed): go on with after=oldest, and learn from GET /api/conversations?since= what changed in between", continuo.ErrFeedPruned)
+}
+
+// FollowFeed yields the turns of a query as Ledger.Follow does; its errors say what a reader can do.
+func (s *Service) FollowFeed(ctx context.Context, query continuo.FeedQuery) iter.Seq2[continuo.FinishedTurn, error] {
+	return func(yield func(continuo.FinishedTurn, error) bool) {
+		for turn, err := range s.Engine.Ledger.Follow(ctx, query) {
+			if err != nil {
+				err = explainPruned(err)
+			}
+			if !yield(turn, err) {
+				return
+			}
+		}
+	}
 }
 
 // FeedQuery selects the turns after a cursor that a caller may see.
@@ -135,7 +171,7 @@ func (in *FeedEvents) Check() error {
 		return in.FeedCursor.Check()
 	}
 	in.After = in.LastEventID
-	if err := in.FeedCursor.Check(); err != nil || in.After == newest {
+	if err := in.FeedCursor.Check(); err != nil || in.position < 0 {
 		return Refuse("Last-Event-ID", "Last-Event-ID must be the id of an event of this stream, not %q", Bounded(in.LastEventID))
 	}
 	return nil

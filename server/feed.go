@@ -15,16 +15,23 @@ func (s *server) feedEvents(w http.ResponseWriter, r *http.Request, in api.FeedE
 	if err != nil {
 		return err
 	}
-	out := newEventStream(w, s.options.KeepAlive)
-	defer out.close()
-	for turn, err := range s.engine.Ledger.Follow(ctx, query) {
-		switch {
-		case err != nil:
+	var out *eventStream // of the first turns, or of none: a cursor may be refused until then
+	defer func() {
+		if out != nil {
+			out.close()
+		}
+	}()
+	for turn, err := range s.api.FollowFeed(ctx, query) {
+		if err != nil {
 			return s.abortStream(w, r, out, err)
-		case turn.TurnID == "": // a client that has the header misses nothing
+		}
+		if out == nil {
+			out = newEventStream(w, s.options.KeepAlive)
+		}
+		if turn.TurnID == "" { // a client that has the header misses nothing
 			out.sendHeader()
 			begun()
-		default:
+		} else {
 			out.sendAs(turn.Position, "turn", api.FinishedTurnOf(turn))
 		}
 		if out.disconnected() {

@@ -2,8 +2,12 @@ package server
 
 import (
 	"fmt"
+	"net/http"
 	"net/http/httptest"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/continuo-log/continuo/api"
 )
@@ -62,4 +66,53 @@ func TestFeed(t *testing.T) {
 	if following.next(t, "finished", &turn); turn.Cursor == before {
 		t.Errorf("turn %s came twice", fmt.Sprint(turn.Cursor))
 	}
+}
+
+// Where the beginning of the feed was removed, readers that missed some of it are told, and the others go on.
+func TestPrunedFeed(t *testing.T) {
+	keys := newKeyring(t)
+	_, shown := keys.newKey("project")
+	_, otherShown := keys.newKey("other")
+	handler := newKeyedServer(t, keys, Options{})
+	for _, caller := range []string{shown, otherShown, shown} {
+		ask(t, handler, "POST", "/chat", `{"message": "hello"}`, as(caller)...).into(200, &struct{}{})
+	}
+	read := func(query, shown string) (page api.Feed) {
+		t.Helper()
+		ask(t, handler, "GET", "/api/feed"+query, "", as(shown)...).into(200, &page)
+		return page
+	}
+	before, other := read("", shown), read("", otherShown)
+	prune := func(through string, want int) {
+		t.Helper()
+		position, err := strconv.ParseInt(through, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if removed, err := keys.Store.PruneFinished(t.Context(), time.Now().Add(time.Hour), position, 10); err != nil || removed != want {
+			t.Fatalf("removed %d, want %d: %v", removed, want, err)
+		}
+	}
+	prune(other.Data[0].Cursor, 2)
+	for _, path := range []string{"/api/feed?after=0", "/api/feed/events?after=0"} {
+		refused := ask(t, handler, "GET", path, "", as(shown)...).failed(http.StatusGone, "feed_pruned", "")
+		if !strings.Contains(refused.Error.Message, "after=oldest") {
+			t.Errorf("%s: %q", path, refused.Error.Message)
+		}
+	}
+	ask(t, handler, "GET", "/api/feed/events", "", append(as(shown), "Last-Event-ID", "0")...).failed(http.StatusGone, "feed_pruned", "")
+	for _, query := range []string{"", "?after=oldest", "?after=" + before.Data[0].Cursor} {
+		if page := read(query, shown); len(page.Data) != 1 || page.Next != before.Next {
+			t.Errorf("%q finds %+v", query, page)
+		}
+	}
+	if page := read("?after="+other.Next, otherShown); len(page.Data) != 0 {
+		t.Errorf("a reader that has read all: %+v", page)
+	}
+	prune(before.Next, 1)
+	page := read("", shown)
+	if page.Next != before.Next {
+		t.Errorf("the next of an empty feed is %s, not %s", page.Next, before.Next)
+	}
+	read("?after="+page.Next, shown)
 }

@@ -112,20 +112,11 @@ func (w *services) pruneAudit(ctx context.Context, logger *slog.Logger) {
 	if keep == 0 {
 		return
 	}
-	ticker := time.NewTicker(retentionPause)
-	defer ticker.Stop()
-	_ = w.engine.RunExclusive(ctx, "audit", nil, func(ctx context.Context) error {
-		for {
-			if removed, err := removeAudit(ctx, w.store, time.Now().Add(-keep)); err != nil && ctx.Err() == nil {
-				logger.ErrorContext(ctx, "audit_not_pruned", "error", err.Error())
-			} else if removed > 0 {
-				logger.InfoContext(ctx, "audit_pruned", "events", removed)
-			}
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-ticker.C:
-			}
+	w.hourly(ctx, "audit", func(ctx context.Context) {
+		if removed, err := removeAudit(ctx, w.store, time.Now().Add(-keep)); err != nil && ctx.Err() == nil {
+			logger.ErrorContext(ctx, "audit_not_pruned", "error", err.Error())
+		} else if removed > 0 {
+			logger.InfoContext(ctx, "audit_pruned", "events", removed)
 		}
 	})
 }

@@ -100,6 +100,8 @@ func kindOfSeries(name string) string {
 	switch {
 	case strings.HasSuffix(name, "_total"):
 		return "counter"
+	case strings.HasSuffix(name, "_behind_seconds"):
+		return "gauge"
 	case strings.HasSuffix(name, "_seconds"), strings.HasSuffix(name, "_usage"):
 		return "histogram"
 	}

@@ -92,6 +92,7 @@ func (d *diagnosis) rest(ctx context.Context, settings *config.Config, env []str
 	d.agents(settings)
 	d.workflows(settings)
 	d.crews(ctx, settings, env, online)
+	d.webhooks(ctx, settings)
 }
 
 // settings records the sources of the settings, and each setting.

@@ -9,6 +9,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/audit"
+	"github.com/continuo-log/continuo/engine/ledger"
 	"github.com/continuo-log/continuo/internal/config"
 )
 
@@ -57,18 +58,46 @@ func (r *retention) run(ctx context.Context) {
 	if len(r.rules) == 0 {
 		return
 	}
+	r.w.hourly(ctx, "retention", func(ctx context.Context) {
+		if err := r.apply(ctx); err != nil && ctx.Err() == nil {
+			r.logger.ErrorContext(ctx, "retention_failed", "error", err.Error())
+		}
+	})
+}
+
+// hourly does something now and every hour until ctx is done, in one of the servers on the store at a time.
+func (w *services) hourly(ctx context.Context, lease string, do func(ctx context.Context)) {
 	ticker := time.NewTicker(retentionPause)
 	defer ticker.Stop()
-	_ = r.w.engine.RunExclusive(ctx, "retention", nil, func(ctx context.Context) error {
+	_ = w.engine.RunExclusive(ctx, lease, nil, func(ctx context.Context) error {
 		for {
-			if err := r.apply(ctx); err != nil && ctx.Err() == nil {
-				r.logger.ErrorContext(ctx, "retention_failed", "error", err.Error())
-			}
+			do(ctx)
 			select {
 			case <-ctx.Done():
 				return ctx.Err()
 			case <-ticker.C:
 			}
+		}
+	})
+}
+
+// pruneFeed removes from the feed the turns that ended too long ago, except for those that a webhook has still to get.
+func (w *services) pruneFeed(ctx context.Context, logger *slog.Logger) {
+	keep := w.settings.Retention.Feed
+	if keep == 0 {
+		return
+	}
+	var receivers []string
+	for _, name := range w.settings.WebhookNames() {
+		receivers = append(receivers, ledger.WebhookPosition(name))
+	}
+	w.hourly(ctx, "feed", func(ctx context.Context) {
+		removed, err := w.engine.Ledger.Prune(ctx, time.Now(), keep, receivers)
+		w.metrics.FeedPruned(removed)
+		if err != nil && ctx.Err() == nil {
+			logger.ErrorContext(ctx, "feed_not_pruned", "error", err.Error())
+		} else if removed > 0 {
+			logger.InfoContext(ctx, "feed_pruned", "turns", removed)
 		}
 	})
 }

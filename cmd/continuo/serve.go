@@ -76,7 +76,7 @@ func (s *serveCommand) Run(ctx context.Context, a *app) error {
 	trail := w.auditTrail(logger)
 	defer trail.Close()
 	kept := retention{w: w, trail: trail, rules: retentionRules(settings.Retention), logger: logger, removed: w.metrics.Retained, now: time.Now}
-	defer w.watch(ctx, kept.run, func(ctx context.Context) { w.pruneAudit(ctx, logger) }, func(ctx context.Context) { w.sendWebhook(ctx, logger) }, func(ctx context.Context) {
+	defer w.watch(ctx, kept.run, func(ctx context.Context) { w.pruneAudit(ctx, logger) }, func(ctx context.Context) { w.pruneFeed(ctx, logger) }, func(ctx context.Context) { w.sendWebhooks(ctx, logger) }, func(ctx context.Context) {
 		if frontEnd == nil {
 			return
 		}

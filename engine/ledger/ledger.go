@@ -4,7 +4,9 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"math"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -30,6 +32,41 @@ func (l *Ledger) Finished(ctx context.Context, query continuo.FeedQuery) ([]cont
 
 // LastFinished is the position of the turn that ended last.
 func (l *Ledger) LastFinished(ctx context.Context) (int64, error) { return l.log.LastFinished(ctx) }
+
+// prunedAtOnce bounds how many turns one commit removes.
+const prunedAtOnce = 1000
+
+// Prune removes from the feed the turns that ended before keep ago. Turns after the position of one of the receivers are kept
+// for the same time again. It returns how many it removed.
+func (l *Ledger) Prune(ctx context.Context, now time.Time, keep time.Duration, receivers []string) (removed int, err error) {
+	through := int64(math.MaxInt64)
+	for _, name := range receivers {
+		position, err := l.log.FeedPosition(ctx, name)
+		switch {
+		case errors.Is(err, continuo.ErrNotFound): // it has not begun
+		case err != nil:
+			return 0, err
+		default:
+			through = min(through, position)
+		}
+	}
+	removed, err = l.prune(ctx, now.Add(-keep), through)
+	if err == nil && through < math.MaxInt64 {
+		var more int
+		more, err = l.prune(ctx, now.Add(-2*keep), math.MaxInt64)
+		removed += more
+	}
+	return removed, err
+}
+
+func (l *Ledger) prune(ctx context.Context, before time.Time, through int64) (removed int, err error) {
+	for {
+		count, err := l.log.PruneFinished(ctx, before, through, prunedAtOnce)
+		if removed += count; err != nil || count < prunedAtOnce {
+			return removed, err
+		}
+	}
+}
 
 // feedPoll is how often a follower looks for turns that ended: they may end in any process.
 const feedPoll = time.Second

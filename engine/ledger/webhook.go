@@ -3,7 +3,6 @@ package ledger
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -20,9 +19,13 @@ import (
 // Webhook is a receiver that is told of each turn that ends, in the form of Standard Webhooks. It gets the turns in their
 // order, each at least once; one that it does not accept is sent again until it does.
 type Webhook struct {
+	// Name identifies the webhook: its position in the feed, and the lease under which it is sent, have it. Required.
+	Name string
 	// URL is where the messages are sent by POST, Secret what they are signed with. Both are required.
 	URL, Secret string
-	// Failed and Finished say which turns are sent. Default: both.
+	// Projects are those whose turns are sent. Default: all.
+	Projects []string
+	// States are those of the turns that are sent. Default: TurnFinished and TurnFailed.
 	States []continuo.TurnState
 	// Client sends the messages; redirects are refused. Default http.DefaultClient's transport.
 	Client *http.Client
@@ -30,8 +33,11 @@ type Webhook struct {
 	Timeout time.Duration
 	// Body writes the turn of a message.
 	Body func(continuo.FinishedTurn) any
-	// Sent is called after each attempt. Default none.
+	// Sent is called after each attempt, Lost where turns were removed from the feed before they were sent, and Behind with how
+	// long ago the turn ended that is being sent, 0 when all were accepted. Default none.
 	Sent   func(ok bool)
+	Lost   func()
+	Behind func(time.Duration)
 	Logger *slog.Logger // default: nothing is logged
 	// Now is the clock. Default time.Now. Wait waits before another attempt, until ctx is done. Default: by the clock.
 	Now  func() time.Time
@@ -44,46 +50,69 @@ const (
 	maxWebhookPause   = 5 * time.Minute
 )
 
-// name is the name of the position in the feed up to which the receiver has accepted the turns. It does not contain the URL,
-// which may have a credential.
-func (h Webhook) name() string {
-	sum := sha256.Sum256([]byte(h.URL))
-	return fmt.Sprintf("webhook/%x", sum[:8])
-}
+// WebhookPosition is the name of the position in the feed up to which a webhook has accepted the turns, and of the lease
+// under which it is sent.
+func WebhookPosition(name string) string { return "webhook/" + name }
 
-// Send sends the turns that end until ctx is done. Only one process may call it for a URL at a time; see
-// engine.RunExclusive and LeaseName. A receiver that is new is sent the turns that end from now on.
+// Send sends the turns that end until ctx is done. Only one process may call it for a name at a time; see
+// engine.RunExclusive and WebhookPosition. A webhook that is new is sent the turns that end from now on. Where turns were
+// removed from the feed that it has not accepted, it goes on with those that are kept.
 func (l *Ledger) Send(ctx context.Context, hook Webhook) error {
 	hook = hook.withDefaults()
-	position, err := l.log.FeedPosition(ctx, hook.name())
+	defer hook.Behind(0)
+	name := WebhookPosition(hook.Name)
+	position, err := l.log.FeedPosition(ctx, name)
 	if errors.Is(err, continuo.ErrNotFound) {
 		if position, err = l.LastFinished(ctx); err == nil {
-			err = l.log.SetFeedPosition(ctx, hook.name(), position)
+			err = l.log.SetFeedPosition(ctx, name, position)
 		}
 	}
 	if err != nil {
 		return err
 	}
+	err = l.sendAfter(ctx, hook, position)
+	if errors.Is(err, continuo.ErrFeedPruned) {
+		hook.Logger.ErrorContext(ctx, "webhook_turns_lost", "webhook", hook.Name, "after", position, "error", err.Error())
+		hook.Lost()
+		err = l.sendAfter(ctx, hook, -1)
+	}
+	return err
+}
+
+// sendAfter sends the turns after a position. That of the webhook is moved past turns that it does not get when it has to be
+// moved anyway, or when no more turns have ended.
+func (l *Ledger) sendAfter(ctx context.Context, hook Webhook, position int64) error {
+	var seen, accepted int64
 	for turn, err := range l.Follow(ctx, continuo.FeedQuery{After: position}) {
 		switch {
 		case err != nil:
 			return err
 		case turn.TurnID == "":
-			continue
-		case slices.Contains(hook.States, turn.State):
+			hook.Behind(0)
+		case hook.gets(turn):
 			if err := hook.deliver(ctx, turn); err != nil {
 				return err
 			}
+			seen = turn.Position
+		default:
+			seen = turn.Position
+			continue
 		}
-		if err := l.log.SetFeedPosition(ctx, hook.name(), turn.Position); err != nil {
+		if seen == accepted {
+			continue
+		}
+		if err := l.log.SetFeedPosition(ctx, WebhookPosition(hook.Name), seen); err != nil {
 			return err
 		}
+		accepted = seen
 	}
 	return ctx.Err()
 }
 
-// LeaseName is the name of the lease under which a webhook is sent.
-func (h Webhook) LeaseName() string { return h.name() }
+// gets reports whether a turn is sent.
+func (h Webhook) gets(turn continuo.FinishedTurn) bool {
+	return slices.Contains(h.States, turn.State) && (len(h.Projects) == 0 || slices.Contains(h.Projects, turn.ProjectID))
+}
 
 func (h Webhook) withDefaults() Webhook {
 	if len(h.States) == 0 {
@@ -100,6 +129,12 @@ func (h Webhook) withDefaults() Webhook {
 	}
 	if h.Sent == nil {
 		h.Sent = func(bool) {}
+	}
+	if h.Lost == nil {
+		h.Lost = func() {}
+	}
+	if h.Behind == nil {
+		h.Behind = func(time.Duration) {}
 	}
 	if h.Logger == nil {
 		h.Logger = slog.New(slog.DiscardHandler)
@@ -126,10 +161,11 @@ func (h Webhook) withDefaults() Webhook {
 func (h Webhook) deliver(ctx context.Context, turn continuo.FinishedTurn) error {
 	body, err := rawjson.Marshal(message{"turn." + string(turn.State), turn.EndedAt, h.Body(turn)})
 	if err != nil {
-		return fmt.Errorf("webhook: turn %s: %w", turn.TurnID, err)
+		return fmt.Errorf("webhook %s: turn %s: %w", h.Name, turn.TurnID, err)
 	}
 	id := "msg_" + strconv.FormatInt(turn.Position, 10)
 	for pause := firstWebhookPause; ; pause = min(2*pause, maxWebhookPause) {
+		h.Behind(max(h.Now().Sub(turn.EndedAt), 0))
 		err := h.post(ctx, id, body)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -137,7 +173,7 @@ func (h Webhook) deliver(ctx context.Context, turn continuo.FinishedTurn) error 
 		if h.Sent(err == nil); err == nil {
 			return nil
 		}
-		h.Logger.WarnContext(ctx, "webhook_failed", "message_id", id, "turn_id", turn.TurnID, "error", err.Error(), "again_in", pause.String())
+		h.Logger.WarnContext(ctx, "webhook_failed", "webhook", h.Name, "message_id", id, "turn_id", turn.TurnID, "error", err.Error(), "again_in", pause.String())
 		if err := h.Wait(ctx, pause); err != nil {
 			return err
 		}

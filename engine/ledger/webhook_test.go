@@ -7,7 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,11 +33,12 @@ type hooked struct {
 	answers  chan int // the status of each answer
 	received chan string
 	waits    chan time.Duration // the pauses of the sender
+	again    chan struct{}      // ends a pause
 	hook     ledger.Webhook
 }
 
 func newHooked(t *testing.T) *hooked {
-	h := &hooked{t: t, store: storetest.NewMemory(), answers: make(chan int, 100), received: make(chan string, 100), waits: make(chan time.Duration, 100)}
+	h := &hooked{t: t, store: storetest.NewMemory(), answers: make(chan int, 100), received: make(chan string, 100), waits: make(chan time.Duration, 100), again: make(chan struct{}, 100)}
 	h.log = continuo.NewLog(h.store, continuo.LogOptions{})
 	if err := h.store.Create(t.Context(), continuo.Conversation{ID: "c", ProjectID: "p"}, nil); err != nil {
 		t.Fatal(err)
@@ -61,19 +62,29 @@ func newHooked(t *testing.T) *hooked {
 	}))
 	t.Cleanup(server.Close)
 	h.hook = ledger.Webhook{
-		URL: server.URL, Secret: "secret", Now: func() time.Time { return now },
+		Name: "crm", URL: server.URL, Secret: "secret", Now: func() time.Time { return now },
 		Body: func(turn continuo.FinishedTurn) any { return turn.TurnID },
-		Wait: func(ctx context.Context, d time.Duration) error { h.waits <- d; return ctx.Err() },
+		Wait: func(ctx context.Context, d time.Duration) error {
+			h.waits <- d
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-h.again:
+				return nil
+			}
+		},
 	}
 	return h
 }
 
-// end ends a turn.
-func (h *hooked) end(id string, state continuo.TurnState) {
+// end ends a turn of the project p.
+func (h *hooked) end(id string, state continuo.TurnState) { h.endIn("c", id, state) }
+
+func (h *hooked) endIn(conversation, id string, state continuo.TurnState) {
 	h.t.Helper()
-	begun, err := storetest.BeginTurn(h.t.Context(), h.store, continuo.Turn{ID: id, ConversationID: "c", Owner: "one"}, time.Hour)
+	begun, err := storetest.BeginTurn(h.t.Context(), h.store, continuo.Turn{ID: id, ConversationID: conversation, Owner: "one"}, time.Hour)
 	if err == nil {
-		_, err = h.store.UpdateTurn(h.t.Context(), continuo.TurnUpdate{ConversationID: "c", TurnID: id, Fence: begun.Fence, State: state})
+		_, err = h.store.UpdateTurn(h.t.Context(), continuo.TurnUpdate{ConversationID: conversation, TurnID: id, Fence: begun.Fence, State: state})
 	}
 	if err != nil {
 		h.t.Fatal(err)
@@ -105,12 +116,15 @@ func (h *hooked) expect(status int, want string) {
 // A receiver that is down loses nothing, and another process goes on where the first one stopped.
 func TestWebhooksLoseNothing(t *testing.T) {
 	h := newHooked(t)
-	if err := h.log.SetFeedPosition(t.Context(), h.hook.LeaseName(), 0); err != nil {
+	if err := h.log.SetFeedPosition(t.Context(), ledger.WebhookPosition(h.hook.Name), 0); err != nil {
 		t.Fatal(err)
 	}
 	h.end("t1", continuo.TurnFinished)
 	h.end("t2", continuo.TurnFailed)
 	h.end("t3", continuo.TurnFinished)
+	for range 2 {
+		h.again <- struct{}{}
+	}
 	stop := h.sends()
 	h.expect(500, "msg_1 turn.finished t1")
 	h.expect(302, "msg_1 turn.finished t1") // a redirect is no acceptance, and is not followed
@@ -122,14 +136,7 @@ func TestWebhooksLoseNothing(t *testing.T) {
 			t.Errorf("it waits %s, want %s", got, want)
 		}
 	}
-	h.answers <- 500
-	stop()
-	for len(h.answers) > 0 {
-		<-h.answers
-	}
-	for len(h.received) > 0 {
-		<-h.received
-	}
+	stop() // while it waits, so that no message is on its way
 	stop = h.sends()
 	h.expect(200, "msg_3 turn.finished t3")
 	stop()
@@ -162,7 +169,67 @@ func TestNewWebhooksBeginWithWhatComes(t *testing.T) {
 	h.end("broken", continuo.TurnFailed)
 	h.expect(200, "msg_3 turn.failed broken")
 	end()
-	if strings.Contains(h.hook.LeaseName(), "http") {
-		t.Errorf("the name %s has the URL", h.hook.LeaseName())
+}
+
+// A webhook of some projects gets no turns of others, and is past them when it has none left to get: they do not keep turns
+// in the feed.
+func TestWebhooksOfProjects(t *testing.T) {
+	h := newHooked(t)
+	if err := h.store.Create(t.Context(), continuo.Conversation{ID: "d", ProjectID: "q"}, nil); err != nil {
+		t.Fatal(err)
+	}
+	set := make(chan int64, 10)
+	h.log = continuo.NewLog(positioned{h.store, set}, continuo.LogOptions{})
+	h.hook.Projects = []string{"q"}
+	if err := h.store.SetFeedPosition(t.Context(), ledger.WebhookPosition("crm"), 0); err != nil {
+		t.Fatal(err)
+	}
+	h.end("t1", continuo.TurnFinished)
+	h.endIn("d", "t2", continuo.TurnFinished)
+	h.end("t3", continuo.TurnFinished)
+	h.end("t4", continuo.TurnFinished)
+	stop := h.sends()
+	h.expect(200, "msg_2 turn.finished t2")
+	for _, want := range []int64{2, 4} {
+		if at := <-set; at != want {
+			t.Errorf("the position is %d, want %d", at, want)
+		}
+	}
+	stop()
+}
+
+// Pruning keeps what a webhook has not accepted for the same time again. Then the webhook goes on with what is kept, and says
+// that it lost turns; a receiver of its own is not held up.
+func TestPruningWaitsForWebhooks(t *testing.T) {
+	h := newHooked(t)
+	const keep = 24 * time.Hour
+	behind, ahead := ledger.WebhookPosition("crm"), ledger.WebhookPosition("other")
+	for _, id := range []string{"t1", "t2", "t3"} {
+		h.end(id, continuo.TurnFinished)
+	}
+	for name, position := range map[string]int64{behind: 1, ahead: 3} {
+		if err := h.log.SetFeedPosition(t.Context(), name, position); err != nil {
+			t.Fatal(err)
+		}
+	}
+	prune := func(after time.Duration, want int) {
+		t.Helper()
+		removed, err := ledger.New(h.log).Prune(t.Context(), time.Now().Add(after), keep, []string{behind, ahead, "webhook/new"})
+		if err != nil || removed != want {
+			t.Errorf("after %s it removes %d, want %d; %v", after, removed, want, err)
+		}
+	}
+	prune(keep-time.Hour, 0)
+	prune(keep+time.Hour, 1)
+	prune(keep+time.Hour, 0)
+	prune(2*keep+time.Hour, 2)
+	h.end("t4", continuo.TurnFinished)
+	var lost atomic.Int64
+	h.hook.Lost = func() { lost.Add(1) }
+	stop := h.sends()
+	h.expect(200, "msg_4 turn.finished t4")
+	stop()
+	if lost.Load() != 1 {
+		t.Errorf("it said %d times that it lost turns", lost.Load())
 	}
 }

@@ -26,6 +26,9 @@ type Metrics struct {
 	agents             prometheus.Gauge
 	retained           *prometheus.CounterVec
 	webhooks           *prometheus.CounterVec
+	webhooksLost       *prometheus.CounterVec
+	webhooksBehind     *prometheus.GaugeVec
+	feedPruned         prometheus.Counter
 	processes          prometheus.Gauge
 	processEnds        *prometheus.CounterVec
 	rolesPaused        prometheus.Counter
@@ -88,7 +91,10 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		processEnds:        r.counters("continuo_crew_processes_ended_total", "Programs of roles that ended, by reason: exited, stale (another process ran a turn of the role), idle, or shutdown of this process.", "reason"),
 		rolesPaused:        r.counter("continuo_crew_roles_paused_total", "Pauses of crew roles after too many failed attempts in a row."),
 		retained:           r.counters("continuo_retention_total", "Conversations that the settings of retention made this process archive or delete, by action.", "action"),
-		webhooks:           r.counters("continuo_webhook_messages_total", "Messages that this process sent to webhooks, by outcome: accepted or failed.", "outcome"),
+		webhooks:           r.counters("continuo_webhook_messages_total", "Messages that this process sent to webhooks, by webhook and outcome: accepted or failed.", "webhook", "outcome"),
+		webhooksLost:       r.counters("continuo_webhook_turns_lost_total", "Times that turns were removed from the feed (retention.feed) before a webhook accepted them.", "webhook"),
+		webhooksBehind:     r.gauges("continuo_webhook_behind_seconds", "How long ago the turn ended that this process is trying to send to a webhook; 0 when it accepted all.", "webhook"),
+		feedPruned:         r.counter("continuo_feed_pruned_total", "Turns that this process removed from the feed of finished turns."),
 		agents:             r.gauge("continuo_agents_running", "Agents of tasks that run in this process."),
 		leasesLost:         r.counter("continuo_leases_lost_total", "Turns of this process that lost their lease to another process."),
 		streams:            r.gauge("continuo_streams_open", "Readers that follow a turn."),
@@ -169,13 +175,24 @@ func (m *Metrics) AgentWorks() (done func()) { return enter(m.agents) }
 func (m *Metrics) Retained(action string) { m.retained.WithLabelValues(action).Inc() }
 
 // WebhookSent counts a message to a webhook.
-func (m *Metrics) WebhookSent(ok bool) {
+func (m *Metrics) WebhookSent(name string, ok bool) {
 	outcome := "failed"
 	if ok {
 		outcome = "accepted"
 	}
-	m.webhooks.WithLabelValues(outcome).Inc()
+	m.webhooks.WithLabelValues(name, outcome).Inc()
 }
+
+// WebhookLost counts that a webhook will not get turns that were removed from the feed.
+func (m *Metrics) WebhookLost(name string) { m.webhooksLost.WithLabelValues(name).Inc() }
+
+// WebhookBehind reports how long ago the turn ended that is being sent to a webhook.
+func (m *Metrics) WebhookBehind(name string, behind time.Duration) {
+	m.webhooksBehind.WithLabelValues(name).Set(behind.Seconds())
+}
+
+// FeedPruned counts turns that were removed from the feed.
+func (m *Metrics) FeedPruned(turns int) { m.feedPruned.Add(float64(turns)) }
 
 // LeaseLost counts a turn of this process that has lost its lease.
 func (m *Metrics) LeaseLost() { m.leasesLost.Inc() }

@@ -51,7 +51,6 @@ type Config struct {
 	Server     ServerConfig     `key:"server"`
 	Budgets    BudgetsConfig    `key:"budgets"`
 	Retention  RetentionConfig  `key:"retention"`
-	Webhook    WebhookConfig    `key:"webhook"`
 	Audit      AuditConfig      `key:"audit"`
 	Gateway    GatewayConfig    `key:"gateway"`
 	Demo       DemoConfig       `key:"demo"`
@@ -66,6 +65,7 @@ type Config struct {
 
 	Models     map[string]ModelConfig
 	Upstreams  map[string]UpstreamConfig
+	Webhooks   map[string]WebhookConfig
 	Agents     map[string]AgentConfig
 	Connectors map[string]ConnectorConfig
 	MCP        MCPConfig

@@ -130,6 +130,7 @@ func TestDefaults(t *testing.T) {
 		"retention.archive_after = 0s",
 		"retention.chat_delete_after = 0s",
 		"retention.delete_after = 0s",
+		"retention.feed = 2160h",
 		"retention.run_delete_after = 0s",
 		"retention.side_delete_after = 0s",
 		"retention.task_delete_after = 0s",
@@ -188,9 +189,6 @@ func TestDefaults(t *testing.T) {
 		"turn.timeout = 10m",
 		"turn.tool_timeout = 1m",
 		"turn.wait_timeout = 1m",
-		"webhook.secret = ",
-		"webhook.turns = all",
-		"webhook.url = ",
 		"workflows.dir = workflows",
 	}
 	if !slices.Equal(got, want) {
@@ -259,7 +257,7 @@ func TestTheStoreThatWasNamedLaterCounts(t *testing.T) {
 
 func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 	samples := map[string]string{
-		"listen": "localhost:0", "project": "p", "model": "m", "store.path": "/s.db", "budgets.period": "day", "webhook.url": "https://w/t", "webhook.secret": "${T}", "webhook.turns": "failed", "store.url": "postgres://u@h/d", "objects.location": "/o", "log.level": "debug", "log.format": "json",
+		"listen": "localhost:0", "project": "p", "model": "m", "store.path": "/s.db", "budgets.period": "day", "store.url": "postgres://u@h/d", "objects.location": "/o", "log.level": "debug", "log.format": "json",
 		"log.message_text": "true", "context.include_tool_results": "false", "context.include_collapsed": "true", "context.low_water": "0.5",
 		"chat.strategy": "summarize", "context.strategy": "summarize", "context.outputs": "whole", "context.summarizer": "m", "memory.enabled": "on", "memory.derive_every": "168h", "memory.extractor": "m", "memory.profile": "false", "memory.tools": "true", "prompts.dir": "/p", "workflows.dir": "/w", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.deny_files": "x.*, y", "tools.otherwise": "deny", "server.keys": "always", "server.trusted_proxies": "10.0.0.0/8, 127.0.0.1", "audit.enabled": "false", "audit.keep": "720h", "audit.reads": "true", "server.cors": "https://a.example, http://localhost:5173", "gateway.window": "client", "gateway.record": "stored", "gateway.mcp_urls": "https://a.example/mcp, http://b.example", "server.inspector": "false", "turn.show_events": "immediate", "chat.max_context_tokens": "500", "recall.share": "0.5", "recall.scope": "user", "recall.threshold": "0.5",
 		"recall.embeddings.base_url": "http://e:1/v1", "recall.embeddings.model": "e", "recall.embeddings.api_key_env": "E",
@@ -286,9 +284,6 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 			written = "['" + strings.ReplaceAll(sample, ", ", "', '") + "']"
 		}
 		env := []string{}
-		if s.Key == "webhook.url" { // needs a secret
-			env = append(env, "CONTINUO_WEBHOOK_SECRET=s")
-		}
 		if s.Key == "telegram.webhook_url" { // needs a secret
 			env = append(env, "CONTINUO_TELEGRAM_WEBHOOK_SECRET=s")
 		}

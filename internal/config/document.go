@@ -240,6 +240,16 @@ connectors:
 #    permissions: allow
 `
 
+const exampleWebhooks = `
+# Who is told of each turn that ends. Each webhook gets the turns in their order, and waits for no other one.
+webhooks:
+#  billing:
+#    url: https://hooks.example.org/continuo
+#    secret: ${HOOK_SECRET}
+#    projects: [acme]
+#    turns: finished
+`
+
 const exampleMCP = `
 # Programs and services that give models more tools, named NAME.TOOL. Secrets stay in the environment:
 # ${NAME} is replaced by the value of a variable.

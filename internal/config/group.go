@@ -11,7 +11,7 @@ import (
 )
 
 // group is a section whose keys are names that the file chooses, each with settings: the models, upstreams, agents,
-// connectors and MCP servers. Groups are set in the file only.
+// connectors, webhooks and MCP servers. Groups are set in the file only.
 type group struct {
 	key     string                        // of the section
 	one     string                        // what an entry is, with its article, in errors that name the section
@@ -35,7 +35,7 @@ type groupConfig interface {
 	check(l *loader, e *entry)
 }
 
-// entry is one model, agent, connector or MCP server of the file with its settings.
+// entry is one model, agent, connector, webhook or MCP server of the file with its settings.
 type entry struct {
 	table
 	group  *group
@@ -73,6 +73,12 @@ var groups = []*group{{
 	begin:   func(name string) groupConfig { return &ConnectorConfig{Name: name, Env: map[string]string{}} },
 	note:    "Connectors are set in the file only. NAME is what requests, agents and `model` call the connector, instead of a\nmodel; see [connectors](connectors.md).",
 	example: exampleConnectors,
+}, {
+	key: "webhooks", one: "a webhook", full: "a webhook", many: "webhooks", called: "name",
+	allowed: shortNameForm, isName: shortName.MatchString, taken: func(string) string { return "" },
+	begin:   func(name string) groupConfig { return &WebhookConfig{Name: name} },
+	note:    "Webhooks are set in the file only. NAME is what metrics and the log call the webhook, and what its place in the feed is kept\nunder: one with another name is a new one, which gets the turns that end from then on; see [the API](api.md#webhooks).",
+	example: exampleWebhooks,
 }, {
 	key: "mcp.servers", one: "a server", full: "an MCP server", many: "MCP servers", called: "name",
 	allowed: strings.Replace(shortNameForm, "63", "31", 1), isName: isServerName, taken: takenByTools,

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"github.com/continuo-log/continuo/auth"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -34,6 +35,11 @@ func (b binder) list(target *[]string, kind string) value {
 		v.allowed = "a list of addresses or networks, each once, such as 127.0.0.1 or 10.0.0.0/8"
 		ok = func(items []string) bool {
 			return arePatterns(items) && !slices.ContainsFunc(items, func(item string) bool { _, err := ParseNetwork(item); return err != nil })
+		}
+	case "projects":
+		v.allowed = "a list of projects, each once"
+		ok = func(items []string) bool {
+			return arePatterns(items) && !slices.ContainsFunc(items, func(item string) bool { return auth.CheckProject(item) != nil })
 		}
 	case "texts":
 		v.allowed = "a list of texts that are not blank, at most 16"

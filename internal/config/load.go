@@ -55,7 +55,7 @@ type loader struct {
 }
 
 func newLoader(environ []string) *loader {
-	l := &loader{config: &Config{Models: map[string]ModelConfig{}, Upstreams: map[string]UpstreamConfig{}, Agents: map[string]AgentConfig{}, Connectors: map[string]ConnectorConfig{}, MCP: MCPConfig{Servers: map[string]MCPServerConfig{}}}, env: map[string]string{}}
+	l := &loader{config: &Config{Models: map[string]ModelConfig{}, Upstreams: map[string]UpstreamConfig{}, Webhooks: map[string]WebhookConfig{}, Agents: map[string]AgentConfig{}, Connectors: map[string]ConnectorConfig{}, MCP: MCPConfig{Servers: map[string]MCPServerConfig{}}}, env: map[string]string{}}
 	for _, variable := range environ {
 		if name, text, ok := strings.Cut(variable, "="); ok {
 			l.env[name] = text
@@ -166,7 +166,6 @@ func (l *loader) finish() {
 	l.loadCatalogue()
 	l.checkStore()
 	l.checkTelegram()
-	l.checkWebhook()
 	if !slices.Contains(c.AnswerNames(), c.DefaultModel) && !l.broken {
 		l.problems.add(l.row("model").origin, "model: given %s, which is not there; %s", quoted(c.DefaultModel), modelAdvice(c.DefaultModel, c.AnswerNames()))
 	}

@@ -160,7 +160,7 @@ type ServerConfig struct {
 	ShutdownTimeout time.Duration `key:"shutdown_timeout" default:"10s" help:"How long the server waits for running requests when it receives a signal to stop."`
 }
 
-// RetentionConfig is the section retention. 0s keeps conversations for ever.
+// RetentionConfig is the section retention. 0s keeps for ever.
 type RetentionConfig struct {
 	ArchiveAfter     time.Duration `key:"archive_after" zero:"true" default:"0s" help:"How long after its last change a conversation of users is archived by the server, once an hour. Tasks and side calls are not. 0s: none is."`
 	DeleteAfter      time.Duration `key:"delete_after" zero:"true" default:"0s" help:"How long after its last change a conversation of users is deleted permanently, archived or not. What its requests used stays counted. 0s: none is."`
@@ -169,6 +169,8 @@ type RetentionConfig struct {
 	RunDeleteAfter   time.Duration `key:"run_delete_after" zero:"true" default:"0s" help:"The same for conversations whose mode is run."`
 	TaskDeleteAfter  time.Duration `key:"task_delete_after" zero:"true" default:"0s" help:"How long after their last change tasks and the work of their agents are deleted. 0s: they are not."`
 	SideDeleteAfter  time.Duration `key:"side_delete_after" zero:"true" default:"0s" help:"How long after their last change the side calls of clients (for titles, summaries and the like) are deleted. 0s: they are not."`
+	// Feed is how long turns that ended stay in the feed.
+	Feed time.Duration `key:"feed" zero:"true" default:"2160h" help:"How long turns that ended stay in the feed (GET /api/feed); the server removes older ones, once an hour. A reader that has not read what was removed gets status 410. Turns that a webhook has not accepted are kept for the same time again. 0s: for ever."`
 }
 
 // AuditConfig is the section audit.
@@ -176,22 +178,6 @@ type AuditConfig struct {
 	Enabled bool          `key:"enabled" default:"true" help:"Whether changes, and requests that were refused for want of a key, a right or a limit, are recorded in the audit log: who did what to which conversation, from where, with which outcome; never what was said. continuo audit and GET /api/audit show it."`
 	Reads   bool          `key:"reads" default:"false" help:"Whether reads are recorded, too. Those that one caller repeats within a minute are one event."`
 	Keep    time.Duration `key:"keep" zero:"true" default:"2160h" help:"How long events of the audit log are kept; the server removes older ones, once an hour. 0s: for ever."`
-}
-
-// WebhookConfig is the section webhook.
-type WebhookConfig struct {
-	URL string `key:"url" kind:"endpoint" allowed:"an http or https URL with a host and without user, query and fragment, such as https://hooks.example.org/continuo" empty:"for none" help:"Where the server sends each turn that ends, in any project, as a POST in the form of Standard Webhooks, until the receiver accepts it. webhook.secret must be set then. Empty: nowhere."`
-	// Secret is "" if there is none, or its variable is not set. Never show it.
-	Secret string `key:"secret" kind:"secret" help:"What the messages are signed with (HMAC-SHA256): ${NAME} for the variable of the environment that holds it. One that begins with whsec_ is base64 after that."`
-	Turns  string `key:"turns" enum:"all,finished,failed" default:"all" help:"Which turns are sent: all, or those that finished or failed."`
-}
-
-// checkWebhook looks the secret up, and refuses a webhook without one.
-func (l *loader) checkWebhook() {
-	l.findSecret("webhook.secret", &l.config.Webhook.Secret)
-	if l.config.Webhook.URL != "" && l.row("webhook.secret").value.show() == "" {
-		l.problems.add(l.row("webhook.url").origin, "webhook.url: set webhook.secret too, by which the receiver knows that messages are this server's")
-	}
 }
 
 // BudgetsConfig is the section budgets.

@@ -39,8 +39,8 @@ var (
 // checkTelegram looks the secrets up, and refuses those that are in the file itself.
 func (l *loader) checkTelegram() {
 	telegram := &l.config.Telegram
-	l.findSecret("telegram.bot_token", &telegram.BotToken)
-	l.findSecret("telegram.webhook_secret", &telegram.WebhookSecret)
+	l.findSecret(l.row("telegram.bot_token"), &telegram.BotToken)
+	l.findSecret(l.row("telegram.webhook_secret"), &telegram.WebhookSecret)
 	row, secret := l.row("telegram.webhook_secret"), telegram.WebhookSecret
 	inFile := row.origin.Kind == FromFile && row.value.show() == secretSet // and refused for that
 	if secret != "" && !inFile && !webhookSecret.MatchString(secret) {
@@ -52,11 +52,13 @@ func (l *loader) checkTelegram() {
 }
 
 // findSecret replaces ${NAME} by the variable's value. The setting shows the variable from then on.
-func (l *loader) findSecret(key string, target *string) {
-	row, found := l.row(key), secretVariable.FindStringSubmatch(*target)
+func (l *loader) findSecret(row *setting, target *string) {
+	found := secretVariable.FindStringSubmatch(*target)
 	switch {
+	case found != nil && strings.HasPrefix(found[1], envPrefix) && row.env == "":
+		l.problems.add(row.origin, "%s: variables that begin with CONTINUO_ are settings: give the secret another variable", row.key)
 	case found != nil && strings.HasPrefix(found[1], envPrefix):
-		l.problems.add(row.origin, "%s: variables that begin with CONTINUO_ are settings: set %s itself, or give the secret another variable", key, row.env)
+		l.problems.add(row.origin, "%s: variables that begin with CONTINUO_ are settings: set %s itself, or give the secret another variable", row.key, row.env)
 	case found != nil:
 		*target = l.env[found[1]]
 		row.value.show = func() string { return found[0] }
@@ -64,7 +66,7 @@ func (l *loader) findSecret(key string, target *string) {
 			row.unset = []string{found[1]}
 		}
 	case *target != "" && row.origin.Kind == FromFile:
-		l.problems.add(row.origin, "%s: given a text that is not ${NAME} (not repeated, it may be secret); secrets are never written in the file: write ${NAME} for the environment variable that holds it", key)
+		l.problems.add(row.origin, "%s: given a text that is not ${NAME} (not repeated, it may be secret); secrets are never written in the file: write ${NAME} for the environment variable that holds it", row.key)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/store/internal/form"
@@ -55,6 +56,19 @@ UPDATE continuo.finished_turns AS t SET position = $1 + new.n FROM new WHERE t.n
 	selectPosition = `SELECT position FROM continuo.feed_positions WHERE name = $1`
 	putPosition    = `
 INSERT INTO continuo.feed_positions (name, position) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET position = excluded.position`
+
+	prunedThrough = `
+SELECT coalesce(max(position), 0) FROM continuo.feed_pruned WHERE ($1 = '' OR project_id = $1) AND ($2 = '' OR user_id = $2)`
+
+	oldestFinished = `
+SELECT position, ended_at FROM continuo.finished_turns WHERE position IS NOT NULL AND position <= $1 ORDER BY position LIMIT $2`
+
+	markPruned = `
+INSERT INTO continuo.feed_pruned AS old (project_id, user_id, position)
+SELECT project_id, user_id, max(position) FROM continuo.finished_turns WHERE position IS NOT NULL AND position <= $1 GROUP BY project_id, user_id
+ON CONFLICT (project_id, user_id) DO UPDATE SET position = greatest(old.position, excluded.position)`
+
+	deleteFinished = `DELETE FROM continuo.finished_turns WHERE position IS NOT NULL AND position <= $1`
 
 	lastFinished = `SELECT last FROM continuo.finished_position`
 
@@ -154,7 +168,57 @@ func (s *Store) FinishedTurns(ctx context.Context, query continuo.FeedQuery) (fo
 		found, err = pgx.CollectRows(rows, scanFinished)
 		return err
 	})
-	return orNil(found), err
+	if err == nil && query.After >= 0 { // after the turns were read: what was removed before is known here
+		err = s.checkPruned(ctx, query)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return orNil(found), nil
+}
+
+// checkPruned refuses a query whose turns were removed.
+func (s *Store) checkPruned(ctx context.Context, query continuo.FeedQuery) error {
+	var through int64
+	err := s.read(ctx, func(ctx context.Context, q querier) error {
+		return q.QueryRow(ctx, prunedThrough, query.ProjectID, query.UserID).Scan(&through)
+	})
+	if err != nil || through <= query.After {
+		return err
+	}
+	return continuo.ErrFeedPruned
+}
+
+// PruneFinished is part of continuo.LedgerStore.
+func (s *Store) PruneFinished(ctx context.Context, before time.Time, through int64, limit int) (removed int, err error) {
+	if err := s.givePositions(ctx); err != nil {
+		return 0, err
+	}
+	err = s.transact(ctx, "prune the feed of finished turns", func(ctx context.Context, tx pgx.Tx) error {
+		removed = 0
+		var position, last int64
+		var endedAt string
+		other := false
+		if _, err := tx.Exec(ctx, lockPositions); err != nil { // one process at a time
+			return err
+		}
+		rows, _ := tx.Query(ctx, oldestFinished, through, limit)
+		_, err := pgx.ForEachRow(rows, []any{&position, &endedAt}, func() error {
+			if other = other || endedAt >= stamp(before); !other {
+				last, removed = position, removed+1
+			}
+			return nil
+		})
+		if err != nil || removed == 0 {
+			return err
+		}
+		if _, err := tx.Exec(ctx, markPruned, last); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, deleteFinished, last)
+		return err
+	}, nil)
+	return removed, err
 }
 
 // givePositions gives turns without a position theirs.

@@ -38,7 +38,19 @@ SELECT position, project_id, conversation_id, turn_id, user_id, key_id, state, e
 	selectPosition = `SELECT position FROM feed_positions WHERE name = ?`
 	putPosition    = `INSERT INTO feed_positions (name, position) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET position = excluded.position`
 
-	lastFinished = `SELECT coalesce(max(position), 0) FROM finished_turns`
+	lastFinished = `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'finished_turns'), 0)`
+
+	prunedThrough = `
+SELECT coalesce(max(position), 0) FROM feed_pruned WHERE (?1 = '' OR project_id = ?1) AND (?2 = '' OR user_id = ?2)`
+
+	oldestFinished = `SELECT position, ended_at FROM finished_turns WHERE position <= ? ORDER BY position LIMIT +?`
+
+	markPruned = `
+INSERT INTO feed_pruned (project_id, user_id, position)
+SELECT project_id, user_id, max(position) FROM finished_turns WHERE position <= ? GROUP BY project_id, user_id
+ON CONFLICT (project_id, user_id) DO UPDATE SET position = excluded.position`
+
+	deleteFinished = `DELETE FROM finished_turns WHERE position <= ?`
 )
 
 // spend adds what requests used.
@@ -109,7 +121,50 @@ func (s *Store) FinishedTurns(ctx context.Context, query continuo.FeedQuery) (fo
 			return err
 		})
 	})
-	return found, err
+	if err == nil && query.After >= 0 { // after the turns were read: what was removed before is known here
+		err = s.read(ctx, func(conn *connection) error { return checkPruned(conn, query) })
+	}
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// checkPruned refuses a query whose turns were removed.
+func checkPruned(conn *connection, query continuo.FeedQuery) error {
+	var through int64
+	if err := conn.row(prunedThrough, []any{query.ProjectID, query.UserID}, &through); err != nil || through <= query.After {
+		return err
+	}
+	return continuo.ErrFeedPruned
+}
+
+// PruneFinished is part of continuo.LedgerStore.
+func (s *Store) PruneFinished(ctx context.Context, before time.Time, through int64, limit int) (removed int, err error) {
+	err = s.write(ctx, func(conn *connection) error {
+		removed = 0
+		last, other := int64(0), false
+		err := conn.query(oldestFinished, []any{through, limit}, func(rows *sql.Rows) error {
+			var position int64
+			var endedAt string
+			if err := rows.Scan(&position, &endedAt); err != nil {
+				return err
+			}
+			if other = other || endedAt >= stamp(before); !other {
+				last, removed = position, removed+1
+			}
+			return nil
+		})
+		if err != nil || removed == 0 {
+			return err
+		}
+		if _, err := conn.exec(markPruned, last); err != nil {
+			return err
+		}
+		_, err = conn.exec(deleteFinished, last)
+		return err
+	})
+	return removed, err
 }
 
 func scanFinished(rows *sql.Rows) (t continuo.FinishedTurn, err error) {

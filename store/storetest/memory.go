@@ -43,6 +43,8 @@ type memoryData struct {
 	sessions      map[string]auth.Session
 	spending      []continuo.Spending
 	finished      []continuo.FinishedTurn
+	lastFinished  int64                   // the last position
+	pruned        []continuo.FinishedTurn // that were removed
 	positions     map[string]int64
 	audit         []audit.Event
 	audited       int64 // the last position in audit

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -15,8 +16,9 @@ func (m *memory) record(c *memoryConversation, update continuo.TurnUpdate) {
 		return
 	}
 	t := c.turn(update.TurnID)
+	m.lastFinished++
 	m.finished = append(m.finished, continuo.FinishedTurn{
-		Position: int64(len(m.finished)) + 1, ProjectID: c.ProjectID, ConversationID: c.ID, TurnID: t.ID, UserID: c.UserID, KeyID: t.KeyID,
+		Position: m.lastFinished, ProjectID: c.ProjectID, ConversationID: c.ID, TurnID: t.ID, UserID: c.UserID, KeyID: t.KeyID,
 		State: t.State, EndedAt: t.EndedAt, TurnEnd: t.TurnEnd,
 	})
 }
@@ -74,12 +76,31 @@ func (m *memory) FinishedTurns(ctx context.Context, query continuo.FeedQuery) (f
 		return nil, err
 	}
 	defer m.mu.Unlock()
+	asked := func(t continuo.FinishedTurn) bool {
+		return t.Position > query.After && (query.ProjectID == "" || t.ProjectID == query.ProjectID) && (query.UserID == "" || t.UserID == query.UserID)
+	}
+	if query.After >= 0 && slices.ContainsFunc(m.pruned, asked) {
+		return nil, continuo.ErrFeedPruned
+	}
 	for _, t := range m.finished {
-		if t.Position > query.After && (query.ProjectID == "" || t.ProjectID == query.ProjectID) && (query.UserID == "" || t.UserID == query.UserID) && len(found) < query.Limit {
+		if asked(t) && len(found) < query.Limit {
 			found = append(found, t)
 		}
 	}
 	return found, nil
+}
+
+func (m *memory) PruneFinished(ctx context.Context, before time.Time, through int64, limit int) (removed int, err error) {
+	if err := m.begin(ctx); err != nil {
+		return 0, err
+	}
+	defer m.mu.Unlock()
+	for removed < min(limit, len(m.finished)) && m.finished[removed].EndedAt.Before(before) && m.finished[removed].Position <= through {
+		removed++
+	}
+	m.pruned = append(m.pruned, m.finished[:removed]...)
+	m.finished = m.finished[removed:]
+	return removed, nil
 }
 
 func (m *memory) LastFinished(ctx context.Context) (int64, error) {
@@ -87,7 +108,7 @@ func (m *memory) LastFinished(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	defer m.mu.Unlock()
-	return int64(len(m.finished)), nil
+	return m.lastFinished, nil
 }
 
 func (m *memory) FeedPosition(ctx context.Context, name string) (int64, error) {

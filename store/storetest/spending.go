@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -247,6 +248,67 @@ func endTurn(ctx context.Context, store continuo.Store, conversationID, turnID s
 		ConversationID: conversationID, TurnID: turnID, Fence: begin.Begun.Fence, State: continuo.TurnFinished,
 	})
 	return err
+}
+
+// testPrunedFeed removes the beginning of the feed: a reader that has not read what was removed is refused, others are not,
+// and positions are never used again.
+func testPrunedFeed(t *testing.T, opener Opener) {
+	store, ctx := open(t, opener), t.Context()
+	for id, c := range map[string]continuo.Conversation{"a": {ProjectID: "p"}, "b": {ProjectID: "p", UserID: "ada"}, "c": {ProjectID: "q"}} {
+		c.ID = id
+		noError(t, store.Create(ctx, c, nil))
+	}
+	for i, id := range []string{"a", "c", "b", "a", "c"} {
+		noError(t, endTurn(ctx, store, id, fmt.Sprint("t", i)))
+	}
+	all, err := store.FinishedTurns(ctx, continuo.FeedQuery{Limit: 9})
+	noError(t, err)
+	if len(all) != 5 {
+		t.Fatalf("turns that ended: %+v", all)
+	}
+	later := all[4].EndedAt.Add(time.Hour)
+	prune := func(what string, before time.Time, through int64, limit, want int) {
+		t.Helper()
+		removed, err := store.PruneFinished(ctx, before, through, limit)
+		noError(t, err)
+		same(t, what, removed, want)
+	}
+	read := func(what string, query continuo.FeedQuery, want ...continuo.FinishedTurn) {
+		t.Helper()
+		query.Limit = 9
+		got, err := store.FinishedTurns(ctx, query)
+		noError(t, err)
+		same(t, what, got, want)
+	}
+	refused := func(what string, query continuo.FeedQuery) {
+		t.Helper()
+		query.Limit = 9
+		expectError(t, what, second(store.FinishedTurns(ctx, query)), continuo.ErrFeedPruned)
+	}
+	prune("none is that old", all[0].EndedAt, math.MaxInt64, 9, 0)
+	prune("none has been read", later, 0, 9, 0)
+	prune("one at once", later, all[2].Position, 1, 1)
+	refused("a reader from the beginning", continuo.FeedQuery{})
+	refused("a reader of the project", continuo.FeedQuery{ProjectID: "p"})
+	read("a reader of another project", continuo.FeedQuery{ProjectID: "q"}, all[1], all[4])
+	read("a reader of another user", continuo.FeedQuery{ProjectID: "p", UserID: "ada"}, all[2])
+	read("a reader that has read it", continuo.FeedQuery{After: all[0].Position}, all[1:]...)
+	prune("what was read", later, all[2].Position, 9, 2)
+	refused("a reader of the project behind the user's turn", continuo.FeedQuery{ProjectID: "p", After: all[0].Position})
+	refused("a reader of the user behind it", continuo.FeedQuery{ProjectID: "p", UserID: "ada", After: all[0].Position})
+	read("a reader of the user after it", continuo.FeedQuery{ProjectID: "p", UserID: "ada", After: all[2].Position})
+	read("the oldest that are kept", continuo.FeedQuery{After: -1}, all[3:]...)
+	prune("the rest", later, math.MaxInt64, 9, 2)
+	read("the oldest of an empty feed", continuo.FeedQuery{After: -1})
+	last, err := open(t, opener).LastFinished(ctx)
+	noError(t, err)
+	same(t, "the last position", last, all[4].Position)
+	noError(t, endTurn(ctx, store, "a", "t5"))
+	newest, err := store.FinishedTurns(ctx, continuo.FeedQuery{After: all[4].Position, Limit: 9})
+	noError(t, err)
+	if len(newest) != 1 || newest[0].Position <= all[4].Position {
+		t.Errorf("after the feed was empty: %+v", newest)
+	}
 }
 
 func testFeedPositions(t *testing.T, opener Opener) {

@@ -152,6 +152,7 @@ func careTests() []test {
 		{"what was spent stays", testSpendingStays},
 		{"turns that ended are listed", testFinishedTurns},
 		{"positions in the feed are kept", testFeedPositions},
+		{"old turns leave the feed, and readers behind them are told", testPrunedFeed},
 		{"a reader misses no turn that ends", testFinishedAtOnce},
 		{"the audit log is kept, found and pruned", testAudit},
 		{"a reader of the audit log misses nothing", testAuditAtOnce},

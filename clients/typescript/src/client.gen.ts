@@ -867,12 +867,14 @@ export class Continuo extends Transport {
    * In the order in which they ended, the oldest first, so that another system learns of each: ask again with
    * `after` set to `next`. The order is the same for every reader, and a turn that ends later always comes
    * later, whichever process it ends in: no turn is missed, and none comes twice. Turns stay in the feed when
-   * their conversation is deleted. A key that is bound to a user sees that user's.
+   * their conversation is deleted, for as long as the setting `retention.feed` says: where turns after `after`
+   * were removed that the caller would have seen, the answer is 410 `feed_pruned`. A key that is bound to a user
+   * sees that user's.
    */
   listFeed(options: CallOptions & {
     /**
-     * A `cursor` or `next` of this feed: only turns that ended after it. `newest` is the end of the feed. The
-     * default is its beginning.
+     * A `cursor` or `next` of this feed: only turns that ended after it. `newest` is the end of the feed.
+     * `oldest`, the default, is its beginning: the oldest turns that are kept.
      */
     after?: string;
     /** The maximum number of turns. */
@@ -892,8 +894,8 @@ export class Continuo extends Transport {
     /** The id of the last event that the client has received. It takes precedence over `after`. */
     last_event_id?: string;
     /**
-     * A `cursor` or `next` of this feed: only turns that ended after it. `newest` is the end of the feed. The
-     * default is its beginning.
+     * A `cursor` or `next` of this feed: only turns that ended after it. `newest` is the end of the feed.
+     * `oldest`, the default, is its beginning: the oldest turns that are kept.
      */
     after?: string;
   } = {}): AsyncGenerator<api.FeedStreamEvent> {
@@ -1550,7 +1552,10 @@ export class Continuo extends Transport {
    * deleted, for as long as `audit.keep` says. It takes a key that no user is bound to.
    */
   listAudit(options: CallOptions & {
-    /** A `cursor` or `next` of this list: only later events. `newest` is its end. The default is its beginning. */
+    /**
+     * A `cursor` or `next` of this list: only later events. `newest` is its end, `oldest`, the default, its
+     * beginning.
+     */
     after?: string;
     /** Only events of this API key, by its id; empty for callers without a key. */
     key?: string;

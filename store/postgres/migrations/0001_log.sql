@@ -264,6 +264,14 @@ CREATE TABLE continuo.finished_position (
 
 INSERT INTO continuo.finished_position (last) VALUES (0);
 
+CREATE TABLE continuo.feed_pruned (
+  -- The newest turn of a user that was removed from finished_turns: a reader that is before it has missed some.
+  project_id text COLLATE "C" NOT NULL,
+  user_id    text COLLATE "C" NOT NULL,
+  position   bigint NOT NULL,
+  PRIMARY KEY (project_id, user_id)
+);
+
 CREATE TABLE continuo.feed_positions (
   -- Up to where receivers have accepted the turns that ended.
   name     text COLLATE "C" PRIMARY KEY,

@@ -242,6 +242,14 @@ CREATE TABLE finished_turns (
 
 CREATE INDEX finished_turns_of_project ON finished_turns (project_id, position);
 
+CREATE TABLE feed_pruned (
+  -- The newest turn of a user that was removed from finished_turns: a reader that is before it has missed some.
+  project_id TEXT NOT NULL,
+  user_id    TEXT NOT NULL,
+  position   INTEGER NOT NULL,
+  PRIMARY KEY (project_id, user_id)
+) WITHOUT ROWID;
+
 CREATE TABLE feed_positions (
   -- Up to where receivers have accepted the turns that ended.
   name     TEXT PRIMARY KEY,

@@ -903,10 +903,12 @@ class Continuo(Transport):
         In the order in which they ended, the oldest first, so that another system learns of each: ask again
         with `after` set to `next`. The order is the same for every reader, and a turn that ends later always
         comes later, whichever process it ends in: no turn is missed, and none comes twice. Turns stay in the
-        feed when their conversation is deleted. A key that is bound to a user sees that user's.
+        feed when their conversation is deleted, for as long as the setting `retention.feed` says: where turns
+        after `after` were removed that the caller would have seen, the answer is 410 `feed_pruned`. A key
+        that is bound to a user sees that user's.
 
         after: A `cursor` or `next` of this feed: only turns that ended after it. `newest` is the end of the
-        feed. The default is its beginning.
+        feed. `oldest`, the default, is its beginning: the oldest turns that are kept.
         limit: The maximum number of turns.
         """
         return self._call("GET", "/api/feed", query={"after": after, "limit": limit})
@@ -927,7 +929,7 @@ class Continuo(Transport):
         last_event_id: The id of the last event that the client has received. It takes precedence over
         `after`.
         after: A `cursor` or `next` of this feed: only turns that ended after it. `newest` is the end of the
-        feed. The default is its beginning.
+        feed. `oldest`, the default, is its beginning: the oldest turns that are kept.
         """
         return self._stream("GET", "/api/feed/events", query={"after": after}, headers={"Last-Event-ID": last_event_id})
 
@@ -1669,8 +1671,8 @@ class Continuo(Transport):
         sent; others are within about a second, and repeated ones within a minute. Events stay when
         conversations are deleted, for as long as `audit.keep` says. It takes a key that no user is bound to.
 
-        after: A `cursor` or `next` of this list: only later events. `newest` is its end. The default is its
-        beginning.
+        after: A `cursor` or `next` of this list: only later events. `newest` is its end, `oldest`, the
+        default, its beginning.
         key: Only events of this API key, by its id; empty for callers without a key.
         conversation: Only events that name this conversation.
         operation: Only this operation, such as `deleteConversation`.
