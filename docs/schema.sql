@@ -273,6 +273,8 @@ CREATE TABLE documents (
   UNIQUE (conversation_id, seq)
 );
 
+CREATE INDEX documents_by_place ON documents (place, conversation_id, seq);
+
 CREATE VIRTUAL TABLE words USING fts5 (
   terms, content = 'documents', content_rowid = 'place', detail = none, columnsize = 0, prefix = '1 2', tokenize = "ascii tokenchars '_'"
 );

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/pgtest"
 	"github.com/continuo-log/continuo/maintenance"
@@ -17,24 +19,15 @@ import (
 	"github.com/continuo-log/continuo/store/sqlite"
 )
 
-// BenchmarkTurn says what recall adds to a turn: the look-up of 60 questions one after another, as turns look them up, in one
-// conversation of 10 000 entries of BEAM (19 MB of text). Reported are the median time, the processor time of this process
-// per question, and the same for all questions once more.
+const benchEntries = 10_000
+
+// BenchmarkTurn says what recall adds to a turn in a conversation of 10 000 entries: the median time, and the processor time
+// of this process per turn.
+//
+//   - messages: the next messages of users of the data's conversations, each with its answer, one after another; all that a turn
+//     does for a recall.
+//   - questions: the look-up of 60 annotated questions of BEAM in its messages (19 MB), and the same once more.
 func BenchmarkTurn(b *testing.B) {
-	var texts []continuo.Entry
-	var questions []string
-	for _, c := range dataFile(b, "beam.jsonl.gz") {
-		for i := range c.Messages {
-			m := &c.Messages[i]
-			texts = append(texts, continuo.Entry{Role: m.Role, Content: continuo.Text(m.Text()), Name: m.Name})
-		}
-		for _, q := range c.Questions {
-			questions = append(questions, q.Question)
-		}
-	}
-	for len(texts) < 10_000 {
-		texts = append(texts, texts[:min(len(texts), 10_000-len(texts))]...)
-	}
 	for name, open := range map[string]func(b *testing.B) (maintenance.Store, error){
 		"sqlite": func(b *testing.B) (maintenance.Store, error) {
 			return sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "log.db"), sqlite.Options{Synchronous: sqlite.Normal})
@@ -44,46 +37,144 @@ func BenchmarkTurn(b *testing.B) {
 		},
 	} {
 		b.Run(name, func(b *testing.B) {
-			store, err := open(b)
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer store.Close()
-			log := continuo.NewLog(store, continuo.LogOptions{})
-			c, err := log.Import(b.Context(), continuo.Conversation{}, slices.Clone(texts[:10_000]))
-			if err != nil {
-				b.Fatal(err)
-			}
-			if _, err := (index.Indexer{Log: log, Store: store}).Run(b.Context(), index.Scope{}, time.Time{}); err != nil {
-				b.Fatal(err)
-			}
-			finder := lookup.Finder{Log: log, Store: store, Common: &lookup.CommonTerms{}, Lists: &lookup.TermLists{}, Entries: &lookup.Entries{}, Analyzer: &recall.Analyzer{}}
-			ask := func() (took []time.Duration, cpu time.Duration) {
-				before := processorTime(b)
-				for _, question := range questions[:60] {
-					began := time.Now()
-					if _, err := finder.Find(b.Context(), lookup.Request{
-						Text: question, Conversation: c, ForUser: true, Candidates: 300, LeastWeight: 5 << 16, May: func(seq int64) bool { return seq <= c.LastSeq-80 },
-					}); err != nil {
-						b.Fatal(err)
-					}
-					took = append(took, time.Since(began))
-				}
-				return took, processorTime(b) - before
-			}
-			report := func(name string, took []time.Duration, cpu time.Duration) {
-				slices.Sort(took)
-				b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, name+"-p50-ms")
-				b.ReportMetric(float64(cpu.Microseconds())/1000/float64(len(took)), name+"-cpu-ms")
-			}
-			for b.Loop() {
-				took, cpu := ask()
-				report("first", took, cpu)
-				took, cpu = ask()
-				report("again", took, cpu)
-			}
-			b.ReportMetric(0, "ns/op")
+			b.Run("messages", func(b *testing.B) { benchMessages(b, open) })
+			b.Run("questions", func(b *testing.B) { benchQuestions(b, open) })
 		})
+	}
+}
+
+// turnBench is a conversation in a store.
+type turnBench struct {
+	*testing.B
+	log          *continuo.Log
+	store        maintenance.Store
+	conversation continuo.Conversation
+}
+
+func newTurnBench(b *testing.B, open func(b *testing.B) (maintenance.Store, error), entries []continuo.Entry) *turnBench {
+	store, err := open(b)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { store.Close() })
+	t := &turnBench{B: b, store: store, log: continuo.NewLog(store, continuo.LogOptions{})}
+	if t.conversation, err = t.log.Import(b.Context(), continuo.Conversation{}, slices.Clone(entries)); err != nil {
+		b.Fatal(err)
+	}
+	t.index()
+	return t
+}
+
+func (t *turnBench) index() {
+	if _, err := (index.Indexer{Log: t.log, Store: t.store}).Run(t.Context(), index.Scope{}, time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// report reports the median of times, and the processor time for each.
+func (t *turnBench) report(name string, took []time.Duration, cpu time.Duration) {
+	slices.Sort(took)
+	t.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, name+"p50-ms")
+	t.ReportMetric(float64(took[len(took)*9/10].Microseconds())/1000, name+"p90-ms")
+	t.ReportMetric(float64(cpu.Microseconds())/1000/float64(len(took)), name+"cpu-ms")
+	t.ReportMetric(0, "ns/op")
+}
+
+func benchMessages(b *testing.B, open func(b *testing.B) (maintenance.Store, error)) {
+	before, after := talk(b)
+	t := newTurnBench(b, open, before)
+	e, err := newEngine(t.log, t.store, engine.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer e.Close(b.Context())
+	chosen, err := e.Catalog.Resolve(catalog.TurnSpec{Mode: continuo.ModeChat})
+	if err != nil {
+		b.Fatal(err)
+	}
+	runner := e.Catalog.Runner(chosen)
+	for b.Loop() {
+		var took []time.Duration
+		var cpu time.Duration
+		recalled := 0
+		for i := range after {
+			if after[i].Role == continuo.User {
+				used, began := processorTime(b), time.Now()
+				found, err := e.Recalls.Ahead(b.Context(), runner, t.conversation, after[i].Content)
+				if err != nil {
+					b.Fatal(err)
+				}
+				took, cpu = append(took, time.Since(began)), cpu+processorTime(b)-used
+				if found != nil {
+					recalled++
+				}
+			}
+			if _, err := t.log.Append(b.Context(), t.conversation.ID, []continuo.Entry{after[i]}, continuo.AppendOptions{}); err != nil {
+				b.Fatal(err)
+			}
+			if t.conversation, err = t.log.Conversation(b.Context(), t.conversation.ID); err != nil {
+				b.Fatal(err)
+			}
+			t.index()
+		}
+		b.Logf("%d of %d messages recall something", recalled, len(took))
+		t.report("", took, cpu)
+	}
+}
+
+// talk returns 10 000 messages of users and models from all kinds of conversations, and those that follow in each kind.
+func talk(b *testing.B) (before, after []continuo.Entry) {
+	files := []string{"coding-agents.jsonl.gz", "tau-airline.jsonl.gz", "multilingual.jsonl.gz", "multi-agent.jsonl.gz", "aider-history.jsonl.gz", "irc.jsonl.gz", "locomo.jsonl.gz", "beam.jsonl.gz"}
+	const following = 100 // messages of each
+	for k, file := range files {
+		var entries []continuo.Entry
+		for _, c := range dataFile(b, file) {
+			for i := range c.Messages {
+				m := &c.Messages[i]
+				if (m.Role == continuo.User || m.Role == continuo.Assistant) && m.Text() != "" {
+					entries = append(entries, continuo.Entry{Role: m.Role, Content: continuo.Text(m.Text()), Name: m.Name})
+				}
+			}
+		}
+		n := min(len(entries)-following, (benchEntries-len(before))/(len(files)-k))
+		before, after = append(before, entries[:n]...), append(after, entries[n:n+following]...)
+	}
+	return before, after
+}
+
+func benchQuestions(b *testing.B, open func(b *testing.B) (maintenance.Store, error)) {
+	var entries []continuo.Entry
+	var questions []string
+	for _, c := range dataFile(b, "beam.jsonl.gz") {
+		for i := range c.Messages {
+			m := &c.Messages[i]
+			entries = append(entries, continuo.Entry{Role: m.Role, Content: continuo.Text(m.Text()), Name: m.Name})
+		}
+		for _, q := range c.Questions {
+			questions = append(questions, q.Question)
+		}
+	}
+	for len(entries) < benchEntries {
+		entries = append(entries, entries[:min(len(entries), benchEntries-len(entries))]...)
+	}
+	t := newTurnBench(b, open, entries)
+	finder := lookup.Finder{Log: t.log, Store: t.store, Common: &lookup.CommonTerms{}, Lists: &lookup.TermLists{}, Entries: &lookup.Entries{}, Analyzer: &recall.Analyzer{}}
+	for b.Loop() {
+		for _, name := range []string{"first-", "again-"} {
+			var took []time.Duration
+			used := processorTime(b)
+			for _, question := range questions[:60] {
+				began := time.Now()
+				if _, err := finder.Find(b.Context(), lookup.Request{
+					Text: question, Conversation: t.conversation, ForUser: true, Candidates: 300, LeastWeight: 5 << 16,
+					May: func(seq int64) bool { return seq <= t.conversation.LastSeq-80 },
+				}); err != nil {
+					b.Fatal(err)
+				}
+				took = append(took, time.Since(began))
+			}
+			t.report(name, took, processorTime(b)-used)
+		}
 	}
 }
 

@@ -36,14 +36,21 @@ WITH found AS MATERIALIZED (
 SELECT conversation_id, seq, added FROM found
 ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @limit`
 
-	// One list for each term. MATERIALIZED keeps the planner from reading by age.
+	// One list for each term. The scope is one of the query's terms: conditions on columns that an index has would make the
+	// planner read all documents of a conversation instead, and unpack the terms of each, once for each term.
 	anyHits = `
-SELECT term.number, hit.conversation_id, hit.seq, hit.added
+SELECT term.number, hits.conversations, hits.seqs, hits.added
 FROM unnest(@terms::text[]) WITH ORDINALITY AS term (query, number) CROSS JOIN LATERAL (
-  WITH found AS MATERIALIZED (
-    SELECT conversation_id, seq, added FROM continuo.documents WHERE terms @@ term.query::tsquery AND {scope} AND {filter})
-  SELECT conversation_id, seq, added FROM found ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @limit) AS hit
-ORDER BY term.number, hit.added DESC, hit.conversation_id DESC, hit.seq DESC`
+  SELECT {conversations} AS conversations, array_agg(seq) AS seqs, array_agg(added) AS added FROM (
+    WITH found AS MATERIALIZED (
+      SELECT conversation_id, seq, added FROM continuo.documents WHERE terms @@ term.query::tsquery AND {range} AND {filter})
+    SELECT conversation_id, seq, added FROM found ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @limit) AS newest) AS hits
+WHERE hits.seqs IS NOT NULL`
+
+	// A few documents are read themselves.
+	rangeOfFew  = `conversation_id = @conversation AND seq BETWEEN @from AND @to`
+	rangeOfMany = `seq + 0 BETWEEN @from AND @to`
+	fewSeqs     = 100
 
 	// Each document has two additional terms, for its conversation and its project. They begin with a colon,
 	// which no term of a text does, and so no prefix search finds them.
@@ -114,13 +121,27 @@ func (s *Store) AnyHits(ctx context.Context, query index.HitQuery) ([][]index.Hi
 			terms = append(terms, tsquery([]index.Term{scope, term}))
 		}
 		args["terms"] = terms
-		statement := strings.NewReplacer("{scope}", search.scope, "{filter}", search.filter).Replace(anyHits)
+		seqs, conversations := rangeOfMany, "NULL::text[]"
+		if query.ConversationID == "" {
+			conversations = "array_agg(conversation_id)"
+		} else if search.to-search.from < fewSeqs {
+			seqs = rangeOfFew
+		}
+		statement := strings.NewReplacer("{range}", seqs, "{conversations}", conversations, "{filter}", search.filter).Replace(anyHits)
 		clear(found)
 		rows, _ := q.Query(ctx, statement, pgx.QueryExecModeExec, args)
 		var number int64
-		var hit index.Hit
-		_, err := pgx.ForEachRow(rows, []any{&number, &hit.ConversationID, &hit.Seq, &hit.Order}, func() error {
-			found[number-1] = append(found[number-1], hit)
+		var of []string
+		var seq, added []int64
+		_, err := pgx.ForEachRow(rows, []any{&number, &of, &seq, &added}, func() error {
+			hits := make([]index.Hit, len(seq))
+			for i := range hits {
+				hits[i] = index.Hit{ConversationID: query.ConversationID, Seq: seq[i], Order: added[i]}
+				if query.ConversationID == "" {
+					hits[i].ConversationID = of[i]
+				}
+			}
+			found[number-1] = hits
 			return nil
 		})
 		return err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
@@ -26,7 +27,7 @@ const (
 const (
 	// The join is in this order, so that no sort is needed.
 	selectHits = `
-SELECT documents.conversation_id, documents.seq, words.rowid FROM words CROSS JOIN documents ON documents.place = words.rowid
+SELECT documents.conversation_id, documents.seq, words.rowid FROM words CROSS JOIN documents INDEXED BY documents_by_place ON documents.place = words.rowid
 WHERE words MATCH ? AND words.rowid >= ? AND words.rowid <= ? AND documents.conversation_id IS NOT NULL AND documents.seq BETWEEN ? AND ? `
 
 	newestHits = `ORDER BY words.rowid DESC LIMIT +?`
@@ -41,6 +42,9 @@ WHERE words MATCH ? AND words.rowid >= ? AND words.rowid <= ? AND documents.conv
 	selectNewest = `
 SELECT conversation_id, seq, place, terms FROM documents WHERE place <= ? AND conversation_id IS NOT NULL
 ORDER BY place DESC LIMIT +?`
+
+	// A few documents of a conversation, to be compared one by one.
+	selectFew = `SELECT seq, place, terms FROM documents WHERE conversation_id = ? AND seq BETWEEN ? AND ? ORDER BY seq DESC`
 
 	selectLast = `SELECT ` + newestSeq + ` FROM conversations WHERE id = ?`
 
@@ -162,6 +166,10 @@ func (s *Store) AnyHits(ctx context.Context, query index.HitQuery) ([][]index.Hi
 	}
 	found := make([][]index.Hit, len(query.Terms))
 	err := s.read(ctx, func(conn *connection) error {
+		clear(found)
+		if query.ConversationID != "" && first > 0 && last-first < fewSeqs && query.UserID == "" && len(query.Labels) == 0 {
+			return amongFew(conn, query, first, last, found)
+		}
 		lowest, highest, err := reachOf(conn, query.ConversationID, first, last)
 		if err != nil {
 			return err
@@ -176,6 +184,42 @@ func (s *Store) AnyHits(ctx context.Context, query index.HitQuery) ([][]index.Hi
 		return nil
 	})
 	return found, err
+}
+
+// fewSeqs is how many documents are compared one by one for all terms: a look-up of one term takes as long as comparing some
+// documents.
+const fewSeqs = 100
+
+// amongFew adds the documents of a range that have a term to the list of each.
+func amongFew(conn *connection, query index.HitQuery, first, last int64, found [][]index.Hit) error {
+	wanted := make([][][]byte, len(query.Terms))
+	for i, term := range query.Terms {
+		for _, text := range []string{term.Text, term.Or} {
+			switch {
+			case text == "":
+			case term.Prefix:
+				wanted[i] = append(wanted[i], []byte(" "+text))
+			default:
+				wanted[i] = append(wanted[i], []byte(" "+text+" "))
+			}
+		}
+	}
+	var padded []byte // the terms of a row, each between spaces
+	return conn.query(selectFew, []any{query.ConversationID, first, last}, func(rows *sql.Rows) error {
+		var terms sql.RawBytes
+		hit := index.Hit{ConversationID: query.ConversationID}
+		if err := rows.Scan(&hit.Seq, &hit.Order, &terms); err != nil {
+			return err
+		}
+		padded = append(append(append(padded[:0], ' '), terms...), ' ')
+		for i := range wanted {
+			isIn := func(text []byte) bool { return bytes.Contains(padded, text) }
+			if len(found[i]) < query.Limit && slices.ContainsFunc(wanted[i], isIn) {
+				found[i] = append(found[i], hit)
+			}
+		}
+		return nil
+	})
 }
 
 // newestDocuments is how many documents are compared one by one before the index is searched for prefixes.

@@ -188,6 +188,7 @@ func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {
 		hideOne:            "(conversation_id=? AND seq=?)",
 		hideAll:            "(conversation_id=?)",
 		selectReach:        "COVERING INDEX sqlite_autoindex_documents_1 (conversation_id=? AND seq>? AND seq<?)",
+		selectFew:          "(conversation_id=? AND seq>? AND seq<?)",
 		anyRemoved:         "(conversation_id=?)",
 		removedDocuments:   "(conversation_id=?)",
 		oneDocument:        "(conversation_id=? AND seq=?)",
@@ -266,7 +267,7 @@ func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {
 		}
 	}
 	// The index of words gives places in their order, and each is looked up.
-	if plan := planOf(t, store, selectHits); !strings.HasPrefix(plan, "SCAN words VIRTUAL TABLE INDEX") || !strings.HasSuffix(plan, "; SEARCH documents USING INTEGER PRIMARY KEY (rowid=?)") {
+	if plan := planOf(t, store, selectHits); !strings.HasPrefix(plan, "SCAN words VIRTUAL TABLE INDEX") || !strings.HasSuffix(plan, "; SEARCH documents USING COVERING INDEX documents_by_place (place=? AND conversation_id>?)") {
 		t.Errorf("places have the plan %s", plan)
 	}
 	// All that run are wanted, and the index has no others.

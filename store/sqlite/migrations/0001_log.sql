@@ -265,6 +265,8 @@ CREATE TABLE documents (
   UNIQUE (conversation_id, seq)
 );
 
+CREATE INDEX documents_by_place ON documents (place, conversation_id, seq); -- without the terms: many fit into a page
+
 CREATE VIRTUAL TABLE words USING fts5 (
   terms, content = 'documents', content_rowid = 'place', detail = none, columnsize = 0, prefix = '1 2', tokenize = "ascii tokenchars '_'"
 );
