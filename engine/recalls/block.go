@@ -112,14 +112,14 @@ func isLineEnd(r rune) bool {
 }
 
 // Passage returns the part of a text that a query needs most, of at most so many characters: a run of its sentences, with
-// marks where something is left out.
-func Passage(text, query string, chars int) string {
+// marks where something is left out. The analyzer remembers the words of its sentences.
+func Passage(analyzer *recall.Analyzer, text, query string, chars int) string {
 	sentences := sentencesOf(text, chars)
 	documents := make([]recall.Document, len(sentences))
 	for i, sentence := range sentences {
 		documents[i] = recall.Document{Seq: int64(i + 1), Role: continuo.Assistant, Text: sentence, Tokens: len(sentence) / charsPerToken}
 	}
-	ranked := recall.Rank(query, recall.Statistics{}, documents)
+	ranked := analyzer.Corpus(recall.Statistics{}, documents).Rank(query)
 	if len(ranked) == 0 {
 		return ""
 	}

@@ -76,6 +76,9 @@ func New(finder lookup.Finder, options Options) *Recalls {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
+	if finder.Analyzer == nil {
+		finder.Analyzer = &recall.Analyzer{}
+	}
 	return &Recalls{finder: finder, options: options}
 }
 
@@ -136,6 +139,9 @@ func (r *Recalls) chooseReranked(ctx context.Context, items []lookup.Item, room 
 	chosen = r.choose(items, room, query)
 	if !hasEnough(chosen) {
 		return nil, recall.Version
+	}
+	if r.finder.Reranker == nil {
+		return chosen, recall.Version
 	}
 	words := slices.Clone(items)
 	ranker = r.finder.Rerank(ctx, query, items, room.may)
@@ -318,8 +324,12 @@ func (r *Recalls) choose(items []lookup.Item, room *room, query string) []chosen
 		}
 		one := chosenEntry{Item: *item, text: item.Entry.Content.String()}
 		if item.Tokens > longEntry {
-			one.text, one.passage = Passage(one.text, query, passageTokens*charsPerToken), true
-			if weight := item.Weigher.Text(one.text); weight < leastWeight || 3*weight < 2*item.Weigher.Total {
+			hasLittle := func(weight int64) bool { return weight < leastWeight || 3*weight < 2*item.Weigher.Total }
+			if hasLittle(item.Weight) { // so has each passage
+				continue
+			}
+			one.text, one.passage = Passage(r.finder.Analyzer, one.text, query, passageTokens*charsPerToken), true
+			if hasLittle(item.Weigher.Text(one.text)) {
 				continue // a long text has a little of everything
 			}
 		}

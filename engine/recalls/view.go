@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/recall"
 	"github.com/continuo-log/continuo/recall/lookup"
 	"github.com/continuo-log/continuo/window"
 )
@@ -52,7 +53,7 @@ func (r *Recalls) View(ctx context.Context, request ViewRequest) (*View, error) 
 	}
 	request.order(items)
 	ranker := r.finder.Rerank(ctx, head(request.Text, maxQuery), items, func(*lookup.Item) bool { return true })
-	taken := request.take(items)
+	taken := request.take(items, r.finder.Analyzer)
 	inOrder(taken)
 	count := request.Counter.Count
 	text := strings.TrimSuffix(block(taken, "", ""), "\n")
@@ -89,7 +90,7 @@ func (r *ViewRequest) order(items []lookup.Item) {
 }
 
 // take takes the first entries, or passages of them, as far as they fit.
-func (r *ViewRequest) take(items []lookup.Item) (taken []chosenEntry) {
+func (r *ViewRequest) take(items []lookup.Item, analyzer *recall.Analyzer) (taken []chosenEntry) {
 	count, left := r.Counter.Count, r.Tokens
 	stamps := map[string]bool{}
 	for _, item := range items {
@@ -108,7 +109,7 @@ func (r *ViewRequest) take(items []lookup.Item) (taken []chosenEntry) {
 		}
 		one.text = item.Entry.Content.String()
 		if one.passage {
-			one.text = Passage(one.text, r.Text, viewPassage*charsPerToken)
+			one.text = Passage(analyzer, one.text, r.Text, viewPassage*charsPerToken)
 			if size += count(one.text) - viewPassage/2; r.Tokens > 0 && size > left {
 				continue
 			}
