@@ -29,7 +29,7 @@ type Corpus struct {
 // prepared is what is known of a document before there is a query.
 type prepared struct {
 	*form
-	terms   []int32 // those of the form, with the corpus's numbers
+	terms   []int32 // those of the text, with the corpus's numbers
 	dates   []int32
 	logCost fixed
 }
@@ -49,7 +49,7 @@ func newCorpus(vocabulary *vocabulary, statistics Statistics, documents []Docume
 		documents: documents, prepared: make([]prepared, len(documents)), vocabulary: vocabulary, speakers: map[string]bool{},
 		counted: statistics.Counts, total: max(statistics.Documents, int64(len(documents))),
 	}
-	length := 0
+	length, distinct := 0, 0
 	for i := range documents {
 		d := &documents[i]
 		if d.Speaker != "" {
@@ -59,38 +59,42 @@ func newCorpus(vocabulary *vocabulary, statistics Statistics, documents []Docume
 			}
 		}
 		c.prepared[i] = prepared{form: vocabulary.form(d.Text), logCost: ln(fixed(10+d.Tokens)<<16) - 4*one}
-		length += len(c.prepared[i].form.terms)
+		length += len(c.prepared[i].order)
+		distinct += len(c.prepared[i].distinct)
 	}
-	c.number(length)
+	c.number(length, distinct)
 	c.average = max(one, div(fixed(length), fixed(max(1, len(documents)))))
 	c.divide()
 	return c
 }
 
-// number numbers the stems of the documents, which have so many words, and counts the documents that have each.
-func (c *Corpus) number(words int) {
+// number numbers the stems of the documents, which have so many words, and counts the documents that have each. The second
+// number is the sum of the documents' distinct stems.
+func (c *Corpus) number(words, distinct int) {
 	v := c.vocabulary
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	terms := make([]int32, 0, words)
-	var marks []int32 // the last document that has a stem, from 1
+	c.numbers.grow(distinct / 2)
 	own := func(term int32) int32 {
 		n, isNew := c.numbers.of(term, int32(len(c.stems)))
 		if isNew {
-			c.stems, c.counts, marks = append(c.stems, v.stems[term]), append(c.counts, 0), append(marks, 0)
+			c.stems, c.counts = append(c.stems, v.stems[term]), append(c.counts, 0)
 		}
 		return n
 	}
+	var numbers []int32 // of a document's distinct stems
 	for i := range c.prepared {
 		p := &c.prepared[i]
 		first := len(terms)
-		for _, term := range p.form.terms {
+		numbers = numbers[:0]
+		for _, term := range p.distinct {
 			n := own(term)
-			terms = append(terms, n)
-			if marks[n] != int32(i+1) {
-				marks[n] = int32(i + 1)
-				c.counts[n]++
-			}
+			numbers = append(numbers, n)
+			c.counts[n]++
+		}
+		for _, k := range p.order {
+			terms = append(terms, numbers[k])
 		}
 		p.terms = terms[first:len(terms):len(terms)]
 		for _, word := range dateWords(c.documents[i].At) {
@@ -101,53 +105,59 @@ func (c *Corpus) number(words int) {
 
 // numbers maps numbers of a vocabulary to those of a corpus: a table with open addressing, at most half full.
 type numbers struct {
-	keys, values []int32 // a key is a number and 1; 0 for a free place
-	used         int
+	places []numbered
+	used   int
 }
 
+// numbered is a number, as key, and its value. A key is a number and 1; 0 for a free place.
+type numbered struct{ key, value int32 }
+
 // place returns the place of a key, or the free one for it.
-func (n *numbers) place(key int32) int {
-	last := len(n.keys) - 1
+func (n *numbers) place(key int32) *numbered {
+	last := len(n.places) - 1
 	at := int(uint32(key)*2654435769>>7) & last
-	for n.keys[at] != 0 && n.keys[at] != key {
+	for n.places[at].key != 0 && n.places[at].key != key {
 		at = (at + 1) & last
 	}
-	return at
+	return &n.places[at]
 }
 
 // of returns the value of a number. Next is that of a new one.
 func (n *numbers) of(number, next int32) (value int32, isNew bool) {
-	if 2*n.used >= len(n.keys) {
-		n.grow()
+	if 2*n.used >= len(n.places) {
+		n.grow(2 * n.used)
 	}
 	at := n.place(number + 1)
-	if n.keys[at] != 0 {
-		return n.values[at], false
+	if at.key != 0 {
+		return at.value, false
 	}
-	n.keys[at], n.values[at] = number+1, next
+	*at = numbered{number + 1, next}
 	n.used++
 	return next, true
 }
 
-func (n *numbers) grow() {
-	keys, values := n.keys, n.values
-	size := max(1024, 2*len(keys))
-	n.keys, n.values = make([]int32, size), make([]int32, size)
-	for i, key := range keys {
-		if key != 0 {
-			at := n.place(key)
-			n.keys[at], n.values[at] = key, values[i]
+// grow makes room for so many numbers.
+func (n *numbers) grow(most int) {
+	size := max(64, len(n.places))
+	for size < 2*most {
+		size *= 2
+	}
+	before := n.places
+	n.places = make([]numbered, size)
+	for _, one := range before {
+		if one.key != 0 {
+			*n.place(one.key) = one
 		}
 	}
 }
 
 // find returns the value of a number; -1 for none.
 func (n *numbers) find(number int32) int32 {
-	if len(n.keys) == 0 || number < 0 {
+	if len(n.places) == 0 || number < 0 {
 		return -1
 	}
-	if at := n.place(number + 1); n.keys[at] != 0 {
-		return n.values[at]
+	if at := n.place(number + 1); at.key != 0 {
+		return at.value
 	}
 	return -1
 }

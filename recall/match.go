@@ -54,7 +54,7 @@ func (c *Corpus) match(q *question) *matches {
 	for i, score := range m.own {
 		m.absolute[i] = div(mul(mul(score, best), one*10/22), total)
 	}
-	c.adjacency(q, m)
+	c.adjacency(q, m, wanted)
 	c.neighbours(m)
 	c.feed(m, wanted)
 	c.relatives(q, m, best)
@@ -152,26 +152,34 @@ func (c *Corpus) coverage(m *matches, s *selection, hits []hit) {
 }
 
 // adjacency counts pairs of the question's neighbouring stems that are at most one stem apart in a document.
-func (c *Corpus) adjacency(q *question, m *matches) {
-	follows := map[int32][]int32{}
+func (c *Corpus) adjacency(q *question, m *matches, wanted *selection) {
+	type pair struct {
+		second   int32
+		document int // the last one that has it, from 1
+	}
+	follows := make([][]pair, len(wanted.terms)+1) // by the number of the first stem in the selection
 	for i := 1; i < len(q.terms); i++ {
 		if a, b := q.terms[i-1], q.terms[i]; a >= 0 && b >= 0 {
-			follows[a] = append(follows[a], b)
+			pairs := &follows[wanted.at[a]]
+			if !slices.ContainsFunc(*pairs, func(known pair) bool { return known.second == b }) {
+				*pairs = append(*pairs, pair{second: b})
+			}
 		}
 	}
 	for i := range c.prepared {
 		if m.matched[i] < 2 {
 			continue
 		}
-		terms, found := c.prepared[i].terms, map[[2]int32]bool{}
+		terms := c.prepared[i].terms
 		for j, a := range terms {
-			for _, b := range follows[a] {
-				if slices.Contains(terms[j+1:min(j+3, len(terms))], b) {
-					found[[2]int32{a, b}] = true
+			pairs := follows[wanted.at[a]]
+			for k := range pairs {
+				if p := &pairs[k]; p.document != i+1 && slices.Contains(terms[j+1:min(j+3, len(terms))], p.second) {
+					p.document = i + 1
+					m.adjacent[i]++
 				}
 			}
 		}
-		m.adjacent[i] = len(found)
 	}
 }
 

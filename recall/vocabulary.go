@@ -2,6 +2,7 @@ package recall
 
 import (
 	"hash/maphash"
+	"slices"
 	"strings"
 	"sync"
 
@@ -47,6 +48,14 @@ type vocabulary struct {
 	prefixes map[string]int32 // numbers of the beginnings of stems, from 1
 	forms    map[textKey]*form
 	bytes    int64
+	text     int64        // how many texts were analyzed
+	seen     []occurrence // by the number of a stem: where it occurred last
+}
+
+// occurrence is a stem's number among those of a text.
+type occurrence struct {
+	text   int64
+	number int32
 }
 
 // stem is a stem, and the number of its first softPrefix bytes; 0 for a shorter one.
@@ -64,7 +73,8 @@ type known struct {
 
 // form is what is known of a text.
 type form struct {
-	terms    []int32 // stems without stop words, in the order of the text
+	distinct []int32 // stems without stop words, in the order in which they occur first
+	order    []int32 // numbers in distinct of all words, in the order of the text
 	question bool    // it ends with a question
 	number   bool
 	fulltext.Signals
@@ -103,7 +113,7 @@ func (v *vocabulary) form(text string) *form {
 	if found == nil {
 		found = v.analyze(text)
 		v.forms[key] = found
-		v.bytes += formBytes + 4*int64(cap(found.terms))
+		v.bytes += formBytes + 4*int64(cap(found.distinct)+cap(found.order))
 	}
 	return found
 }
@@ -114,14 +124,22 @@ const longQuestion = 200
 func (v *vocabulary) analyze(text string) *form {
 	f := &form{question: strings.Contains(text[max(0, len(text)-longQuestion):], "?")}
 	scan := fulltext.SignalScanner{}
+	v.text++
 	for w := range words(text) {
 		k := v.word(w)
 		scan.Word(w.Text, k.ends)
 		f.number = f.number || k.number
-		if k.term >= 0 {
-			f.terms = append(f.terms, k.term)
+		if k.term < 0 {
+			continue
 		}
+		at := &v.seen[k.term]
+		if at.text != v.text {
+			*at = occurrence{v.text, int32(len(f.distinct))}
+			f.distinct = append(f.distinct, k.term)
+		}
+		f.order = append(f.order, at.number)
 	}
+	f.distinct, f.order = slices.Clone(f.distinct), slices.Clone(f.order)
 	f.Signals = scan.Signals
 	return f
 }
@@ -159,7 +177,7 @@ func (v *vocabulary) number(text string) int32 {
 		}
 		added.prefix = v.prefixes[begin]
 	}
-	v.stems = append(v.stems, added)
+	v.stems, v.seen = append(v.stems, added), append(v.seen, occurrence{})
 	v.bytes += 2*wordBytes + int64(len(text))
 	return n
 }
