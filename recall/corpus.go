@@ -16,7 +16,9 @@ type Corpus struct {
 	prepared   []prepared
 	vocabulary *vocabulary
 	numbers    numbers // of the vocabulary's stems
-	stems      []stem  // by number
+	stems      []int32 // the vocabulary's numbers, by number
+	prefixes   []int32 // those of the stems' beginnings
+	known      []stem  // of the vocabulary
 	counts     []int32 // documents of the list with a stem
 	speakers   map[string]bool
 	named      bool // some document names its speaker
@@ -79,7 +81,7 @@ func (c *Corpus) number(words, distinct int) {
 	own := func(term int32) int32 {
 		n, isNew := c.numbers.of(term, int32(len(c.stems)))
 		if isNew {
-			c.stems, c.counts = append(c.stems, v.stems[term]), append(c.counts, 0)
+			c.stems, c.prefixes, c.counts = append(c.stems, term), append(c.prefixes, v.stems[term].prefix), append(c.counts, 0)
 		}
 		return n
 	}
@@ -101,7 +103,11 @@ func (c *Corpus) number(words, distinct int) {
 			p.dates = append(p.dates, own(v.number(word)))
 		}
 	}
+	c.known = v.stems
 }
+
+// text is the text of a stem.
+func (c *Corpus) text(term int32) string { return c.known[c.stems[term]].text }
 
 // numbers maps numbers of a vocabulary to those of a corpus: a table with open addressing, at most half full.
 type numbers struct {
@@ -209,7 +215,7 @@ func (c *Corpus) rarity(term int32) fixed {
 	if in == 0 {
 		return 0
 	}
-	if count, ok := c.counted[c.stems[term].text]; ok {
+	if count, ok := c.counted[c.text(term)]; ok {
 		in = max(in, count)
 	} else if len(c.documents) > 0 {
 		in = in * c.total / int64(len(c.documents))

@@ -265,7 +265,7 @@ func (c *Corpus) feed(m *matches, wanted *selection) {
 		terms = append(terms, term)
 	}
 	slices.SortFunc(terms, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(c.stems[a].text, c.stems[b].text))
+		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(c.text(a), c.text(b)))
 	})
 	more := c.newSelection()
 	for _, term := range terms[:min(len(terms), feedWith)] {
@@ -283,8 +283,8 @@ func (c *Corpus) relatives(q *question, m *matches, best fixed) {
 		if prefix == 0 {
 			continue
 		}
-		for term := range c.stems {
-			if c.stems[term].prefix == prefix && int32(term) != q.terms[k] {
+		for term, its := range c.prefixes {
+			if its == prefix && int32(term) != q.terms[k] {
 				related.add(int32(term), one/2)
 			}
 		}

@@ -81,7 +81,7 @@ func (c *Corpus) Weigher(query string) *Weigher {
 		if term < 0 {
 			continue
 		}
-		if rarity := c.rarity(term); rarity > least && !fillers[c.stems[term].text] {
+		if rarity := c.rarity(term); rarity > least && !fillers[c.text(term)] {
 			w.terms[term] = rarity
 			w.Total += rarity
 		}

@@ -24,8 +24,8 @@ const benchEntries = 10_000
 // BenchmarkTurn says what recall adds to a turn in a conversation of 10 000 entries: the median time, and the processor time
 // of this process per turn.
 //
-//   - messages: the next messages of users of the data's conversations, each with its answer, one after another; all that a turn
-//     does for a recall.
+//   - messages: some 400 next messages of users in the data's conversations, each with its answer, one after another, after a
+//     start; then some 400 more. All that a turn does for a recall.
 //   - questions: the look-up of 60 annotated questions of BEAM in its messages (19 MB), and the same once more.
 func BenchmarkTurn(b *testing.B) {
 	for name, open := range map[string]func(b *testing.B) (maintenance.Store, error){
@@ -93,11 +93,15 @@ func benchMessages(b *testing.B, open func(b *testing.B) (maintenance.Store, err
 		b.Fatal(err)
 	}
 	runner := e.Catalog.Runner(chosen)
+	var took []time.Duration
+	var cpu time.Duration
+	recalled := 0
 	for b.Loop() {
-		var took []time.Duration
-		var cpu time.Duration
-		recalled := 0
 		for i := range after {
+			if i == len(after)/2 {
+				t.report("first-", took, cpu)
+				took, cpu = nil, 0
+			}
 			if after[i].Role == continuo.User {
 				used, began := processorTime(b), time.Now()
 				found, err := e.Recalls.Ahead(b.Context(), runner, t.conversation, after[i].Content)
@@ -117,13 +121,15 @@ func benchMessages(b *testing.B, open func(b *testing.B) (maintenance.Store, err
 			}
 			t.index()
 		}
-		b.Logf("%d of %d messages recall something", recalled, len(took))
-		t.report("", took, cpu)
+		b.Logf("%d messages recall something", recalled)
+		t.report("later-", took, cpu)
 	}
 }
 
-// talk returns 10 000 messages of users and models from all kinds of conversations, and those that follow in each kind.
+// talk returns 10 000 messages of users and models from all kinds of conversations, and those that follow in each kind, first
+// some of each kind, then some more.
 func talk(b *testing.B) (before, after []continuo.Entry) {
+	var later []continuo.Entry
 	files := []string{"coding-agents.jsonl.gz", "tau-airline.jsonl.gz", "multilingual.jsonl.gz", "multi-agent.jsonl.gz", "aider-history.jsonl.gz", "irc.jsonl.gz", "locomo.jsonl.gz", "beam.jsonl.gz"}
 	const following = 100 // messages of each
 	for k, file := range files {
@@ -136,10 +142,10 @@ func talk(b *testing.B) (before, after []continuo.Entry) {
 				}
 			}
 		}
-		n := min(len(entries)-following, (benchEntries-len(before))/(len(files)-k))
-		before, after = append(before, entries[:n]...), append(after, entries[n:n+following]...)
+		n := min(len(entries)-2*following, (benchEntries-len(before))/(len(files)-k))
+		before, after, later = append(before, entries[:n]...), append(after, entries[n:n+following]...), append(later, entries[n+following:n+2*following]...)
 	}
-	return before, after
+	return before, append(after, later...)
 }
 
 func benchQuestions(b *testing.B, open func(b *testing.B) (maintenance.Store, error)) {
