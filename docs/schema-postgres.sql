@@ -298,7 +298,7 @@ CREATE TABLE continuo.documents (
   PRIMARY KEY (conversation_id, seq)
 ); -- by conversation_id
 
-CREATE INDEX documents_by_term ON continuo.documents USING gin (terms);
+CREATE INDEX documents_by_term ON continuo.documents USING gin (terms) WITH (gin_pending_list_limit = 256); -- kilobytes, which each search reads
 
 CREATE INDEX documents_by_age ON continuo.documents (conversation_id, added, seq);
 

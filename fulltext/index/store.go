@@ -22,6 +22,8 @@ type Store interface {
 	// AnyHits finds, for each term of a query by itself, the newest documents that have it, at most Limit for each. Before
 	// is not used.
 	AnyHits(ctx context.Context, query HitQuery) ([][]Hit, error)
+	// Documents returns those of a conversation's own entries from to to, which is not open, by rising seq.
+	Documents(ctx context.Context, conversationID string, from, to int64) ([]Document, error)
 	// ForgetIndex empties the index of a conversation so that it is rebuilt; continuo.ErrNotFound.
 	ForgetIndex(ctx context.Context, conversationID string) error
 }

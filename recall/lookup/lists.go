@@ -2,7 +2,9 @@ package lookup
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	continuo "github.com/continuo-log/continuo"
@@ -24,8 +26,8 @@ type found struct {
 	unindexed []continuo.Range // of the searched conversation
 }
 
-// TermLists remembers which entries of a conversation have the terms that were looked up, so that the next look-up asks
-// only for newer ones: most words of a message occur in earlier ones too. An entry that is redacted makes the lists of its
+// TermLists remembers which entries of a conversation have the terms that were looked up: most words of a message occur in
+// earlier ones too. Entries that were added since are added to all lists of the conversation. An entry that is redacted makes the lists of its
 // conversation unknown. It holds some 32 MB at most, or 1/32 of the process's memory limit (GOMEMLIMIT), and forgets
 // everything when it has more, or when the process is near its limit. It is safe for concurrent use; the zero value is ready.
 type TermLists struct {
@@ -35,39 +37,79 @@ type TermLists struct {
 	cycle uint64 // of the pressure that it last looked at
 }
 
-// conversationLists are the lists of a conversation at a revision.
+// conversationLists are the lists of a conversation at a revision, of its entries up to a seq.
 type conversationLists struct {
-	revision int64
-	terms    map[index.Term]*termList
+	revision, through int64
+	terms             map[index.Term]*termList
+	texts             map[string][]*termList // by the terms of documents
+	prefixes          []*termList
 }
 
-// termList has the newest entries with a term, at most maxHits, of those up to a seq. It is not changed.
+// termList has the newest entries with a term, at most maxHits, the newest first. Its seqs are replaced, not changed.
 type termList struct {
-	through int64
-	seqs    []int64
+	term index.Term
+	seqs []int64
 }
 
 const (
 	listsBytes = 32 << 20
 	listsShare = 32
-	listBytes  = 150 // of a list beside its seqs
+	listBytes  = 400 // of a list beside its seqs
+	// maxNewer is how many entries are added to lists. Where there are more, the terms are looked up again.
+	maxNewer = 256
 )
 
-// get returns the lists of terms, nil for those that are not known.
-func (l *TermLists) get(conversation *continuo.Conversation, terms []index.Term) []*termList {
-	lists := make([]*termList, len(terms))
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if owned := l.owned[conversation.ID]; owned != nil && owned.revision == conversation.Revision {
-		for i, term := range terms {
-			lists[i] = owned.terms[term]
-		}
+// of returns the lists of a conversation at a revision that go nearly up to a seq; nil for none.
+func (l *TermLists) of(conversation *continuo.Conversation, through int64) *conversationLists {
+	owned := l.owned[conversation.ID]
+	if owned == nil || owned.revision != conversation.Revision || owned.through < through-maxNewer {
+		return nil
 	}
-	return lists
+	return owned
 }
 
-// put keeps lists.
-func (l *TermLists) put(conversation *continuo.Conversation, terms []index.Term, lists []*termList) {
+// get returns the lists of terms, nil for those that are not known, and up to which seq they go: through where there are none.
+func (l *TermLists) get(conversation *continuo.Conversation, terms []index.Term, through int64) (lists [][]int64, known int64) {
+	lists = make([][]int64, len(terms))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	owned := l.of(conversation, through)
+	if owned == nil {
+		return lists, through
+	}
+	for i, term := range terms {
+		if list := owned.terms[term]; list != nil {
+			lists[i] = list.seqs
+		}
+	}
+	return lists, owned.through
+}
+
+// add adds documents to all lists of a conversation that go up to a seq, which then go up to another.
+func (l *TermLists) add(conversation *continuo.Conversation, from, through int64, documents []index.Document) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	owned := l.of(conversation, from)
+	if owned == nil || owned.through != from {
+		return
+	}
+	owned.through = through
+	for _, d := range documents {
+		for _, text := range d.Terms {
+			for _, list := range owned.texts[text] {
+				l.bytes += list.add(d.Seq)
+			}
+			for _, list := range owned.prefixes {
+				if strings.HasPrefix(text, list.term.Text) {
+					l.bytes += list.add(d.Seq)
+				}
+			}
+		}
+	}
+}
+
+// put keeps lists of terms up to a seq.
+func (l *TermLists) put(conversation *continuo.Conversation, terms []index.Term, lists [][]int64, through int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := pressure.Read()
@@ -75,23 +117,50 @@ func (l *TermLists) put(conversation *continuo.Conversation, terms []index.Term,
 		l.owned, l.bytes = map[string]*conversationLists{}, 0
 	}
 	l.cycle = now.Cycle
-	owned := l.owned[conversation.ID]
-	if owned == nil || owned.revision < conversation.Revision {
-		owned = &conversationLists{conversation.Revision, map[index.Term]*termList{}}
+	owned := l.of(conversation, through)
+	if owned == nil {
+		if other := l.owned[conversation.ID]; other != nil && other.revision > conversation.Revision {
+			return
+		}
+		owned = &conversationLists{conversation.Revision, through, map[index.Term]*termList{}, map[string][]*termList{}, nil}
 		l.owned[conversation.ID] = owned
 	}
-	if owned.revision > conversation.Revision {
+	if owned.through != through {
 		return
 	}
 	for i, term := range terms {
-		if before := owned.terms[term]; before == nil || before.through < lists[i].through {
-			l.bytes += listBytes + 8*int64(cap(lists[i].seqs))
-			if before != nil {
-				l.bytes -= listBytes + 8*int64(cap(before.seqs))
-			}
-			owned.terms[term] = lists[i]
+		if owned.terms[term] != nil {
+			continue
+		}
+		list := &termList{term, lists[i]}
+		owned.terms[term] = list
+		l.bytes += listBytes + 8*int64(cap(lists[i]))
+		if term.Prefix {
+			owned.prefixes = append(owned.prefixes, list)
+			continue
+		}
+		owned.texts[term.Text] = append(owned.texts[term.Text], list)
+		if term.Or != "" && term.Or != term.Text {
+			owned.texts[term.Or] = append(owned.texts[term.Or], list)
 		}
 	}
+}
+
+// add adds an entry, and returns by how many bytes the list has grown.
+func (t *termList) add(seq int64) int64 {
+	if len(t.seqs) > 0 && t.seqs[0] >= seq {
+		return 0
+	}
+	before := cap(t.seqs)
+	t.seqs = append([]int64{seq}, t.seqs[:min(len(t.seqs), maxHits-1)]...)
+	return 8 * int64(cap(t.seqs)-before)
+}
+
+// has reports whether a document has a term.
+func has(d *index.Document, term index.Term) bool {
+	return slices.ContainsFunc(d.Terms, func(text string) bool {
+		return text == term.Text || text == term.Or || term.Prefix && strings.HasPrefix(text, term.Text)
+	})
 }
 
 // own looks terms up in the searched conversation.
@@ -106,61 +175,51 @@ func (f Finder) own(ctx context.Context, request *Request, terms []index.Term) (
 		}
 		return result, err
 	}
-	lists := f.Lists.get(conversation, terms)
-	result := found{terms: make([]termHits, len(terms))}
-	isFirst := true
-	for _, isKnown := range []bool{true, false} {
-		var asked []index.Term
-		var numbers []int
-		from := int64(1)
-		for i, list := range lists {
-			if (list != nil) != isKnown {
-				continue
-			}
-			if isKnown && (len(numbers) == 0 || list.through+1 < from) {
-				from = list.through + 1
-			}
-			asked, numbers = append(asked, terms[i]), append(numbers, i)
+	lists, known := f.Lists.get(conversation, terms, request.To)
+	var missing []index.Term
+	for i, list := range lists {
+		if list == nil {
+			missing = append(missing, terms[i])
 		}
-		if len(asked) == 0 {
+	}
+	from := int64(1)
+	if len(missing) == 0 {
+		from = known + 1 // is it indexed?
+	}
+	any, err := searcher.Any(ctx, *conversation, missing, from, request.To, maxHits)
+	if err != nil {
+		return found{}, err
+	}
+	result := found{terms: make([]termHits, len(terms)), unindexed: any.Unindexed}
+	through := request.To
+	for _, r := range any.Unindexed {
+		through = min(through, r.From-1)
+	}
+	var newer []index.Document
+	if known < through {
+		if newer, err = f.Store.Documents(ctx, conversation.ID, known+1, through); err != nil {
+			return found{}, fmt.Errorf("recall: %w", err)
+		}
+		f.Lists.add(conversation, known, through, newer)
+	}
+	made := make([][]int64, 0, len(missing))
+	for i, seqs := range lists {
+		own := &result.terms[i]
+		if seqs == nil {
+			own.own = seqsOf(any.Lists[len(made)])
+			made = append(made, own.own)
 			continue
 		}
-		any, err := searcher.Any(ctx, *conversation, asked, from, request.To, maxHits)
-		if err != nil {
-			return result, err
+		for k := len(newer) - 1; k >= 0; k-- {
+			if has(&newer[k], terms[i]) {
+				own.own = append(own.own, newer[k].Seq)
+			}
 		}
-		if isFirst { // the second look-up may find more indexed
-			result.unindexed = any.Unindexed
-		}
-		isFirst = false
-		through := request.To
-		for _, r := range any.Unindexed {
-			through = min(through, r.From-1)
-		}
-		made := make([]*termList, len(asked))
-		for k, i := range numbers {
-			made[k] = lists[i].with(seqsOf(any.Lists[k]), through)
-			result.terms[i].own = made[k].seqs
-		}
-		f.Lists.put(conversation, asked, made)
+		own.own = append(own.own, seqs...)
+		own.own = own.own[:min(len(own.own), maxHits)]
 	}
+	f.Lists.put(conversation, missing, made, through)
 	return result, nil
-}
-
-// with returns the list with newer entries, up to a seq. A nil list has none.
-func (t *termList) with(newer []int64, through int64) *termList {
-	if t == nil {
-		return &termList{through, newer}
-	}
-	n := 0
-	for n < len(newer) && newer[n] > t.through {
-		n++
-	}
-	if through = max(through, t.through); n == 0 {
-		return &termList{through, t.seqs}
-	}
-	seqs := slices.Concat(newer[:n], t.seqs)
-	return &termList{through, seqs[:min(len(seqs), maxHits)]}
 }
 
 func seqsOf(hits []index.Hit) []int64 {

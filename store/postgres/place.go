@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
@@ -43,14 +44,12 @@ SELECT term.number, hits.conversations, hits.seqs, hits.added
 FROM unnest(@terms::text[]) WITH ORDINALITY AS term (query, number) CROSS JOIN LATERAL (
   SELECT {conversations} AS conversations, array_agg(seq) AS seqs, array_agg(added) AS added FROM (
     WITH found AS MATERIALIZED (
-      SELECT conversation_id, seq, added FROM continuo.documents WHERE terms @@ term.query::tsquery AND {range} AND {filter})
+      SELECT conversation_id, seq, added FROM continuo.documents WHERE terms @@ term.query::tsquery AND seq + 0 BETWEEN @from AND @to AND {filter})
     SELECT conversation_id, seq, added FROM found ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @limit) AS newest) AS hits
 WHERE hits.seqs IS NOT NULL`
 
-	// A few documents are read themselves.
-	rangeOfFew  = `conversation_id = @conversation AND seq BETWEEN @from AND @to`
-	rangeOfMany = `seq + 0 BETWEEN @from AND @to`
-	fewSeqs     = 100
+	selectDocuments = `
+SELECT seq, added, tsvector_to_array(terms) FROM continuo.documents WHERE conversation_id = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq`
 
 	// Each document has two additional terms, for its conversation and its project. They begin with a colon,
 	// which no term of a text does, and so no prefix search finds them.
@@ -121,13 +120,11 @@ func (s *Store) AnyHits(ctx context.Context, query index.HitQuery) ([][]index.Hi
 			terms = append(terms, tsquery([]index.Term{scope, term}))
 		}
 		args["terms"] = terms
-		seqs, conversations := rangeOfMany, "NULL::text[]"
+		conversations := "NULL::text[]"
 		if query.ConversationID == "" {
 			conversations = "array_agg(conversation_id)"
-		} else if search.to-search.from < fewSeqs {
-			seqs = rangeOfFew
 		}
-		statement := strings.NewReplacer("{range}", seqs, "{conversations}", conversations, "{filter}", search.filter).Replace(anyHits)
+		statement := strings.NewReplacer("{conversations}", conversations, "{filter}", search.filter).Replace(anyHits)
 		clear(found)
 		rows, _ := q.Query(ctx, statement, pgx.QueryExecModeExec, args)
 		var number int64
@@ -146,6 +143,19 @@ func (s *Store) AnyHits(ctx context.Context, query index.HitQuery) ([][]index.Hi
 		})
 		return err
 	})
+	return found, err
+}
+
+// Documents is part of index.Store.
+func (s *Store) Documents(ctx context.Context, conversationID string, from, to int64) (found []index.Document, err error) {
+	err = s.read(ctx, func(ctx context.Context, q querier) error {
+		rows, _ := q.Query(ctx, selectDocuments, conversationID, max(from, 1), to)
+		found, err = pgx.CollectRows(rows, pgx.RowToStructByPos[index.Document])
+		return err
+	})
+	for i := range found {
+		found[i].Terms = slices.DeleteFunc(found[i].Terms, func(term string) bool { return term[0] == ':' })
+	}
 	return found, err
 }
 

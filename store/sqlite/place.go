@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
@@ -22,6 +21,7 @@ import (
 const (
 	conversationScope = "_c"
 	projectScope      = "_p"
+	scopes            = 2 // the last terms of each document
 )
 
 const (
@@ -43,8 +43,7 @@ WHERE words MATCH ? AND words.rowid >= ? AND words.rowid <= ? AND documents.conv
 SELECT conversation_id, seq, place, terms FROM documents WHERE place <= ? AND conversation_id IS NOT NULL
 ORDER BY place DESC LIMIT +?`
 
-	// A few documents of a conversation, to be compared one by one.
-	selectFew = `SELECT seq, place, terms FROM documents WHERE conversation_id = ? AND seq BETWEEN ? AND ? ORDER BY seq DESC`
+	selectDocuments = `SELECT seq, place, terms FROM documents WHERE conversation_id = ? AND seq BETWEEN ? AND ? ORDER BY seq`
 
 	selectLast = `SELECT ` + newestSeq + ` FROM conversations WHERE id = ?`
 
@@ -166,10 +165,6 @@ func (s *Store) AnyHits(ctx context.Context, query index.HitQuery) ([][]index.Hi
 	}
 	found := make([][]index.Hit, len(query.Terms))
 	err := s.read(ctx, func(conn *connection) error {
-		clear(found)
-		if query.ConversationID != "" && first > 0 && last-first < fewSeqs && query.UserID == "" && len(query.Labels) == 0 {
-			return amongFew(conn, query, first, last, found)
-		}
 		lowest, highest, err := reachOf(conn, query.ConversationID, first, last)
 		if err != nil {
 			return err
@@ -186,40 +181,21 @@ func (s *Store) AnyHits(ctx context.Context, query index.HitQuery) ([][]index.Hi
 	return found, err
 }
 
-// fewSeqs is how many documents are compared one by one for all terms: a look-up of one term takes as long as comparing some
-// documents.
-const fewSeqs = 100
-
-// amongFew adds the documents of a range that have a term to the list of each.
-func amongFew(conn *connection, query index.HitQuery, first, last int64, found [][]index.Hit) error {
-	wanted := make([][][]byte, len(query.Terms))
-	for i, term := range query.Terms {
-		for _, text := range []string{term.Text, term.Or} {
-			switch {
-			case text == "":
-			case term.Prefix:
-				wanted[i] = append(wanted[i], []byte(" "+text))
-			default:
-				wanted[i] = append(wanted[i], []byte(" "+text+" "))
-			}
-		}
-	}
-	var padded []byte // the terms of a row, each between spaces
-	return conn.query(selectFew, []any{query.ConversationID, first, last}, func(rows *sql.Rows) error {
-		var terms sql.RawBytes
-		hit := index.Hit{ConversationID: query.ConversationID}
-		if err := rows.Scan(&hit.Seq, &hit.Order, &terms); err != nil {
+// Documents is part of index.Store.
+func (s *Store) Documents(ctx context.Context, conversationID string, from, to int64) (found []index.Document, err error) {
+	err = s.read(ctx, func(conn *connection) error {
+		found = nil
+		return conn.query(selectDocuments, []any{conversationID, max(from, 1), to}, func(rows *sql.Rows) error {
+			var d index.Document
+			var terms string
+			err := rows.Scan(&d.Seq, &d.Added, &terms)
+			d.Terms = strings.Fields(terms)
+			d.Terms = d.Terms[:len(d.Terms)-scopes]
+			found = append(found, d)
 			return err
-		}
-		padded = append(append(append(padded[:0], ' '), terms...), ' ')
-		for i := range wanted {
-			isIn := func(text []byte) bool { return bytes.Contains(padded, text) }
-			if len(found[i]) < query.Limit && slices.ContainsFunc(wanted[i], isIn) {
-				found[i] = append(found[i], hit)
-			}
-		}
-		return nil
+		})
 	})
+	return found, err
 }
 
 // newestDocuments is how many documents are compared one by one before the index is searched for prefixes.

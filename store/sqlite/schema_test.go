@@ -188,7 +188,7 @@ func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {
 		hideOne:            "(conversation_id=? AND seq=?)",
 		hideAll:            "(conversation_id=?)",
 		selectReach:        "COVERING INDEX sqlite_autoindex_documents_1 (conversation_id=? AND seq>? AND seq<?)",
-		selectFew:          "(conversation_id=? AND seq>? AND seq<?)",
+		selectDocuments:    "(conversation_id=? AND seq>? AND seq<?)",
 		anyRemoved:         "(conversation_id=?)",
 		removedDocuments:   "(conversation_id=?)",
 		oneDocument:        "(conversation_id=? AND seq=?)",

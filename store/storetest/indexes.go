@@ -173,6 +173,33 @@ func testAnyHits(t *testing.T, opener Opener) {
 	expectError(t, "a wrong term", err, continuo.ErrInvalid)
 }
 
+// testDocuments reads documents, with the terms as they were indexed.
+func testDocuments(t *testing.T, opener Opener) {
+	store := open(t, opener)
+	create(t, store, "a", 6)
+	create(t, store, "A", 3)
+	indexEntries(t, store, "a", 0, document(1, 10, "apple pear müller"), document(2, 30, "combining combinΩ"), document(4, 20, "数据 apple"))
+	indexEntries(t, store, "A", 0, document(2, 25, "apple"))
+	for _, want := range []struct {
+		id       string
+		from, to int64
+		found    string
+	}{
+		{"a", 0, 6, "1 apple müller pear, 2 combining combinΩ, 4 apple 数据"}, {"a", 2, 3, "2 combining combinΩ"}, {"a", 5, 6, ""}, {"a", 4, 3, ""}, {"none", 1, 9, ""},
+	} {
+		documents, err := store.Documents(t.Context(), want.id, want.from, want.to)
+		noError(t, err)
+		var found []string
+		for _, d := range documents {
+			slices.Sort(d.Terms)
+			found = append(found, fmt.Sprint(d.Seq, " ", strings.Join(d.Terms, " ")))
+		}
+		if got := strings.Join(found, ", "); got != want.found {
+			t.Errorf("%+v: got %q", want, got)
+		}
+	}
+}
+
 // testManyHits has many documents of the same moment, and pages through them.
 func testManyHits(t *testing.T, opener Opener) {
 	store := open(t, opener)

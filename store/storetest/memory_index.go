@@ -187,6 +187,22 @@ func (m *memory) AnyHits(ctx context.Context, query index.HitQuery) ([][]index.H
 	return found, nil
 }
 
+func (m *memory) Documents(ctx context.Context, conversationID string, from, to int64) (found []index.Document, err error) {
+	if err := m.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	for _, c := range m.conversations {
+		for seq, d := range c.documents {
+			if c.ID == conversationID && seq >= max(from, 1) && seq <= to {
+				found = append(found, index.Document{Seq: seq, Added: d.order, Terms: slices.Clone(d.terms)})
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b index.Document) int { return cmp.Compare(a.Seq, b.Seq) })
+	return found, nil
+}
+
 func checkMemoryPlaces(query index.HitQuery) error {
 	if query.Limit < 1 || len(query.Terms) == 0 {
 		return fmt.Errorf("find places: %w: %d terms and a limit of %d; both must be at least 1", continuo.ErrInvalid, len(query.Terms), query.Limit)
