@@ -31,7 +31,7 @@ type Corpus struct {
 // prepared is what is known of a document before there is a query.
 type prepared struct {
 	*form
-	terms   []int32 // those of the text, with the corpus's numbers
+	terms   []int32 // the form's distinct stems, with the corpus's numbers
 	dates   []int32
 	logCost fixed
 }
@@ -64,19 +64,18 @@ func newCorpus(vocabulary *vocabulary, statistics Statistics, documents []Docume
 		length += len(c.prepared[i].order)
 		distinct += len(c.prepared[i].distinct)
 	}
-	c.number(length, distinct)
+	c.number(distinct)
 	c.average = max(one, div(fixed(length), fixed(max(1, len(documents)))))
 	c.divide()
 	return c
 }
 
-// number numbers the stems of the documents, which have so many words, and counts the documents that have each. The second
-// number is the sum of the documents' distinct stems.
-func (c *Corpus) number(words, distinct int) {
+// number numbers the stems of the documents, which have so many together, and counts the documents that have each.
+func (c *Corpus) number(distinct int) {
 	v := c.vocabulary
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	terms := make([]int32, 0, words)
+	terms := make([]int32, 0, distinct)
 	c.numbers.grow(distinct / 2)
 	own := func(term int32) int32 {
 		n, isNew := c.numbers.of(term, int32(len(c.stems)))
@@ -85,18 +84,13 @@ func (c *Corpus) number(words, distinct int) {
 		}
 		return n
 	}
-	var numbers []int32 // of a document's distinct stems
 	for i := range c.prepared {
 		p := &c.prepared[i]
 		first := len(terms)
-		numbers = numbers[:0]
 		for _, term := range p.distinct {
 			n := own(term)
-			numbers = append(numbers, n)
+			terms = append(terms, n)
 			c.counts[n]++
-		}
-		for _, k := range p.order {
-			terms = append(terms, numbers[k])
 		}
 		p.terms = terms[first:len(terms):len(terms)]
 		for _, word := range dateWords(c.documents[i].At) {

@@ -98,19 +98,12 @@ func (c *Corpus) count(s *selection) []hit {
 	if len(s.terms) == 0 {
 		return nil
 	}
-	last := make([]int, len(s.terms)) // the newest hit of a term, from 1
 	for i := range c.prepared {
-		for _, term := range c.prepared[i].terms {
-			k := s.at[term]
-			if k == 0 {
-				continue
+		p := &c.prepared[i]
+		for j, term := range p.terms {
+			if k := s.at[term]; k > 0 {
+				hits = append(hits, hit{int32(i), k - 1, p.times[j]})
 			}
-			if h := last[k-1]; h > 0 && hits[h-1].document == int32(i) {
-				hits[h-1].times++
-				continue
-			}
-			hits = append(hits, hit{int32(i), k - 1, 1})
-			last[k-1] = len(hits)
 		}
 	}
 	return hits
@@ -124,7 +117,7 @@ func (c *Corpus) bm25(s *selection, hits []hit, b fixed) []fixed {
 		rarities[k] = mul(c.rarity(term), s.weights[k])
 	}
 	for _, h := range hits {
-		length := div(fixed(len(c.prepared[h.document].terms))<<16, c.average)
+		length := div(fixed(len(c.prepared[h.document].order))<<16, c.average)
 		times := fixed(h.times) << 16
 		saturated := div(mul(times, k1+one), times+mul(k1, one-b+mul(b, length)))
 		scores[h.document] += mul(rarities[h.term], saturated)
@@ -170,12 +163,13 @@ func (c *Corpus) adjacency(q *question, m *matches, wanted *selection) {
 		if m.matched[i] < 2 {
 			continue
 		}
-		terms := c.prepared[i].terms
-		for j, a := range terms {
-			pairs := follows[wanted.at[a]]
+		terms, order := c.prepared[i].terms, c.prepared[i].order
+		for j, at := range order {
+			pairs := follows[wanted.at[terms[at]]]
 			for k := range pairs {
-				if p := &pairs[k]; p.document != i+1 && slices.Contains(terms[j+1:min(j+3, len(terms))], p.second) {
-					p.document = i + 1
+				isNear := func(at int32) bool { return terms[at] == pairs[k].second }
+				if pairs[k].document != i+1 && slices.ContainsFunc(order[j+1:min(j+3, len(order))], isNear) {
+					pairs[k].document = i + 1
 					m.adjacent[i]++
 				}
 			}
@@ -251,11 +245,9 @@ func (c *Corpus) feed(m *matches, wanted *selection) {
 	sums := map[int32]fixed{}
 	for _, i := range order[:min(len(order), feedFrom)] {
 		p := &c.prepared[i]
-		scale := div(m.own[i], sqrt(fixed(5+len(p.terms))<<16))
-		seen := map[int32]bool{}
+		scale := div(m.own[i], sqrt(fixed(5+len(p.order))<<16))
 		for _, term := range p.terms {
-			if wanted.at[term] == 0 && !seen[term] {
-				seen[term] = true
+			if wanted.at[term] == 0 {
 				sums[term] += mul(scale, c.rarity(term))
 			}
 		}

@@ -74,6 +74,7 @@ type known struct {
 // form is what is known of a text.
 type form struct {
 	distinct []int32 // stems without stop words, in the order in which they occur first
+	times    []int32 // how often each occurs
 	order    []int32 // numbers in distinct of all words, in the order of the text
 	question bool    // it ends with a question
 	number   bool
@@ -113,7 +114,7 @@ func (v *vocabulary) form(text string) *form {
 	if found == nil {
 		found = v.analyze(text)
 		v.forms[key] = found
-		v.bytes += formBytes + 4*int64(cap(found.distinct)+cap(found.order))
+		v.bytes += formBytes + 4*int64(cap(found.distinct)+cap(found.times)+cap(found.order))
 	}
 	return found
 }
@@ -135,11 +136,12 @@ func (v *vocabulary) analyze(text string) *form {
 		at := &v.seen[k.term]
 		if at.text != v.text {
 			*at = occurrence{v.text, int32(len(f.distinct))}
-			f.distinct = append(f.distinct, k.term)
+			f.distinct, f.times = append(f.distinct, k.term), append(f.times, 0)
 		}
+		f.times[at.number]++
 		f.order = append(f.order, at.number)
 	}
-	f.distinct, f.order = slices.Clone(f.distinct), slices.Clone(f.order)
+	f.distinct, f.times, f.order = slices.Clone(f.distinct), slices.Clone(f.times), slices.Clone(f.order)
 	f.Signals = scan.Signals
 	return f
 }
