@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ type Corpus struct {
 	documents  []Document
 	prepared   []prepared
 	vocabulary *vocabulary
-	numbers    numbers // of the vocabulary's stems
+	id         int64   // in the vocabulary
 	stems      []int32 // the vocabulary's numbers, by number
 	prefixes   []int32 // those of the stems' beginnings
 	known      []stem  // of the vocabulary
@@ -76,13 +77,15 @@ func (c *Corpus) number(distinct int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	terms := make([]int32, 0, distinct)
-	c.numbers.grow(distinct / 2)
+	v.corpus++
+	c.id = v.corpus
 	own := func(term int32) int32 {
-		n, isNew := c.numbers.of(term, int32(len(c.stems)))
-		if isNew {
+		known := &v.numbered[term]
+		if known.in != c.id {
+			*known = occurrence{c.id, int32(len(c.stems))}
 			c.stems, c.prefixes, c.counts = append(c.stems, term), append(c.prefixes, v.stems[term].prefix), append(c.counts, 0)
 		}
-		return n
+		return known.number
 	}
 	for i := range c.prepared {
 		p := &c.prepared[i]
@@ -103,69 +106,21 @@ func (c *Corpus) number(distinct int) {
 // text is the text of a stem.
 func (c *Corpus) text(term int32) string { return c.known[c.stems[term]].text }
 
-// numbers maps numbers of a vocabulary to those of a corpus: a table with open addressing, at most half full.
-type numbers struct {
-	places []numbered
-	used   int
-}
-
-// numbered is a number, as key, and its value. A key is a number and 1; 0 for a free place.
-type numbered struct{ key, value int32 }
-
-// place returns the place of a key, or the free one for it.
-func (n *numbers) place(key int32) *numbered {
-	last := len(n.places) - 1
-	at := int(uint32(key)*2654435769>>7) & last
-	for n.places[at].key != 0 && n.places[at].key != key {
-		at = (at + 1) & last
-	}
-	return &n.places[at]
-}
-
-// of returns the value of a number. Next is that of a new one.
-func (n *numbers) of(number, next int32) (value int32, isNew bool) {
-	if 2*n.used >= len(n.places) {
-		n.grow(2 * n.used)
-	}
-	at := n.place(number + 1)
-	if at.key != 0 {
-		return at.value, false
-	}
-	*at = numbered{number + 1, next}
-	n.used++
-	return next, true
-}
-
-// grow makes room for so many numbers.
-func (n *numbers) grow(most int) {
-	size := max(64, len(n.places))
-	for size < 2*most {
-		size *= 2
-	}
-	before := n.places
-	n.places = make([]numbered, size)
-	for _, one := range before {
-		if one.key != 0 {
-			*n.place(one.key) = one
-		}
-	}
-}
-
-// find returns the value of a number; -1 for none.
-func (n *numbers) find(number int32) int32 {
-	if len(n.places) == 0 || number < 0 {
-		return -1
-	}
-	if at := n.place(number + 1); at.key != 0 {
-		return at.value
-	}
-	return -1
-}
-
 // lookUp returns the number of a stem that some document has; -1 for none.
 func (c *Corpus) lookUp(stem string) int32 {
-	term, _ := c.vocabulary.of(stem)
-	return c.numbers.find(term)
+	v := c.vocabulary
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	term, ok := v.terms[stem]
+	switch {
+	case !ok:
+		return -1
+	case v.corpus != c.id:
+		return int32(slices.Index(c.stems, term))
+	case v.numbered[term].in != c.id:
+		return -1
+	}
+	return v.numbered[term].number
 }
 
 // dateWords are the words by which a question names a day.

@@ -65,8 +65,8 @@ type Match struct {
 // Weigher sums the rarities of what a query asks about, in units of 1/65536. Stems that half of all entries have do not
 // count: they belong to a form that the entries have. Nor do interjections.
 type Weigher struct {
-	corpus *Corpus
-	terms  map[int32]int64 // their rarities
+	terms map[int32]int64  // their rarities
+	stems map[string]int64 // the same by their texts
 	// Total is the sum for a text with all that some document has.
 	Total int64
 }
@@ -75,14 +75,14 @@ const commonShare = 2
 
 // Weigher prepares a query.
 func (c *Corpus) Weigher(query string) *Weigher {
-	w := &Weigher{corpus: c, terms: map[int32]int64{}}
+	w := &Weigher{terms: map[int32]int64{}, stems: map[string]int64{}}
 	least := Rarity(c.total/commonShare, c.total)
 	for _, term := range c.analyze(query).terms {
 		if term < 0 {
 			continue
 		}
 		if rarity := c.rarity(term); rarity > least && !fillers[c.text(term)] {
-			w.terms[term] = rarity
+			w.terms[term], w.stems[c.text(term)] = rarity, rarity
 			w.Total += rarity
 		}
 	}
@@ -91,11 +91,11 @@ func (c *Corpus) Weigher(query string) *Weigher {
 
 // Text is the sum for a text.
 func (w *Weigher) Text(text string) (sum int64) {
-	found := map[int32]bool{}
+	found := map[string]bool{}
 	for one := range words(text) {
-		if term := w.corpus.lookUp(one.stem()); term >= 0 && !found[term] {
-			found[term] = true
-			sum += w.terms[term]
+		if stem := one.stem(); w.stems[stem] > 0 && !found[stem] {
+			found[stem] = true
+			sum += w.stems[stem]
 		}
 	}
 	return sum

@@ -49,12 +49,14 @@ type vocabulary struct {
 	forms    map[textKey]*form
 	bytes    int64
 	text     int64        // how many texts were analyzed
-	seen     []occurrence // by the number of a stem: where it occurred last
+	seen     []occurrence // by the number of a stem: in which text it occurred last
+	corpus   int64        // how many corpora were made
+	numbered []occurrence // by the number of a stem: in which corpus it occurred last
 }
 
-// occurrence is a stem's number among those of a text.
+// occurrence is a stem's number among those of a text or a corpus.
 type occurrence struct {
-	text   int64
+	in     int64
 	number int32
 }
 
@@ -134,7 +136,7 @@ func (v *vocabulary) analyze(text string) *form {
 			continue
 		}
 		at := &v.seen[k.term]
-		if at.text != v.text {
+		if at.in != v.text {
 			*at = occurrence{v.text, int32(len(f.distinct))}
 			f.distinct, f.times = append(f.distinct, k.term), append(f.times, 0)
 		}
@@ -179,7 +181,7 @@ func (v *vocabulary) number(text string) int32 {
 		}
 		added.prefix = v.prefixes[begin]
 	}
-	v.stems, v.seen = append(v.stems, added), append(v.seen, occurrence{})
+	v.stems, v.seen, v.numbered = append(v.stems, added), append(v.seen, occurrence{}), append(v.numbered, occurrence{})
 	v.bytes += 2*wordBytes + int64(len(text))
 	return n
 }
