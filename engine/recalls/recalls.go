@@ -51,7 +51,7 @@ type Options struct {
 // The defaults, and the bounds of one recall.
 const (
 	DefaultThreshold = 300_000
-	turnCandidates   = 300 // entries that are ranked before a turn
+	turnCandidates   = 200 // entries that are ranked before a turn
 	longEntry        = 300 // tokens above which only a passage of an entry is shown
 	passageTokens    = 100
 	maxQuery         = 4_000 // characters of a message that are looked for

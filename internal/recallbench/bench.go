@@ -73,7 +73,7 @@ func measureOne(ctx context.Context, c *evidence.Conversation, options Options, 
 		if err != nil {
 			return err
 		}
-		if err := embed(ctx, log, store, options.Embedder); err != nil {
+		if err := makeIndex(ctx, log, store, options.Embedder); err != nil {
 			return err
 		}
 		engines, err := enginesOf(log, store, options)
@@ -94,13 +94,14 @@ func measureOne(ctx context.Context, c *evidence.Conversation, options Options, 
 	})
 }
 
-// embed makes the embeddings of all that is in a store, as far as the embedder can.
-func embed(ctx context.Context, log *continuo.Log, store maintenance.Store, embedder vector.Embedder) error {
-	if embedder == nil {
-		return nil
-	}
+// makeIndex indexes all that is in a store, as a server does in the background, and makes its embeddings as far as the embedder,
+// if there is one, can.
+func makeIndex(ctx context.Context, log *continuo.Log, store maintenance.Store, embedder vector.Embedder) error {
 	if _, err := (index.Indexer{Log: log, Store: store}).Run(ctx, index.Scope{}, time.Time{}); err != nil {
 		return err
+	}
+	if embedder == nil {
+		return nil
 	}
 	if err := (vector.Runner{Log: log, Store: store, Embedder: embedder}).Run(ctx); err != nil && ctx.Err() != nil {
 		return err
