@@ -12,6 +12,12 @@ type Recall struct {
 	// UserID is the conversation's user when the recall was made, where an item is of another conversation: with another user
 	// the conversation shows the entry as redacted.
 	UserID string `json:"user_id,omitempty"`
+	// Role is the crew's role whose request alone shows the block, of the crew of the entry's WorkflowID. "": the block is part of
+	// what the next message is shown with.
+	Role string `json:"role,omitempty"`
+	// For are the seqs of the messages that were new to the role and that the entries were recalled for. Without a role it is the
+	// entry after the recall.
+	For []int64 `json:"for,omitempty"`
 	// Items are the entries, in the order of the block.
 	Items []RecallItem `json:"items"`
 	// Ranker identifies the ranking and the weights that it used, and the reranker's model, or that it failed.
@@ -40,6 +46,14 @@ func (e *Entry) HoldsRecall() bool {
 	return e.Recall != nil && e.PartType == PartRecall && e.Role == System && e.Hidden
 }
 
+// isFor reports whether a recall at a seq was made for an entry.
+func (r *Recall) isFor(seq, at int64) bool {
+	if r.Role == "" {
+		return seq == at+1
+	}
+	return slices.Contains(r.For, seq)
+}
+
 // recallsAny reports whether an entry that a conversation shows repeats one of some entries, or looked for what one says.
 func recallsAny(e *Entry, in Conversation, entries []Entry) bool {
 	if !e.HoldsRecall() {
@@ -49,7 +63,6 @@ func recallsAny(e *Entry, in Conversation, entries []Entry) bool {
 		if segmentOf(&in, said.Seq).id != said.ConversationID {
 			return false
 		}
-		isInput := said.Seq == e.Seq+1
-		return isInput || slices.ContainsFunc(e.Recall.Items, func(item RecallItem) bool { return item.ConversationID == "" && item.Seq == said.Seq })
+		return e.Recall.isFor(said.Seq, e.Seq) || slices.ContainsFunc(e.Recall.Items, func(item RecallItem) bool { return item.ConversationID == "" && item.Seq == said.Seq })
 	})
 }

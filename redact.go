@@ -386,7 +386,7 @@ func (l *Log) redact(e *Entry, request RedactRequest) Entry {
 		kept.Summary = &Summary{From: s.From, Through: s.Through, Role: s.Role, By: s.By}
 	}
 	if r := e.Recall; r != nil {
-		kept.Recall = &Recall{Scope: r.Scope, Ranker: r.Ranker}
+		kept.Recall = &Recall{Scope: r.Scope, Role: r.Role, Ranker: r.Ranker}
 	}
 	if event := e.TaskEvent; event != nil {
 		kept.TaskEvent = &TaskEvent{Kind: event.Kind, AgentID: event.AgentID, AgentType: event.AgentType}

@@ -139,15 +139,14 @@ func (r *Runner) openWith(ctx context.Context, o *firstEntries, in Input) (err e
 	case len(in.Entries) > 0:
 		o.entries = append(o.entries, in.Entries[len(resultsOf(in.Entries)):]...)
 	case in.Cue != nil:
+		r.recall(ctx, o, continuo.Null())
 		o.entries = append(o.entries, *in.Cue)
 	case !in.Resume:
 		if !in.Fits {
 			err = r.CheckFits(ctx, o.snapshot.Conversation, in.Message)
 		}
-		if r.Recaller != nil && r.Forward == nil && err == nil {
-			if recalled := r.Recaller.Recall(ctx, r, o.snapshot, in.Message); recalled != nil {
-				o.entries = append(o.entries, *recalled)
-			}
+		if err == nil {
+			r.recall(ctx, o, in.Message)
 		}
 		o.entries = append(o.entries, continuo.Entry{Role: continuo.User, Content: in.Message})
 	case len(o.entries) > 0 && !o.entries[0].Hidden: // the turn continues from the results
@@ -160,6 +159,16 @@ func (r *Runner) openWith(ctx context.Context, o *firstEntries, in Input) (err e
 		}
 	}
 	return err
+}
+
+// recall adds the earlier entries that the turn's input may need.
+func (r *Runner) recall(ctx context.Context, o *firstEntries, message continuo.Content) {
+	if r.Recaller == nil || r.Forward != nil {
+		return
+	}
+	if recalled := r.Recaller.Recall(ctx, r, o.snapshot, message); recalled != nil {
+		o.entries = append(o.entries, *recalled)
+	}
 }
 
 // newest reads the conversation's newest entry that is not hidden.

@@ -68,7 +68,7 @@ type Runner struct {
 	ClientTools []continuo.ToolSpec
 	// Options are what the turn's client asks of the answer. Default nothing.
 	Options *ClientOptions
-	// Recaller returns what is appended right before a message: earlier entries that it may need and that the request would
+	// Recaller returns what is appended right before a message or a cue: earlier entries that it may need and that the request would
 	// not show. Default none.
 	Recaller Recaller
 	// Profiler has what is known of the conversation's user, for views that show it. Default none.
@@ -84,8 +84,9 @@ type Runner struct {
 	Annotate func(answer *continuo.Entry)
 }
 
-// Recaller finds the earlier entries that a new message may need. It returns a hidden entry that shows them, nil for none. A
-// turn never fails because of it.
+// Recaller finds the earlier entries that a new message may need. It returns a hidden entry that shows them, nil for none. The
+// message is null where the turn begins with a cue: a role of a crew answers what is new to it in its view. A turn never fails
+// because of it.
 type Recaller interface {
 	Recall(ctx context.Context, runner *Runner, snapshot *continuo.Snapshot, message continuo.Content) *continuo.Entry
 }

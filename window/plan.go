@@ -64,8 +64,12 @@ type RolePlan struct {
 	Waiting int `json:"waiting"`
 	// Summarized counts those of News that are shown by a summary only.
 	Summarized int `json:"summarized,omitempty"`
+	// Remembers says that the role's agent remembers what it was shown.
+	Remembers bool `json:"-"`
 	// Before is how many of the plan's messages precede those of the role's own open turn.
 	Before int `json:"-"`
+	// Entries are those that the messages before the role's own open turn show, in any form, in order.
+	Entries []*continuo.Entry `json:"-"`
 	// Lacks says which entries must be summarized before the role is asked; nil for none.
 	Lacks *RoleLack `json:"-"`
 }

@@ -111,7 +111,7 @@ const (
 const (
 	// ReasonNew: kept, or truncated. The role has not been shown the message before.
 	ReasonNew = "new"
-	// ReasonSeen: kept, or truncated. The role has been shown the message before. Excluded where an agent remembers it.
+	// ReasonSeen: kept, or truncated. The role has been shown the message before. Excluded where an agent remembers it, or the view shows only what is new.
 	ReasonSeen = "seen"
 	// ReasonOriginal: kept, or truncated. The request that the crew works on, shown before the other messages.
 	ReasonOriginal = "original_request"

@@ -160,7 +160,7 @@ type Exclusion struct {
 // exclude returns why a view never shows an entry, or "".
 func exclude(view *View, e *continuo.Entry) string {
 	switch {
-	case view.RecallShare > 0 && e.HoldsRecall():
+	case view.RecallShare > 0 && e.HoldsRecall() && e.Recall.Role == "":
 		return ""
 	case e.Hidden && e.Role == continuo.Tool && len(e.Repairs) > 0:
 		return ReasonOrphan

@@ -17,7 +17,8 @@ type recallCommand struct {
 type explainRecallCommand struct {
 	Conversation string   `arg:"" name:"conv" help:"Which one: id, key or @1."`
 	Query        []string `arg:"" help:"The next message."`
-	View         string   `placeholder:"VIEW" help:"The view of the turn: ${turnviews}. Default: the agent's, else ${usualview}."`
+	View         string   `placeholder:"VIEW" help:"The view of the turn: ${turnviews}, or role:NAME for a crew's role. Default: the agent's, else ${usualview}."`
+	Crew         string   `placeholder:"CREW" help:"The role's crew. Default: the one that answered last."`
 	MaxTokens    *int     `placeholder:"N" help:"Another limit of the view on tokens; 0 for none."`
 	Seq          int64    `placeholder:"SEQ" help:"Only this entry, whether it is ranked or not."`
 	Limit        int      `default:"10" help:"How many entries of the ranking to show at most, up to 100."`
@@ -32,6 +33,7 @@ Examples:
 
     continuo recall explain s1 "What did we decide about the schema?"
     continuo recall explain s1 "Where do I live?" --seq 12 --features 20
+    continuo recall explain crew:example "Where do I live?" --view role:builder
     continuo recall explain s1 "Where do I live?" --json | jq '.entries[0].features'`
 }
 
@@ -47,7 +49,7 @@ func (c *explainRecallCommand) Run(ctx context.Context, a *app, w *services) err
 	if err != nil {
 		return err
 	}
-	request := engine.ContextRequest{Query: strings.Join(c.Query, " "), View: c.View, UsualView: usualView, MaxTokens: c.MaxTokens}
+	request := engine.ContextRequest{Query: strings.Join(c.Query, " "), View: c.View, Crew: c.Crew, UsualView: usualView, MaxTokens: c.MaxTokens}
 	made, err := w.engine.Contexts.ExplainRecall(ctx, conversation, request, recalls.ExplainRequest{Seq: c.Seq, Limit: c.Limit})
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	continuo "github.com/continuo-log/continuo"
@@ -126,7 +127,7 @@ const maxPlanRows = 2000
 // showPlan prints a plan's verdicts as a table, with the attachments that are missing below their entries.
 func (a *app) showPlan(ctx context.Context, w *services, conversation continuo.Conversation, plan *window.Plan) error {
 	t := a.table(">entry", "role", "of", "verdict", "reason", ">characters", ">tokens", "begins")
-	rows := planRows{app: a, table: t, messages: plan.Messages, origins: newOrigins(a.paint)}
+	rows := planRows{app: a, table: t, messages: plan.Messages, shown: plan.Shown(), origins: newOrigins(a.paint)}
 	for _, message := range plan.Messages {
 		rows.origins.see(message.Entry)
 	}
@@ -179,18 +180,15 @@ type planRows struct {
 	*app
 	table    *term.Table
 	messages []window.Message // those that are still ahead
+	shown    []*continuo.Entry // that the plan shows
 	origins  *origins
 }
 
-// entry returns the entry at seq: from the plan's messages, or from the log.
+// entry returns the entry at seq: from the plan, or from the log.
 func (r *planRows) entry(ctx context.Context, w *services, conversation continuo.Conversation, seq int64) (*continuo.Entry, error) {
-	for i := range r.messages {
-		if r.messages[i].Seq == seq && r.messages[i].Entry != nil {
-			return r.messages[i].Entry, nil
-		}
-		if r.messages[i].Seq > seq {
-			break
-		}
+	bySeq := func(entry *continuo.Entry, seq int64) int { return cmp.Compare(entry.Seq, seq) }
+	if i, ok := slices.BinarySearchFunc(r.shown, seq, bySeq); ok {
+		return r.shown[i], nil
 	}
 	for entry, err := range w.engine.Conversations.Read(ctx, conversation, continuo.Range{From: seq, To: seq}) {
 		return &entry, err

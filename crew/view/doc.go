@@ -19,6 +19,10 @@
 //
 //	Assistant (Builder): I add a page for it.
 //
+//	[RECALLED] Earlier messages that ...        entries that were recalled for the role, after
+//	4 User: The shop is closed on Mondays.      the messages that were new then
+//	[END RECALLED]
+//
 //	[MORE] 1 newer message follows in your next turn.   a group whose calls have no results yet
 //
 //	[CURRENT REQUEST]                                   the user's newest message, where it is not

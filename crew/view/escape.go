@@ -67,12 +67,15 @@ const (
 	notesEnd      = "[END NOTES]"
 	summaryBegin  = "[CONTEXT SUMMARY]"
 	summaryEnd    = "[RECENT]"
+	recalledBegin = "[RECALLED] Earlier messages that may matter now, quoted:"
+	recalledEnd   = "[END RECALLED]"
 	moreBegin     = "[MORE]" // with text after it on the line
 )
 
 // blockHeads are the lines in brackets, normalized by plainHead, without the closing bracket.
 var blockHeads = []string{
 	"[systemreminder", "[endreminder", "[originalrequest", "[currentrequest", "[endrequest", "[notes", "[endnotes", "[contextsummary", "[recent",
+	"[recalled", "[endrecalled",
 }
 
 // looksLikeStructure reports whether a line could be mistaken for structure. The check is broad, because models read

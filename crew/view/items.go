@@ -25,6 +25,7 @@ func (p *planner) items(a arrangement) []window.PlanItem {
 	}
 	for i, m := range p.backlog.messages {
 		p.messageItems(l, i, m, put)
+		p.recallItems(l, i, put)
 	}
 	if p.backlog.held != nil {
 		for _, e := range p.backlog.held.unit.Entries {
@@ -37,7 +38,7 @@ func (p *planner) items(a arrangement) []window.PlanItem {
 	}
 	list = append(list, p.turnItems(a)...)
 	slices.SortFunc(list, func(x, y window.PlanItem) int { return cmp.Compare(x.Seq, y.Seq) })
-	return p.fold(l, list)
+	return window.MarkRecalled(p.fold(l, list), p.shownRecalls(l))
 }
 
 // messageItems gives the verdicts on a message and on the results of its calls.
@@ -192,5 +193,5 @@ func (p *planner) runEnd(l layout, seq, through int64) int64 {
 }
 
 func isShown(v window.Verdict) bool {
-	return v == window.Kept || v == window.Previewed || v == window.Truncated
+	return v == window.Kept || v == window.Previewed || v == window.Truncated || v == window.Recalled
 }

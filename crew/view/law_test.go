@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +27,8 @@ type crewOf struct {
 	// foreign are the marks of the talk, with who said it.
 	foreign map[string]string
 	order   []string
+	blocks  map[string]string // marks of blocks of recalled entries, with the role that each is for
+	shows   int               // texts with such a block
 
 	texts, chars, waits int // of all turns
 }
@@ -88,6 +91,7 @@ func (c *crewOf) turn(m *member, quiet bool) *window.Plan {
 	c.turns++
 	turnID := fmt.Sprint("turn_", c.turns)
 	c.catchUpOn(m)
+	c.recall(m)
 	c.asks(m.Role.Name, turnID)
 	first := c.look(m)
 	plan := first
@@ -150,6 +154,39 @@ func (c *crewOf) catchUpOn(m *member) {
 	}
 }
 
+// recall sometimes appends a block for a role, as the engine does: if the role's request shows it, and all that it would show
+// without it.
+func (c *crewOf) recall(m *member) {
+	if c.random.IntN(3) > 0 {
+		return
+	}
+	before := c.look(m)
+	mark := fmt.Sprintf("recall%d.", len(c.blocks))
+	made := &continuo.Recall{Role: m.Role.Name}
+	for _, item := range before.Items {
+		if item.Verdict == window.Dropped && item.Reason != window.ReasonNextTurn || item.Verdict == window.Summarized {
+			made.Items = append(made.Items, continuo.RecallItem{Seq: item.Seq})
+		}
+	}
+	c.Add(continuo.Entry{
+		Role: continuo.System, Hidden: true, PartType: continuo.PartRecall, NodeID: m.Role.Name, WorkflowID: continuo.CrewWorkflow("team"), Recall: made,
+		Content: continuo.Text(mark + " 1 User: words\n  [END RECALLED]\n  User: more"),
+	})
+	c.blocks[mark] = m.Role.Name
+	after := c.look(m)
+	if after.Role.News != before.Role.News || after.Role.Waiting > 0 || len(after.Blocks()) == 0 || !strings.Contains(textOf(after), mark) {
+		c.List = c.List[:len(c.List)-1]
+		delete(c.blocks, mark)
+		return
+	}
+	for _, item := range made.Items {
+		if i := slices.IndexFunc(after.Items, func(other window.PlanItem) bool { return other.Seq == item.Seq }); i < 0 || after.Items[i].Verdict != window.Recalled {
+			c.t.Fatalf("entry %d is recalled, its verdict is another: %v", item.Seq, verdicts(after))
+		}
+	}
+	c.shows++
+}
+
 // look builds a role's plan and holds it to the laws that need no history.
 func (c *crewOf) look(m *member) *window.Plan {
 	c.t.Helper()
@@ -171,6 +208,11 @@ func (c *crewOf) look(m *member) *window.Plan {
 	}
 	if mark := c.newestRequest(plan.At); mark != "" && !strings.Contains(text, mark) {
 		c.t.Fatalf("turn %d of %s: the newest message of the user, %s, is out of sight:\n%s", c.turns, m.Name, mark, text)
+	}
+	for mark, role := range c.blocks {
+		if n := strings.Count(text, mark); n > 0 && role != m.Role.Name || n > 1 {
+			c.t.Fatalf("turn %d of %s: what was recalled for %s is in its request:\n%s", c.turns, m.Name, role, text)
+		}
 	}
 	if m.Role.Kind == crewview.Delta && !m.Role.Whole {
 		c.checkRepeated(m, text)
@@ -225,7 +267,7 @@ func (c *crewOf) answered(m *member, plan *window.Plan) {
 			_, isMessage := c.foreign[mark]
 			switch {
 			case !isMessage || e.Role == continuo.Tool || seq <= m.Role.Cursor || c.foreign[mark] == m.Role.Name:
-			case item.Reason == "new" && strings.Contains(text, mark), item.Verdict == window.Summarized && (strings.Contains(text, "the ") || strings.Contains(text, "notes")),
+			case item.Reason == "new" && strings.Contains(text, mark), (item.Verdict == window.Summarized || item.Verdict == window.Recalled) && (strings.Contains(text, "the ") || strings.Contains(text, "notes")),
 				item.Reason == "original_request" && seq <= plan.Role.Through && strings.Contains(text, mark):
 				m.news[mark]++
 				news++
@@ -276,7 +318,7 @@ func (c *crewOf) finish() (misses int) {
 }
 
 func newCrew(t *testing.T, random *rand.Rand, views ...crewview.View) *crewOf {
-	c := &crewOf{entries: &entries{}, t: t, random: random, foreign: map[string]string{}}
+	c := &crewOf{entries: &entries{}, t: t, random: random, foreign: map[string]string{}, blocks: map[string]string{}}
 	for i, view := range views {
 		name := fmt.Sprint("role", i)
 		view.Name, view.Role.Name = "role:"+name, name
@@ -312,7 +354,7 @@ func showEverything(t *testing.T, seed uint64, counts bool) {
 		view := roleView(kinds[random.IntN(len(kinds))], newest(random.IntN(6)))
 		view.Limits = []window.Limits{{}, {Chars: 1500 + random.IntN(3000)}, {Tokens: 500 + random.IntN(1000)}, {Chars: 4000, Tokens: 900}}[random.IntN(4)]
 		view.LowWater = []float64{1, 0.6}[random.IntN(2)]
-		view.PreviewChars, view.ToolOutputChars = 200, 400
+		view.PreviewChars, view.ToolOutputChars, view.RecallShare = 200, 400, 0.25
 		view.Role.Remembers = random.IntN(2) == 0
 		view.Role.Messages = !view.Role.Remembers && random.IntN(2) == 0
 		views = append(views, view)
@@ -340,6 +382,9 @@ func showEverything(t *testing.T, seed uint64, counts bool) {
 		if m.Role.Cursor < before {
 			t.Fatalf("seed %d: the cursor of %s went back from %d to %d", seed, m.Name, before, m.Role.Cursor)
 		}
+	}
+	if c.shows == 0 && seed == 0 {
+		t.Error("no request shows a recall")
 	}
 	if c.finish(); t.Failed() {
 		t.Fatalf("seed %d", seed)

@@ -16,6 +16,7 @@ type layout struct {
 	summary *continuo.Entry // summary, notes or catch-up; nil for none
 	cut     string          // the shown part of the newest message; "" where it is whole
 	tight   bool            // blocks get the least room
+	bare    bool            // the newest message is shown without the recalled entries after it
 }
 
 // planner decides what a role is shown of a backlog. It reads nothing and leaves the backlog unchanged.
@@ -113,7 +114,7 @@ func (p *planner) filled(summary *continuo.Entry, limits, target window.Limits, 
 func (p *planner) shrunk(l layout, limits window.Limits) (layout, bool) {
 	messages := p.backlog.messages
 	n := len(messages)
-	l.first = max(n-1, 0)
+	l.first, l.bare = max(n-1, 0), true
 	for _, l.tight = range []bool{false, true} {
 		if l.cut = ""; p.fits(l, limits, 0) {
 			return l, true
@@ -211,6 +212,9 @@ func (p *planner) sizeOfLayout(l layout) continuo.Size {
 		last := p.backlog.messages[n-1]
 		size = size.Less(last.size).Add(p.sizeOf(p.textOf(last, l.cut)))
 	}
+	if n := len(p.backlog.messages); l.bare && n > 0 {
+		size = size.Less(p.backlog.messages[n-1].recallSize())
+	}
 	for _, part := range p.around(l) {
 		size = size.Add(part.size)
 	}
@@ -227,7 +231,8 @@ func (p *planner) sumFrom(first int) continuo.Size {
 		n := len(p.backlog.messages)
 		p.sums = make([]continuo.Size, n+1)
 		for i := n - 1; i >= 0; i-- {
-			p.sums[i] = p.sums[i+1].Add(p.backlog.messages[i].size)
+			m := p.backlog.messages[i]
+			p.sums[i] = p.sums[i+1].Add(m.size).Add(m.recallSize())
 		}
 	}
 	return p.sums[first]

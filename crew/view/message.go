@@ -33,6 +33,8 @@ type message struct {
 	isNew bool // after the role's cursor, and not its own
 
 	size continuo.Size // of the message as it is shown; zero before it is measured
+
+	recalls []part // blocks of recalled entries that follow it
 }
 
 func (m *message) seq() int64 { return m.unit.First() }

@@ -20,6 +20,7 @@ type reader struct {
 
 	units   *window.Assembler // of messages
 	retried map[string]bool   // roles with a retry among the entries so far, back to the failed attempt
+	recalls []part            // blocks of recalled entries after the next message, newest first
 	size    continuo.Size     // of the messages
 	fullAt  int64             // the number of entries read when the limits were full; 0 before
 }
@@ -62,6 +63,9 @@ func (r *reader) readMessages() error {
 		r.sortOut(open)
 	}
 	b.excluded = append(b.excluded, r.units.Finish()...)
+	for _, block := range r.recalls { // nothing that is shown precedes them
+		b.excluded = append(b.excluded, window.Exclusion{Entry: block.entry, Reason: window.ReasonUIOnly})
+	}
 	slices.Reverse(b.messages)
 	if n := len(b.messages); n > 0 && b.messages[n-1].isNew && b.messages[n-1].unit.Open() {
 		b.held, b.messages = b.messages[n-1], b.messages[:n-1]
@@ -119,10 +123,16 @@ func (r *reader) take(e *continuo.Entry) {
 	if r.role.mayShow(e) {
 		b.summaries = append(b.summaries, e)
 	}
+	if r.role.ownsRecall(e) && r.definition.RecallShare > 0 {
+		r.recalls = append(r.recalls, r.recallBlock(e))
+		return
+	}
 	m := r.message(e, true)
 	if m == nil {
 		return
 	}
+	slices.Reverse(r.recalls)
+	m.recalls, r.recalls = r.recalls, nil
 	if m.user {
 		b.original = m
 		if b.newest == nil {
@@ -130,7 +140,7 @@ func (r *reader) take(e *continuo.Entry) {
 		}
 	}
 	b.messages = append(b.messages, m)
-	r.size = r.size.Add(r.measure(m, m == b.newest))
+	r.size = r.size.Add(r.measure(m, m == b.newest)).Add(m.recallSize())
 }
 
 // message converts the next older entry to a message; nil where it is none, or is not complete yet. Only recorded
@@ -170,6 +180,8 @@ func neverShown(e *continuo.Entry) string {
 	switch {
 	case e.IsPlaceholder():
 		return window.ReasonPlaceholder
+	case e.HoldsRecall():
+		return window.ReasonUIOnly
 	case e.Hidden || e.Role == continuo.Tool || e.HasCalls():
 		return ""
 	case e.Role == continuo.System:

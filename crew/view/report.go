@@ -42,7 +42,7 @@ func newestSeq(messages []window.Message) (seq int64) {
 // rolePlan is the plan's effect on the role's cursor. A message that a summary covers counts as shown.
 func (p *planner) rolePlan(l layout) *window.RolePlan {
 	b := p.backlog
-	role := &window.RolePlan{Name: p.role.Name, Kind: string(p.role.Kind), Cursor: p.role.Cursor, Through: b.end}
+	role := &window.RolePlan{Name: p.role.Name, Kind: string(p.role.Kind), Cursor: p.role.Cursor, Through: b.end, Remembers: p.role.Remembers}
 	if b.cue != nil {
 		role.Through = b.cue.Seq
 	}
@@ -72,6 +72,7 @@ func (p *planner) rolePlan(l layout) *window.RolePlan {
 		role.Through = min(role.Through, seq-1)
 	}
 	role.Through = max(role.Through, role.Cursor, b.shownThrough)
+	role.Entries = p.shownEntries(l)
 	role.Lacks = p.missingSummary(l)
 	return role
 }

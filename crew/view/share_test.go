@@ -30,7 +30,7 @@ func crewHistory(tb testing.TB, view crewview.View, rounds, answerChars int) (sh
 		}
 		return plan
 	}
-	before := make([]string, len(roles))
+	before, windows := make([]string, len(roles)), make([]continuo.Window, len(roles))
 	var bytes, extended, requests int
 	for round := range rounds {
 		for i := range roles {
@@ -43,6 +43,12 @@ func crewHistory(tb testing.TB, view crewview.View, rounds, answerChars int) (sh
 				}
 			}
 			turnID := fmt.Sprintf("turn_%d_%d", round, i)
+			if round%7 == 3 && view.RecallShare > 0 {
+				l.Add(continuo.Entry{
+					Role: continuo.System, Hidden: true, PartType: continuo.PartRecall, WorkflowID: continuo.CrewWorkflow("team"),
+					Recall: &continuo.Recall{Role: role.Role.Name, Items: []continuo.RecallItem{{Seq: 1}}}, Content: continuo.Text(fmt.Sprintf("recalled in round %d for %s", round, role.Name)),
+				})
+			}
 			l.asks(role.Role.Name, turnID)
 			plan := build(*role)
 			var text strings.Builder
@@ -54,6 +60,12 @@ func crewHistory(tb testing.TB, view crewview.View, rounds, answerChars int) (sh
 				tb.Fatalf("round %d of %s: %+v", round, role.Name, plan.Role)
 			}
 			bytes, requests = bytes+len(request), requests+1
+			if view.RecallShare > 0 && !plan.Moved && round > 0 && plan.Window.Epoch == windows[i].Epoch {
+				if shared := commonPrefix(before[i], request); shared < len(before[i]) {
+					tb.Fatalf("round %d of %s: the request does not extend the one before, which continues %q", round, role.Name, before[i][shared:])
+				}
+			}
+			windows[i] = plan.Window
 			extended += commonPrefix(before[i], request)
 			before[i] = request
 			answer := fmt.Sprintf("Answer %d of %s: ", round, role.Role.Name)
@@ -93,6 +105,18 @@ func crewView(kind crewview.Kind, newest int, messages bool) crewview.View {
 		v.Limits.Chars, v.LowWater, v.PreviewChars = 120_000, 0.6, 1200
 		v.Role.Newest, v.Role.Messages = newest, messages
 	})
+}
+
+// Also with blocks of recalled entries.
+func TestRecallsOfRolesExtendTheirRequests(t *testing.T) {
+	for _, of := range crewViews {
+		if of.kind == crewview.Delta {
+			continue
+		}
+		view := crewView(of.kind, of.newest, true)
+		view.RecallShare, view.Limits.Chars = 0.25, 20_000
+		crewHistory(t, view, 60, 300)
+	}
 }
 
 // Between two moves of a role's window its requests only grow at the end.

@@ -140,6 +140,11 @@ func (r *Role) isOf(e *continuo.Entry) bool {
 	return !ok || r.Crew == "" || id == r.Crew
 }
 
+// ownsRecall reports whether an entry is a block of entries that were recalled for the role.
+func (r *Role) ownsRecall(e *continuo.Entry) bool {
+	return e.HoldsRecall() && r.Name != "" && e.Recall.Role == r.Name && r.isOf(e)
+}
+
 // windowGrowth is how many messages a window with a summary or notes grows by before it moves. It is large enough
 // that most bytes of a request are equal to the previous request's.
 const windowGrowth = 120

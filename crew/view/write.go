@@ -28,6 +28,9 @@ func (p *planner) write(l layout) []window.Message {
 	put(false)
 	for i := l.first; i < len(p.backlog.messages); i++ {
 		messages = append(messages, p.writeMessage(l, i))
+		for _, block := range p.recallsAfter(l, i) {
+			messages = append(messages, window.Message{Seq: block.entry.Seq, Role: continuo.User, Content: continuo.Text(block.text), Size: block.size})
+		}
 	}
 	put(true)
 	if p.role.Messages {

@@ -39,21 +39,9 @@ func (cx *Contexts) sourceOf(ctx context.Context, runner *turn.Runner, conversat
 	if query == "" {
 		return source, at, nil
 	}
-	message := continuo.Text(query)
-	var more []continuo.Entry
-	recalled, err := cx.recalls.Ahead(ctx, runner, conversation, message)
+	more, err := cx.recalls.Ahead(ctx, runner, conversation, continuo.Text(query))
 	if err != nil {
 		return nil, 0, err
-	}
-	counter, _ := token.ForModel(runner.Model.Info().Name)
-	if recalled != nil {
-		more = append(more, *recalled)
-	}
-	more = append(more, continuo.Entry{Role: continuo.User, Content: message})
-	for i := range more {
-		entry := &more[i]
-		size := continuo.Measure(entry.Content, nil, counter)
-		entry.Seq, entry.Chars, entry.Tokens, entry.Tokenizer = at+1+int64(i), size.Chars, size.Tokens, counter.Name()
 	}
 	return turn.Ahead{Source: source, More: more}, at + int64(len(more)), nil
 }

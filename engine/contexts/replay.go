@@ -204,9 +204,8 @@ func (cx *Contexts) redactedSummary(ctx context.Context, conversation continuo.C
 // request cannot be rebuilt as it was.
 func redactedSince(plan *window.Plan, answer *continuo.Entry) []int64 {
 	var seqs []int64
-	for i := range plan.Messages {
-		entry := plan.Messages[i].Entry
-		if entry == nil || entry.Redacted == nil || entry.Redacted.At.Before(answer.CreatedAt) {
+	for _, entry := range plan.Shown() {
+		if entry.Redacted == nil || entry.Redacted.At.Before(answer.CreatedAt) {
 			continue
 		}
 		if len(seqs) == 0 || seqs[len(seqs)-1] != entry.Seq {

@@ -10,6 +10,15 @@ import (
 	"github.com/continuo-log/continuo/recall"
 )
 
+// frame is the first and the last line of a block. With entries of other conversations, or with facts, it has another first line.
+type frame struct{ begin, beginElsewhere, end string }
+
+// inWindow is the frame of a block among messages, forRoles that of a role's block, whose view adds the lines.
+var (
+	inWindow = frame{begins, beginsElsewhere, ends}
+	forRoles = frame{}
+)
+
 // A block has one line for each entry, below the time of the entries that follow. Lines of a text after its first are
 // indented, so that only the block's own lines begin at the margin: nothing in a text can pass for structure.
 const (
@@ -40,7 +49,7 @@ func block(taken []chosenEntry, begin, end string) string {
 		b.WriteByte('\n')
 	}
 	b.WriteString(end)
-	return b.String()
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // stampAfter is the line with the time of an entry, where another day, hour or conversation begins.

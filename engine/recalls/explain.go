@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
+	crewview "github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/recall"
 	"github.com/continuo-log/continuo/recall/lookup"
 	"github.com/continuo-log/continuo/turn"
@@ -113,6 +114,16 @@ func (r *Recalls) Explain(ctx context.Context, runner *turn.Runner, conversation
 	chosen := map[place]bool{}
 	if space != nil {
 		chosen = r.chosenPlaces(ctx, space, ordered, query, made)
+	}
+	if view, isRole := runner.View.(crewview.View); isRole && len(chosen) > 0 { // the block must fit beside what is new
+		said := placed(runner, continuo.Entry{Role: continuo.User, Content: message}, conversation.LastSeq+1)
+		block, err := r.forRole(ctx, runner, &view, turn.Ahead{Source: source, More: []continuo.Entry{said}})
+		if err != nil {
+			return nil, err
+		}
+		if block == nil {
+			made.Outcome, chosen = NoRoom, nil
+		}
 	}
 	if request.Limit == 0 {
 		request.Limit = explainedEntries

@@ -1,7 +1,7 @@
 // Package recalls shows a model earlier entries that a message needs and that its request would not show. Before a turn
 // appends its message, Recall plans the request, looks for what the plan leaves out, and makes a hidden entry with a block of
 // it, which is appended in the commit of the message. So requests only grow at the end, and earlier requests stay the same
-// when the ranking changes.
+// when the ranking changes. A role of a crew has no message: it is shown what those that are new to it need (role.go).
 package recalls
 
 import (
@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,8 +17,10 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	crewview "github.com/continuo-log/continuo/crew/view"
 	"github.com/continuo-log/continuo/recall"
 	"github.com/continuo-log/continuo/recall/lookup"
+	"github.com/continuo-log/continuo/token"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
 )
@@ -87,7 +90,15 @@ func (r *Recalls) Finder() lookup.Finder { return r.finder }
 
 // Recall is part of [turn.Recaller].
 func (r *Recalls) Recall(ctx context.Context, runner *turn.Runner, snapshot *continuo.Snapshot, message continuo.Content) *continuo.Entry {
-	entry, err := r.recall(ctx, runner, turn.Source{Context: ctx, Log: r.finder.Log, Conversation: snapshot.Conversation, Snapshot: snapshot}, message)
+	source := turn.Source{Context: ctx, Log: r.finder.Log, Conversation: snapshot.Conversation, Snapshot: snapshot}
+	var entry *continuo.Entry
+	var err error
+	switch view, isRole := runner.View.(crewview.View); {
+	case isRole:
+		entry, err = r.forRole(ctx, runner, &view, turn.Ahead{Source: source})
+	case !message.IsNull(): // a step's cue asks nothing
+		entry, err = r.recall(ctx, runner, source, message)
+	}
 	if err == nil && entry != nil {
 		err = r.finder.Log.NoteRecall(ctx, snapshot.Conversation, entry)
 	}
@@ -100,9 +111,33 @@ func (r *Recalls) Recall(ctx context.Context, runner *turn.Runner, snapshot *con
 	return entry
 }
 
-// Ahead returns the entry that a turn with a message would append before it; nil for none.
-func (r *Recalls) Ahead(ctx context.Context, runner *turn.Runner, conversation continuo.Conversation, message continuo.Content) (*continuo.Entry, error) {
-	return r.recall(ctx, runner, turn.Source{Context: ctx, Log: r.finder.Log, Conversation: conversation}, message)
+// Ahead returns what would be appended if a message was sent, with what is recalled: before the message, or, for a role of a
+// crew, after it. The entries have their seqs and sizes.
+func (r *Recalls) Ahead(ctx context.Context, runner *turn.Runner, conversation continuo.Conversation, message continuo.Content) ([]continuo.Entry, error) {
+	source := turn.Source{Context: ctx, Log: r.finder.Log, Conversation: conversation}
+	next := conversation.LastSeq + 1
+	said := continuo.Entry{Role: continuo.User, Content: message}
+	if view, isRole := runner.View.(crewview.View); isRole {
+		ahead := []continuo.Entry{placed(runner, said, next)}
+		recalled, err := r.forRole(ctx, runner, &view, turn.Ahead{Source: source, More: ahead})
+		if err == nil && recalled != nil {
+			ahead = append(ahead, placed(runner, *recalled, next+1))
+		}
+		return ahead, err
+	}
+	recalled, err := r.recall(ctx, runner, source, message)
+	if err != nil || recalled == nil {
+		return []continuo.Entry{placed(runner, said, next)}, err
+	}
+	return []continuo.Entry{placed(runner, *recalled, next), placed(runner, said, next+1)}, nil
+}
+
+// placed is an entry that is not appended yet, as it would be in the log.
+func placed(runner *turn.Runner, entry continuo.Entry, seq int64) continuo.Entry {
+	counter, _ := token.ForModel(runner.Model.Info().Name)
+	size := continuo.Measure(entry.Content, nil, counter)
+	entry.Seq, entry.Chars, entry.Tokens, entry.Tokenizer = seq, size.Chars, size.Tokens, counter.Name()
+	return entry
 }
 
 func (r *Recalls) recall(ctx context.Context, runner *turn.Runner, source turn.Source, message continuo.Content) (*continuo.Entry, error) {
@@ -130,7 +165,7 @@ func (r *Recalls) recall(ctx context.Context, runner *turn.Runner, source turn.S
 	if len(chosen) == 0 {
 		return nil, nil
 	}
-	return entryOf(query, source.Conversation, r.options.Scope, ranker, chosen), nil
+	return entryOf(query, source.Conversation, r.options.Scope, ranker, chosen, inWindow), nil
 }
 
 // chooseReranked chooses entries, in the order of the words and then in that of the reranker. Whether anything is recalled the
@@ -165,7 +200,7 @@ func (r *Recalls) related(ctx context.Context, conversation continuo.Conversatio
 func (r *Recalls) request(conversation continuo.Conversation, query string, facts []lookup.Item, room *room) lookup.Request {
 	return lookup.Request{
 		Text: query, Conversation: conversation, Scope: r.options.Scope, ForUser: true, Candidates: turnCandidates, LeastWeight: leastWeight,
-		May: room.isLeftOut, Extra: facts,
+		May: room.leftOut.has, Extra: facts,
 	}
 }
 
@@ -178,17 +213,34 @@ type place struct {
 // room is what a request leaves to a recall.
 type room struct {
 	conversation continuo.Conversation
-	isLeftOut    func(seq int64) bool
-	recalled     map[place]bool // of other conversations, by a block that is still shown or by the profile
+	leftOut      leftOut
+	recalled     map[place]bool // by a block that is still shown or by the profile
+	said         map[place]bool // by entries that are taken: where they were written
 	tokens       int
+	items        int
+}
+
+// take makes entries part of the block.
+func (r *room) take(chosen []chosenEntry) {
+	for i := range chosen {
+		one := &chosen[i]
+		r.tokens -= one.size
+		r.items--
+		r.recalled[placeOf(&one.Item)] = true
+		r.said[place{one.Entry.ConversationID, one.Entry.Seq}] = true
+	}
 }
 
 // may reports whether a request shows an entry nowhere else.
 func (r *room) may(item *lookup.Item) bool {
-	if item.Owner.ID == r.conversation.ID {
-		return r.isLeftOut(item.Entry.Seq)
+	at := placeOf(item)
+	if r.recalled[at] {
+		return false
 	}
-	return !r.recalled[placeOf(item)] && !slices.ContainsFunc(sourcesOf(item), r.shows)
+	if at.conversation == r.conversation.ID {
+		return r.leftOut.has(at.seq)
+	}
+	return !slices.ContainsFunc(sourcesOf(item), r.shows)
 }
 
 // shows reports whether a request shows an entry that was written somewhere.
@@ -196,7 +248,7 @@ func (r *room) shows(at place) bool {
 	isOwn := at.conversation == r.conversation.ID || slices.ContainsFunc(r.conversation.Lineage, func(s continuo.Segment) bool {
 		return s.ConversationID == at.conversation && at.seq <= s.Through
 	})
-	return isOwn && !r.isLeftOut(at.seq)
+	return isOwn && !r.leftOut.has(at.seq)
 }
 
 // placeOf is the position of an entry, by the conversation that it was read from.
@@ -216,27 +268,70 @@ func sourcesOf(item *lookup.Item) (sources []place) {
 // room plans the request of a message; nil where nothing can be recalled. The outcome is why nothing is recalled for it, whatever there is; "" where something
 // may be. With AllShown there is room for entries of other conversations.
 func (r *Recalls) room(ctx context.Context, runner *turn.Runner, source turn.Source, message continuo.Content, query string) (*room, Outcome, error) {
-	view, ok := runner.View.(window.View)
-	if !ok || view.RecallShare == 0 || r.finder.Store == nil {
+	share, isRole := shareOf(runner.View)
+	if share == 0 || r.finder.Store == nil {
 		return nil, SwitchedOff, nil
 	}
-	switch terms := len(recall.Terms(query)); {
-	case terms == 0 || isCommand(query):
-		return nil, NoQuestion, nil
-	case terms > maxTerms:
-		return nil, TooLong, nil
+	if outcome := notAsked(query); outcome != "" {
+		return nil, outcome, nil
 	}
-	conversation := source.Conversation
-	next := continuo.Entry{Role: continuo.User, Content: message, Seq: conversation.LastSeq + 1}
-	plan, _, err := runner.Plan(ctx, conversation, turn.Ahead{Source: source, More: []continuo.Entry{next}}, next.Seq)
-	var overflow *continuo.OverflowError
-	if errors.As(err, &overflow) { // the turn reports it
+	next := continuo.Entry{Role: continuo.User, Content: message, Seq: source.Conversation.LastSeq + 1}
+	plan, err := planned(ctx, runner, turn.Ahead{Source: source, More: []continuo.Entry{next}})
+	if err != nil || plan == nil {
+		return nil, NoRoom, err
+	}
+	if isRole && plan.Role.Waiting > 0 {
 		return nil, NoRoom, nil
 	}
-	if err != nil {
-		return nil, "", err
+	found := roomIn(plan, source.Conversation, share)
+	switch {
+	case len(found.leftOut) == 0 && found.tokens >= leastTokens:
+		return found, AllShown, nil
+	case len(found.leftOut) == 0:
+		return nil, AllShown, nil
+	case found.tokens < leastTokens:
+		return nil, NoRoom, nil
 	}
-	found := &room{conversation: conversation, isLeftOut: leftOut(plan), recalled: map[place]bool{}, tokens: budget(plan, view.RecallShare)}
+	return found, "", nil
+}
+
+// shareOf is the share of a view's limits that recalled entries may take; 0 for a view without recalls.
+func shareOf(view turn.View) (share float64, isRole bool) {
+	switch view := view.(type) {
+	case window.View:
+		return view.RecallShare, false
+	case crewview.View:
+		return view.RecallShare, true
+	}
+	return 0, false
+}
+
+// notAsked says why nothing is recalled for a text, whatever there is; "" where something may be.
+func notAsked(query string) Outcome {
+	switch terms := len(recall.Terms(query)); {
+	case terms == 0 || isCommand(query):
+		return NoQuestion
+	case terms > maxTerms:
+		return TooLong
+	}
+	return ""
+}
+
+// planned plans a request with entries that are not appended yet; nil for one that does not fit: the turn reports that.
+func planned(ctx context.Context, runner *turn.Runner, ahead turn.Ahead) (*window.Plan, error) {
+	at := ahead.Conversation.LastSeq + int64(len(ahead.More))
+	plan, _, err := runner.Plan(ctx, ahead.Conversation, ahead, at)
+	if overflow := new(continuo.OverflowError); errors.As(err, &overflow) {
+		return nil, nil
+	}
+	return plan, err
+}
+
+// roomIn is what a planned request leaves to a recall.
+func roomIn(plan *window.Plan, conversation continuo.Conversation, share float64) *room {
+	found := &room{
+		conversation: conversation, leftOut: leftOutOf(plan), recalled: map[place]bool{}, said: map[place]bool{}, tokens: budget(plan, share), items: maxItems,
+	}
 	if shown := plan.Profile; shown != nil && shown.Entry != nil {
 		for _, fact := range shown.Entry.Profile.Facts {
 			found.recalled[place{shown.ConversationID, fact}] = true
@@ -247,15 +342,7 @@ func (r *Recalls) room(ctx context.Context, runner *turn.Runner, source turn.Sou
 			found.recalled[place{item.ConversationID, item.Seq}] = true
 		}
 	}
-	switch {
-	case plan.Totals.Dropped+plan.Totals.Summarized == 0 && found.tokens >= leastTokens:
-		return found, AllShown, nil
-	case plan.Totals.Dropped+plan.Totals.Summarized == 0:
-		return nil, AllShown, nil
-	case found.tokens < leastTokens:
-		return nil, NoRoom, nil
-	}
-	return found, "", nil
+	return found
 }
 
 // hasEnough reports whether one of the entries has enough in common with the message.
@@ -290,24 +377,31 @@ func budget(plan *window.Plan, share float64) int {
 	return left
 }
 
-// leftOut returns what reports whether a plan does not show an entry in any form.
-func leftOut(plan *window.Plan) func(seq int64) bool {
-	var ranges [][2]int64
+// leftOut are the ranges of entries that a plan does not show in any form, in order.
+type leftOut [][2]int64
+
+// leftOutOf lists what a plan leaves out. A role is shown later what waits for its next turn; a view that shows a role only what
+// is new leaves out the rest, unless the role's agent remembers it, or may not see it.
+func leftOutOf(plan *window.Plan) (ranges leftOut) {
 	for _, item := range plan.Items {
-		if item.Verdict == window.Dropped || item.Verdict == window.Summarized {
+		isLeft := item.Verdict == window.Dropped && item.Reason != window.ReasonNextTurn || item.Verdict == window.Summarized
+		if isLeft || item.Verdict == window.Excluded && item.Reason == window.ReasonSeen && !plan.Role.Remembers {
 			ranges = append(ranges, [2]int64{item.Seq, max(item.Seq, item.Through)})
 		}
 	}
-	return func(seq int64) bool {
-		i, found := slices.BinarySearchFunc(ranges, seq, func(r [2]int64, seq int64) int { return cmp.Compare(r[0], seq) })
-		return found || i > 0 && seq <= ranges[i-1][1]
-	}
+	return ranges
+}
+
+func (l leftOut) has(seq int64) bool {
+	i, found := slices.BinarySearchFunc(l, seq, func(r [2]int64, seq int64) int { return cmp.Compare(r[0], seq) })
+	return found || i > 0 && seq <= l[i-1][1]
 }
 
 // chosenEntry is an entry that is recalled.
 type chosenEntry struct {
 	lookup.Item
 	text        string // as it is shown
+	size        int    // in tokens, estimated
 	passage     bool
 	isElsewhere bool // it is of another conversation than the block
 }
@@ -315,7 +409,7 @@ type chosenEntry struct {
 // choose takes the best entries that may be shown, at least the threshold, as far as they fit.
 func (r *Recalls) choose(items []lookup.Item, room *room, query string) []chosenEntry {
 	var taken []chosenEntry
-	said := map[place]bool{}
+	said := maps.Clone(room.said)
 	tokens := room.tokens - blockTokens
 	for i := range items {
 		item := &items[i]
@@ -333,13 +427,13 @@ func (r *Recalls) choose(items []lookup.Item, room *room, query string) []chosen
 				continue // a long text has a little of everything
 			}
 		}
-		size := (utf8.RuneCountInString(one.text)+charsPerToken-1)/charsPerToken + lineTokens
-		if size > tokens {
+		one.size = (utf8.RuneCountInString(one.text)+charsPerToken-1)/charsPerToken + lineTokens
+		if one.size > tokens {
 			continue
 		}
-		tokens -= size
+		tokens -= one.size
 		said[place{item.Entry.ConversationID, item.Entry.Seq}] = true
-		if taken = append(taken, one); len(taken) == maxItems {
+		if taken = append(taken, one); len(taken) >= room.items {
 			break
 		}
 	}
@@ -380,9 +474,9 @@ func (c *chosenEntry) isMessage() int {
 }
 
 // entryOf makes the hidden entry of a recall.
-func entryOf(query string, conversation continuo.Conversation, scope lookup.Scope, ranker string, taken []chosenEntry) *continuo.Entry {
+func entryOf(query string, conversation continuo.Conversation, scope lookup.Scope, ranker string, taken []chosenEntry, between frame) *continuo.Entry {
 	made := &continuo.Recall{Query: head(query, maxStoredQuery), Scope: string(scope), Ranker: ranker}
-	begin := begins
+	begin := between.begin
 	if !slices.ContainsFunc(taken, func(one chosenEntry) bool { return one.Owner.ID != conversation.ID }) {
 		slices.SortFunc(taken, func(a, b chosenEntry) int { return cmp.Compare(a.Entry.Seq, b.Entry.Seq) })
 	}
@@ -392,15 +486,13 @@ func entryOf(query string, conversation continuo.Conversation, scope lookup.Scop
 		item := continuo.RecallItem{Seq: one.Entry.Seq, Passage: one.passage, Score: one.Score.Probability(), Words: one.Words}
 		if one.isElsewhere {
 			item.ConversationID = one.Owner.ID
+			begin = between.beginElsewhere
 		}
 		made.Items = append(made.Items, item)
-		if one.isElsewhere {
-			begin = beginsElsewhere
-		}
 	}
 	return &continuo.Entry{
 		Role: continuo.System, Hidden: true, PartType: continuo.PartRecall, Recall: made,
-		Content: continuo.Text(block(taken, begin, ends)),
+		Content: continuo.Text(block(taken, begin, between.end)),
 	}
 }
 

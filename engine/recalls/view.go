@@ -56,7 +56,7 @@ func (r *Recalls) View(ctx context.Context, request ViewRequest) (*View, error) 
 	taken := request.take(items, r.finder.Analyzer)
 	inOrder(taken)
 	count := request.Counter.Count
-	text := strings.TrimSuffix(block(taken, "", ""), "\n")
+	text := block(taken, "", "")
 	for request.Tokens > 0 && len(taken) > 0 && count(text) > request.Tokens { // the estimate was too small
 		last := 0
 		for i := range taken {
@@ -65,7 +65,7 @@ func (r *Recalls) View(ctx context.Context, request ViewRequest) (*View, error) 
 			}
 		}
 		taken = slices.Delete(taken, last, last+1)
-		text = strings.TrimSuffix(block(taken, "", ""), "\n")
+		text = block(taken, "", "")
 	}
 	shown := &View{Text: text, Ranker: ranker}
 	for _, one := range taken {

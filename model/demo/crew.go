@@ -80,6 +80,8 @@ func parseMessages(text string) []spokenMessage {
 			}
 		case blocks[line] != "":
 			end = blocks[line]
+		case strings.HasPrefix(line, "[RECALLED]"):
+			end = "[END RECALLED]"
 		case strings.HasPrefix(line, "[MORE"):
 		case found != nil:
 			messages = append(messages, spokenMessage{found[1] == "User", found[2], line[len(found[0]):]})

@@ -456,8 +456,13 @@ export class Continuo extends Transport {
    * nothing.
    */
   explainRecall(id: string, query: string, options: CallOptions & {
-    /** The view of the turn. The default is that of the context. */
+    /**
+     * The view of the turn; `role:NAME` is that of a role of a crew that has spoken in the conversation. The
+     * default is that of the context.
+     */
     view?: string;
+    /** The crew of the role that `view` names. The default is the one that has spoken last. */
+    crew?: string;
     /** Replaces the view's limit of tokens; 0 lifts it. */
     max_tokens?: number;
     /** Only this entry, whether it is ranked or not. */
@@ -465,7 +470,7 @@ export class Continuo extends Transport {
     /** How many entries of the ranking to give at most. */
     limit?: number;
   } = {}): Promise<api.Explanation> {
-    return this.call("GET", `/api/conversations/${encodeURIComponent(id)}/recall`, { query: { query, "view": options.view, "max_tokens": options.max_tokens, "seq": options.seq, "limit": options.limit }, signal: options.signal });
+    return this.call("GET", `/api/conversations/${encodeURIComponent(id)}/recall`, { query: { query, "view": options.view, "crew": options.crew, "max_tokens": options.max_tokens, "seq": options.seq, "limit": options.limit }, signal: options.signal });
   }
 
   /**

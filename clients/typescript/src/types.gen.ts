@@ -1854,6 +1854,16 @@ export interface Recall {
    * with another user the conversation shows the entry as redacted.
    */
   user_id?: string;
+  /**
+   * `role` is the crew's role whose request alone shows the block, of the crew of the entry's WorkflowID. "":
+   * the block is part of what the next message is shown with.
+   */
+  role?: string;
+  /**
+   * `for` are the seqs of the messages that were new to the role and that the entries were recalled for. Without
+   * a role it is the entry after the recall.
+   */
+  for?: number[];
   /** `items` are the entries, in the order of the block. */
   items: RecallItem[];
   /** `ranker` identifies the ranking and the weights that it used, and the reranker's model, or that it failed. */

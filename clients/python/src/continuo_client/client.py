@@ -479,6 +479,7 @@ class Continuo(Transport):
         query: str,
         *,
         view: str | None = None,
+        crew: str | None = None,
         max_tokens: int | None = None,
         seq: int | None = None,
         limit: int | None = None,
@@ -489,12 +490,14 @@ class Continuo(Transport):
         made of, and what becomes of it. `outcome` says why nothing is recalled at all. Asks no model and
         changes nothing.
 
-        view: The view of the turn. The default is that of the context.
+        view: The view of the turn; `role:NAME` is that of a role of a crew that has spoken in the
+        conversation. The default is that of the context.
+        crew: The crew of the role that `view` names. The default is the one that has spoken last.
         max_tokens: Replaces the view's limit of tokens; 0 lifts it.
         seq: Only this entry, whether it is ranked or not.
         limit: How many entries of the ranking to give at most.
         """
-        return self._call("GET", f"/api/conversations/{quoted(id)}/recall", query={"query": query, "view": view, "max_tokens": max_tokens, "seq": seq, "limit": limit})
+        return self._call("GET", f"/api/conversations/{quoted(id)}/recall", query={"query": query, "view": view, "crew": crew, "max_tokens": max_tokens, "seq": seq, "limit": limit})
 
     def show_cache(
         self,

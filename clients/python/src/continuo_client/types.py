@@ -1739,21 +1739,31 @@ class Reasoning(TypedDict):
     signature: NotRequired[str]
 
 
-class Recall(TypedDict):
-    """Recall says which earlier entries a hidden entry shows again, because the input after it may need them.
-    The entry's content is the block that a request shows: it stays the same when the ranking changes.
-    """
-    # `query` is what was looked for: the beginning of the input's text.
-    query: NotRequired[str]
-    # `scope` is what was searched: conversation, user or project.
-    scope: str
-    # `user_id` is the conversation's user when the recall was made, where an item is of another conversation:
-    # with another user the conversation shows the entry as redacted.
-    user_id: NotRequired[str]
-    # `items` are the entries, in the order of the block.
-    items: list[RecallItem]
-    # `ranker` identifies the ranking and the weights that it used, and the reranker's model, or that it failed.
-    ranker: str
+# Recall says which earlier entries a hidden entry shows again, because the input after it may need them. The
+# entry's content is the block that a request shows: it stays the same when the ranking changes.
+Recall = TypedDict(
+    "Recall",
+    {
+        # `query` is what was looked for: the beginning of the input's text.
+        "query": "NotRequired[str]",
+        # `scope` is what was searched: conversation, user or project.
+        "scope": "str",
+        # `user_id` is the conversation's user when the recall was made, where an item is of another
+        # conversation: with another user the conversation shows the entry as redacted.
+        "user_id": "NotRequired[str]",
+        # `role` is the crew's role whose request alone shows the block, of the crew of the entry's WorkflowID.
+        # "": the block is part of what the next message is shown with.
+        "role": "NotRequired[str]",
+        # `for` are the seqs of the messages that were new to the role and that the entries were recalled for.
+        # Without a role it is the entry after the recall.
+        "for": "NotRequired[list[int]]",
+        # `items` are the entries, in the order of the block.
+        "items": "list[RecallItem]",
+        # `ranker` identifies the ranking and the weights that it used, and the reranker's model, or that it
+        # failed.
+        "ranker": "str",
+    },
+)
 
 
 class RecallItem(TypedDict):
