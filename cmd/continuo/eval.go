@@ -19,7 +19,7 @@ type evalCommand struct {
 type evalRecallCommand struct {
 	Files      []string `arg:"" name:"file" help:"JSON Lines, packed with gzip or not: conversations with messages, and qa: [{question, evidence: [message indexes], category}]."`
 	Tokens     []int    `default:"1000,2000,4000,8000" help:"The budgets to measure; 0 for the view's own."`
-	View       string   `default:"recall" help:"The view: recall, or one of ${turnviews}, with recalls and without."`
+	View       string   `default:"recall" help:"The view: recall, or, with recalls and without, one of ${turnviews}, or role:KIND for a crew's role that has read the conversation."`
 	Scope      string   `enum:"conversation,user,project" default:"conversation" help:"Where the view recall looks."`
 	Sessions   bool     `help:"Make a conversation of each session of a file's conversation, all of one user; use it with --scope user."`
 	Located    bool     `help:"Count evidence of which a context shows a passage, too; the view recall then shows passages of long messages."`
@@ -34,7 +34,8 @@ Examples:
 
     continuo eval recall questions.jsonl
     continuo eval recall questions.jsonl.gz --tokens 2000 --categories
-    continuo eval recall questions.jsonl --view continuity --tokens 0`
+    continuo eval recall questions.jsonl --view continuity --tokens 0
+    continuo eval recall questions.jsonl --view role:full --tokens 8000`
 }
 
 // evalRow is the result of one setting.

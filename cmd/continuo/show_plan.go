@@ -179,7 +179,7 @@ func (a *app) explainMissing(plan *window.Plan) {
 type planRows struct {
 	*app
 	table    *term.Table
-	messages []window.Message // those that are still ahead
+	messages []window.Message  // those that are still ahead
 	shown    []*continuo.Entry // that the plan shows
 	origins  *origins
 }

@@ -7,11 +7,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/engine/catalog"
+	"github.com/continuo-log/continuo/engine/contexts"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/evidence"
 	"github.com/continuo-log/continuo/maintenance"
@@ -23,7 +25,9 @@ import (
 
 // Setting is one way to build contexts.
 type Setting struct {
-	View   string       // default recall
+	// View is a view of contexts, or role:KIND for a role of a crew with a view of that kind, which has read the conversation.
+	// Default recall.
+	View   string
 	Tokens int          // 0: the view's own
 	Scope  lookup.Scope // of the view recall; default conversation
 	Off    bool         // no turn recalls anything
@@ -76,12 +80,23 @@ func measureOne(ctx context.Context, c *evidence.Conversation, options Options, 
 		if err := makeIndex(ctx, log, store, options.Embedder); err != nil {
 			return err
 		}
-		engines, err := enginesOf(log, store, options)
+		roles := map[bool]crewOf{}
+		for _, off := range []bool{true, false} {
+			if roles[off], err = newCrew(options.Settings, off); err != nil {
+				return err
+			}
+		}
+		engines, err := enginesOf(log, store, roles, options)
 		if err != nil {
 			return err
 		}
 		for _, e := range engines {
 			defer e.Close(ctx)
+		}
+		for _, off := range []bool{true, false} {
+			if asked, err = roles[off].shown(ctx, engines[off], log, asked); err != nil {
+				return err
+			}
 		}
 		for _, q := range c.Questions {
 			for i, setting := range options.Settings {
@@ -110,14 +125,14 @@ func makeIndex(ctx context.Context, log *continuo.Log, store maintenance.Store, 
 }
 
 // enginesOf makes an engine whose turns recall, and one whose turns do not (true).
-func enginesOf(log *continuo.Log, store maintenance.Store, options Options) (map[bool]*engine.Engine, error) {
+func enginesOf(log *continuo.Log, store maintenance.Store, roles map[bool]crewOf, options Options) (map[bool]*engine.Engine, error) {
 	engines := map[bool]*engine.Engine{}
 	for _, off := range []bool{false, true} {
 		views := window.DefaultSettings()
 		if off {
 			views.RecallShare = 0
 		}
-		e, err := newEngine(log, store, engine.Options{Views: &views, Embedder: options.Embedder, Reranker: options.Reranker})
+		e, err := newEngine(log, store, roles[off].withCrew(engine.Options{Views: &views, Embedder: options.Embedder, Reranker: options.Reranker}))
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +142,11 @@ func enginesOf(log *continuo.Log, store maintenance.Store, options Options) (map
 }
 
 func newEngine(log *continuo.Log, store maintenance.Store, options engine.Options) (*engine.Engine, error) {
-	options.Models, options.Default, options.Index = map[string]catalog.Upstream{"demo": {Model: demo.New(demo.Options{})}}, "demo", store
+	if options.Models == nil {
+		options.Models = map[string]catalog.Upstream{}
+	}
+	options.Models["demo"] = catalog.Upstream{Model: demo.New(demo.Options{})}
+	options.Default, options.Index = "demo", store
 	return engine.New(log, options, nil)
 }
 
@@ -137,7 +156,9 @@ func measureQuestion(ctx context.Context, e *engine.Engine, asked continuo.Conve
 	}
 	request := engine.ContextRequest{View: cmp.Or(setting.View, catalog.RecallView), Query: q.Question, Scope: setting.Scope}
 	request.Passages = setting.Located && request.View == catalog.RecallView
-	if setting.Tokens > 0 {
+	if strings.HasPrefix(request.View, contexts.RoleViewPrefix) {
+		request.View, request.Crew = contexts.RoleViewPrefix+roleName(&setting), crewID(setting.Off)
+	} else if setting.Tokens > 0 {
 		request.MaxTokens = &setting.Tokens
 	}
 	shown, err := e.Contexts.Build(ctx, asked, request)

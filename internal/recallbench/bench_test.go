@@ -84,3 +84,36 @@ func TestSearchFindsEvidence(t *testing.T) {
 		}
 	}
 }
+
+// TestFewTurnsOfRolesRecall replays conversations of teams and of people with models for a role of a crew, three messages to a
+// turn: at most one turn in ten recalls something, as each message is looked for by itself.
+func TestFewTurnsOfRolesRecall(t *testing.T) {
+	turns, blocks := 0, 0
+	for _, name := range []string{"multi-agent.jsonl.gz", "multilingual.jsonl.gz"} {
+		fileTurns, fileBlocks, shown := 0, 0, 0
+		for _, c := range dataFile(t, name) {
+			if len(c.Messages) < 20 || fileTurns > 300 {
+				continue
+			}
+			found, err := ReplayCrew(t.Context(), &c, "full", 3)
+			if err != nil {
+				t.Logf("%s: %v", c.ID, err)
+				continue
+			}
+			fileTurns, fileBlocks = fileTurns+found.Turns, fileBlocks+len(found.Blocks)
+			for _, block := range found.Blocks[:min(len(found.Blocks), 2)] {
+				if shown++; shown <= 8 {
+					t.Logf("%s\n  asked %.300q\n  %.900q", c.ID, block.Message, block.Text)
+				}
+			}
+		}
+		t.Logf("%s: %d of %d turns of roles recall something", name, fileBlocks, fileTurns)
+		turns, blocks = turns+fileTurns, blocks+fileBlocks
+	}
+	if turns < 50 {
+		t.Fatalf("only %d turns have a window that leaves something out", turns)
+	}
+	if 10*blocks > turns {
+		t.Errorf("%d of %d turns of roles recall something, more than 10 %%", blocks, turns)
+	}
+}

@@ -5,6 +5,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/engine/contexts"
 	"github.com/continuo-log/continuo/internal/evidence"
 	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/window"
@@ -79,4 +80,80 @@ func replay(ctx context.Context, store maintenance.Store, c *evidence.Conversati
 		}
 	}
 	return found, nil
+}
+
+// ReplayCrew replays a conversation for a crew of one silent role with a view of a kind and 6 000 tokens: in each cycle so many
+// messages are new to it at least, the last one a user's. It returns how many of its requests leave something out, and what was recalled for them.
+func ReplayCrew(ctx context.Context, c *evidence.Conversation, kind string, perCycle int) (found Recalled, err error) {
+	err = Open(nil).with(ctx, func(store maintenance.Store) error {
+		found, err = replayCrew(ctx, store, c, kind, perCycle)
+		return err
+	})
+	return found, err
+}
+
+func replayCrew(ctx context.Context, store maintenance.Store, c *evidence.Conversation, kind string, perCycle int) (found Recalled, err error) {
+	setting := Setting{View: contexts.RoleViewPrefix + kind, Tokens: replayTokens}
+	roles, err := newCrew([]Setting{setting}, false)
+	if err != nil {
+		return found, err
+	}
+	log := continuo.NewLog(store, continuo.LogOptions{})
+	e, err := newEngine(log, store, roles.withCrew(engine.Options{}))
+	if err != nil {
+		return found, err
+	}
+	defer e.Close(ctx)
+	conversation, err := log.Create(ctx, continuo.Conversation{})
+	if err != nil {
+		return found, err
+	}
+	said := 0
+	for i := range c.Messages {
+		m := &c.Messages[i]
+		if m.Role != continuo.User && m.Role != continuo.Assistant || m.Text() == "" || m.Name == console {
+			continue
+		}
+		if said++; said < perCycle || m.Role != continuo.User {
+			entry := continuo.Entry{Role: m.Role, Content: continuo.Text(m.Text()), Name: m.Name, CreatedAt: m.At()}
+			if _, err := log.Append(ctx, conversation.ID, []continuo.Entry{entry}, continuo.AppendOptions{}); err != nil {
+				return found, err
+			}
+			continue
+		}
+		said = 0
+		before, err := log.Conversation(ctx, conversation.ID)
+		if err != nil {
+			return found, err
+		}
+		if conversation, err = roles.send(ctx, e, log, conversation, m.Text()); err != nil {
+			return found, err
+		}
+		if err := found.addCycle(ctx, e, log, conversation, before.LastSeq, roleName(&setting)); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+const replayTokens = 6_000
+
+// addCycle adds the turn of a role after a seq.
+func (r *Recalled) addCycle(ctx context.Context, e *engine.Engine, log *continuo.Log, conversation continuo.Conversation, after int64, role string) error {
+	shown, err := e.Contexts.Build(ctx, conversation, engine.ContextRequest{View: contexts.RoleViewPrefix + role, Crew: crewID(false)})
+	if err != nil {
+		return err
+	}
+	if totals := shown.Plan.Totals; totals.Dropped+totals.Summarized+totals.Recalled > 0 {
+		r.Turns++
+	}
+	for entry, err := range log.Read(ctx, conversation, continuo.Range{From: after + 1}) {
+		if err != nil {
+			return err
+		}
+		if entry.HoldsRecall() {
+			r.Blocks = append(r.Blocks, Block{Message: entry.Recall.Query, Items: entry.Recall.Items, Text: entry.Content.String()})
+		}
+	}
+	return nil
 }
