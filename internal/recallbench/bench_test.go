@@ -85,7 +85,8 @@ func TestSearchFindsEvidence(t *testing.T) {
 	}
 }
 
-// TestFewTurnsOfRolesRecall replays conversations of teams for a role of a crew, three messages to a turn at least: at most one turn in ten recalls something, as each message is looked for by itself.
+// TestFewTurnsOfRolesRecall replays conversations of teams for a role of a crew, three messages to a turn at least: at most one
+// turn in ten recalls something, as each message is looked for by itself.
 func TestFewTurnsOfRolesRecall(t *testing.T) {
 	turns, blocks := 0, 0
 	for _, name := range []string{"multi-agent.jsonl.gz"} {
