@@ -21,8 +21,8 @@ import (
 
 const benchEntries = 10_000
 
-// BenchmarkTurn says what recall adds to a turn in a conversation of 10 000 entries: the median time, and the processor time
-// of this process per turn.
+// BenchmarkTurn says what recall adds to a turn in a conversation of 10 000 entries: the medians of
+// the time and of this process's processor time.
 //
 //   - messages: some 400 next messages of users in the data's conversations, each with its answer, one after another, after a
 //     start; then some 400 more. All that a turn does for a recall.
@@ -71,12 +71,22 @@ func (t *turnBench) index() {
 	}
 }
 
-// report reports the median of times, and the processor time for each.
-func (t *turnBench) report(name string, took []time.Duration, cpu time.Duration) {
-	slices.Sort(took)
-	t.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, name+"p50-ms")
-	t.ReportMetric(float64(took[len(took)*9/10].Microseconds())/1000, name+"p90-ms")
-	t.ReportMetric(float64(cpu.Microseconds())/1000/float64(len(took)), name+"cpu-ms")
+// took is the time and the processor time of each of some turns.
+type took struct{ wall, cpu []time.Duration }
+
+// time adds a turn.
+func (t *turnBench) time(all *took, turn func()) {
+	used, began := processorTime(t.B), time.Now()
+	turn()
+	all.wall, all.cpu = append(all.wall, time.Since(began)), append(all.cpu, processorTime(t.B)-used)
+}
+
+// report reports the medians.
+func (t *turnBench) report(name string, all took) {
+	for unit, values := range map[string][]time.Duration{"p50-ms": all.wall, "cpu-p50-ms": all.cpu} {
+		slices.Sort(values)
+		t.ReportMetric(float64(values[len(values)/2].Microseconds())/1000, name+unit)
+	}
 	t.ReportMetric(0, "ns/op")
 }
 
@@ -93,25 +103,24 @@ func benchMessages(b *testing.B, open func(b *testing.B) (maintenance.Store, err
 		b.Fatal(err)
 	}
 	runner := e.Catalog.Runner(chosen)
-	var took []time.Duration
-	var cpu time.Duration
+	var all took
 	recalled := 0
 	for b.Loop() {
 		for i := range after {
 			if i == len(after)/2 {
-				t.report("first-", took, cpu)
-				took, cpu = nil, 0
+				t.report("first-", all)
+				all = took{}
 			}
 			if after[i].Role == continuo.User {
-				used, began := processorTime(b), time.Now()
-				found, err := e.Recalls.Ahead(b.Context(), runner, t.conversation, after[i].Content)
-				if err != nil {
-					b.Fatal(err)
-				}
-				took, cpu = append(took, time.Since(began)), cpu+processorTime(b)-used
-				if found != nil {
-					recalled++
-				}
+				t.time(&all, func() {
+					found, err := e.Recalls.Ahead(b.Context(), runner, t.conversation, after[i].Content)
+					if err != nil {
+						b.Fatal(err)
+					}
+					if found != nil {
+						recalled++
+					}
+				})
 			}
 			if _, err := t.log.Append(b.Context(), t.conversation.ID, []continuo.Entry{after[i]}, continuo.AppendOptions{}); err != nil {
 				b.Fatal(err)
@@ -122,7 +131,7 @@ func benchMessages(b *testing.B, open func(b *testing.B) (maintenance.Store, err
 			t.index()
 		}
 		b.Logf("%d messages recall something", recalled)
-		t.report("later-", took, cpu)
+		t.report("later-", all)
 	}
 }
 
@@ -167,19 +176,18 @@ func benchQuestions(b *testing.B, open func(b *testing.B) (maintenance.Store, er
 	finder := lookup.Finder{Log: t.log, Store: t.store, Common: &lookup.CommonTerms{}, Lists: &lookup.TermLists{}, Entries: &lookup.Entries{}, Analyzer: &recall.Analyzer{}}
 	for b.Loop() {
 		for _, name := range []string{"first-", "again-"} {
-			var took []time.Duration
-			used := processorTime(b)
+			var all took
 			for _, question := range questions[:60] {
-				began := time.Now()
-				if _, err := finder.Find(b.Context(), lookup.Request{
-					Text: question, Conversation: t.conversation, ForUser: true, Candidates: 300, LeastWeight: 5 << 16,
-					May: func(seq int64) bool { return seq <= t.conversation.LastSeq-80 },
-				}); err != nil {
-					b.Fatal(err)
-				}
-				took = append(took, time.Since(began))
+				t.time(&all, func() {
+					if _, err := finder.Find(b.Context(), lookup.Request{
+						Text: question, Conversation: t.conversation, ForUser: true, Candidates: 200, LeastWeight: 5 << 16,
+						May: func(seq int64) bool { return seq <= t.conversation.LastSeq-80 },
+					}); err != nil {
+						b.Fatal(err)
+					}
+				})
 			}
-			t.report(name, took, processorTime(b)-used)
+			t.report(name, all)
 		}
 	}
 }

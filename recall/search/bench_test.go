@@ -39,7 +39,7 @@ func benchRecall(b *testing.B, store maintenance.Store, size int64) {
 	b.Logf("%d entries indexed, %.0f a second", size, float64(size)/time.Since(began).Seconds())
 	question := "When did Gina decide to sell the lantern of the harbour to the carpenter?"
 	for name, query := range map[string]string{
-		"search": question, "phrase": `"and the lantern"`, "absent phrase": `"lantern and"`, "rare": "word7001", "common": "told",
+		"search": question, "phrase": `"and the lantern"`, "absent phrase": `"lantern and"`, "rare": "word701", "common": "told",
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -52,7 +52,7 @@ func benchRecall(b *testing.B, store maintenance.Store, size int64) {
 	b.Run("before a turn", func(b *testing.B) {
 		finder := lookup.Finder{Log: p.log, Store: p.store, Lists: &lookup.TermLists{}, Entries: &lookup.Entries{}, Analyzer: &recall.Analyzer{}}
 		for b.Loop() {
-			if found, err := finder.Find(b.Context(), lookup.Request{Text: question, Conversation: c, Candidates: 300}); err != nil || len(found) == 0 {
+			if found, err := finder.Find(b.Context(), lookup.Request{Text: question, Conversation: c, Candidates: 200}); err != nil || len(found) == 0 {
 				b.Fatal("nothing is found", err)
 			}
 		}
