@@ -101,12 +101,19 @@ func matching(conn *connection, query index.HitQuery, first, last, lowest, highe
 		return nil, err
 	}
 	statement, args := selectHits, []any{match, lowest, highest, first, last}
+	if query.ConversationID != "" { // its id is not read again for each
+		statement = strings.Replace(statement, "documents.conversation_id", "?", 1)
+		args = append([]any{""}, args...)
+	}
 	if filter, more := conversationFilter(query.UserID, query.Labels); filter != "" {
 		statement, args = statement+ofConversations+filter+`) `, append(args, more...)
 	}
 	err = conn.query(statement+newestHits, append(args, query.Limit), func(rows *sql.Rows) error {
 		var p index.Hit
 		err := rows.Scan(&p.ConversationID, &p.Seq, &p.Order)
+		if query.ConversationID != "" {
+			p.ConversationID = query.ConversationID
+		}
 		found = append(found, p)
 		return err
 	})
