@@ -2,11 +2,12 @@ package config
 
 import (
 	"fmt"
-	"github.com/continuo-log/continuo/auth"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/continuo-log/continuo/auth"
 
 	"github.com/continuo-log/continuo/internal/yamltree"
 )
