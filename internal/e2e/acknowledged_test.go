@@ -216,6 +216,7 @@ func (s *ackFixture) writingRoutes() (routes []string) {
 // TestKilledAtTheAnswer calls every route that acknowledges a write, and kills the server the moment that the status
 // line arrives. What was acknowledged is there when the server is back, and what it began continues.
 func TestKilledAtTheAnswer(t *testing.T) {
+	t.Parallel()
 	_ = killTest(t)
 	kills := rounds(1, 20)
 	routes := newAckFixture(t).writingRoutes()

@@ -51,7 +51,7 @@ func newAgentPair(t *testing.T) *agentPair {
 		t.Fatal(err)
 	}
 	writeCrews(t, d.home.dir, fmt.Sprintf(`log: {level: warn}
-crew: {agent_timeout: 90s}
+crew: {agent_timeout: 15m}
 connectors:
   qwen:
     acp: [%q, %q, --acp, --auth-type, openai]
@@ -69,6 +69,7 @@ connectors:
 // TestCLIAgentsInACrew has two CLI agents talk over ACP. Each keeps its session and is sent only new messages;
 // when the program was killed it loads its session, or is shown the whole history once.
 func TestCLIAgentsInACrew(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("SKIPPED: agents take their time to start")
 	}

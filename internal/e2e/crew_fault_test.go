@@ -65,6 +65,7 @@ const timeOfTurn = "2s"
 // TestCrewWithBadAgents lets agents that hang, crash, flood, are silent, babble, do not go, and leave children speak in
 // one crew with one that does as it should. Their turns fail, one by one, and that one continues.
 func TestCrewWithBadAgents(t *testing.T) {
+	t.Parallel()
 	for kind, roles := range badRoles {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

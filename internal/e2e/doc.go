@@ -6,6 +6,10 @@
 // beside the checkout), and a script of raw bytes that is part of the tests. Tests whose programs are missing on a
 // machine are skipped, with a message.
 //
+// Most tests wait for other processes, so all run in parallel, except for those whose timeouts are so short that the
+// load of the others could exceed them (TestStalls, TestBrokenBytes, TestForeignFaults, TestLongRetryAfter and
+// TestPausedReplicaWritesNothingWhenItWakes): these run first, one after another.
+//
 // The kill tests (kill*_test.go) kill or stop programs with SIGKILL and SIGSTOP at random points while they stream, and
 // compare what clients received before with what the log and the streams contain after. They need Linux and are skipped
 // in short tests; CONTINUO_LONG=1 kills many times as often (the calls of rounds have both numbers), CONTINUO_SEED

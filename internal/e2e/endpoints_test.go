@@ -11,6 +11,7 @@ import (
 // The endpoint for clients of chat completions works before models of responses and Gemini, with tools that the client
 // runs.
 func TestEndpointsBeforeTheNewProtocols(t *testing.T) {
+	t.Parallel()
 	responseStream := responseStart + `data: {"type":"response.output_item.done","sequence_number":1,"output_index":0,"item":` + reasoningItem + "}\n\n" +
 		`data: {"type":"response.output_item.done","sequence_number":2,"output_index":1,"item":` + callItem + "}\n\n" +
 		`data: {"type":"response.completed","sequence_number":3,"response":{"id":"r","status":"completed","model":"m","output":[]}}` + "\n\n"
@@ -21,6 +22,7 @@ func TestEndpointsBeforeTheNewProtocols(t *testing.T) {
 	} {
 		for _, stream := range []string{"true", "false"} {
 			t.Run(protocol.name+" "+stream, func(t *testing.T) {
+				t.Parallel()
 				id := map[string]string{"responses": "call_1", "gemini": "fc-1"}[protocol.name]
 				last := map[string]string{"responses": responseText + responseEnd, "gemini": geminiText + geminiEnd}[protocol.name]
 				upstream := &recorder{answers: []string{protocol.answer, last}}

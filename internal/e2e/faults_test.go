@@ -30,6 +30,7 @@ const counting = "one two three four five six seven eight nine ten"
 
 // TestFaults breaks answers in each way that the mock knows: in both protocols, streamed and not.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	upstream := startMock(t)
 	s := serve(t, bothModels(upstream.url, "retries: 0", "breaker_failures: 0"))
 	for _, fault := range []fault{
@@ -180,6 +181,7 @@ func next(t *testing.T, s server, session, model string) {
 // TestOtherEnds covers answers that end as the protocol has it, but not because the model was done: they
 // are whole answers, and the log says how they ended.
 func TestOtherEnds(t *testing.T) {
+	t.Parallel()
 	upstream := startMock(t)
 	s := serve(t, bothModels(upstream.url, "retries: 0"))
 	for message, want := range map[string]struct{ text, finish string }{

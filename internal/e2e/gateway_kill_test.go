@@ -337,6 +337,7 @@ func (c *gatewayClient) replay(ctx context.Context, k *killable, id string, afte
 // that are forwarded, messages to a model of another protocol, and responses whose history the server keeps. Nothing
 // that they received is lost, a repeated request adds no message twice, and a response gives the same bytes afterwards.
 func TestKilledProgramsBehindTheGateway(t *testing.T) {
+	t.Parallel()
 	random := killTest(t)
 	upstream := startScripted(t)
 	h := newHome(t, upstream)

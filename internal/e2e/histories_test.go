@@ -122,6 +122,7 @@ func (b *faultyReplicas) round() {
 // connections to it break, hang and are slow. For each conversation there is one order of all that they were
 // answered, and of what became of the unanswered, that agrees with the rules of a log.
 func TestHistories(t *testing.T) {
+	t.Parallel()
 	random := killTest(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()

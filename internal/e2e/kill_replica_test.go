@@ -64,6 +64,7 @@ func (f *followed) check(ctx context.Context, k *killable) *outcome {
 // TestTurnsAfterTheKillOfTheOtherReplica kills one of two programs with one database. The other one's readers receive
 // the end of the turns of the killed one, its own turns continue, and both kinds can be resumed in it.
 func TestTurnsAfterTheKillOfTheOtherReplica(t *testing.T) {
+	t.Parallel()
 	random := killTest(t)
 	kills := rounds(5, 150)
 	upstream := startScripted(t)

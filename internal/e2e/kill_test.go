@@ -41,6 +41,7 @@ func rounds(short, long int) int {
 // TestKilledPrograms kills the program again and again, while it streams several turns at once, runs tools,
 // begins and ends turns, and while it recovers from the kill before.
 func TestKilledPrograms(t *testing.T) {
+	t.Parallel()
 	random := killTest(t)
 	kills := rounds(25, 2000)
 	upstream := startScripted(t)

@@ -172,6 +172,7 @@ func TestBrokenBytes(t *testing.T) {
 
 // TestStreamsWithoutAFinalMarkAreWhole: what is missing or too much after the answer's end does not matter.
 func TestStreamsWithoutAFinalMarkAreWhole(t *testing.T) {
+	t.Parallel()
 	s := serve(t, bothModels(startRaw(t).URL, "retries: 0"))
 	for _, message := range []string{"hello", "raw: no last event", "raw: more after it"} {
 		for _, model := range protocols {
@@ -186,6 +187,7 @@ func TestStreamsWithoutAFinalMarkAreWhole(t *testing.T) {
 // TestTwoCallsOneTorn: of an answer that breaks off in its second call the first stays, with a result that
 // says that it was not run; the second is kept as far as it came.
 func TestTwoCallsOneTorn(t *testing.T) {
+	t.Parallel()
 	s := serve(t, bothModels(startRaw(t).URL, "retries: 0"))
 	for _, model := range protocols {
 		if model == "gemini" {

@@ -310,6 +310,7 @@ func (r *roamingClient) checkOneAtATime(ctx context.Context, k *killable) {
 // whichever replica answers. Nothing that was acknowledged is lost, nothing is there twice, no conversation
 // has two turns at once, and every reader receives its turn to the end.
 func TestReplicas(t *testing.T) {
+	t.Parallel()
 	random := killTest(t)
 	primary := pgtest.Start(t, pgtest.Options{Durable: true, ListenTCP: true, Replication: true})
 	standby := primary.Standby(t, pgtest.Options{Durable: true, ListenTCP: true})
@@ -373,6 +374,7 @@ func TestReplicas(t *testing.T) {
 // TestReadersAtAnotherReplica receives turns at a replica that does not run them while they run: the upstream ends an
 // answer only when the reader has received a part of it. It logs the delay.
 func TestReadersAtAnotherReplica(t *testing.T) {
+	t.Parallel()
 	random := killTest(t)
 	server := pgtest.Start(t, pgtest.Options{Durable: true})
 	f := newReplicaSet(t, startScripted(t), random, server.Database(t), 2)

@@ -10,6 +10,7 @@ import (
 
 // TestRetries counts the requests that the upstream got.
 func TestRetries(t *testing.T) {
+	t.Parallel()
 	upstream := startMock(t)
 	s := serve(t, bothModels(upstream.url, "retries: 2", "breaker_failures: 0"))
 	for _, test := range []struct {
@@ -68,10 +69,12 @@ func TestLongRetryAfter(t *testing.T) {
 // TestFallback: when a model failed after its retries, one of the other protocol answers; when it fails
 // again and again, its breaker keeps it from being asked.
 func TestFallback(t *testing.T) {
+	t.Parallel()
 	upstream := startMock(t)
 	other := map[string]string{"chat": "messages", "messages": "responses", "responses": "gemini", "gemini": "chat"}
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
 			s := serve(t, "model: main\nmodels:\n"+
 				modelSettings("main", protocol, upstream.url, "fallback: spare")+
 				modelSettings("spare", other[protocol], upstream.url)+
@@ -105,6 +108,7 @@ func checkSpare(t *testing.T, entries []continuo.Entry) {
 
 // TestBreaker: without a fallback, an open breaker answers at once.
 func TestBreaker(t *testing.T) {
+	t.Parallel()
 	upstream := startMock(t)
 	s := serve(t, bothModels(upstream.url, "retries: 0", "breaker_failures: 2", "breaker_cooldown: 1h"))
 	for range 3 {

@@ -45,7 +45,7 @@ connectors:
   qwen:
     command: [%q, %q, --auth-type, openai]
     dir: %q
-    timeout: 100s
+    timeout: 15m
     env:
       HOME: %q
       OPENAI_BASE_URL: %s/v1

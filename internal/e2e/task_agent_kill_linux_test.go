@@ -14,6 +14,7 @@ import (
 
 // An agent whose model never answers is ended with all of its processes.
 func TestCLIAgentIsKilled(t *testing.T) {
+	t.Parallel()
 	b := startTaskServer(t)
 	task := b.createTask(b.readConversation())
 	agent := b.call("deploy_headless_agent", map[string]any{"task_id": task, "agent_type": "qwen", "prompt": "And " + silentMarker + "."})

@@ -8,10 +8,11 @@ import (
 // A CLI agent from a third party is given a task with the conversation that led to it, sends the
 // history to its model, and its answer comes back.
 func TestCLIAgentWorksOnATask(t *testing.T) {
+	t.Parallel()
 	b := startTaskServer(t)
 	sample := b.readConversation()
 	task := b.createTask(sample)
-	worked := b.call("deploy_headless_agent", map[string]any{"task_id": task, "agent_type": "qwen", "wait_seconds": 50})
+	worked := b.call("deploy_headless_agent", map[string]any{"task_id": task, "agent_type": "qwen", "wait_seconds": 300})
 	if worked.Status != "completed" {
 		t.Fatalf("the agent has %s: %s", worked.Status, worked.Reason)
 	}

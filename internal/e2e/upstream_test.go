@@ -47,6 +47,7 @@ const (
 
 // What a provider wants back goes back to it byte for byte, in the same turn and in the next one, also from the store.
 func TestReasoningGoesBack(t *testing.T) {
+	t.Parallel()
 	created := `data: {"type":"response.created","sequence_number":0,"response":{"id":"r","status":"in_progress","model":"m"}}` + "\n\n"
 	done := func(index int, item string) string {
 		return fmt.Sprintf(`data: {"type":"response.output_item.done","sequence_number":1,"output_index":%d,"item":%s}`+"\n\n", index, item)
@@ -90,6 +91,7 @@ func TestReasoningGoesBack(t *testing.T) {
 
 // A model without reasoning refuses to be asked for it: it is asked again without, and from then on.
 func TestAModelWithoutEncryptedReasoning(t *testing.T) {
+	t.Parallel()
 	refusal := `{"error":{"message":"Encrypted content is not supported with this model.","type":"invalid_request_error","param":"include","code":null}}`
 	upstream := &recorder{answers: []string{refusal, responseText + responseEnd, responseText + responseEnd}}
 	server := httptest.NewServer(upstream)
