@@ -27,6 +27,15 @@ func (s *ackFixture) fact() {
 	s.knows(ackStatement(s), 1)
 }
 
+// exported keeps an export of a memory that then forgets all.
+func (s *ackFixture) exported() {
+	s.t.Helper()
+	s.fact()
+	s.export = s.call(http.MethodGet, "/api/memory/export", nil)
+	s.call(http.MethodDelete, "/api/memory", nil)
+	s.knows(ackStatement(s), 0)
+}
+
 // repeated has the user repeat an instruction in two conversations.
 func (s *ackFixture) repeated() {
 	s.t.Helper()

@@ -241,6 +241,15 @@ var acknowledgements = map[string]acknowledgement{
 			s.knows(ackStatement(s), 1)
 		},
 	},
+	"POST /api/memory/import": {
+		prepare: (*ackFixture).exported,
+		body:    func(s *ackFixture) any { return s.export },
+		verify: func(s *ackFixture) {
+			s.knows(ackStatement(s), 1)
+			s.call(http.MethodPost, "/api/memory/import", s.export) // adds nothing
+			s.knows(ackStatement(s), 1)
+		},
+	},
 	"POST /api/memory/derive": {
 		prepare: (*ackFixture).repeated,
 		verify:  func(s *ackFixture) { s.knows("repeatedly: Always answer in metric units to "+s.key, 1) },

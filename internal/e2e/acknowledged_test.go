@@ -37,6 +37,7 @@ type ackFixture struct {
 	number  int
 	key     string            // of the session
 	names   map[string]string // the values of {id}, {turn}, … in the path
+	export  map[string]any    // of the memory, before it forgot all
 	apiKey  string            // the server's first key; "" while no caller needs one
 	header  []string          // of every request, such as a key or a cookie
 	cookies []*http.Cookie    // of the last answer that was cut
