@@ -17,6 +17,7 @@ import (
 	"google.golang.org/genai"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/adapters/internal/killtest"
 	"github.com/continuo-log/continuo/store/sqlite"
 )
 
@@ -165,5 +166,45 @@ func TestRedactedEventsAreGone(t *testing.T) {
 	data, err := json.Marshal(sessiontestsuite.Snapshot(got.Session).Events)
 	if err != nil || strings.Contains(string(data), "0000") || !strings.Contains(string(data), "thanks") {
 		t.Errorf("%s, %v", data, err)
+	}
+}
+
+// Every event that was acknowledged is there after the process was killed, with its change of the states of its session, user and
+// app.
+func TestKill(t *testing.T) {
+	keys := []string{"n", session.KeyPrefixUser + "n", session.KeyPrefixApp + "n"}
+	path, acknowledged := killtest.Run(t, 25, func(path string) func(int) error {
+		service := New(openLogAt(t, path), Options{})
+		made, err := service.Create(t.Context(), &session.CreateRequest{AppName: "shop", UserID: "ada", SessionID: "s"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func(i int) error {
+			e := event(fmt.Sprint(i), "user", &genai.Part{Text: "x"})
+			e.Actions.StateDelta = map[string]any{}
+			for _, key := range keys {
+				e.Actions.StateDelta[key] = i
+			}
+			return service.AppendEvent(t.Context(), made.Session, e)
+		}
+	})
+	got, err := New(openLogAt(t, path), Options{}).Get(t.Context(), &session.GetRequest{AppName: "shop", UserID: "ada", SessionID: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := got.Session.Events()
+	if n := events.Len(); n < acknowledged || n > acknowledged+1 {
+		t.Fatalf("%d events of %d", n, acknowledged)
+	}
+	last := events.Len() - 1
+	if id := events.At(last).ID; id != fmt.Sprint(last) {
+		t.Errorf("the last event is %s, want %d", id, last)
+	}
+	for _, key := range keys {
+		value, err := got.Session.State().Get(key)
+		// The states of a user and an app are committed before the event.
+		if err != nil || value != float64(last) && (key == "n" || value != float64(last+1)) {
+			t.Errorf("the state %s is %v, %v; want %d", key, value, err, last)
+		}
 	}
 }

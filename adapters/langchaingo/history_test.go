@@ -1,6 +1,7 @@
 package langchaingo
 
 import (
+	"fmt"
 	"path/filepath"
 	"reflect"
 	"testing"
@@ -10,12 +11,18 @@ import (
 	"github.com/tmc/langchaingo/schema"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/adapters/internal/killtest"
 	"github.com/continuo-log/continuo/store/sqlite"
 )
 
 func openLog(t testing.TB) *continuo.Log {
 	t.Helper()
-	store, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "chain.db"), sqlite.Options{})
+	return openLogAt(t, filepath.Join(t.TempDir(), "chain.db"))
+}
+
+func openLogAt(t testing.TB, path string) *continuo.Log {
+	t.Helper()
+	store, err := sqlite.Open(t.Context(), path, sqlite.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,5 +112,36 @@ func TestConversationBuffer(t *testing.T) {
 	got, err := buffer.LoadMemoryVariables(t.Context(), nil)
 	if want := "Human: My dog is Rex.\nAI: A good name.\nHuman: My dog is Rex.\nAI: A good name."; err != nil || got["history"] != want {
 		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// Every message that was acknowledged is there after the process was killed, and of messages that were replaced there are all
+// old ones or all new ones.
+func TestKill(t *testing.T) {
+	at := func(i int) string { return fmt.Sprint("message ", i) }
+	path, acknowledged := killtest.Run(t, 25, func(path string) func(int) error {
+		log := openLogAt(t, path)
+		added, replaced := New(log, "added", Options{}), New(log, "replaced", Options{})
+		return func(i int) error {
+			if err := added.AddUserMessage(t.Context(), at(i)); err != nil {
+				return err
+			}
+			return replaced.SetMessages(t.Context(), []llms.ChatMessage{llms.HumanChatMessage{Content: at(i)}, llms.AIChatMessage{Content: at(i)}})
+		}
+	})
+	log := openLogAt(t, path)
+	got, err := New(log, "added", Options{}).Messages(t.Context())
+	if err != nil || len(got) < acknowledged || len(got) > acknowledged+1 {
+		t.Fatalf("%d messages of %d, %v", len(got), acknowledged, err)
+	}
+	for i, message := range got {
+		if message.GetContent() != at(i) {
+			t.Errorf("message %d is %q", i, message.GetContent())
+		}
+	}
+	replaced, err := New(log, "replaced", Options{}).Messages(t.Context())
+	if err != nil || len(replaced) != 2 || replaced[0].GetContent() != replaced[1].GetContent() ||
+		replaced[0].GetContent() != at(acknowledged-1) && replaced[0].GetContent() != at(acknowledged) {
+		t.Errorf("the replaced messages are %q, %v; want those of write %d or the next", replaced, err, acknowledged-1)
 	}
 }
