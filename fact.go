@@ -55,7 +55,8 @@ type Fact struct {
 	// attribute, the newer one supersedes the older one. Empty where several facts can hold at once.
 	Attribute string    `json:"attribute,omitempty"`
 	ValidFrom time.Time `json:"valid_from,omitzero"`
-	ValidTo   time.Time `json:"valid_to,omitzero"` // zero while it holds
+	// ValidTo is when its time ends, if it was stated with an end; zero for no end.
+	ValidTo time.Time `json:"valid_to,omitzero"`
 	// Sources are entries of conversations of the memory's user; those of a project's memory are of the project.
 	Sources    []FactSource `json:"sources,omitempty"`
 	Confidence float64      `json:"confidence"`           // 0 to 1
@@ -164,6 +165,8 @@ func checkFact(memory Conversation, e *Entry) error {
 		return broken(RuleFact, "a fact has at most %d sources", MaxFactSources)
 	case fact.Imported != nil && (len(fact.Imported.Sources) == 0 || slices.ContainsFunc(fact.Imported.Sources, isQuoteless)):
 		return broken(RuleFact, "each source of an imported fact has a quote")
+	case !fact.ValidTo.IsZero() && !fact.ValidTo.After(fact.ValidFrom):
+		return broken(RuleFact, "a fact ends after it begins")
 	case fact.Derived && (len(sources) < MinDerivedSources || len(conversations) < MinDerivedConversations):
 		return broken(RuleFact, "a derived fact needs %d sources over %d conversations", MinDerivedSources, MinDerivedConversations)
 	}

@@ -92,7 +92,7 @@ type MemoryQuery struct {
 	Query string `query:"query" maxLength:"2000"`
 	// Only facts of this kind; without `query`.
 	Kind continuo.FactKind `query:"kind" enum:"identity,preference,instruction,decision,event,relation,other"`
-	// Also facts that others have superseded.
+	// Also facts that others have superseded, and those whose time is over.
 	All bool `query:"all" default:"false"`
 	// How many to give at most.
 	Limit int `query:"limit" minimum:"1" maximum:"500" default:"100"`
@@ -101,7 +101,7 @@ type MemoryQuery struct {
 
 // ListMemory lists facts.
 //
-// The fact that was recorded last comes first. Without `all`, facts that others have superseded are left out. What users
+// The fact that was recorded last comes first. Without `all`, facts that others have superseded and those whose time is over are left out. What users
 // have said since the last turn is extracted first, where `memory.enabled` is on.
 func (s *Service) ListMemory(ctx context.Context, scope continuo.Scope, in MemoryQuery) (List[memories.Fact], error) {
 	var none List[memories.Fact]
@@ -139,6 +139,9 @@ type FactFields struct {
 	Attribute string `json:"attribute,omitempty" maxLength:"200"`
 	// Since when it holds. Default: now.
 	ValidFrom *time.Time `json:"valid_from,omitempty"`
+	// When its time ends: from then on it is neither listed nor recalled nor in the profile. Default: the end of the day that the text
+	// names, such as "until Friday", in UTC; else it has no end.
+	ValidTo *time.Time `json:"valid_to,omitempty"`
 	// What supports it: entries of conversations of the same user, each with words that stand in it. Default: the statement
 	// is its own source.
 	Sources []memories.Source `json:"sources,omitempty" doc:"maxItems=64"`
@@ -146,7 +149,7 @@ type FactFields struct {
 
 func (f FactFields) statement(owner memories.Owner, key IdempotencyKey) memories.Statement {
 	return memories.Statement{
-		Owner: owner, Text: f.Text, Kind: f.Kind, Subject: f.Subject, Attribute: f.Attribute, ValidFrom: valueOf(f.ValidFrom), Sources: f.Sources, Key: string(key),
+		Owner: owner, Text: f.Text, Kind: f.Kind, Subject: f.Subject, Attribute: f.Attribute, ValidFrom: valueOf(f.ValidFrom), ValidTo: valueOf(f.ValidTo), Sources: f.Sources, Key: string(key),
 	}
 }
 
@@ -192,6 +195,9 @@ func aboutFact(err error) error {
 	var rule *continuo.RuleError
 	if errors.As(err, &rule) {
 		return Refuse("sources", "%s", rule.Message)
+	}
+	if errors.Is(err, memories.ErrEndsBefore) {
+		return At("valid_to", err)
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"errors"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
@@ -26,18 +27,25 @@ type newFact struct {
 	Text string `json:"text" doc:"minLength=1" maxLength:"2000"`
 	// Default: found by rules, else other.
 	Kind continuo.FactKind `json:"kind,omitempty" enum:"identity,preference,instruction,decision,event,relation,other"`
+	// When its time ends. Default: the end of the day that the text names, such as "until Friday", in UTC; else it has no end.
+	ValidTo *time.Time `json:"valid_to,omitempty"`
 	// The conversation and the position of the message that says so, with its words. Default: the caller states the fact.
 	Sources []memories.Source `json:"sources,omitempty" doc:"maxItems=64"`
 	api.Once
 }
 
 func (f *projectServer) remember(c *call, in newFact) (memories.Fact, error) {
-	fact, err := f.engine.Memories.Remember(c.ctx, f.scope, memories.Statement{
-		Owner: in.owner(), Text: in.Text, Kind: in.Kind, Sources: in.Sources, By: "mcp", Key: string(in.Key),
-	})
+	statement := memories.Statement{Owner: in.owner(), Text: in.Text, Kind: in.Kind, Sources: in.Sources, By: "mcp", Key: string(in.Key)}
+	if in.ValidTo != nil {
+		statement.ValidTo = *in.ValidTo
+	}
+	fact, err := f.engine.Memories.Remember(c.ctx, f.scope, statement)
 	var rule *continuo.RuleError
 	if errors.As(err, &rule) {
 		return fact, api.Refuse("sources", "%s", rule.Message)
+	}
+	if errors.Is(err, memories.ErrEndsBefore) {
+		return fact, api.At("valid_to", err)
 	}
 	return fact, err
 }

@@ -3,6 +3,7 @@ package mcpserver_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/continuo-log/continuo/engine/memories"
 )
@@ -25,6 +26,11 @@ func TestMemoryTools(t *testing.T) {
 	if len(quoted.Sources) != 1 || quoted.Sources[0].ConversationID != conversation.ID {
 		t.Errorf("remembered %+v", quoted)
 	}
+	c.call("remember", `{"text": "The gate is locked until 2999-07-31."}`, &quoted)
+	if quoted.ValidTo.Format(time.DateOnly) != "2999-08-01" {
+		t.Errorf("it ends at %s", quoted.ValidTo)
+	}
+	c.fails("remember", `{"text": "The gate is locked.", "valid_to": "2020-01-01T00:00:00Z"}`, "invalid_value", "valid_to")
 	c.fails("remember", source("opens at dawn"), "invalid_value", "sources")
 	var found struct{ Facts []memories.Fact }
 	c.call("recall", `{"query": "What is the password of the gate?"}`, &found)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/memory"
@@ -22,6 +23,7 @@ type annotated struct {
 	Messages []struct {
 		Role    string          `json:"role"`
 		Name    string          `json:"name"`
+		Time    string          `json:"ts"`
 		Content json.RawMessage `json:"content"`
 	} `json:"messages"`
 	QA []struct {
@@ -68,13 +70,13 @@ var makersMark = regexp.MustCompile(`\s*->->.*$`)
 
 // TestHowManyAnswersFactsHold reports, for conversations with annotated questions, in how many of them a fact was taken
 // from a message that holds the evidence, and from how many all of these messages have one. With MEMORY_SAMPLE it prints so
-// many facts of each file for a person to read, with what is said around them: the same ones for the same facts.
+// many facts of each file for a person to read, with what is said around them: the same ones for the same facts; and all that have an end.
 func TestHowManyAnswersFactsHold(t *testing.T) {
 	for _, name := range []string{"beam", "locomo"} {
 		t.Run(name, func(t *testing.T) {
 			var facts, said int
 			any, full, located, questions := map[string]int{}, map[string]int{}, map[string]int{}, map[string]int{}
-			var sample []string
+			var sample, ending []string
 			for _, conversation := range readAnnotated(t, name+".jsonl.gz") {
 				from := map[int][]memory.Candidate{}
 				for i, message := range conversation.Messages {
@@ -84,12 +86,16 @@ func TestHowManyAnswersFactsHold(t *testing.T) {
 					if name == "locomo" {
 						entry.Role = continuo.User
 					}
+					entry.CreatedAt, _ = time.Parse(time.DateOnly, message.Time[:min(len(message.Time), len(time.DateOnly))])
 					if entry.Role == continuo.User {
 						said++
 					}
 					from[i] = memory.Extract(&entry)
 					facts += len(from[i])
 					for _, fact := range from[i] {
+						if !fact.ValidTo.IsZero() {
+							ending = append(ending, fmt.Sprintf("said %s, until %s: %s", entry.CreatedAt.Format(time.DateOnly), memory.LastDay(fact.ValidTo), around(entry.Content.String(), fact.Quote)))
+						}
 						sample = append(sample, fmt.Sprintf("%s [%s] %s", fact.Kind, fact.Attribute, around(entry.Content.String(), fact.Quote)))
 					}
 				}
@@ -118,7 +124,7 @@ func TestHowManyAnswersFactsHold(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%d facts of %d messages of people", facts, said)
+			t.Logf("%d facts of %d messages of people, %d with an end", facts, said, len(ending))
 			for category, count := range questions {
 				t.Logf("%-26s %4d questions: %.2f a fact, %.2f of all evidence, %.2f with the answer's words", category, count,
 					float64(any[category])/float64(count), float64(full[category])/float64(count), float64(located[category])/float64(count))
@@ -126,6 +132,9 @@ func TestHowManyAnswersFactsHold(t *testing.T) {
 			size, _ := strconv.Atoi(os.Getenv("MEMORY_SAMPLE"))
 			for i, at := range rand.New(rand.NewPCG(1, 2)).Perm(len(sample))[:min(size, len(sample))] {
 				t.Logf("%2d %s", i+1, sample[at])
+			}
+			for _, one := range ending[:min(len(ending), size)] {
+				t.Log(one)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
@@ -18,6 +19,7 @@ type Candidate struct {
 	Subject    string
 	Attribute  string
 	Confidence float64
+	ValidTo    time.Time // zero where it names no end
 }
 
 // maxPerEntry bounds the facts of one message.
@@ -42,6 +44,7 @@ func Extract(e *continuo.Entry) (found []Candidate) {
 			}
 			seen[candidate.Text] = true
 			candidate.Subject = subject
+			candidate.ValidTo = Ending(candidate.Kind, candidate.Text, e.CreatedAt)
 			found = append(found, candidate)
 		}
 	}

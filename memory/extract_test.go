@@ -65,7 +65,7 @@ func TestNewerFactsSupersedeAndDenialsContradict(t *testing.T) {
 	if len(known) != 6 {
 		t.Fatalf("%d facts: %+v", len(known), known)
 	}
-	if known[0].SupersededBy != 2 || known[0].ValidTo != known[1].ValidFrom || !known[1].Holds() {
+	if known[0].SupersededBy != 2 || known[0].ValidTo != known[1].ValidFrom || !known[1].Holds(known[1].ValidFrom) {
 		t.Errorf("the move: %+v", known[:2])
 	}
 	if len(known[2].Contradicts) != 1 || known[2].Contradicts[0] != 4 || known[3].Contradicts[0] != 3 {
@@ -139,16 +139,16 @@ func TestStatementsThatNoTimeOrdersContradict(t *testing.T) {
 	}
 	log := []continuo.Entry{home(1, "I live in Oslo", day), home(2, "I live in Rome", day)}
 	for i, k := range memory.Fold(log) {
-		if !k.Holds() || !slices.Equal(k.Contradicts, []int64{int64(2 - i)}) {
-			t.Errorf("%q: holds %v, contradicts %v", k.Text, k.Holds(), k.Contradicts)
+		if !k.Holds(day) || !slices.Equal(k.Contradicts, []int64{int64(2 - i)}) {
+			t.Errorf("%q: holds %v, contradicts %v", k.Text, k.Holds(day), k.Contradicts)
 		}
 	}
 	later := day.AddDate(0, 1, 0)
 	known := memory.Fold(append(log, home(3, "I live in Bergen", later)))
-	if !known[2].Holds() || known[1].SupersededBy != 3 || !known[1].ValidTo.Equal(later) || !known[1].ValidFrom.Equal(day) {
+	if !known[2].Holds(later) || known[1].SupersededBy != 3 || !known[1].ValidTo.Equal(later) || !known[1].ValidFrom.Equal(day) {
 		t.Errorf("after a later statement: %+v", known)
 	}
-	if known[0].Holds() || !known[0].ValidTo.Equal(later) {
+	if known[0].Holds(later) || !known[0].ValidTo.Equal(later) {
 		t.Errorf("the other one still holds: %+v", known[0])
 	}
 }

@@ -36,10 +36,14 @@ type Known struct {
 	SupersededBy int64
 	// Contradicts are seqs of facts that cannot hold together with it and that no time orders.
 	Contradicts []int64
+
+	ends bool // it was stated with an end
 }
 
-// Holds reports whether nothing has replaced the fact, and its time has not ended.
-func (k *Known) Holds() bool { return k.SupersededBy == 0 && k.ValidTo.IsZero() }
+// Holds reports whether nothing has replaced the fact, and its time has not ended at some time.
+func (k *Known) Holds(at time.Time) bool {
+	return k.SupersededBy == 0 && (k.ValidTo.IsZero() || at.Before(k.ValidTo))
+}
 
 // Said is when the fact was stated.
 func (k *Known) Said() time.Time {
@@ -58,7 +62,7 @@ func Fold(entries []continuo.Entry) []Known {
 		if e.Fact == nil || e.Redacted != nil {
 			continue
 		}
-		known = append(known, Known{Seq: e.Seq, Text: e.Content.String(), At: e.CreatedAt, Fact: *e.Fact})
+		known = append(known, Known{Seq: e.Seq, Text: e.Content.String(), At: e.CreatedAt, Fact: *e.Fact, ends: !e.Fact.ValidTo.IsZero()})
 	}
 	supersede(known)
 	findContradictions(known)
@@ -94,10 +98,13 @@ func supersede(known []Known) {
 }
 
 // settle compares a fact with those of its attribute that were stated at the same time or later: the first later one replaces
-// it, or one that says the same; others contradict it.
+// it, or one that says the same; others contradict it. One with an end leaves one without an end as it is.
 func (k *Known) settle(known []Known, others []int) {
 	for _, at := range others {
 		other := &known[at]
+		if k.ends != other.ends && !sameWords(k.Text, other.Text) && (other.ends || k.Said().Equal(other.Said())) {
+			continue
+		}
 		if k.Said().Before(other.Said()) || sameWords(k.Text, other.Text) {
 			k.replace(other)
 			return
@@ -108,13 +115,13 @@ func (k *Known) settle(known []Known, others []int) {
 	}
 }
 
-// replace ends a fact, unless an earlier one has ended it.
+// replace ends a fact, unless an earlier one has ended it. What had ended before keeps its end.
 func (k *Known) replace(newer *Known) {
 	if k.SupersededBy != 0 {
 		return
 	}
 	k.SupersededBy = newer.Seq
-	if k.ValidTo.IsZero() {
+	if k.ValidTo.IsZero() || newer.Said().Before(k.ValidTo) {
 		k.ValidTo = newer.Said()
 	}
 }
@@ -156,7 +163,7 @@ func findContradictions(known []Known) {
 		}
 		for at, count := range shared {
 			// Most of what is denied must be affirmed, not only its topic.
-			if count >= 3 && 5*count >= 3*len(denial.content) && strings.EqualFold(known[at].Subject, known[denial.at].Subject) {
+			if count >= 3 && 5*count >= 3*len(denial.content) && strings.EqualFold(known[at].Subject, known[denial.at].Subject) && known[at].ends == known[denial.at].ends {
 				contradict(&known[at], &known[denial.at])
 			}
 		}
@@ -166,10 +173,10 @@ func findContradictions(known []Known) {
 	}
 }
 
-// Same returns the fact that holds and says the same as a text of a subject; nil for none.
-func Same(known []Known, subject, text string) *Known {
+// Same returns the fact that holds at some time and says the same as a text of a subject; nil for none.
+func Same(known []Known, subject, text string, at time.Time) *Known {
 	for i := range known {
-		if k := &known[i]; k.Holds() && strings.EqualFold(k.Subject, subject) && sameWords(k.Text, text) {
+		if k := &known[i]; k.Holds(at) && strings.EqualFold(k.Subject, subject) && sameWords(k.Text, text) {
 			return k
 		}
 	}
@@ -201,15 +208,15 @@ func SortNewest(known []Known) {
 var updateCue = lazy.Regexp(`(?i)\b(now|currently|increased|decreased|raised|reduced|extended|updated|changed|new|instead|no longer|switched|moved|reached|improved|up to|down to|bumped|adjusted|rescheduled|postponed|latest)\b`)
 
 // Updated returns the seqs of the facts that a newer statement replaces because it says the same with other figures: at
-// least three words of the topic are the same, and most of those of the older one.
+// least three words of the topic are the same, and most of those of the older one. A statement with an end replaces none.
 func Updated(known []Known, candidate Candidate, at time.Time) (seqs []int64) {
-	if len(figures(candidate.Text)) == 0 || !updateCue().MatchString(candidate.Text) {
+	if !candidate.ValidTo.IsZero() || len(figures(candidate.Text)) == 0 || !updateCue().MatchString(candidate.Text) {
 		return nil
 	}
 	content := contentWords(candidate.Text)
 	for i := range known {
 		k := &known[i]
-		if !k.Holds() || k.Derived || !strings.EqualFold(k.Subject, candidate.Subject) || !k.Said().Before(at) {
+		if !k.Holds(at) || k.Derived || !strings.EqualFold(k.Subject, candidate.Subject) || !k.Said().Before(at) {
 			continue
 		}
 		older := figures(k.Text)

@@ -14,6 +14,7 @@ import (
 	"github.com/continuo-log/continuo/engine/memories"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/internal/term"
+	"github.com/continuo-log/continuo/memory"
 )
 
 type memoryCommand struct {
@@ -47,7 +48,7 @@ type listMemoryCommand struct {
 	memoryOwner
 	Query []string          `arg:"" optional:"" help:"Only facts that have to do with this text, the most likely ones first."`
 	Kind  continuo.FactKind `enum:"identity,preference,instruction,decision,event,relation,other," default:"" placeholder:"KIND" help:"Only facts of this kind: identity, preference, instruction, decision, event, relation, other."`
-	All   bool              `help:"Also facts that others have superseded."`
+	All   bool              `help:"Also facts that others have superseded, and those whose time is over."`
 	Limit int               `default:"100" help:"How many facts to show at most."`
 	JSON  bool              `help:"Write JSON: {data, …}, in the form of the API's lists."`
 }
@@ -104,6 +105,8 @@ func factText(fact *memories.Fact) string {
 		text += fmt.Sprintf(" (superseded by %d)", fact.SupersededBy)
 	case len(fact.Contradicts) > 0:
 		text += fmt.Sprintf(" (contradicts %s)", strings.Trim(fmt.Sprint(fact.Contradicts), "[]"))
+	case !fact.ValidTo.IsZero():
+		text += fmt.Sprintf(" (until %s)", memory.LastDay(fact.ValidTo))
 	}
 	return text
 }
@@ -174,11 +177,21 @@ type factFlags struct {
 	Kind      continuo.FactKind `enum:"identity,preference,instruction,decision,event,relation,other," default:"" placeholder:"KIND" help:"What it is: identity, preference, instruction, decision, event, relation, other. Default: found by the rules, else other; of a correction, the old fact's."`
 	Subject   string            `placeholder:"TEXT" help:"Whom or what it is about. Default: user."`
 	Attribute string            `placeholder:"TEXT" help:"What it says of the subject, such as home: a newer fact of the same subject and attribute supersedes it."`
+	Until     string            `placeholder:"DATE" help:"The last day, in UTC, on which it holds, as 2026-07-31. Default: the day that the text names, such as until Friday; else it has no end."`
 	JSON      bool              `help:"Write JSON."`
 }
 
-func (f *factFlags) statement(owner memories.Owner, text []string) memories.Statement {
-	return memories.Statement{Owner: owner, Text: strings.Join(text, " "), Kind: f.Kind, Subject: f.Subject, Attribute: f.Attribute}
+func (f *factFlags) statement(owner memories.Owner, text []string) (memories.Statement, error) {
+	statement := memories.Statement{Owner: owner, Text: strings.Join(text, " "), Kind: f.Kind, Subject: f.Subject, Attribute: f.Attribute}
+	if f.Until == "" {
+		return statement, nil
+	}
+	day, err := time.Parse(time.DateOnly, f.Until)
+	if err != nil {
+		return statement, usage("--until %q: give a date, such as 2026-07-31", f.Until)
+	}
+	statement.ValidTo = day.AddDate(0, 0, 1)
+	return statement, nil
 }
 
 type rememberCommand struct {
@@ -193,12 +206,18 @@ func (rememberCommand) Help() string {
 Examples:
 
     continuo memory remember I prefer short answers
-    continuo memory remember --shared --kind decision "We release on Mondays"`
+    continuo memory remember --shared --kind decision "We release on Mondays"
+    continuo memory remember I am in Rome until Friday
+    continuo memory remember --until 2026-07-31 Answer in German`
 }
 
 // Run adds the fact.
 func (c *rememberCommand) Run(ctx context.Context, a *app) error {
 	owner, err := c.owner()
+	if err != nil {
+		return err
+	}
+	statement, err := c.statement(owner, c.Text)
 	if err != nil {
 		return err
 	}
@@ -211,7 +230,7 @@ func (c *rememberCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer w.Close()
-	fact, err := w.engine.Memories.Remember(ctx, w.scope(), c.statement(owner, c.Text))
+	fact, err := w.engine.Memories.Remember(ctx, w.scope(), statement)
 	if err != nil {
 		return err
 	}
@@ -246,7 +265,11 @@ func (c *correctCommand) Run(ctx context.Context, a *app, w *services) error {
 	if err != nil {
 		return err
 	}
-	fact, err := w.engine.Memories.Correct(ctx, w.scope(), c.Fact, c.statement(owner, c.Text))
+	statement, err := c.statement(owner, c.Text)
+	if err != nil {
+		return err
+	}
+	fact, err := w.engine.Memories.Correct(ctx, w.scope(), c.Fact, statement)
 	if err != nil {
 		return err
 	}
@@ -493,7 +516,7 @@ func factsInMarkdown(export *memories.Export) []string {
 func markdownFact(fact *memories.Fact) string {
 	when := "since " + fact.ValidFrom.UTC().Format(time.DateOnly)
 	if !fact.ValidTo.IsZero() {
-		when = fact.ValidFrom.UTC().Format(time.DateOnly) + " to " + fact.ValidTo.UTC().Format(time.DateOnly)
+		when = fact.ValidFrom.UTC().Format(time.DateOnly) + " to " + memory.LastDay(fact.ValidTo)
 	}
 	notes := []string{fmt.Sprintf("fact %d", fact.ID), when, "by " + fact.By}
 	if fact.SupersededBy != 0 {

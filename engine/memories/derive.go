@@ -122,7 +122,7 @@ func (m *Memories) count(ctx context.Context, conversation continuo.Conversation
 // derive appends the patterns that the memory does not have.
 func (s *scanning) derive(ctx context.Context, patterns []memory.Pattern, by string) (added []Fact, err error) {
 	for _, pattern := range patterns {
-		if memory.Same(s.known, memory.UserSubject, pattern.Text) != nil {
+		if memory.Same(s.known, memory.UserSubject, pattern.Text, s.m.log.Now()) != nil {
 			continue
 		}
 		entry := continuo.Entry{
@@ -177,9 +177,9 @@ func (m *Memories) deriveByModel(ctx context.Context, s *scanning) ([]Fact, erro
 }
 
 func (s *scanning) deriveBy(ctx context.Context, by byModel) ([]Fact, error) {
-	shown := []shownFact{}
+	shown, now := []shownFact{}, s.m.log.Now()
 	for i := range s.known {
-		if k := &s.known[i]; k.Holds() && !k.Derived && len(k.Sources) > 0 {
+		if k := &s.known[i]; k.Holds(now) && !k.Derived && len(k.Sources) > 0 {
 			shown = append(shown, shownFact{k.Seq, k.Kind, k.Text})
 		}
 	}
@@ -214,7 +214,7 @@ func (s *scanning) proposed(answer string) (patterns []memory.Pattern) {
 		said, conversations := map[source]bool{}, map[string]bool{}
 		for _, id := range proposal.Facts {
 			k := memory.Find(s.known, id)
-			if k == nil || !k.Holds() || k.Derived {
+			if k == nil || !k.Holds(s.m.log.Now()) || k.Derived {
 				continue
 			}
 			for _, from := range k.Sources {

@@ -48,7 +48,7 @@ func (m *Memories) Export(ctx context.Context, scope continuo.Scope, owner Owner
 	if err != nil {
 		return Export{}, err
 	}
-	text, _ := memory.Profile(known, m.counter(), memory.ProfileTokens)
+	text, _ := memory.Profile(known, m.counter(), memory.ProfileTokens, m.log.Now())
 	head := ExportHead{Continuo: exportOf, Version: exportVersion, ProjectID: scope.ProjectID, UserID: user, Project: owner.Project}
 	return Export{ExportHead: head, Facts: facts, Profile: text}, nil
 }

@@ -252,7 +252,7 @@ func removedSources(entries []continuo.Entry, patterns bool) map[source]bool {
 func (s *scanning) add(ctx context.Context, entry *continuo.Entry, candidates []memory.Candidate) error {
 	var facts []continuo.Entry
 	for _, candidate := range candidates {
-		if memory.Same(s.known, candidate.Subject, candidate.Text) == nil {
+		if memory.Same(s.known, candidate.Subject, candidate.Text, entry.CreatedAt) == nil {
 			facts = append(facts, s.fact(entry, candidate))
 		}
 	}
@@ -278,7 +278,7 @@ func (s *scanning) fact(entry *continuo.Entry, candidate memory.Candidate) conti
 	return continuo.Entry{
 		Role: continuo.System, PartType: continuo.PartFact, Content: continuo.Text(candidate.Text),
 		Fact: &continuo.Fact{
-			Kind: candidate.Kind, Subject: candidate.Subject, Attribute: candidate.Attribute, ValidFrom: entry.CreatedAt,
+			Kind: candidate.Kind, Subject: candidate.Subject, Attribute: candidate.Attribute, ValidFrom: entry.CreatedAt, ValidTo: candidate.ValidTo,
 			Confidence: candidate.Confidence, Supersedes: memory.Updated(s.known, candidate, entry.CreatedAt), By: s.by.name(),
 			Sources: []continuo.FactSource{{ConversationID: entry.ConversationID, Seq: entry.Seq, Quote: candidate.Quote}},
 		},

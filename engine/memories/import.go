@@ -140,6 +140,9 @@ func (t *taking) take(ctx context.Context, file *File, fact *FileFact) error {
 		return nil
 	}
 	entry := t.entry(file, fact, here, elsewhere)
+	if end := entry.Fact.ValidTo; !end.IsZero() && !end.After(fact.ValidFrom) {
+		return &FileError{fact.Line, "the fact ends before it begins"}
+	}
 	t.seqs[fact.ID] = t.first + int64(len(t.added))
 	t.add(memory.Known{Seq: t.seqs[fact.ID], Text: fact.Text, Fact: *entry.Fact, SupersededBy: fact.SupersededBy})
 	t.added = append(t.added, entry)
@@ -156,7 +159,7 @@ func (t *taking) find(fact *FileFact) int64 {
 	}
 	for _, k := range t.known[memory.Key(fact.Subject, fact.Text)] {
 		isSource := k.HasSource(func(s continuo.FactSource) bool { return from[source{s.ConversationID, s.Seq}] })
-		isNewer := fact.SupersededBy == 0 && (k.SupersededBy == 0 || !k.Said().Before(fact.ValidFrom))
+		isNewer := fact.SupersededBy == 0 && (k.Holds(fact.ValidFrom) || !k.Said().Before(fact.ValidFrom))
 		if isSource || from[source{t.memory.ID, k.Seq}] || k.Said().Equal(fact.ValidFrom) || isNewer {
 			return k.Seq
 		}

@@ -98,7 +98,7 @@ type Source struct {
 type Query struct {
 	Owner
 	Kind continuo.FactKind // "": any
-	All  bool              // also those that others have superseded
+	All  bool              // also those that others have superseded, and those whose time is over
 	// Before is the id before which the page begins; 0 for the newest. Limit 0: no limit.
 	Before int64
 	Limit  int
@@ -106,6 +106,9 @@ type Query struct {
 
 // ErrDisabled says that the settings do not allow facts to be extracted.
 var ErrDisabled = fmt.Errorf("%w: memory.enabled is off", continuo.ErrInvalid)
+
+// ErrEndsBefore says that a statement ends before it begins.
+var ErrEndsBefore = fmt.Errorf("%w: the fact ends before it begins", continuo.ErrInvalid)
 
 // find finds the memory of an owner within a scope; ErrNotFound where there is none yet.
 func (m *Memories) find(ctx context.Context, scope continuo.Scope, owner Owner) (continuo.Conversation, error) {
@@ -192,10 +195,10 @@ func (m *Memories) List(ctx context.Context, scope continuo.Scope, query Query) 
 	if err != nil {
 		return nil, err
 	}
-	facts := []Fact{}
+	facts, now := []Fact{}, m.log.Now()
 	for _, k := range slices.Backward(known) {
 		switch {
-		case query.Kind != "" && k.Kind != query.Kind, !query.All && !k.Holds(), query.Before > 0 && k.Seq >= query.Before:
+		case query.Kind != "" && k.Kind != query.Kind, !query.All && !k.Holds(now), query.Before > 0 && k.Seq >= query.Before:
 			continue
 		case query.Limit > 0 && len(facts) == query.Limit:
 			return facts, nil
@@ -270,6 +273,8 @@ type Statement struct {
 	Kind               continuo.FactKind
 	Subject, Attribute string
 	ValidFrom          time.Time // default: now
+	// ValidTo is when it ends. Default: what the rules find in the text, such as "until Friday"; else it has no end.
+	ValidTo time.Time
 	// Sources are what supports it; each quote must stand in its source. Default: the statement is its own source.
 	Sources []Source
 	By      string // default: a person
@@ -301,30 +306,24 @@ func (m *Memories) state(ctx context.Context, scope continuo.Scope, statement St
 	if err := statement.checkWritable(scope); err != nil {
 		return Fact{}, err
 	}
-	text := strings.TrimSpace(statement.Text)
-	entry := continuo.Entry{Role: continuo.User, PartType: continuo.PartFact, Content: continuo.Text(text)}
-	fact := &continuo.Fact{
-		Kind: statement.Kind, Subject: cmp.Or(statement.Subject, memory.UserSubject), Attribute: statement.Attribute,
-		ValidFrom: statement.ValidFrom, Confidence: 1, Supersedes: supersedes, By: cmp.Or(statement.By, memory.ByPerson),
+	said := cmp.Or(statement.ValidFrom, m.log.Now())
+	if !statement.ValidTo.IsZero() && !statement.ValidTo.After(said) {
+		return Fact{}, fmt.Errorf("%w: %s is not after %s", ErrEndsBefore, statement.ValidTo.Format(time.RFC3339), said.Format(time.RFC3339))
 	}
-	if statement.Kind == "" {
-		fact.Kind = continuo.FactOther
-		if found := memory.Extract(&entry); len(found) > 0 {
-			fact.Kind, fact.Attribute = found[0].Kind, cmp.Or(fact.Attribute, found[0].Attribute)
-		}
-	}
+	entry := continuo.Entry{Role: continuo.User, PartType: continuo.PartFact, Content: continuo.Text(strings.TrimSpace(statement.Text))}
+	entry.Fact = statement.fact(&entry, said)
+	fact, text := entry.Fact, entry.Content.String()
+	fact.Supersedes = supersedes
 	for _, source := range statement.Sources {
 		fact.Sources = append(fact.Sources, continuo.FactSource(source))
 	}
 	if len(fact.Sources) > 0 {
 		entry.Role = continuo.System
 	}
-	entry.Fact = fact
 	conversation, err := m.open(ctx, scope, statement.Owner)
 	if err != nil {
 		return Fact{}, err
 	}
-	fact.ValidFrom = cmp.Or(fact.ValidFrom, m.log.Now())
 	options := continuo.AppendOptions{Key: statement.Key}
 	if statement.Key != "" {
 		options.Identity = text
@@ -347,6 +346,21 @@ func (m *Memories) state(ctx context.Context, scope continuo.Scope, statement St
 		return factOf(conversation, found), nil
 	}
 	return Fact{}, fmt.Errorf("fact %d: %w", stored[0].Seq, continuo.ErrNotFound) // it was forgotten at once
+}
+
+// fact is a statement of an entry as a fact, without sources. Where it does not say so, the rules find the kind, the attribute and the end.
+func (s *Statement) fact(entry *continuo.Entry, said time.Time) *continuo.Fact {
+	fact := &continuo.Fact{
+		Kind: s.Kind, Subject: cmp.Or(s.Subject, memory.UserSubject), Attribute: s.Attribute, ValidFrom: said, Confidence: 1, By: cmp.Or(s.By, memory.ByPerson),
+	}
+	if s.Kind == "" {
+		fact.Kind = continuo.FactOther
+		if found := memory.Extract(entry); len(found) > 0 {
+			fact.Kind, fact.Attribute = found[0].Kind, cmp.Or(s.Attribute, found[0].Attribute)
+		}
+	}
+	fact.ValidTo = cmp.Or(s.ValidTo, memory.Ending(fact.Kind, entry.Content.String(), said))
+	return fact
 }
 
 // Forget removes a fact permanently, from the memory and from all that was made of it, with the other facts that have its

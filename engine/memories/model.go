@@ -1,6 +1,7 @@
 package memories
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -151,6 +152,7 @@ func proposals(answer string, users map[int64]*continuo.Entry) map[int64][]memor
 		found[fact.Seq] = append(found[fact.Seq], memory.Candidate{
 			Text: text, Quote: fact.Quote, Kind: kind, Subject: subject, Attribute: fact.Attribute,
 			Confidence: min(max(fact.Confidence, 0), maxModelConfidence),
+			ValidTo:    cmp.Or(memory.Ending(kind, text, entry.CreatedAt), memory.Ending(kind, fact.Quote, entry.CreatedAt)),
 		})
 	}
 	return found

@@ -22,8 +22,9 @@ func (m *Memories) Recall(ctx context.Context, scope continuo.Scope, owner Owner
 	}
 	var documents []recall.Document
 	var held []*memory.Known
+	now := m.log.Now()
 	for i := range known {
-		if k := &known[i]; k.Holds() {
+		if k := &known[i]; k.Holds(now) {
 			held = append(held, k)
 			documents = append(documents, recall.Document{
 				ConversationID: conversation.ID, Seq: k.Seq, Role: continuo.User, Speaker: k.Subject, At: k.ValidFrom,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/memory"
@@ -28,10 +29,12 @@ type heldFacts struct {
 
 type heldMemory struct {
 	lastSeq, revision int64
+	until             time.Time // when the time of one of the facts is over; zero for never
 	facts             []heldFact
 	profile           *continuo.Entry // the newest; nil for none
 	wanted            string          // the profile that the facts make
 	wantedFacts       []int64         // of it
+	isOver            bool            // the time of a fact of the newest profile is over
 }
 
 type heldFact struct {
@@ -44,7 +47,8 @@ func (h *heldFacts) of(ctx context.Context, m *Memories, conversation continuo.C
 	h.mu.Lock()
 	cached := h.memories[conversation.ID]
 	h.mu.Unlock()
-	if cached != nil && cached.lastSeq == conversation.LastSeq && cached.revision == conversation.Revision {
+	now := m.log.Now()
+	if cached != nil && cached.lastSeq == conversation.LastSeq && cached.revision == conversation.Revision && (cached.until.IsZero() || now.Before(cached.until)) {
 		return cached, nil
 	}
 	entries, err := m.entries(ctx, conversation)
@@ -54,11 +58,16 @@ func (h *heldFacts) of(ctx context.Context, m *Memories, conversation continuo.C
 	made := &heldMemory{lastSeq: conversation.LastSeq, revision: conversation.Revision}
 	known := memory.Fold(entries)
 	for i := range known {
-		if k := &known[i]; k.Holds() {
-			made.facts = append(made.facts, held(k, conversation))
+		k := &known[i]
+		if !k.Holds(now) {
+			continue
+		}
+		made.facts = append(made.facts, held(k, conversation))
+		if end := k.ValidTo; !end.IsZero() && (made.until.IsZero() || end.Before(made.until)) {
+			made.until = end
 		}
 	}
-	made.setProfile(entries, known, m.counter())
+	made.setProfile(entries, known, m.counter(), now)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.memories == nil || len(h.memories) >= maxHeldCached {

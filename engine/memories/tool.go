@@ -38,9 +38,13 @@ func (m ForModels) Recall(ctx context.Context, conversation continuo.Conversatio
 }
 
 func shownToModel(fact *Fact) memorytool.Fact {
-	return memorytool.Fact{
+	shown := memorytool.Fact{
 		ID: fact.ID, Kind: string(fact.Kind), Text: fact.Text, Said: fact.ValidFrom.UTC().Format(time.DateOnly), Contested: len(fact.Contradicts) > 0,
 	}
+	if !fact.ValidTo.IsZero() {
+		shown.Until = memory.LastDay(fact.ValidTo)
+	}
+	return shown
 }
 
 // maxQuoted bounds how many entries are searched for a quote.

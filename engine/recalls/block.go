@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/memory"
 	"github.com/continuo-log/continuo/recall"
 )
 
@@ -73,7 +74,7 @@ func stampAfter(last, one *chosenEntry) string {
 	return ""
 }
 
-// label is the beginning of an entry's line: its seq and who wrote it; of a fact its id, and since when it holds.
+// label is the beginning of an entry's line: its seq and who wrote it; of a fact its id, and since when and until when it holds.
 func label(one *chosenEntry) string {
 	if fact := one.Entry.Fact; fact != nil {
 		derived := ""
@@ -84,7 +85,11 @@ func label(one *chosenEntry) string {
 		if since.IsZero() {
 			since = one.Entry.CreatedAt
 		}
-		return fmt.Sprintf("fact %d (%s%s): ", one.Entry.Seq, derived, since.UTC().Format(time.DateOnly))
+		until := ""
+		if !fact.ValidTo.IsZero() {
+			until = " until " + memory.LastDay(fact.ValidTo)
+		}
+		return fmt.Sprintf("fact %d (%s%s%s): ", one.Entry.Seq, derived, since.UTC().Format(time.DateOnly), until)
 	}
 	speaker := strings.Join(strings.FieldsFunc(recall.SpeakerOf(one.Entry), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '.' && r != '_'

@@ -20,6 +20,7 @@ type Fact struct {
 	Kind      string
 	Text      string
 	Said      string // the day
+	Until     string // the last day, if it was stated with an end
 	Contested bool   // another fact contradicts it
 }
 
@@ -108,7 +109,11 @@ func (f *Fact) line() string {
 	if f.Contested {
 		contested = ", contradicted by another statement"
 	}
-	return fmt.Sprintf("%d [%s, said %s%s] %s", f.ID, f.Kind, f.Said, contested, strings.Join(strings.Fields(f.Text), " "))
+	until := ""
+	if f.Until != "" {
+		until = ", until " + f.Until
+	}
+	return fmt.Sprintf("%d [%s, said %s%s%s] %s", f.ID, f.Kind, f.Said, until, contested, strings.Join(strings.Fields(f.Text), " "))
 }
 
 // Run adds a fact.

@@ -572,8 +572,9 @@ export class Continuo extends Transport {
   /**
    * List what is known of a user, the newest first.
    *
-   * The fact that was recorded last comes first. Without `all`, facts that others have superseded are left out.
-   * What users have said since the last turn is extracted first, where `memory.enabled` is on.
+   * The fact that was recorded last comes first. Without `all`, facts that others have superseded and those
+   * whose time is over are left out. What users have said since the last turn is extracted first, where
+   * `memory.enabled` is on.
    */
   listMemory(options: CallOptions & {
     /**
@@ -590,7 +591,7 @@ export class Continuo extends Transport {
     query?: string;
     /** Only facts of this kind; without `query`. */
     kind?: api.FactKind;
-    /** Also facts that others have superseded. */
+    /** Also facts that others have superseded, and those whose time is over. */
     all?: boolean;
     /** How many to give at most. */
     limit?: number;

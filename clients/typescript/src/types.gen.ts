@@ -1129,7 +1129,7 @@ export interface Fact {
    */
   attribute?: string;
   valid_from?: string;
-  /** zero while it holds */
+  /** `valid_to` is when its time ends, if it was stated with an end; zero for no end. */
   valid_to?: string;
   /** `sources` are entries of conversations of the memory's user; those of a project's memory are of the project. */
   sources?: FactSource[];
@@ -1162,6 +1162,11 @@ export interface FactFields {
   attribute?: string;
   /** Since when it holds. Default: now. */
   valid_from?: string;
+  /**
+   * When its time ends: from then on it is neither listed nor recalled nor in the profile. Default: the end of
+   * the day that the text names, such as "until Friday", in UTC; else it has no end.
+   */
+  valid_to?: string;
   /**
    * What supports it: entries of conversations of the same user, each with words that stand in it. Default: the
    * statement is its own source.

@@ -612,8 +612,9 @@ class Continuo(Transport):
     ) -> api.KnownFactList:
         """List what is known of a user, the newest first.
 
-        The fact that was recorded last comes first. Without `all`, facts that others have superseded are left
-        out. What users have said since the last turn is extracted first, where `memory.enabled` is on.
+        The fact that was recorded last comes first. Without `all`, facts that others have superseded and
+        those whose time is over are left out. What users have said since the last turn is extracted first,
+        where `memory.enabled` is on.
 
         user_id: The user whose memory it is. Default: the user that the key is bound to; without one, the
         memory of the conversations that have no user.
@@ -621,7 +622,7 @@ class Continuo(Transport):
         user may read it only.
         query: Only facts that have to do with this text, the most likely ones first, in one page.
         kind: Only facts of this kind; without `query`.
-        all: Also facts that others have superseded.
+        all: Also facts that others have superseded, and those whose time is over.
         limit: How many to give at most.
         cursor: The `next_cursor` of the page before.
         """

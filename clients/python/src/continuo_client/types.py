@@ -1056,7 +1056,7 @@ class Fact(TypedDict):
     # and attribute, the newer one supersedes the older one. Empty where several facts can hold at once.
     attribute: NotRequired[str]
     valid_from: NotRequired[str]
-    # zero while it holds
+    # `valid_to` is when its time ends, if it was stated with an end; zero for no end.
     valid_to: NotRequired[str]
     # `sources` are entries of conversations of the memory's user; those of a project's memory are of the
     # project.
@@ -1086,6 +1086,9 @@ class FactFields(TypedDict):
     attribute: NotRequired[str]
     # Since when it holds. Default: now.
     valid_from: NotRequired[str]
+    # When its time ends: from then on it is neither listed nor recalled nor in the profile. Default: the end of
+    # the day that the text names, such as "until Friday", in UTC; else it has no end.
+    valid_to: NotRequired[str]
     # What supports it: entries of conversations of the same user, each with words that stand in it. Default:
     # the statement is its own source.
     sources: NotRequired[list[KnownSource]]
