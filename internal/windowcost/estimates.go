@@ -37,13 +37,18 @@ type errors struct {
 	after            int
 	recorded         bool
 	plain, corrected []float64
-	whole            []float64 // corrected, of recorded sessions, without the reports on a part of their request
-	parts            float64   // the sum of the errors of those, if every other report were known beforehand
+	consistent       []float64 // corrected, of recorded sessions, without the reports that contradict others
+	contradicting    float64   // the sum of the errors of those, if every other report were known beforehand
+	followed         int       // how many of those changed the correction of the next request
 }
 
-// onPart is the share of its request's tokens, by the median of the session's reports, below which a report is on a part of
-// the request. No correction can know it before.
-const onPart = 0.8
+// contradicts reports whether a report contradicts an earlier one of its session: the request is at least as large as that one,
+// and the report is on less than four fifths of its tokens. No estimate can know it before.
+func contradicts(session []report, at int) bool {
+	return slices.ContainsFunc(session[:at], func(earlier report) bool {
+		return earlier.estimated <= session[at].estimated && 5*session[at].reported < 4*earlier.reported
+	})
+}
 
 // add adds the reports of a session, in order.
 func (e *errors) add(session []report) {
@@ -61,10 +66,13 @@ func (e *errors) add(session []report) {
 		e.corrected = append(e.corrected, corrected)
 		switch {
 		case !e.recorded:
-		case ratios[i] < onPart*median:
-			e.parts += off(median*float64(r.estimated), r.reported)
+		case contradicts(session, i):
+			e.contradicting += off(median*float64(r.estimated), r.reported)
+			if r.by.With(r.estimated, r.reported).Ratio != r.by.Ratio {
+				e.followed++
+			}
 		default:
-			e.whole = append(e.whole, corrected)
+			e.consistent = append(e.consistent, corrected)
 		}
 	}
 }
@@ -78,10 +86,10 @@ func (e *errors) row(w io.Writer, name string) {
 	all := len(e.plain)
 	fmt.Fprintf(w, "| %s\t| %d\t| %.1f %%\t| %.2f %%\t| %.2f %%\t|", name, all, 100*mean(e.plain), 100*mean(e.corrected), 100*quantile(e.corrected, 0.95))
 	if e.recorded {
-		fmt.Fprintf(w, " %d\t| %.2f %%\t| %.2f %%\t|\n", all-len(e.whole), 100*e.parts/float64(max(all, 1)), 100*mean(e.whole))
+		fmt.Fprintf(w, " %d\t| %d\t| %.2f %%\t| %.2f %%\t|\n", all-len(e.consistent), e.followed, 100*e.contradicting/float64(max(all, 1)), 100*mean(e.consistent))
 		return
 	}
-	fmt.Fprintln(w, "\t|\t|\t|") // such a provider counts whole requests
+	fmt.Fprintln(w, "\t|\t|\t|\t|") // such a provider counts whole requests
 }
 
 func mean(all []float64) (sum float64) {
@@ -111,8 +119,8 @@ var counts = []struct {
 // estimates prints how far estimates were from the provider's counts once some reports were known: of recorded traffic, and
 // of replayed conversations whose provider counts in another way, with a prompt of its own.
 func estimates(w io.Writer, o options, logs map[string][]*conversation) error {
-	fmt.Fprintln(w, "| reports of\t| requests\t| error\t| corrected\t| 95 % within\t| on a part\t| they alone\t| without them\t|")
-	fmt.Fprintln(w, "|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|")
+	fmt.Fprintln(w, "| reports of\t| requests\t| error\t| corrected\t| 95 % within\t| contradict others\t| were followed\t| they alone\t| without them\t|")
+	fmt.Fprintln(w, "|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|")
 	files, err := filepath.Glob(filepath.Join(o.data, "agent-traffic", "*.jsonl.gz"))
 	if err != nil {
 		return err
