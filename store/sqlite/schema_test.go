@@ -104,6 +104,7 @@ func TestTheLogIsOnlyAddedTo(t *testing.T) {
 		"redact.go: UPDATE entries",
 		"spending.go: ON CONFLICT (name) DO UPDATE",                                              // a position that moves on
 		"spending.go: ON CONFLICT (project_id, key_id, day, user_id, provider, model) DO UPDATE", // sums of what was spent
+		"spending.go: ON CONFLICT (project_id, user_id) DO UPDATE",                               // how far the feed was pruned
 		"vector.go: ON CONFLICT (conversation_id) DO UPDATE",                                     // how far the index of vectors is
 	}
 	var found []string
