@@ -283,6 +283,13 @@ func WithPayer(ctx context.Context, payer Payer) context.Context {
 	return context.WithValue(ctx, payerKey{}, payer)
 }
 
+// WithOwner adds whose conversations requests are made for to a context: they are charged to that project and user, and to the key that
+// the context's payer has.
+func WithOwner(ctx context.Context, projectID, userID string) context.Context {
+	payer, _ := PayerOf(ctx)
+	return WithPayer(ctx, Payer{ProjectID: projectID, UserID: userID, KeyID: payer.KeyID})
+}
+
 // PayerOf is the payer of a context's requests; ok is false where there is none.
 func PayerOf(ctx context.Context) (payer Payer, ok bool) {
 	payer, ok = ctx.Value(payerKey{}).(Payer)

@@ -189,6 +189,13 @@ func notReranked(logger *slog.Logger) func(ctx context.Context, err error) {
 
 // compose makes the features; each has those below it.
 func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, error) {
+	requests := charged.Requests{Log: log, Admit: ledger.NewBudgets(log, options.Budgets).Admit}
+	if options.Embedder != nil {
+		options.Embedder = chargedEmbedder{options.Embedder, requests}
+	}
+	if options.Reranker != nil {
+		options.Reranker = chargedReranker{options.Reranker, requests}
+	}
 	vectors := vectorsOf(options)
 	recalled := recalls.New(lookup.Finder{
 		Log: log, Store: options.Index, Common: &lookup.CommonTerms{}, Lists: &lookup.TermLists{}, Entries: &lookup.Entries{},
@@ -211,7 +218,6 @@ func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, e
 	}
 	e := &Engine{Recalls: recalled, Ledger: ledger.New(log), log: log, Catalog: catalog, logger: options.Logger, life: lifecycle.New(options.MaxTurns)}
 	takeUp := func(ctx context.Context, seen continuo.Turn) (turn.Recovery, error) { return e.Tasks.TakeUp(ctx, seen) }
-	requests := charged.Requests{Log: log, Admit: ledger.NewBudgets(log, options.Budgets).Admit}
 	afterTurn := func(conversation continuo.Conversation, ended continuo.Turn, runner *turn.Runner) {
 		e.Memories.AfterTurn(conversation)
 		e.Summaries.AfterTurn(conversation, ended, runner)

@@ -16,15 +16,17 @@ import (
 
 // scriptedOrder answers what a function says, and counts how often it is asked.
 type scriptedOrder struct {
-	order func(texts []string) ([]int, error)
-	asked int
+	order  func(texts []string) ([]int, error)
+	asked  int
+	tokens int // that it says it has counted
 }
 
-func (s *scriptedOrder) Name() string { return "small" }
+func (s *scriptedOrder) Model() (provider, model string) { return "ranks", "small" }
 
-func (s *scriptedOrder) Rerank(_ context.Context, _ string, texts []string) ([]int, error) {
+func (s *scriptedOrder) Rerank(_ context.Context, _ string, texts []string) ([]int, int, error) {
 	s.asked++
-	return s.order(texts)
+	order, err := s.order(texts)
+	return order, s.tokens, err
 }
 
 // TestRerankedRecalls: the entry of a turn says what ranked it, a reranker that fails changes nothing, and messages for which

@@ -34,13 +34,13 @@ func (d *diagnosis) recall(ctx context.Context, settings config.RecallConfig, en
 	e := settings.Embeddings
 	ask("recall.embeddings", e.Model, e.BaseURL, e.APIKeyEnv, func(ctx context.Context, key string) error {
 		made := embedding.New(embedding.Options{BaseURL: e.BaseURL, Model: e.Model, Key: key, Dimensions: e.Dimensions, Timeout: askTimeout})
-		_, err := made.Embed(ctx, []string{"Is anybody there?"})
+		_, _, err := made.Embed(ctx, []string{"Is anybody there?"})
 		return err
 	})
 	r := settings.Reranker
 	ask("recall.reranker", r.Model, r.BaseURL, r.APIKeyEnv, func(ctx context.Context, key string) error {
 		made := rerank.New(rerank.Options{BaseURL: r.BaseURL, Model: r.Model, Key: key, Timeout: askTimeout})
-		_, err := made.Rerank(ctx, "Is anybody there?", []string{"Somebody is there.", "Tea is green."})
+		_, _, err := made.Rerank(ctx, "Is anybody there?", []string{"Somebody is there.", "Tea is green."})
 		return err
 	})
 }

@@ -146,7 +146,7 @@ func (a *app) embedder(settings config.EmbeddingsConfig) vector.Embedder {
 		return nil
 	}
 	return embedding.New(embedding.Options{
-		BaseURL: settings.BaseURL, Model: settings.Model, Key: envValue(a.env, settings.APIKeyEnv), Dimensions: settings.Dimensions,
+		BaseURL: settings.BaseURL, Provider: settings.Provider(), Model: settings.Model, Key: envValue(a.env, settings.APIKeyEnv), Dimensions: settings.Dimensions,
 	})
 }
 
@@ -156,7 +156,7 @@ func (a *app) reranker(settings config.RerankerConfig) lookup.Reranker {
 		return nil
 	}
 	return rerank.New(rerank.Options{
-		BaseURL: settings.BaseURL, Model: settings.Model, Key: envValue(a.env, settings.APIKeyEnv), Timeout: settings.Timeout,
+		BaseURL: settings.BaseURL, Provider: settings.Provider(), Model: settings.Model, Key: envValue(a.env, settings.APIKeyEnv), Timeout: settings.Timeout,
 	})
 }
 

@@ -19,6 +19,10 @@ func (cv *Conversations) Search(ctx context.Context, scope continuo.Scope, reque
 		return index.Result{}, err
 	}
 	request.ProjectID, request.UserID = scope.ProjectID, user
+	if request.Conversation != nil {
+		user = request.Conversation.UserID
+	}
+	ctx = continuo.WithOwner(ctx, scope.ProjectID, user) // requests to other servers are charged to it
 	began := time.Now()
 	result, err := search.Searcher{Log: cv.log, Store: cv.options.Index, Vectors: cv.options.Vectors}.Search(ctx, request)
 	took := time.Since(began)

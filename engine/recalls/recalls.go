@@ -168,6 +168,11 @@ func (r *Recalls) recall(ctx context.Context, runner *turn.Runner, source turn.S
 	return entryOf(query, source.Conversation, r.options.Scope, ranker, chosen, inWindow), nil
 }
 
+// forOwner charges requests to other servers to the owner of a conversation, and to the key of the context.
+func forOwner(ctx context.Context, conversation *continuo.Conversation) context.Context {
+	return continuo.WithOwner(ctx, conversation.ProjectID, conversation.UserID)
+}
+
 // chooseReranked chooses entries, in the order of the words and then in that of the reranker. Whether anything is recalled the
 // words alone decide: it is asked for few messages. The items are left in the order that counts.
 func (r *Recalls) chooseReranked(ctx context.Context, items []lookup.Item, room *room, query string) (chosen []chosenEntry, ranker string) {
@@ -179,7 +184,7 @@ func (r *Recalls) chooseReranked(ctx context.Context, items []lookup.Item, room 
 		return chosen, recall.Version
 	}
 	words := slices.Clone(items)
-	ranker = r.finder.Rerank(ctx, query, items, room.may)
+	ranker = r.finder.Rerank(forOwner(ctx, &room.conversation), query, items, room.may)
 	again := r.choose(items, room, query)
 	if !hasEnough(again) {
 		copy(items, words)

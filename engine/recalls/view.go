@@ -40,6 +40,7 @@ const (
 
 // View fills a budget with the entries that a query needs most, whatever their probability.
 func (r *Recalls) View(ctx context.Context, request ViewRequest) (*View, error) {
+	ctx = forOwner(ctx, &request.Conversation)
 	if request.Scope == lookup.User || request.Scope == lookup.Project {
 		facts, err := r.related(ctx, request.Conversation, request.Text)
 		if err != nil {

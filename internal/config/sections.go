@@ -86,6 +86,19 @@ type EmbeddingsConfig struct {
 	Dimensions int    `key:"dimensions" max:"4096" default:"0" help:"How many dimensions to ask for, of models that have several sizes. 0: as many as the model has, at most 4096."`
 }
 
+// Provider names who makes the embeddings, as usage and prices do: openai, or the host of the base URL.
+func (c EmbeddingsConfig) Provider() string { return providerAt(c.BaseURL) }
+
+// Provider names who reranks, as usage and prices do: openai, or the host of the base URL.
+func (c RerankerConfig) Provider() string { return providerAt(c.BaseURL) }
+
+func providerAt(baseURL string) string {
+	if baseURL == openAIURL {
+		return "openai"
+	}
+	return hostOf(baseURL)
+}
+
 // TranscriptConfig is the section transcript.
 type TranscriptConfig struct {
 	HistoryMessages int `key:"history_messages" default:"15" help:"How many messages the HISTORY part of a transcript shows; the current cycle is always whole."`

@@ -15,9 +15,9 @@ type plantedOrder struct {
 	how      string
 }
 
-func (p plantedOrder) Name() string { return "planted" }
+func (p plantedOrder) Model() (provider, model string) { return "test", "planted" }
 
-func (p plantedOrder) Rerank(_ context.Context, query string, texts []string) ([]int, error) {
+func (p plantedOrder) Rerank(_ context.Context, query string, texts []string) ([]int, int, error) {
 	var first, rest []int
 	for i, text := range texts {
 		isEvidence := slices.ContainsFunc(p.evidence[query], func(said string) bool {
@@ -32,13 +32,13 @@ func (p plantedOrder) Rerank(_ context.Context, query string, texts []string) ([
 	switch p.how {
 	case "wrong":
 		slices.Reverse(rest)
-		return append(rest, first...), nil
+		return append(rest, first...), 0, nil
 	case "nonsense":
-		return make([]int, len(texts)), nil
+		return make([]int, len(texts)), 0, nil
 	case "down":
-		return nil, errors.New("there is no server")
+		return nil, 0, errors.New("there is no server")
 	}
-	return append(first, rest...), nil
+	return append(first, rest...), 0, nil
 }
 
 // TestReranker measures what a reranker adds where it is right, how little it takes away where it is wrong, and that nothing

@@ -34,9 +34,11 @@ func direction(text string) []float32 {
 	return made
 }
 
-func (p planted) Embed(_ context.Context, texts []string) ([][]float32, error) {
+func (p planted) Model() (provider, model string) { return "test", "planted" }
+
+func (p planted) Embed(_ context.Context, texts []string) ([][]float32, int, error) {
 	if p.isDown {
-		return nil, errors.New("there is no server")
+		return nil, 0, errors.New("there is no server")
 	}
 	made := make([][]float32, len(texts))
 	for i, text := range texts {
@@ -54,7 +56,7 @@ func (p planted) Embed(_ context.Context, texts []string) ([][]float32, error) {
 			}
 		}
 	}
-	return made, nil
+	return made, 0, nil
 }
 
 // TestEmbeddings measures what vectors add where they are right, and that they take nothing away where they are wrong or

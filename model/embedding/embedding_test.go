@@ -33,17 +33,17 @@ func client(options embedding.Options, answer serve) *embedding.Client {
 }
 
 func TestARequestAndItsVectors(t *testing.T) {
-	made, err := client(embedding.Options{Key: "secret", Dimensions: 2}, func(r *http.Request) (int, string) {
+	made, tokens, err := client(embedding.Options{Key: "secret", Dimensions: 2}, func(r *http.Request) (int, string) {
 		var asked map[string]any
 		_ = json.NewDecoder(r.Body).Decode(&asked)
 		got := fmt.Sprint(r.Method, " ", r.URL.Path, " ", r.Header.Get("Authorization"), " ", asked)
 		if want := "POST /v1/embeddings Bearer secret map[dimensions:2 encoding_format:float input:[a b] model:small]"; got != want {
 			t.Errorf("the request is %s, want %s", got, want)
 		}
-		return 200, `{"data":[{"index":1,"embedding":[3,4]},{"index":0,"embedding":[1,-2.5]}],"usage":{}}`
+		return 200, `{"data":[{"index":1,"embedding":[3,4]},{"index":0,"embedding":[1,-2.5]}],"usage":{"prompt_tokens":3,"total_tokens":3}}`
 	}).Embed(t.Context(), []string{"a", "b"})
-	if err != nil || fmt.Sprint(made) != "[[1 -2.5] [3 4]]" {
-		t.Errorf("got %v, %v", made, err)
+	if err != nil || fmt.Sprint(made) != "[[1 -2.5] [3 4]]" || tokens != 3 {
+		t.Errorf("got %v, %d tokens, %v", made, tokens, err)
 	}
 	if a, b := client(embedding.Options{}, nil).Name(), client(embedding.Options{Dimensions: 2}, nil).Name(); a == b {
 		t.Errorf("the vectors of %s and %s would be compared", a, b)
@@ -57,7 +57,7 @@ func TestWrongResponses(t *testing.T) {
 		"of two lengths": `{"data":[{"index":0,"embedding":[1]},{"index":1,"embedding":[1,2]}]}`,
 		"endless":        `{"data":[{"index":0,"embedding":[` + strings.Repeat("1,", 9<<20),
 	} {
-		if made, err := client(embedding.Options{}, func(*http.Request) (int, string) { return 200, answer }).Embed(t.Context(), []string{"a", "b"}); err == nil {
+		if made, _, err := client(embedding.Options{}, func(*http.Request) (int, string) { return 200, answer }).Embed(t.Context(), []string{"a", "b"}); err == nil {
 			t.Errorf("%s: got %v", name, made)
 		}
 	}
@@ -73,7 +73,7 @@ func TestADownServerIsLeftAlone(t *testing.T) {
 			return status, `{"data":[{"index":0,"embedding":[1]}]}`
 		})
 		for range 10 {
-			if _, err := c.Embed(t.Context(), []string{"a"}); err == nil {
+			if _, _, err := c.Embed(t.Context(), []string{"a"}); err == nil {
 				t.Error("a server that is down answers")
 			}
 		}
@@ -82,12 +82,12 @@ func TestADownServerIsLeftAlone(t *testing.T) {
 		}
 		time.Sleep(31 * time.Second)
 		status = http.StatusOK
-		if _, err := c.Embed(t.Context(), []string{"a"}); err != nil {
+		if _, _, err := c.Embed(t.Context(), []string{"a"}); err != nil {
 			t.Errorf("after the cooldown: %v", err)
 		}
 		status = http.StatusBadRequest
 		for range 5 {
-			if _, err := c.Embed(t.Context(), []string{"a"}); !errors.Is(err, vector.ErrRefused) {
+			if _, _, err := c.Embed(t.Context(), []string{"a"}); !errors.Is(err, vector.ErrRefused) {
 				t.Errorf("a refused text: %v", err)
 			}
 		}

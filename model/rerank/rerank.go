@@ -17,13 +17,16 @@ import (
 	"time"
 
 	"github.com/sony/gobreaker/v2"
+
+	"github.com/continuo-log/continuo/model/internal/counted"
 )
 
 // Options configures a client.
 type Options struct {
-	BaseURL string // as for models: with /v1, without a slash at its end
-	Model   string
-	Key     string // "" sends none
+	BaseURL  string // as for models: with /v1, without a slash at its end
+	Provider string // who it is, as prices name it
+	Model    string
+	Key      string // "" sends none
 	// Timeout bounds a request. Default 500 ms.
 	Timeout time.Duration
 	// Failures and Cooldown: see the package comment. Defaults 3 and 30 s.
@@ -36,7 +39,7 @@ type Options struct {
 // Client orders texts. It is safe for concurrent use.
 type Client struct {
 	options Options
-	breaker *gobreaker.CircuitBreaker[[]int]
+	breaker *gobreaker.CircuitBreaker[response]
 }
 
 // New makes a client.
@@ -47,15 +50,15 @@ func New(options Options) *Client {
 	if options.HTTP == nil {
 		options.HTTP = http.DefaultClient
 	}
-	return &Client{options, gobreaker.NewCircuitBreaker[[]int](gobreaker.Settings{
+	return &Client{options, gobreaker.NewCircuitBreaker[response](gobreaker.Settings{
 		Name: "reranker", Timeout: options.Cooldown,
 		ReadyToTrip:  func(counts gobreaker.Counts) bool { return counts.ConsecutiveFailures >= uint32(options.Failures) },
 		IsSuccessful: func(err error) bool { return err == nil || errors.Is(err, context.Canceled) },
 	})}
 }
 
-// Name is the model.
-func (c *Client) Name() string { return c.options.Model }
+// Model returns the provider and the model of the options.
+func (c *Client) Model() (provider, model string) { return c.options.Provider, c.options.Model }
 
 type request struct {
 	Model     string   `json:"model"`
@@ -69,13 +72,20 @@ type result struct {
 	Score *float64 `json:"relevance_score"`
 }
 
-// Rerank returns the indexes of all texts, the one that answers the query best first. Texts with equal scores keep their order.
-func (c *Client) Rerank(ctx context.Context, query string, texts []string) ([]int, error) {
-	order, err := c.breaker.Execute(func() ([]int, error) { return c.rerank(ctx, query, texts) })
+// response is what was read of a response.
+type response struct {
+	order  []int
+	tokens int
+}
+
+// Rerank returns the indexes of all texts, the one that answers the query best first, and the tokens that the server has counted.
+// Texts with equal scores keep their order.
+func (c *Client) Rerank(ctx context.Context, query string, texts []string) (order []int, tokens int, err error) {
+	read, err := c.breaker.Execute(func() (response, error) { return c.rerank(ctx, query, texts) })
 	if err != nil {
-		return nil, fmt.Errorf("rerank with %s: %w", c.options.Model, err)
+		return nil, 0, fmt.Errorf("rerank with %s: %w", c.options.Model, err)
 	}
-	return order, nil
+	return read.order, read.tokens, nil
 }
 
 // maxResponse bounds the bytes of a response, which may repeat the texts, and maxError those of an error that are read.
@@ -84,16 +94,16 @@ const (
 	maxError    = 300
 )
 
-func (c *Client) rerank(ctx context.Context, query string, texts []string) ([]int, error) {
+func (c *Client) rerank(ctx context.Context, query string, texts []string) (response, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
 	body, err := json.Marshal(request{c.options.Model, query, texts, len(texts)})
 	if err != nil {
-		return nil, err
+		return response{}, err
 	}
 	asked, err := http.NewRequestWithContext(ctx, http.MethodPost, c.options.BaseURL+"/rerank", bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return response{}, err
 	}
 	asked.Header.Set("Content-Type", "application/json")
 	if c.options.Key != "" {
@@ -101,38 +111,39 @@ func (c *Client) rerank(ctx context.Context, query string, texts []string) ([]in
 	}
 	answer, err := c.options.HTTP.Do(asked)
 	if err != nil {
-		return nil, err
+		return response{}, err
 	}
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, maxError))
-		return nil, fmt.Errorf("status %d: %q", answer.StatusCode, text)
+		return response{}, fmt.Errorf("status %d: %q", answer.StatusCode, text)
 	}
 	return decode(io.LimitReader(answer.Body, maxResponse), len(texts))
 }
 
 // decode reads a response, which must have a score for each text, and orders the texts.
-func decode(body io.Reader, texts int) ([]int, error) {
+func decode(body io.Reader, texts int) (response, error) {
 	var read struct {
 		Results []result `json:"results"`
+		counted.Response
 	}
 	if err := json.NewDecoder(body).Decode(&read); err != nil {
-		return nil, fmt.Errorf("read the response: %w", err)
+		return response{}, fmt.Errorf("read the response: %w", err)
 	}
 	scores := make([]*float64, texts)
 	for _, one := range read.Results {
 		if one.Index < 0 || one.Index >= texts || scores[one.Index] != nil || one.Score == nil || math.IsNaN(*one.Score) {
-			return nil, fmt.Errorf("the response has a result %d for %d texts, or no score for it", one.Index, texts)
+			return response{}, fmt.Errorf("the response has a result %d for %d texts, or no score for it", one.Index, texts)
 		}
 		scores[one.Index] = one.Score
 	}
 	if len(read.Results) != texts {
-		return nil, fmt.Errorf("the response has %d results for %d texts", len(read.Results), texts)
+		return response{}, fmt.Errorf("the response has %d results for %d texts", len(read.Results), texts)
 	}
 	order := make([]int, texts)
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(*scores[b], *scores[a]) })
-	return order, nil
+	return response{order, read.Tokens()}, nil
 }

@@ -30,17 +30,17 @@ func client(a answering) *rerank.Client {
 }
 
 func TestRerank(t *testing.T) {
-	order, err := client(func(r *http.Request) (int, string) {
+	order, tokens, err := client(func(r *http.Request) (int, string) {
 		var body map[string]any
 		_ = json.NewDecoder(r.Body).Decode(&body)
 		got := fmt.Sprint(r.Method, " ", r.URL.Path, " ", r.Header.Get("Authorization"), " ", body)
 		if want := "POST /v1/rerank Bearer secret map[documents:[a b c] model:small query:q top_n:3]"; got != want {
 			t.Errorf("the request is %s, want %s", got, want)
 		}
-		return 200, `{"results":[{"index":0,"relevance_score":-11.5},{"index":2,"relevance_score":7.1,"document":{"text":"c"}},{"index":1,"relevance_score":-11.5}]}`
+		return 200, `{"results":[{"index":0,"relevance_score":-11.5},{"index":2,"relevance_score":7.1,"document":{"text":"c"}},{"index":1,"relevance_score":-11.5}],"usage":{"total_tokens":17}}`
 	}).Rerank(t.Context(), "q", []string{"a", "b", "c"})
-	if err != nil || fmt.Sprint(order) != "[2 0 1]" {
-		t.Errorf("got %v, %v", order, err)
+	if err != nil || fmt.Sprint(order) != "[2 0 1]" || tokens != 17 {
+		t.Errorf("got %v, %d tokens, %v", order, tokens, err)
 	}
 }
 
@@ -52,7 +52,7 @@ func TestWrongResponses(t *testing.T) {
 		"no scores": `{"results":[{"index":0},{"index":1}]}`, "words": `{"results":[{"index":0,"relevance_score":"high"},{"index":1,"relevance_score":"low"}]}`,
 		"endless": `{"results":[` + strings.Repeat(`{"index":0,"relevance_score":1},`, 1<<18),
 	} {
-		if order, err := client(func(*http.Request) (int, string) { return 200, answer }).Rerank(t.Context(), "q", []string{"a", "b"}); err == nil {
+		if order, _, err := client(func(*http.Request) (int, string) { return 200, answer }).Rerank(t.Context(), "q", []string{"a", "b"}); err == nil {
 			t.Errorf("%s: got %v", name, order)
 		}
 	}
@@ -68,7 +68,7 @@ func TestADownServerIsLeftAlone(t *testing.T) {
 			return status, `{"results":[{"index":0,"relevance_score":1}]}`
 		})
 		for range 10 {
-			if _, err := c.Rerank(t.Context(), "q", []string{"a"}); err == nil {
+			if _, _, err := c.Rerank(t.Context(), "q", []string{"a"}); err == nil {
 				t.Error("a server that is down answers")
 			}
 		}
@@ -77,7 +77,7 @@ func TestADownServerIsLeftAlone(t *testing.T) {
 		}
 		time.Sleep(31 * time.Second)
 		status = http.StatusOK
-		if _, err := c.Rerank(t.Context(), "q", []string{"a"}); err != nil {
+		if _, _, err := c.Rerank(t.Context(), "q", []string{"a"}); err != nil {
 			t.Errorf("after the cooldown: %v", err)
 		}
 	})

@@ -11,10 +11,10 @@ import (
 
 // Reranker orders texts by how well they answer a query. It must be safe for concurrent use, and bound its time.
 type Reranker interface {
-	// Rerank returns the indexes of all texts, the best first.
-	Rerank(ctx context.Context, query string, texts []string) ([]int, error)
-	// Name is the name of its model.
-	Name() string
+	// Rerank returns the indexes of all texts, the best first, and how many tokens its server has counted; 0 where it does not say.
+	Rerank(ctx context.Context, query string, texts []string) (order []int, tokens int, err error)
+	// Model names the model and its provider as prices and usage do.
+	Model() (provider, model string)
 }
 
 const (
@@ -43,12 +43,13 @@ func (f Finder) Rerank(ctx context.Context, query string, items []Item, may func
 	if len(at) < 2 {
 		return recall.Version
 	}
-	order, err := f.Reranker.Rerank(ctx, query, texts)
+	_, name := f.Reranker.Model()
+	order, _, err := f.Reranker.Rerank(ctx, query, texts)
 	if err != nil || !isOrder(order, len(at)) {
 		if f.RerankFailed != nil && ctx.Err() == nil {
 			f.RerankFailed(ctx, err)
 		}
-		return recall.Version + ", not reranked: " + f.Reranker.Name() + " failed"
+		return recall.Version + ", not reranked: " + name + " failed"
 	}
 	before := slices.Clone(items)
 	for rank, index := range order {
@@ -57,7 +58,7 @@ func (f Finder) Rerank(ctx context.Context, query string, items []Item, may func
 	for i, index := range fused(order) {
 		items[at[i]] = before[at[index]]
 	}
-	return recall.Version + ", reranked by " + f.Reranker.Name()
+	return recall.Version + ", reranked by " + name
 }
 
 // isOrder reports whether an order has each of n indexes once.

@@ -78,7 +78,7 @@ func PlaceOf(conversation *continuo.Conversation, seq int64) Place {
 func (f *Finder) Near(ctx context.Context, text string, conversations []continuo.Conversation) (Near, error) {
 	limit, cancel := context.WithTimeout(ctx, cmp.Or(f.Timeout, time.Second))
 	defer cancel()
-	made, err := f.Embedder.Embed(limit, []string{head(text)})
+	made, _, err := f.Embedder.Embed(limit, []string{head(text)})
 	if err != nil {
 		return nil, fmt.Errorf("embed a query: %w", err)
 	}

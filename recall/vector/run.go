@@ -25,8 +25,10 @@ const (
 	maxChars = 2_000 // of a text
 )
 
-// Run makes all vectors that are missing at its start. It ends with the first error of the embedder.
+// Run makes all vectors that are missing at its start; each request is charged to the user of its conversation. It ends with the first
+// error of the embedder, but for ErrLater: then it returns that after the conversations of others.
 func (r Runner) Run(ctx context.Context) error {
+	var later error
 	query := index.UnembeddedQuery{Model: r.Embedder.Name(), Limit: listed}
 	for {
 		waiting, err := r.Store.Unembedded(ctx, query)
@@ -34,13 +36,20 @@ func (r Runner) Run(ctx context.Context) error {
 			return fmt.Errorf("embed: %w", err)
 		}
 		for _, one := range waiting {
-			if err := r.conversation(ctx, one); err != nil {
-				return fmt.Errorf("embed conversation %s: %w", one.Conversation.ID, err)
+			err := r.conversation(continuo.WithOwner(ctx, one.Conversation.ProjectID, one.Conversation.UserID), one)
+			if err != nil {
+				err = fmt.Errorf("embed conversation %s: %w", one.Conversation.ID, err)
+			}
+			switch {
+			case errors.Is(err, ErrLater):
+				later = err
+			case err != nil:
+				return err
 			}
 			query.After = one.Conversation.ID
 		}
 		if len(waiting) < listed {
-			return nil
+			return later
 		}
 	}
 }
@@ -90,7 +99,7 @@ func (r Runner) commit(ctx context.Context, batch *index.VectorBatch, seqs []int
 
 // embed makes vectors. Texts that the embedder refuses get none: if it refuses several, each is tried by itself.
 func (r Runner) embed(ctx context.Context, texts []string) ([][]float32, error) {
-	made, err := r.Embedder.Embed(ctx, texts)
+	made, _, err := r.Embedder.Embed(ctx, texts)
 	if !errors.Is(err, ErrRefused) {
 		return made, err
 	}

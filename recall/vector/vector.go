@@ -18,12 +18,18 @@ import (
 // ErrRefused is wrapped by the errors of an embedder for texts that it does not take: asked again it refuses them again.
 var ErrRefused = errors.New("the texts are refused")
 
+// ErrLater is wrapped by the errors of an embedder for texts whose owner may make no requests now, as when a budget is used up: those of
+// others are not refused.
+var ErrLater = errors.New("the texts are refused for now")
+
 // Embedder makes embeddings of texts. It must be safe for concurrent use.
 type Embedder interface {
-	// Embed returns a vector for each text, all of one length.
-	Embed(ctx context.Context, texts []string) ([][]float32, error)
+	// Embed returns a vector for each text, all of one length, and how many tokens its server has counted; 0 where it does not say.
+	Embed(ctx context.Context, texts []string) (vectors [][]float32, tokens int, err error)
 	// Name identifies what made a vector: those of different names are not compared.
 	Name() string
+	// Model names the model and its provider as prices and usage do.
+	Model() (provider, model string)
 }
 
 // quantize returns a vector with one signed byte for each dimension; nil for one without a direction.

@@ -2,6 +2,7 @@ package vector_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"math"
@@ -23,19 +24,25 @@ func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 // about makes near vectors of texts with the same first word, and counts what it was asked.
 type about struct {
-	name  string
-	asked *int
-	wrong string // in texts that it refuses
+	name    string
+	asked   *int
+	wrong   string // in texts that it refuses
+	refuses string // a user, for now
 }
 
 func (a about) Name() string { return a.name }
 
-func (a about) Embed(_ context.Context, texts []string) ([][]float32, error) {
+func (a about) Model() (provider, model string) { return "test", a.name }
+
+func (a about) Embed(ctx context.Context, texts []string) ([][]float32, int, error) {
+	if payer, _ := continuo.PayerOf(ctx); a.refuses != "" && payer.UserID == a.refuses {
+		return nil, 0, vector.ErrLater
+	}
 	made := make([][]float32, len(texts))
 	for i, text := range texts {
 		*a.asked++
 		if a.wrong != "" && strings.Contains(text, a.wrong) {
-			return nil, vector.ErrRefused
+			return nil, 0, vector.ErrRefused
 		}
 		word, _, _ := strings.Cut(text, " ")
 		for k, seed := range []string{word, text} {
@@ -52,7 +59,7 @@ func (a about) Embed(_ context.Context, texts []string) ([][]float32, error) {
 			}
 		}
 	}
-	return made, nil
+	return made, 0, nil
 }
 
 // fixture is a log with a conversation of which one entry is about pianos.
@@ -188,6 +195,36 @@ func TestARefusedTextHoldsNothingUp(t *testing.T) {
 		waiting, err := p.store.Unembedded(p.Context(), index.UnembeddedQuery{Model: "one", Limit: 10})
 		if err != nil || len(waiting) > 0 {
 			p.Errorf("%v still wait, %v", waiting, err)
+		}
+	})
+}
+
+// TestEachUserIsChargedForItsOwn: a runner's requests name the user of the conversation. One whose requests are refused holds up no other
+// user, and its entries get their vectors later.
+func TestEachUserIsChargedForItsOwn(t *testing.T) {
+	everywhere(t, func(p *fixture) {
+		bos, err := p.log.Import(p.Context(), continuo.Conversation{UserID: "bo"}, []continuo.Entry{{Role: continuo.User, Content: continuo.Text("piano of bo")}})
+		if err != nil {
+			p.Fatal(err)
+		}
+		vectors := func(id string) int {
+			found, err := p.store.Vectors(p.Context(), index.VectorQuery{ConversationID: id, Model: "one", From: 1, To: math.MaxInt64, Limit: 1000})
+			if err != nil {
+				p.Fatal(err)
+			}
+			return len(found)
+		}
+		if _, err := (index.Indexer{Log: p.log, Store: p.store}).Run(p.Context(), index.Scope{}, time.Time{}); err != nil {
+			p.Fatal(err)
+		}
+		for _, refused := range []string{"ada", "bo"} {
+			one := about{name: "one", asked: &p.asked, refuses: refused}
+			if err := (vector.Runner{Log: p.log, Store: p.store, Embedder: one}).Run(p.Context()); refused == "ada" && !errors.Is(err, vector.ErrLater) {
+				p.Errorf("where ada is refused the runner returns %v", err)
+			}
+			if isAda := refused == "ada"; vectors(bos.ID) != 1 || vectors(p.c.ID) > 0 == isAda {
+				p.Errorf("where %s is refused there are %d vectors of bo and %d of ada", refused, vectors(bos.ID), vectors(p.c.ID))
+			}
 		}
 	})
 }

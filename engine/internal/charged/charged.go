@@ -1,4 +1,4 @@
-// Package charged makes requests to models that belong to no turn: summaries, extractions, embeddings. Each is admitted within
+// Package charged makes requests to models that belong to no turn, or to its preparation: summaries, extractions, embeddings, rankings. Each is admitted within
 // the budgets of its payer (see continuo.WithPayer), and charged to it when it has ended. Turns record theirs in the commit of
 // the answer.
 package charged
@@ -18,6 +18,15 @@ type Admit func(ctx context.Context, payer continuo.Payer, tokens, costNano int6
 
 // bytesPerToken estimates the input of a request.
 const bytesPerToken = 4
+
+// Tokens estimates the tokens of texts.
+func Tokens(texts ...string) int {
+	bytes := 0
+	for _, text := range texts {
+		bytes += len(text)
+	}
+	return bytes / bytesPerToken
+}
 
 // Requests makes requests to models.
 type Requests struct {
@@ -94,4 +103,31 @@ func (c charged) charge(ctx context.Context, used *continuo.Usage, free bool) {
 	one := continuo.NewSpending(time.Now(), info.Provider, info.Name, used, free)
 	one.ProjectID, one.UserID, one.KeyID = payer.ProjectID, payer.UserID, payer.KeyID
 	_ = c.log.Charge(context.WithoutCancel(ctx), one)
+}
+
+// Begin admits a request of so many estimated tokens. End charges it, once: the tokens that its server has counted, or else the estimated
+// ones. A request that failed is not charged. Without a payer, nothing is admitted and charged.
+func (r Requests) Begin(ctx context.Context, provider, name string, estimated int) (end func(tokens int, failure error), err error) {
+	payer, ok := continuo.PayerOf(ctx)
+	if !ok {
+		return func(int, error) {}, nil
+	}
+	estimated = max(estimated, 1)
+	release, err := r.Admit(ctx, payer, int64(estimated), r.Log.PriceUsage(provider, name, continuo.Usage{InputTokens: estimated}).Cost.Nano)
+	if err != nil {
+		return nil, err
+	}
+	return func(tokens int, failure error) {
+		defer release()
+		if failure != nil {
+			return
+		}
+		if tokens <= 0 {
+			tokens = estimated
+		}
+		used := r.Log.PriceUsage(provider, name, continuo.Usage{InputTokens: tokens})
+		one := continuo.NewSpending(time.Now(), provider, name, &used, false)
+		one.ProjectID, one.UserID, one.KeyID = payer.ProjectID, payer.UserID, payer.KeyID
+		_ = r.Log.Charge(context.WithoutCancel(ctx), one) // a failure does not disturb what the request was for
+	}, nil
 }
