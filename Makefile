@@ -6,6 +6,7 @@ GO ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT := mvdan.cc/gofumpt@v0.12.0
 GORELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
+CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.9.0
 # Programs of others that tests start; make npm installs them into a folder that git ignores, and tests find
 # them there. Without them those tests are skipped.
 NPM_PACKAGES := @copilotkit/aimock@1.43.0 telegram-test-api@4.2.1 @modelcontextprotocol/server-everything@2026.8.31 @google/gemini-cli@0.61.0 \
@@ -44,6 +45,18 @@ cross: ## build the program for all platforms of a release, and keep none
 # The images of a release need Docker's builder: make image builds one without it.
 release-snapshot: ## make all files of a release in dist/, without publishing any
 	$(GO) run $(GORELEASER) release --snapshot --clean --skip=docker
+
+# Only a checkout of Git can stamp the commit. A work tree of another one cannot, and says none.
+COMMIT = $(shell [ -d .git ] && git rev-parse HEAD 2>/dev/null)
+HOST_PLATFORM = $(shell $(GO) env GOOS)/$(shell $(GO) env GOARCH)
+.PHONY: release-check
+release-check: ## make the files of a release in dist/, for this platform only, and check them
+	@mkdir -p bin && sed -E -e 's|^(    goos:) \[.*|\1 [$(firstword $(subst /, ,$(HOST_PLATFORM)))]|' -e 's|^(    goarch:) \[.*|\1 [$(lastword $(subst /, ,$(HOST_PLATFORM)))]|' \
+	  $(if $(COMMIT),,-e 's|-buildvcs=true|-buildvcs=false|') .goreleaser.yaml >bin/snapshot.yaml
+	@skip=docker; modules=true; \
+	$(GO) run $(CYCLONEDX) version >/dev/null || { echo "NOT MADE, for cyclonedx-gomod cannot be fetched: the lists of modules"; skip=docker,sbom; modules=false; }; \
+	$(GO) run $(GORELEASER) release --snapshot --clean --skip=$$skip -f bin/snapshot.yaml && \
+	$(GO) run ./internal/releasecheck -commit "$(COMMIT)" -modules=$$modules dist $(HOST_PLATFORM)
 
 # A builder that needs no daemon (buildah, podman) or Docker's. The binary is built outside, so that the image has the one
 # that was tested.
@@ -138,10 +151,14 @@ licenses: ## write the notices of linked modules, which continuo licenses prints
 fmt: ## format the code
 	$(GO) run $(GOFUMPT) -l -w .
 
-lint: ## vet, staticcheck, format, tidy
+.PHONY: fmt-check
+fmt-check: ## say which files are not formatted; a second, so that a hook of Git can run it
+	@unformatted=$$($(GO) run $(GOFUMPT) -l .); if [ -n "$$unformatted" ]; then echo "not formatted (run make fmt):"; echo "$$unformatted"; exit 1; fi
+
+lint: fmt-check ## vet, staticcheck, format, other platforms, tidy
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
-	@unformatted=$$($(GO) run $(GOFUMPT) -l .); if [ -n "$$unformatted" ]; then echo "not formatted (run make fmt):"; echo "$$unformatted"; exit 1; fi
+	$(GO) run ./internal/crosscheck ./cmd/continuo $(PLATFORMS)
 	@cp go.mod go.mod.before && cp go.sum go.sum.before; $(GO) mod tidy; \
 	  changed=0; cmp -s go.mod go.mod.before && cmp -s go.sum go.sum.before || changed=1; \
 	  mv go.mod.before go.mod; mv go.sum.before go.sum; \
