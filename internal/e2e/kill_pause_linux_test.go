@@ -69,10 +69,10 @@ const pauseLease = time.Second
 // longScript is a turn that takes longer than a lease.
 func longScript(random *rand.Rand, tag string) script {
 	s := slowScript(random, tag)
-	s.piece, s.pace = 16, 2*time.Millisecond
+	s.pace = 2 * time.Millisecond
 	for round := range 4 {
 		name := fmt.Sprintf("%s-s%d", tag, round)
-		s.rounds = append([]scriptedAnswer{{reasoning: prose(name+"-why", 800), text: prose(name, 800), calls: randomCalls(random, name, "fs_list", "fs_read")}}, s.rounds...)
+		s.rounds = append([]scriptedAnswer{{reasoning: prose(name+"-why", 50*s.piece), text: prose(name, 50*s.piece), calls: randomCalls(random, name, "fs_list", "fs_read")}}, s.rounds...)
 	}
 	return s
 }
