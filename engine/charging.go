@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/continuo-log/continuo/engine/internal/charged"
-	"github.com/continuo-log/continuo/recall/lookup"
+	"github.com/continuo-log/continuo/recall/reorder"
 	"github.com/continuo-log/continuo/recall/vector"
 )
 
@@ -30,11 +30,11 @@ func (e chargedEmbedder) Embed(ctx context.Context, texts []string) (vectors [][
 
 // chargedReranker is a reranker whose requests are admitted and charged. A request that is refused fails with the reason.
 type chargedReranker struct {
-	lookup.Reranker
+	reorder.Reranker
 	requests charged.Requests
 }
 
-// Rerank is part of lookup.Reranker.
+// Rerank is part of reorder.Reranker.
 func (k chargedReranker) Rerank(ctx context.Context, query string, texts []string) (order []int, tokens int, err error) {
 	provider, name := k.Model()
 	end, err := k.requests.Begin(ctx, provider, name, len(texts)*charged.Tokens(query)+charged.Tokens(texts...)) // it reads the query with each text

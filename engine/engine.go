@@ -37,6 +37,7 @@ import (
 	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/recall"
 	"github.com/continuo-log/continuo/recall/lookup"
+	"github.com/continuo-log/continuo/recall/reorder"
 	"github.com/continuo-log/continuo/recall/vector"
 	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/tool"
@@ -132,10 +133,11 @@ type Options struct {
 	// RecallScope is where turns look for earlier entries. Default lookup.Conversation.
 	RecallScope lookup.Scope
 	// Embedder makes embeddings of entries in the background, and of queries of searches and of the view recall; turns do not
-	// wait for it. Default nil: entries are found by their words alone.
+	// wait for it but in the tool conversation.search. Default nil: entries are found by their words alone.
 	Embedder vector.Embedder
-	// Reranker reorders the first entries of recalls, in turns too, and of the view recall. Default nil: the words' order stands.
-	Reranker lookup.Reranker
+	// Reranker reorders the first entries of recalls, in turns too, of the view recall, and of searches for questions. Default nil: the
+	// words' order stands.
+	Reranker reorder.Reranker
 	// Archivist archives and restores conversations. Default: none can be archived.
 	Archivist *maintenance.Archivist
 	// Logger receives log events. Default: none are logged.
@@ -180,11 +182,14 @@ func vectorsOf(options Options) *vector.Finder {
 	}}
 }
 
-// notReranked logs that the words' order stood.
-func notReranked(logger *slog.Logger) func(ctx context.Context, err error) {
-	return func(ctx context.Context, err error) {
-		logger.WarnContext(ctx, "not_reranked", "error", fmt.Sprint(err))
+// mergerOf reorders entries by the reranker; nil without one.
+func mergerOf(options Options) *reorder.Merger {
+	if options.Reranker == nil {
+		return nil
 	}
+	return &reorder.Merger{Reranker: options.Reranker, Failed: func(ctx context.Context, err error) {
+		options.Logger.WarnContext(ctx, "not_reranked", "error", fmt.Sprint(err))
+	}}
 }
 
 // compose makes the features; each has those below it.
@@ -196,10 +201,10 @@ func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, e
 	if options.Reranker != nil {
 		options.Reranker = chargedReranker{options.Reranker, requests}
 	}
-	vectors := vectorsOf(options)
+	vectors, reranker := vectorsOf(options), mergerOf(options)
 	recalled := recalls.New(lookup.Finder{
 		Log: log, Store: options.Index, Common: &lookup.CommonTerms{}, Lists: &lookup.TermLists{}, Entries: &lookup.Entries{},
-		Analyzer: &recall.Analyzer{}, Vectors: vectors, Reranker: options.Reranker, RerankFailed: notReranked(options.Logger),
+		Analyzer: &recall.Analyzer{}, Vectors: vectors, Reranker: reranker,
 	}, recalls.Options{
 		Threshold: options.RecallThreshold, Scope: options.RecallScope, Logger: options.Logger,
 	})
@@ -250,7 +255,7 @@ func compose(log *continuo.Log, options Options, m *metrics.Metrics) (*Engine, e
 		Logger: options.Logger, LogText: options.LogText,
 	})
 	e.Conversations = conversations.New(log, conversations.Options{
-		Index: options.Index, Vectors: vectors, Archivist: options.Archivist, Logger: options.Logger, LogText: options.LogText,
+		Index: options.Index, Vectors: vectors, Reranker: reranker, Archivist: options.Archivist, Logger: options.Logger, LogText: options.LogText,
 		Searched: func(ctx context.Context, took time.Duration) { m.Stage(ctx, metrics.StageSearch, took) },
 	})
 	return e, nil

@@ -22,12 +22,12 @@ import (
 	"github.com/continuo-log/continuo/object"
 	"github.com/continuo-log/continuo/prompt"
 	"github.com/continuo-log/continuo/recall/lookup"
+	"github.com/continuo-log/continuo/recall/reorder"
 	"github.com/continuo-log/continuo/recall/vector"
 	"github.com/continuo-log/continuo/task"
 	"github.com/continuo-log/continuo/token"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/tool/mcptool"
-	memorytool "github.com/continuo-log/continuo/tool/memory"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
 )
@@ -151,7 +151,7 @@ func (a *app) embedder(settings config.EmbeddingsConfig) vector.Embedder {
 }
 
 // reranker reorders entries; nil where the settings name no server for it.
-func (a *app) reranker(settings config.RerankerConfig) lookup.Reranker {
+func (a *app) reranker(settings config.RerankerConfig) reorder.Reranker {
 	if settings.BaseURL == "" {
 		return nil
 	}
@@ -180,7 +180,7 @@ func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) 
 		MaxInlineOutput: settings.Objects.InlineOutputBytes, MaxInlinePart: settings.Objects.InlinePartBytes,
 		Archives: w.archivist(), CacheBytes: cacheBytes(settings.Store.CacheMiB), PageRead: metrics.PageRead, Charged: metrics.Charged, Prices: settings.PriceList(),
 	})
-	own, err := builtIn(settings, w.log, w.store, func() memorytool.Memory { return memories.ForModels{Memories: w.engine.Memories} })
+	own, err := builtIn(settings, w.log, w.store, func() *engine.Engine { return w.engine })
 	if err != nil {
 		return err
 	}

@@ -10,9 +10,12 @@ import (
 	"sync"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/engine/memories"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/gateway"
 	"github.com/continuo-log/continuo/internal/config"
+	recallsearch "github.com/continuo-log/continuo/recall/search"
 	"github.com/continuo-log/continuo/tool"
 	"github.com/continuo-log/continuo/tool/fs"
 	"github.com/continuo-log/continuo/tool/mcptool"
@@ -20,8 +23,9 @@ import (
 	"github.com/continuo-log/continuo/tool/search"
 )
 
-// builtIn returns Continuo's own tools, over the folder of tools.project_dir, which belongs to the settings' project.
-func builtIn(settings *config.Config, log *continuo.Log, words index.Store, memory func() memorytool.Memory) (tool.Set, error) {
+// builtIn returns Continuo's own tools, over the folder of tools.project_dir, which belongs to the settings' project. The engine is asked for
+// when a tool is called.
+func builtIn(settings *config.Config, log *continuo.Log, store index.Store, made func() *engine.Engine) (tool.Set, error) {
 	if dir := settings.Tools.ProjectDir; dir != "" {
 		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 			return nil, usage("tools.project_dir: there is no folder %s; make it, or correct the setting", dir)
@@ -32,9 +36,10 @@ func builtIn(settings *config.Config, log *continuo.Log, words index.Store, memo
 		return nil, usage("tools.deny_files: %w", err)
 	}
 	roots := fs.Roots{Log: log, ProjectDir: settings.Tools.ProjectDir, Project: settings.Project, Secrets: secrets}
-	own := tool.Set{fs.Read{Roots: roots}, fs.List{Roots: roots}, fs.Search{Roots: roots}, fs.Write{Roots: roots}, search.Tool{Log: log, Index: words}}
+	words := search.Tool{Log: log, Index: store, Searcher: func() recallsearch.Searcher { return made().Conversations.Searcher() }}
+	own := tool.Set{fs.Read{Roots: roots}, fs.List{Roots: roots}, fs.Search{Roots: roots}, fs.Write{Roots: roots}, words}
 	if settings.Memory.Tools {
-		own = append(own, memorytool.Tools(memory)...)
+		own = append(own, memorytool.Tools(func() memorytool.Memory { return memories.ForModels{Memories: made().Memories} })...)
 	}
 	return own, nil
 }

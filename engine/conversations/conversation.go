@@ -12,6 +12,7 @@ import (
 	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/maintenance"
+	"github.com/continuo-log/continuo/recall/reorder"
 	"github.com/continuo-log/continuo/recall/vector"
 )
 
@@ -27,6 +28,7 @@ type Conversations struct {
 type Options struct {
 	Index     index.Store            // nil: only single conversations can be searched
 	Vectors   *vector.Finder         // nil: entries are found by their words alone
+	Reranker  *reorder.Merger        // nil: the words' order stands
 	Archivist *maintenance.Archivist // nil: no conversation can be archived
 	Logger    *slog.Logger
 	LogText   bool

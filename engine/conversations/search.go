@@ -24,7 +24,7 @@ func (cv *Conversations) Search(ctx context.Context, scope continuo.Scope, reque
 	}
 	ctx = continuo.WithOwner(ctx, scope.ProjectID, user) // requests to other servers are charged to it
 	began := time.Now()
-	result, err := search.Searcher{Log: cv.log, Store: cv.options.Index, Vectors: cv.options.Vectors}.Search(ctx, request)
+	result, err := cv.Searcher().Search(ctx, request)
 	took := time.Since(began)
 	cv.options.Searched(ctx, took)
 	if err != nil {
@@ -43,6 +43,11 @@ func (cv *Conversations) Search(ctx context.Context, scope continuo.Scope, reque
 	}
 	logger.InfoContext(ctx, "searched", attributes...)
 	return result, nil
+}
+
+// Searcher is what searches.
+func (cv *Conversations) Searcher() search.Searcher {
+	return search.Searcher{Log: cv.log, Store: cv.options.Index, Vectors: cv.options.Vectors, Reranker: cv.options.Reranker}
 }
 
 // The bounds of one write by the watch to the index: a write of some milliseconds, since other writers wait for it.

@@ -71,7 +71,7 @@ type RecallConfig struct {
 // RerankerConfig is the section recall.reranker.
 type RerankerConfig struct {
 	// BaseURL has no slash at its end.
-	BaseURL   string        `key:"base_url" kind:"base_url" empty:"for none" help:"Where a server with a reranker model is, such as http://127.0.0.1:8012/v1; /rerank is put behind it, as Cohere, Jina, vLLM and llama.cpp serve it. Where a message recalls anything, the text of the first 50 entries is sent there, and its order counts for a quarter of the room. Empty: the words' order stands."`
+	BaseURL   string        `key:"base_url" kind:"base_url" empty:"for none" help:"Where a server with a reranker model is, such as http://127.0.0.1:8012/v1; /rerank is put behind it, as Cohere, Jina, vLLM and llama.cpp serve it. Where a message recalls anything, and of searches for questions, the text of the first 50 entries is sent there, and its order counts for a quarter of the room. Empty: the words' order stands."`
 	Model     string        `key:"model" empty:"for none" help:"The name of the reranker model. Needed where base_url is set."`
 	APIKeyEnv string        `key:"api_key_env" kind:"variable" help:"The environment variable that holds the key of that server; empty sends none."`
 	Timeout   time.Duration `key:"timeout" min:"10ms" max:"10s" default:"500ms" help:"How long the reranker may take, for which a turn that recalls something waits. After that the words' order stands."`

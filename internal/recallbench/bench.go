@@ -19,6 +19,7 @@ import (
 	"github.com/continuo-log/continuo/maintenance"
 	"github.com/continuo-log/continuo/model/demo"
 	"github.com/continuo-log/continuo/recall/lookup"
+	"github.com/continuo-log/continuo/recall/reorder"
 	"github.com/continuo-log/continuo/recall/vector"
 	"github.com/continuo-log/continuo/window"
 )
@@ -43,7 +44,7 @@ type Options struct {
 	// Embedder makes embeddings of all messages and questions. Default none.
 	Embedder vector.Embedder
 	// Reranker reorders the first entries. Default none.
-	Reranker lookup.Reranker
+	Reranker reorder.Reranker
 	// Open opens the stores. Default temporary ones of SQLite.
 	Open Open
 	// Progress is called after each conversation.

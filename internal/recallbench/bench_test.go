@@ -73,7 +73,7 @@ func TestSearchFindsEvidence(t *testing.T) {
 		if os.Getenv("CONTINUO_LONG") == "" {
 			conversations = conversations[:2]
 		}
-		found, err := MeasureSearch(t.Context(), conversations, 20, nil)
+		found, err := MeasureSearch(t.Context(), conversations, SearchOptions{Matches: 20})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,6 +83,66 @@ func TestSearchFindsEvidence(t *testing.T) {
 			t.Errorf("%s: %.3f of the evidence is found, and nothing for %d of %d questions", name, share, found.Empty, found.Questions)
 		}
 	}
+}
+
+// TestSearchesAcrossConversations asks the questions in a search of all sessions of a conversation, each a conversation of its own: right
+// vectors and a right reranker find more among the first 10 matches, vectors that say nothing and a server that is down lose nothing, and
+// the worst order little.
+func TestSearchesAcrossConversations(t *testing.T) {
+	for _, name := range []string{"locomo.jsonl.gz", "beam.jsonl.gz"} {
+		conversations := dataFile(t, name)
+		if os.Getenv("CONTINUO_LONG") == "" {
+			conversations = conversations[:1]
+			conversations[0].Questions = conversations[0].Questions[:min(50, len(conversations[0].Questions))]
+		}
+		right := evidenceOf(conversations)
+		share := func(how string, options SearchOptions) float64 {
+			t.Helper()
+			options.Matches, options.Sessions = 10, true
+			found, err := MeasureSearch(t.Context(), conversations, options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			share, full := found.Result[""].Means()
+			t.Logf("%s, %s: %.3f / %.3f among 10 matches", name, how, share, full)
+			return share
+		}
+		words := share("words", SearchOptions{})
+		for how, test := range map[string]struct {
+			options SearchOptions
+			least   float64
+			isLong  bool
+		}{
+			"right vectors":              {SearchOptions{Embedder: planted{evidence: right, noise: 1}}, words + .03, false},
+			"vectors that say nothing":   {SearchOptions{Embedder: planted{}}, words - .01, true},
+			"no server for vectors":      {SearchOptions{Embedder: planted{isDown: true}}, words, true},
+			"a right reranker":           {SearchOptions{Reranker: plantedOrder{right, "right"}}, words + .01, true},
+			"the worst reranker":         {SearchOptions{Reranker: plantedOrder{right, "wrong"}}, words - .06, false},
+			"a reranker without a sense": {SearchOptions{Reranker: plantedOrder{right, "nonsense"}}, words, true},
+			"no server for the reranker": {SearchOptions{Reranker: plantedOrder{right, "down"}}, words, true},
+		} {
+			if test.isLong && os.Getenv("CONTINUO_LONG") == "" {
+				continue
+			}
+			if found := share(how, test.options); found < test.least {
+				t.Errorf("%s, %s: %.3f of the evidence, by words %.3f", name, how, found, words)
+			}
+		}
+	}
+}
+
+// evidenceOf are the texts with the evidence of questions.
+func evidenceOf(conversations []evidence.Conversation) map[string][]string {
+	right := map[string][]string{}
+	for i := range conversations {
+		c := &conversations[i]
+		for _, q := range c.Questions {
+			for _, message := range q.Evidence {
+				right[q.Question] = append(right[q.Question], c.Messages[message].Text())
+			}
+		}
+	}
+	return right
 }
 
 // TestFewTurnsOfRolesRecall replays conversations of teams for a role of a crew, three messages to a turn at least: at most one

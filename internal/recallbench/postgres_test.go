@@ -31,7 +31,7 @@ func TestPostgresGivesTheSameFigures(t *testing.T) {
 			if measured[system], err = Measure(t.Context(), conversations, Options{Settings: []Setting{{Tokens: 2_000}, {View: "continuity"}}, Open: open}); err != nil {
 				t.Fatal(err)
 			}
-			found, err := MeasureSearch(t.Context(), conversations, 20, open)
+			found, err := MeasureSearch(t.Context(), conversations, SearchOptions{Matches: 20, Open: open})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -49,15 +49,7 @@ func TestReranker(t *testing.T) {
 		if os.Getenv("CONTINUO_LONG") == "" {
 			conversations = conversations[:1]
 		}
-		right := map[string][]string{}
-		for i := range conversations {
-			c := &conversations[i]
-			for _, q := range c.Questions {
-				for _, message := range q.Evidence {
-					right[q.Question] = append(right[q.Question], c.Messages[message].Text())
-				}
-			}
-		}
+		right := evidenceOf(conversations)
 		share := func(how string) float64 {
 			options := Options{Settings: []Setting{{Tokens: 2_000}}}
 			if how != "" {

@@ -67,15 +67,7 @@ func TestEmbeddings(t *testing.T) {
 		if os.Getenv("CONTINUO_LONG") == "" {
 			conversations = conversations[:1]
 		}
-		right := map[string][]string{}
-		for i := range conversations {
-			c := &conversations[i]
-			for _, q := range c.Questions {
-				for _, message := range q.Evidence {
-					right[q.Question] = append(right[q.Question], c.Messages[message].Text())
-				}
-			}
-		}
+		right := evidenceOf(conversations)
 		share := func(options Options) float64 {
 			options.Settings = []Setting{{Tokens: 2_000}}
 			found, err := Measure(t.Context(), conversations, options)

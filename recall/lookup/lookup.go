@@ -19,6 +19,7 @@ import (
 	"github.com/continuo-log/continuo/fulltext"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/recall"
+	"github.com/continuo-log/continuo/recall/reorder"
 	"github.com/continuo-log/continuo/recall/vector"
 )
 
@@ -69,9 +70,7 @@ type Finder struct {
 	// Vectors finds entries by embeddings, for requests that ask for it. Default nil: by their words alone.
 	Vectors *vector.Finder
 	// Reranker reorders the first entries where a caller asks for it. Default nil: the words' order stands.
-	Reranker Reranker
-	// RerankFailed is called where the reranker fails; the error is nil where its answer is no order. Default nil.
-	RerankFailed func(ctx context.Context, err error)
+	Reranker *reorder.Merger
 }
 
 // Request says what to look for, and where.

@@ -13,6 +13,7 @@ import (
 	"github.com/continuo-log/continuo/fulltext"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/recall"
+	"github.com/continuo-log/continuo/recall/reorder"
 	"github.com/continuo-log/continuo/recall/vector"
 )
 
@@ -41,8 +42,12 @@ func (s Searcher) rank(ctx context.Context, request index.Request, query fulltex
 		return Ranking{}, err
 	}
 	reader := reader{Searcher: s, ctx: ctx, request: request, query: query, isQuestion: isQuestion, owners: map[string]*continuo.Conversation{}}
-	if isQuestion && request.Conversation != nil {
-		reader.near = s.Vectors.Find(ctx, query.Text, []continuo.Conversation{*request.Conversation})
+	if isQuestion && s.Vectors != nil {
+		compared, err := s.compared(ctx, request)
+		if err != nil {
+			return Ranking{}, err
+		}
+		reader.near = s.Vectors.Find(ctx, query.Text, compared)
 		found.addNear(request, reader.near)
 	}
 	ranking := Ranking{More: found.cut}
@@ -53,7 +58,33 @@ func (s Searcher) rank(ctx context.Context, request index.Request, query fulltex
 		return Ranking{}, err
 	}
 	ranking.Found = reader.ranked(found.statistics)
+	if isQuestion && len(at.Shown) == 0 { // later pages have the others in the order of the words
+		s.rerank(ctx, query.Text, ranking.Found)
+	}
 	return ranking, nil
+}
+
+// compared are the conversations whose entries are compared by embeddings: the searched one, or those that have changed last.
+func (s Searcher) compared(ctx context.Context, request index.Request) ([]continuo.Conversation, error) {
+	if request.Conversation != nil {
+		return []continuo.Conversation{*request.Conversation}, nil
+	}
+	return s.Log.Conversations(ctx, continuo.ConversationQuery{ProjectID: request.ProjectID, UserID: request.UserID, Labels: request.Labels, Limit: maxCompared})
+}
+
+// rerank reorders the first entries.
+func (s Searcher) rerank(ctx context.Context, query string, found []Found) {
+	if s.Reranker == nil {
+		return
+	}
+	first := slices.Clone(found[:min(len(found), reorder.MaxTexts)])
+	texts := make([]string, len(first))
+	for i := range first {
+		texts[i] = rankedText(first[i].Texts(), first[i].Match)
+	}
+	for i, index := range s.Reranker.Merge(ctx, query, texts).Merged {
+		found[i] = first[index]
+	}
 }
 
 // isQuestion reports whether a query has more words than one that names what it looks for. Of a script without spaces two
@@ -194,7 +225,11 @@ func (c *candidates) add(request index.Request, hits []index.Hit, score int64) {
 // addNear adds the entries that vectors have found.
 func (c *candidates) addNear(request index.Request, near vector.Near) {
 	for at := range near {
-		c.scores[place{request.Conversation.ID, at.Seq}] += recall.Rarity(1, c.statistics.Documents)
+		found := place{at.ConversationID, at.Seq}
+		if request.Conversation != nil {
+			found.conversation = request.Conversation.ID // a fork has what it began with
+		}
+		c.scores[found] += recall.Rarity(1, c.statistics.Documents)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/continuo-log/continuo/fulltext"
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/recall"
+	"github.com/continuo-log/continuo/recall/reorder"
 	"github.com/continuo-log/continuo/recall/vector"
 )
 
@@ -28,8 +29,10 @@ type Searcher struct {
 	Log *continuo.Log
 	// Store is the index. Default nil: only single conversations can be searched, by reading them from the log.
 	Store index.Store
-	// Vectors finds entries of single conversations that answer a question by embeddings, too. Default nil.
+	// Vectors finds entries that answer a question by embeddings, too: of a conversation, or of those that have changed last. Default nil.
 	Vectors *vector.Finder
+	// Reranker reorders the first entries of the first page for a question. Default nil: the words' order stands.
+	Reranker *reorder.Merger
 }
 
 // The bounds of a search.
@@ -41,6 +44,7 @@ const (
 	maxRead      = 240   // entries that are ranked
 	maxOthers    = 2_000 // entries that are looked at for those that the filters let pass
 	maxUnindexed = 2_000
+	maxCompared  = 200 // conversations whose entries are compared by embeddings
 )
 
 // Found is a matching entry, or the matching title of a conversation.

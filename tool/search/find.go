@@ -20,6 +20,7 @@ func (t Tool) rank(ctx context.Context, call tool.Call, query *query, page *page
 		return nil
 	}
 	conversation := call.Conversation
+	ctx = continuo.WithOwner(ctx, conversation.ProjectID, conversation.UserID) // requests to other servers are charged to it
 	ranking, err := t.searcher().Rank(ctx, index.Request{
 		ProjectID: conversation.ProjectID, Conversation: &conversation, Query: query.words, Role: query.role, From: query.from, To: query.to,
 	})

@@ -35,6 +35,8 @@ type Tool struct {
 	Log *continuo.Log
 	// Index is the index of the log. Default nil: every search reads the log.
 	Index index.Store
+	// Searcher searches by words. Default: over Log and Index, without embeddings and a reranker.
+	Searcher func() search.Searcher
 	// MaxChars bounds the output of one call, in Unicode characters; one match, of at most about 3 000, is
 	// always shown. Default 8 000, so that a result is shown whole.
 	MaxChars int
@@ -42,7 +44,12 @@ type Tool struct {
 	MaxTime time.Duration
 }
 
-func (t Tool) searcher() search.Searcher { return search.Searcher{Log: t.Log, Store: t.Index} }
+func (t Tool) searcher() search.Searcher {
+	if t.Searcher != nil {
+		return t.Searcher()
+	}
+	return search.Searcher{Log: t.Log, Store: t.Index}
+}
 
 // Spec describes the tool to a model.
 func (t Tool) Spec() continuo.ToolSpec {
