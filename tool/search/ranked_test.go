@@ -30,10 +30,10 @@ func (l lastFirst) Rerank(ctx context.Context, _ string, texts []string) ([]int,
 func TestTheSearcherOfTheEngineRanks(t *testing.T) {
 	var texts []string
 	for i := range 8 {
-		texts = append(texts, fmt.Sprintf("The lantern of the harbour, number %d", i))
+		texts = append(texts, fmt.Sprintf("The lantern of the harbour and the carpenter in winter, number %d", i))
 	}
 	p := newFixture(t, userEntries(texts...)...)
-	const question = `{"query":"Where is the lantern of the harbour now?"}`
+	const question = `{"query":"Where is the lantern of the harbour of the carpenter in winter?"}`
 	words, _ := seqs(p.search(question))
 	var payers []continuo.Payer
 	p.tool.Searcher = func() recallsearch.Searcher {
