@@ -63,7 +63,7 @@ func SpendingGroups(list string) ([]continuo.SpendingGroup, error) {
 		group := continuo.SpendingGroup(strings.TrimSpace(name))
 		switch {
 		case !slices.Contains(known, group):
-			return nil, fmt.Errorf("give some of day, key, user and model, such as day,model, not %q", Bounded(name))
+			return nil, fmt.Errorf("given %q; allowed: day, key, user and model, one or more, such as day,model", Bounded(name))
 		case slices.Contains(groups, group):
 			return nil, fmt.Errorf("%s is there twice", group)
 		}

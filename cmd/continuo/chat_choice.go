@@ -53,7 +53,7 @@ func (t *chatSession) chooseModel(name string) error {
 var viewTexts = map[string]string{
 	window.Codex:      "the newest messages with their tool outputs, long ones shortened",
 	window.Continuity: "the first message and the newest ones, for long conversations",
-	window.Replay:     "the whole conversation as one transcript",
+	window.Replay:     "the newest messages with whole tool outputs, without system entries",
 	"chat":            "codex, with the limits of the mode chat",
 	"agent":           "codex, with the limits of the mode agent",
 	"run":             "codex, with the limits of the mode run",

@@ -3,13 +3,16 @@ package main
 import (
 	"cmp"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
@@ -61,7 +64,7 @@ func expandHome(name string, env []string) string {
 func filePart(name, path string) (continuo.Part, error) {
 	data, err := readFile(path)
 	if err != nil {
-		return continuo.Part{}, usage("the file %s: %w", term.OneLine(name, 100), err)
+		return continuo.Part{}, usage("%s", unreadable(name, err))
 	}
 	kind := http.DetectContentType(data)
 	encoded := func(kind string) string { return "data:" + kind + ";base64," + base64.StdEncoding.EncodeToString(data) }
@@ -78,6 +81,21 @@ func filePart(name, path string) (continuo.Part, error) {
 		return continuo.Part{}, usage("the file %s is longer than %s", term.OneLine(name, 100), term.Size(maxTextFile))
 	}
 	return continuo.TextPart(chatscreen.FileText(name, string(data))), nil
+}
+
+// unreadable says why a file that a message names cannot be read.
+func unreadable(name string, err error) string {
+	name = term.OneLine(name, 100)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "there is no file " + name
+	case errors.Is(err, syscall.EISDIR):
+		return name + " is a folder; name a file"
+	case errors.Is(err, fs.ErrPermission):
+		return "the file " + name + " may not be read by this user"
+	default:
+		return fmt.Sprintf("the file %s: %v", name, err)
+	}
 }
 
 func readFile(path string) ([]byte, error) {

@@ -29,7 +29,7 @@ func (t *chatSession) broken(ctx context.Context) (*continuo.Turn, error) {
 // resume resumes the interrupted turn.
 func (t *chatSession) resume(ctx context.Context, _ string) error {
 	if t.conversation.ID == "" && t.session != "" {
-		return fmt.Errorf("conversation %s: %w", t.session, continuo.ErrNotFound)
+		return fmt.Errorf("conversation %q: %w in project %s; continuo conversations list shows what there is", t.session, continuo.ErrNotFound, t.settings.Project)
 	}
 	broken, err := t.broken(ctx)
 	if err != nil {

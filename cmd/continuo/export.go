@@ -36,7 +36,10 @@ Examples:
 }
 
 func (e *exportCommand) check() error {
-	if e.All == (len(e.Conversations) > 0) {
+	switch {
+	case e.All && len(e.Conversations) > 0:
+		return usage("--all exports every conversation: leave out --all, or the names")
+	case !e.All && len(e.Conversations) == 0:
 		return usage("name the conversations to export, or give --all")
 	}
 	return nil

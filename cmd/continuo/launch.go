@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -24,6 +25,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/gateway"
 	"github.com/continuo-log/continuo/internal/clients"
+	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/server"
 )
 
@@ -120,7 +122,7 @@ func (l *launchCommand) Run(ctx context.Context, a *app) error {
 		return fmt.Errorf("launch %s: %w: there is no program %s in PATH; install it, such as with %s", l.Agent, continuo.ErrNotFound, row.Program, row.Install)
 	}
 	if l.Server != "" {
-		return a.runAgent(ctx, path, row, strings.TrimSuffix(l.Server, "/"), arguments)
+		return a.runAgent(ctx, path, row, strings.TrimSuffix(l.Server, "/"), "", arguments)
 	}
 	return a.launchWithServer(ctx, path, row, arguments)
 }
@@ -149,15 +151,25 @@ func (a *app) launchWithServer(ctx context.Context, path string, row agentRow, a
 	})}
 	go func() { _ = httpServer.Serve(listener) }() // ends with Close
 	began := time.Now()
-	failed := a.runAgent(ctx, path, row, "http://"+listener.Addr().String(), arguments)
+	failed := a.runAgent(ctx, path, row, "http://"+listener.Addr().String(), a.missingKey(settings, row), arguments)
 	ended, cancel := context.WithTimeout(context.WithoutCancel(ctx), settings.Server.ShutdownTimeout)
 	defer cancel()
 	_ = httpServer.Shutdown(ended)
 	return errors.Join(failed, a.reportLaunch(ended, w, row.Program, began))
 }
 
+// missingKey is a key for an agent that does not start without one, where there is none and no upstream is sent it: a
+// server of its own needs no key.
+func (a *app) missingKey(settings *config.Config, row agentRow) string {
+	forwards := func(u config.UpstreamConfig) bool { return u.Credentials == config.CredentialsForward }
+	if row.KeyVariable == "" || envValue(a.env, row.KeyVariable) != "" || slices.ContainsFunc(slices.Collect(maps.Values(settings.Upstreams)), forwards) {
+		return ""
+	}
+	return "none"
+}
+
 // runAgent runs an agent with the terminal of this program. A Ctrl-C is the agent's.
-func (a *app) runAgent(ctx context.Context, path string, row agentRow, base string, arguments []string) error {
+func (a *app) runAgent(ctx context.Context, path string, row agentRow, base, key string, arguments []string) error {
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)
@@ -165,7 +177,7 @@ func (a *app) runAgent(ctx context.Context, path string, row agentRow, base stri
 		arguments = slices.Concat(row.Arguments(base), arguments)
 	}
 	command := exec.CommandContext(ctx, path, arguments...)
-	command.Env = slices.Concat(a.env, row.Env(base, ""))
+	command.Env = slices.Concat(a.env, row.Env(base, key))
 	command.Stdin, command.Stdout, command.Stderr = a.in, fileOf(a.out), fileOf(a.err)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	err := command.Run()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -133,7 +134,7 @@ func (c *showFactCommand) Run(ctx context.Context, a *app, w *services) error {
 	}
 	shown, err := w.engine.Memories.Get(ctx, w.scope(), owner, c.Fact)
 	if err != nil {
-		return err
+		return factError(err)
 	}
 	return a.show(c.JSON, shown, func() {
 		table := term.NewTable(a.paint)
@@ -271,9 +272,17 @@ func (c *correctCommand) Run(ctx context.Context, a *app, w *services) error {
 	}
 	fact, err := w.engine.Memories.Correct(ctx, w.scope(), c.Fact, statement)
 	if err != nil {
-		return err
+		return factError(err)
 	}
 	return a.showAdded(c.JSON, fact)
+}
+
+// factError says where the numbers of facts are found.
+func factError(err error) error {
+	if errors.Is(err, continuo.ErrNotFound) {
+		return fmt.Errorf("%w; continuo memory list shows what there is", err)
+	}
+	return err
 }
 
 type forgetCommand struct {
@@ -325,7 +334,7 @@ func (c *forgetCommand) Run(ctx context.Context, a *app, w *services) error {
 	}
 	for _, id := range c.Facts {
 		if err := w.engine.Memories.Forget(ctx, w.scope(), owner, id, c.Sources); err != nil {
-			return err
+			return factError(err)
 		}
 		a.print("forgot fact %d", id)
 	}

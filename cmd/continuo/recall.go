@@ -41,7 +41,7 @@ Examples:
 func (c *explainRecallCommand) Run(ctx context.Context, a *app, w *services) error {
 	switch {
 	case c.Limit < 1 || c.Limit > 100:
-		return usage("--limit %d: give 1 to 100", c.Limit)
+		return usage("--limit: given %d; allowed: 1 to 100", c.Limit)
 	case c.Seq < 0:
 		return usage("--seq %d: seqs begin with 1", c.Seq)
 	}

@@ -83,9 +83,9 @@ func (c *replayCommand) check() error {
 	case c.LimitCost < 0 || c.LimitCost > 1e6 || math.IsNaN(c.LimitCost):
 		return usage("--limit-cost: give an amount of dollars, such as 2.50")
 	case c.Limit < 0:
-		return usage("--limit %d: give a positive number", c.Limit)
+		return usage("--limit: given %d; allowed: a positive number", c.Limit)
 	case c.Concurrency < 1 || c.Concurrency > 64:
-		return usage("--concurrency %d: give 1 to 64", c.Concurrency)
+		return usage("--concurrency: given %d; allowed: 1 to 64", c.Concurrency)
 	}
 	for _, limit := range append(slices.Clone(c.MaxTokens), numbers(c.MaxMessages, c.MaxChars)...) {
 		if limit < 0 {

@@ -77,7 +77,7 @@ func (s *searchCommand) Run(ctx context.Context, a *app, w *services) error {
 // request is the search, and the scope that the index must cover.
 func (s *searchCommand) request(ctx context.Context, w *services) (index.Request, index.Scope, error) {
 	if s.Limit < 1 || s.Limit > index.MaxLimit {
-		return index.Request{}, index.Scope{}, usage("--limit %d: give 1 to %d", s.Limit, index.MaxLimit)
+		return index.Request{}, index.Scope{}, usage("--limit: given %d; allowed: 1 to %d", s.Limit, index.MaxLimit)
 	}
 	labels, err := s.labels()
 	if err != nil {

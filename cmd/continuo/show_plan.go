@@ -80,7 +80,7 @@ func (a *app) showUse(plan *window.Plan) {
 	a.printTable(t, 0)
 	more := func(name, words string) { a.print("%s  %s", a.paint.Dim(term.Pad(name, len("characters"))), words) }
 	if prompt := plan.Totals.PromptSize; prompt.Tokens > 0 {
-		more("besides", term.Count(prompt.Tokens, "token")+" of system messages and tools")
+		more("prompt", "+ "+term.Count(prompt.Tokens, "token")+": system prompt and tools")
 	}
 	if p := plan.Profile; p != nil {
 		more("profile", profileText(p))

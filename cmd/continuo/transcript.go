@@ -23,7 +23,7 @@ Examples:
 
 func (t *transcriptCommand) check() error {
 	if !t.All && t.History != nil && *t.History < 1 {
-		return usage("--history %d: give a positive number, or --all", *t.History)
+		return usage("--history: given %d; allowed: a positive number, or --all instead", *t.History)
 	}
 	return nil
 }

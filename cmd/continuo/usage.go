@@ -40,7 +40,7 @@ func (c *usageCommand) Run(ctx context.Context, a *app) error {
 	}
 	for name, day := range map[string]string{"--from": c.From, "--to": c.To} {
 		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
-			return usage("%s: give a day such as 2026-11-01, not %q", name, day)
+			return usage("%s: given %q; allowed: a day such as 2026-11-01", name, day)
 		}
 	}
 	if c.From != "" && c.To != "" && c.From > c.To {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -21,7 +22,7 @@ func explain(err error, at *kong.Context) error {
 	for _, message := range parserMessages {
 		words = message.by.ReplaceAllString(words, message.ours)
 	}
-	words = enumMessage.ReplaceAllStringFunc(words, allowedWords)
+	words = enumMessage.ReplaceAllStringFunc(flagWords(words), allowedWords)
 	return fmt.Errorf("%s; see %s --help", commandWords(words, node), command)
 }
 
@@ -33,13 +34,42 @@ var parserMessages = []struct {
 	{regexp.MustCompile(`expected \S+ value but got "EOL" \(<EOL>\)`), `a value is missing`},
 	{regexp.MustCompile(`missing value, expecting ".*"`), `a value is missing`},
 	{regexp.MustCompile(`expected \S+ value but got (".*") \(\S+ flag\); perhaps try (\S+)\?`), `a value is missing before $1; one that begins with a dash is written $2`},
-	{regexp.MustCompile(`expected a valid \d+ bit u?int but got (".*")`), `given $1, which is no whole number`},
-	{regexp.MustCompile(`expected duration but got (".*?"): .*`), `given $1; give a duration, such as 5s or 2m`},
+	{regexp.MustCompile(`expected a valid \d+ bit u?int but got (".*")`), `given $1; allowed: a whole number`},
+	{regexp.MustCompile(`expected duration but got (".*?"): .*`), `given $1; allowed: a duration, such as 5s or 2m`},
 	{regexp.MustCompile(`expected "<key>=<value>" but got (".*")`), `given $1; write KEY=VALUE`},
+	{regexp.MustCompile(`^expected "(\[?<.*> <.*)"$`), `$1 are missing`},
 	{regexp.MustCompile(`^expected "((?:\[?<.*)|.* \.\.\.)"$`), `$1 is missing`},
 	{regexp.MustCompile(`can't be used together`), `exclude each other`},
-	{regexp.MustCompile(`^(unknown flag -\w), did you mean .*`), `$1`}, // one letter resembles every other one
-	{regexp.MustCompile(`, did you mean (one of )?(.*)\?$`), `; did you mean $2?`},
+	{regexp.MustCompile(`(unexpected argument .*), did you mean (one of )?(.*)\?$`), `$1; did you mean $3?`},
+}
+
+// flagMessage is kong's error of an unknown flag. Its suggestions may resemble the flag only remotely.
+var flagMessage = regexp.MustCompile(`^unknown flag (-[^,]*)(?:, did you mean (?:one of )?(.*)\?)?$`)
+
+// flagSynonyms are flags of other programs, and what the same is here.
+var flagSynonyms = map[string]string{
+	"-v": "--version", "-V": "--version", "--verbose": "--set log.level=debug", "--port": "--listen", "--host": "--listen", "--address": "--listen", "--db": "--store",
+}
+
+// flagWords words an error about an unknown flag, and keeps the nearest suggestion.
+func flagWords(words string) string {
+	parts := flagMessage.FindStringSubmatch(words)
+	if parts == nil {
+		return words
+	}
+	words = "unknown flag " + parts[1]
+	meant := flagSynonyms[parts[1]]
+	if meant == "" && len(parts[1]) > len("-x") { // one letter resembles every other one
+		suggested := strings.Split(strings.ReplaceAll(parts[2], `"`, ""), ", ")
+		slices.SortStableFunc(suggested, func(a, b string) int { // swapped letters rather than one that lacks
+			return cmp.Compare(max(len(a)-len(parts[1]), len(parts[1])-len(a)), max(len(b)-len(parts[1]), len(parts[1])-len(b)))
+		})
+		meant = nearest.Name(parts[1], suggested)
+	}
+	if meant == "" {
+		return words
+	}
+	return words + "; did you mean " + meant + "?"
 }
 
 // enumMessage is kong's error of a value that is none of those allowed.

@@ -19,7 +19,7 @@ func (a *age) UnmarshalText(text []byte) error {
 		return fmt.Errorf("%q is %w", text, err)
 	}
 	if err != nil || length <= 0 {
-		return fmt.Errorf("given %q; give a positive duration, such as 30d, 2w or 36h", text)
+		return fmt.Errorf("given %q; allowed: a positive duration, such as 30d, 2w or 36h", text)
 	}
 	*a = age(length)
 	return nil
@@ -33,7 +33,7 @@ func (s *seq) UnmarshalText(text []byte) error {
 	n, err := strconv.ParseInt(string(text), 10, 64)
 	switch {
 	case err != nil:
-		return fmt.Errorf("given %q, which is no whole number", text)
+		return fmt.Errorf("given %q; allowed: a whole number", text)
 	case n < 1:
 		return errors.New("entries are counted from 1")
 	}

@@ -41,7 +41,7 @@ func EncodeCursor(c Cursor) string {
 // DecodeCursor reads a cursor of at most so many bytes that a client sent back. An error is ErrCursor and continuo.ErrInvalid.
 func DecodeCursor[T Cursor](text string, want CursorHead, most int) (T, error) {
 	var read, none T
-	wrong := fmt.Errorf("%w: %w: it is none that a search gave out", ErrCursor, continuo.ErrInvalid)
+	wrong := fmt.Errorf("%w: %w: it is not a next_cursor of this search; leave it out for the first page", ErrCursor, continuo.ErrInvalid)
 	if len(text) > most {
 		return none, wrong
 	}

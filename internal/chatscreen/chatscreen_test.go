@@ -57,6 +57,9 @@ func (f *fake) Figures(context.Context) (Figures, error)                { return
 func (f *fake) History(context.Context) ([]string, error)               { return f.history, nil }
 func (f *fake) Conversations(context.Context, string) ([]Choice, error) { return f.choices, nil }
 func (f *fake) Complete(_ context.Context, line string) []Completion {
+	if line == "/" {
+		return slices.Repeat([]Completion{{Text: "/resume", Label: "/resume"}}, menuLines+12)
+	}
 	if strings.HasPrefix("/resume", line) {
 		return []Completion{{Text: "/resume", Label: "/resume", Help: "continue"}}
 	}
@@ -484,6 +487,32 @@ func TestTurn(t *testing.T) {
 		if want := []string{"one", "two!"}; !reflect.DeepEqual(f.lines, want) {
 			t.Errorf("sent %q, want %q", f.lines, want)
 		}
+	})
+	during(t, "what an upstream says ends in one period", func(t *testing.T) {
+		events, result := turnOf()
+		p := at(t, &fake{results: map[string]Result{"hello": result}})
+		p.types("hello", "enter")
+		failure := &continuo.TurnError{Reason: "upstream", Message: "it answered 400: try later."}
+		events <- turn.Event{Kind: turn.Failed, Entry: &continuo.Entry{Role: continuo.Assistant, Error: failure}}
+		close(events)
+		p.settle()
+		p.wants("upstream: it answered 400: try later; nothing of an answer had arrived")
+	})
+	during(t, "a list that is cut says how much there is", func(t *testing.T) {
+		p := at(t, &fake{})
+		p.types("/")
+		p.settle()
+		p.wants("12 more")
+		if strings.Contains(p.sees(), "mores") {
+			t.Error(p.sees())
+		}
+	})
+	during(t, "a long title leaves room for what else is known", func(t *testing.T) {
+		title := strings.Repeat("An earlier question ", 4)
+		p := at(t, &fake{results: map[string]Result{"/open": {Pick: true}}, choices: []Choice{{ID: "1", Name: "a-name-of-a-conversation", Title: title, Entries: 12}}})
+		p.types("/open", "enter")
+		p.settle()
+		p.wants("An earlier question", "…", "· a-name-of-a-conversation · 12 entries")
 	})
 	during(t, "one remark per cause", func(t *testing.T) {
 		p := at(t, &fake{})

@@ -1,6 +1,7 @@
 package chatscreen
 
 import (
+	"fmt"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -164,7 +165,7 @@ func (n *menu) lines(width int) []string {
 		lines = append(lines, term.Fit(mark+term.Pad(label, min(labels, width/2))+"  "+paint.Dim(n.items[i].Help), width))
 	}
 	if more := len(n.items) - first - menuLines; more > 0 {
-		lines = append(lines, paint.Dim(term.Fit("  "+term.Count(more, "more"), width)))
+		lines = append(lines, paint.Dim(term.Fit(fmt.Sprintf("  %d more", more), width)))
 	}
 	return lines
 }

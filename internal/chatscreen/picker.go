@@ -1,6 +1,7 @@
 package chatscreen
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -25,11 +26,15 @@ type picker struct {
 
 // item is a line of a picker.
 type item struct {
-	id   string
-	text string // whole, of an earlier message
-	head string // shown first, with styles
-	line string // and then this
+	id    string
+	text  string // whole, of an earlier message
+	title string // shown first
+	facts string // beside the title, with styles
+	line  string // below them
 }
+
+// minTitle is how many cells a title has, however long its facts are.
+const minTitle = 20
 
 // found are the items for words.
 type found struct {
@@ -54,7 +59,7 @@ func (m *Model) pickConversation(words string) tea.Cmd {
 			choices, err := backend.Conversations(ctx, words)
 			items := make([]item, len(choices))
 			for i, choice := range choices {
-				items[i] = item{id: choice.ID, head: choiceHead(choice), line: term.OneLine(choice.Last, 200)}
+				items[i] = item{id: choice.ID, title: choice.title(), facts: choice.facts(), line: term.OneLine(choice.Last, 200)}
 			}
 			return found{p, words, items, err}
 		}
@@ -63,13 +68,12 @@ func (m *Model) pickConversation(words string) tea.Cmd {
 	return m.openPicker(p, words)
 }
 
-func choiceHead(c Choice) string {
-	title := c.Title
-	if title == "" {
-		title = c.Name
-	}
-	facts := []string{}
-	if c.Name != "" && c.Name != title {
+func (c *Choice) title() string { return term.OneLine(cmp.Or(c.Title, c.Name), 60) }
+
+// facts say which conversation it is, and how old.
+func (c *Choice) facts() string {
+	facts := []string{""}
+	if c.Name != "" && c.Name != cmp.Or(c.Title, c.Name) {
 		facts = append(facts, term.OneLine(c.Name, 24))
 	}
 	if c.Entries > 0 {
@@ -78,11 +82,11 @@ func choiceHead(c Choice) string {
 	if !c.UpdatedAt.IsZero() {
 		facts = append(facts, age(time.Since(c.UpdatedAt)))
 	}
-	head := paint.Bold(term.OneLine(title, 60)) + paint.Dim(" · "+strings.Join(facts, " · "))
+	text := paint.Dim(strings.Join(facts, " · "))
 	if c.State != "" && c.State != "idle" {
-		head += " " + paint.Yellow(c.State)
+		text += " " + paint.Yellow(c.State)
 	}
-	return head
+	return text
 }
 
 // age says how long ago something was.
@@ -178,7 +182,7 @@ func (m *Model) pickerLines(width, room int) []string {
 		"",
 	}
 	each := 1
-	if len(p.items) > 0 && p.items[0].head != "" {
+	if len(p.items) > 0 && p.items[0].title != "" {
 		each = 2
 	}
 	most := max((room-len(lines))/each, 1)
@@ -208,5 +212,6 @@ func (p *picker) itemLines(i, width, each int) []string {
 		}
 		return []string{mark + line}
 	}
-	return []string{mark + term.Fit(one.head, width-2), indent + paint.Dim(term.Fit(one.line, max(width-4, 1)))}
+	title := term.Fit(one.title, max(width-2-term.Width(one.facts), minTitle))
+	return []string{mark + term.Fit(paint.Bold(title)+one.facts, width-2), indent + paint.Dim(term.Fit(one.line, max(width-4, 1)))}
 }

@@ -388,7 +388,7 @@ func (m *Model) failed(event turn.Event) {
 	if problem.Reason == continuo.ReasonCancelled {
 		m.addNote("Stopped: " + kept + ".")
 	} else {
-		text := fmt.Sprintf("%s: %s; %s", problem.Reason, problem.Message, kept)
+		text := fmt.Sprintf("%s: %s; %s", problem.Reason, strings.TrimRight(problem.Message, "."), kept)
 		if problem.Retryable {
 			text += "; /resume continues it"
 		}

@@ -19,6 +19,8 @@ type Agent struct {
 	Install string
 	// Arguments are those before the user's; nil for none.
 	Arguments func(base string) []string
+	// KeyVariable is the variable in which Arguments make it look for a key, without which it does not start; "" for none.
+	KeyVariable string
 	// Env are its variables, each NAME=value. Key is an API key of the server; "" where the agent has one itself.
 	Env func(base, key string) []string
 	// Extended says that it needs an extension besides, so that nothing but continuo launch can start it.
@@ -39,7 +41,7 @@ func Agents() []Agent {
 		{ID: "claude", Name: "Claude Code", Program: "claude", Install: "npm install -g @anthropic-ai/claude-code", Env: func(base, key string) []string {
 			return withKey(key, "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL="+base)
 		}},
-		{ID: "codex", Name: "Codex", Program: "codex", Install: "npm install -g @openai/codex", Arguments: codexArguments, Env: func(_, key string) []string {
+		{ID: "codex", Name: "Codex", Program: "codex", Install: "npm install -g @openai/codex", Arguments: codexArguments, KeyVariable: "OPENAI_API_KEY", Env: func(_, key string) []string {
 			return withKey(key, "OPENAI_API_KEY")
 		}},
 		{ID: "gemini", Name: "Gemini CLI", Program: "gemini", Install: "npm install -g @google/gemini-cli", Env: func(base, key string) []string {
@@ -51,7 +53,8 @@ func Agents() []Agent {
 		}},
 		{
 			ID: "qwen", Name: "Qwen Code", Program: "qwen", Install: "npm install -g @qwen-code/qwen-code", Arguments: func(string) []string { return []string{"--auth-type", "openai"} },
-			Env: func(base, key string) []string { return withKey(key, "OPENAI_API_KEY", "OPENAI_BASE_URL="+base+"/v1") },
+			KeyVariable: "OPENAI_API_KEY",
+			Env:         func(base, key string) []string { return withKey(key, "OPENAI_API_KEY", "OPENAI_BASE_URL="+base+"/v1") },
 		},
 	}
 }

@@ -21,6 +21,8 @@ func (l *loader) loadFile(explicit string) {
 		l.broken = true
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("there is no file %s; continuo init %s makes one", explicit, explicit)
+		} else if errors.Is(err, syscall.EISDIR) {
+			err = fmt.Errorf("%s is a folder; name a file", explicit)
 		}
 		l.problems.addError(fmt.Errorf("read settings: %w", err))
 		return

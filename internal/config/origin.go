@@ -1,6 +1,9 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // OriginKind is the layer that a value came from. Later layers take precedence.
 type OriginKind int
@@ -36,10 +39,15 @@ func (o Origin) String() string {
 	}
 }
 
-// position is String with the column, for errors.
+// position is where a person finds the value, for errors: String with the column, and of a flag its own name.
 func (o Origin) position() string {
-	if o.Kind == FromFile {
+	switch o.Kind {
+	case FromFile:
 		return fmt.Sprintf("%s:%d:%d", o.Name, o.Line, o.Column)
+	case FromFlag:
+		flag, _, _ := strings.Cut(o.Name, " ") // --set KEY: the message names the key
+		return flag
+	default:
+		return o.String()
 	}
-	return o.String()
 }

@@ -16,9 +16,14 @@ type problems struct {
 	more int
 }
 
-// add records a problem with its position before it.
+// add records a problem with its position before it. A key is not repeated behind a flag of the same name.
 func (p *problems) add(at Origin, format string, args ...any) {
-	p.addError(fmt.Errorf("%s: %w", at.position(), fmt.Errorf(format, args...)))
+	err, position := fmt.Errorf(format, args...), at.position()
+	if at.Kind == FromFlag && strings.HasPrefix(err.Error(), strings.TrimPrefix(position, "--")+": ") {
+		p.addError(fmt.Errorf("--%w", err))
+		return
+	}
+	p.addError(fmt.Errorf("%s: %w", position, err))
 }
 
 func (p *problems) addError(err error) {

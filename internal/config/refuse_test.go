@@ -25,8 +25,8 @@ func TestRefused(t *testing.T) {
 		{text: "models:\n  gpt:\n    protcol: x\n", want: `continuo.yaml:3:5: unknown key models.gpt.protcol; did you mean models.gpt.protocol?`},
 		{text: "models:\n  gpt:\n    flavour: x\n", want: `continuo.yaml:3:5: unknown key models.gpt.flavour; the keys of a model are api_key_env, base_url, cache_write_price, cached_input_price, context_window, extra_body, fallback, first_token_timeout, headers, inline_thinking, input_price, known_as, max_output_tokens, model, output_price, protocol, provider, reasoning_effort, response_format, seed, stop, strict, structured_outputs, temperature, thinking_budget, tool_calls, top_p, window`},
 		{text: "models:\n  gpt:\n    api_key: sk-canary\n", want: `continuo.yaml:3:5: unknown key models.gpt.api_key; keys are never written in the file: name the environment variable that holds it in models.gpt.api_key_env`},
-		{flag: [2]string{"turn.max_round", "1"}, want: `flag --set turn.max_round: unknown key turn.max_round; did you mean turn.max_rounds?`},
-		{flag: [2]string{"models.gpt.model", "1"}, want: `flag --set models.gpt.model: models are set in the file only; write them to continuo.yaml`},
+		{flag: [2]string{"turn.max_round", "1"}, want: `--set: unknown key turn.max_round; did you mean turn.max_rounds?`},
+		{flag: [2]string{"models.gpt.model", "1"}, want: `--set: models are set in the file only; write them to continuo.yaml`},
 
 		// Wrong types.
 		{text: "context:\n  max_messages: eighty\n", want: `continuo.yaml:2:17: context.max_messages: given the text "eighty"; allowed: a whole number from 1 to 2147483647`},
@@ -44,22 +44,22 @@ func TestRefused(t *testing.T) {
 		{text: "tools:\n  allow: [fs.read, 3]\n", want: `continuo.yaml:2:20: tools.allow: an item that is no text; allowed: a list of tools' names, each once, in which * matches any characters, such as fs.* (in the environment and in flags: separated by commas)`},
 		{env: "CONTINUO_TURN_MAX_ROUNDS=", want: `env CONTINUO_TURN_MAX_ROUNDS: turn.max_rounds: given ""; allowed: a whole number from 1 to 2147483647`},
 		{text: "server:\n  cors: [\"*\"]\n", want: `continuo.yaml:2:9: server.cors: given the list "*"; allowed: a list of origins, each once, as browsers send them, such as https://app.example or http://localhost:5173 (in the environment and in flags: separated by commas)`},
-		{flag: [2]string{"server.cors", "https://app.example/"}, want: `flag --set server.cors: server.cors: given "https://app.example/"; allowed: a list of origins, each once, as browsers send them, such as https://app.example or http://localhost:5173 (in the environment and in flags: separated by commas)`},
+		{flag: [2]string{"server.cors", "https://app.example/"}, want: `--set: server.cors: given "https://app.example/"; allowed: a list of origins, each once, as browsers send them, such as https://app.example or http://localhost:5173 (in the environment and in flags: separated by commas)`},
 
 		// Out of range.
 		{text: "context:\n  max_messages: 0\n", want: `continuo.yaml:2:17: context.max_messages: given 0; allowed: a whole number from 1 to 2147483647`},
 		{text: "context:\n  max_messages: 99999999999999999999\n", want: `continuo.yaml:2:17: context.max_messages: given the text "99999999999999999999"; allowed: a whole number from 1 to 2147483647`},
 		{text: "objects: {inline_part_bytes: 0}\n", want: `continuo.yaml:1:30: objects.inline_part_bytes: given 0; allowed: a whole number from 1 to 4194304`},
-		{flag: [2]string{"objects.inline_output_bytes", "4194305"}, want: `flag --set objects.inline_output_bytes: objects.inline_output_bytes: given "4194305"; allowed: a whole number from 1 to 4194304`},
+		{flag: [2]string{"objects.inline_output_bytes", "4194305"}, want: `--set: objects.inline_output_bytes: given "4194305"; allowed: a whole number from 1 to 4194304`},
 		{text: "context:\n  low_water: 1.01\n", want: `continuo.yaml:2:14: context.low_water: given 1.01; allowed: a number above 0, at most 1`},
 		{text: "context: {low_water: 0}\n", want: `continuo.yaml:1:22: context.low_water: given 0; allowed: a number above 0, at most 1`},
 		{text: "context:\n  low_water: .nan\n", want: `continuo.yaml:2:14: context.low_water: given .nan; allowed: a number above 0, at most 1`},
 		{env: "CONTINUO_CHAT_MAX_CONTEXT_TOKENS=499", want: `env CONTINUO_CHAT_MAX_CONTEXT_TOKENS: chat.max_context_tokens: given "499"; allowed: a whole number from 500 to 2147483647`},
-		{flag: [2]string{"turn.timeout", "0s"}, want: `flag --set turn.timeout: turn.timeout: given "0s"; allowed: a time of at least 1ms with its unit, such as 90s, 10m, 1h30m, 7d or 2w`},
-		{flag: [2]string{"listen", "localhost"}, want: `flag --set listen: listen: given "localhost"; allowed: host:port with a port from 0 to 65535, such as 127.0.0.1:8787`},
-		{flag: [2]string{"listen", ":65536"}, want: `flag --set listen: listen: given ":65536"; allowed: host:port with a port from 0 to 65535, such as 127.0.0.1:8787`},
-		{flag: [2]string{"log.level", "loud"}, want: `flag --set log.level: log.level: given "loud"; allowed: debug, info, warn or error`},
-		{flag: [2]string{"tools.allow", "a,,b"}, want: `flag --set tools.allow: tools.allow: given "a,,b"; allowed: a list of tools' names, each once, in which * matches any characters, such as fs.* (in the environment and in flags: separated by commas)`},
+		{flag: [2]string{"turn.timeout", "0s"}, want: `--set: turn.timeout: given "0s"; allowed: a time of at least 1ms with its unit, such as 90s, 10m, 1h30m, 7d or 2w`},
+		{flag: [2]string{"listen", "localhost"}, want: `--set: listen: given "localhost"; allowed: host:port with a port from 0 to 65535, such as 127.0.0.1:8787`},
+		{flag: [2]string{"listen", ":65536"}, want: `--set: listen: given ":65536"; allowed: host:port with a port from 0 to 65535, such as 127.0.0.1:8787`},
+		{flag: [2]string{"log.level", "loud"}, want: `--set: log.level: given "loud"; allowed: debug, info, warn or error`},
+		{flag: [2]string{"tools.allow", "a,,b"}, want: `--set: tools.allow: given "a,,b"; allowed: a list of tools' names, each once, in which * matches any characters, such as fs.* (in the environment and in flags: separated by commas)`},
 		{text: "tools:\n  otherwise: maybe\n", want: `continuo.yaml:2:14: tools.otherwise: given the text "maybe"; allowed: ask, allow or deny`},
 
 		// What does not fit together.
@@ -117,7 +117,7 @@ func TestAllProblemsAreReportedInOrder(t *testing.T) {
 	}
 	want := []string{
 		"continuo.yaml:1:1: unknown key listne; did you mean listen?", "continuo.yaml:3:14: context.max_chars: ", "continuo.yaml:4:15: context.max_tokens: ",
-		"continuo.yaml:6:10: log.level: ", "env CONTINUO_LOG_FORMAT: ", "flag --set zz: ", "flag --set model: model: ",
+		"continuo.yaml:6:10: log.level: ", "env CONTINUO_LOG_FORMAT: ", "--set: unknown key zz", "--set: model: ",
 	}
 	lines := strings.Split(err.Error(), "\n")
 	for i := range want {

@@ -187,7 +187,7 @@ func explain(path string, err error) error {
 		return fmt.Errorf("the file is not an SQLite database; name another file: %w", err)
 	case lib.SQLITE_CANTOPEN:
 		if info, statErr := os.Stat(path); statErr == nil && !info.Mode().IsRegular() {
-			return fmt.Errorf("it is not a regular file: %w", err)
+			return fmt.Errorf("it is not a regular file; name one, such as continuo.db: %w", err)
 		}
 		probe, probeErr := os.CreateTemp(filepath.Dir(path), ".continuo-probe-*")
 		if probeErr != nil {
