@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ const (
 // error of the embedder, but for ErrLater: then it returns that after the conversations of others.
 func (r Runner) Run(ctx context.Context) error {
 	var later error
+	refused := map[continuo.Payer]bool{} // each is asked for once
 	query := index.UnembeddedQuery{Model: r.Embedder.Name(), Limit: listed}
 	for {
 		waiting, err := r.Store.Unembedded(ctx, query)
@@ -36,17 +38,18 @@ func (r Runner) Run(ctx context.Context) error {
 			return fmt.Errorf("embed: %w", err)
 		}
 		for _, one := range waiting {
-			err := r.conversation(continuo.WithOwner(ctx, one.Conversation.ProjectID, one.Conversation.UserID), one)
-			if err != nil {
-				err = fmt.Errorf("embed conversation %s: %w", one.Conversation.ID, err)
-			}
-			switch {
-			case errors.Is(err, ErrLater):
-				later = err
-			case err != nil:
-				return err
-			}
 			query.After = one.Conversation.ID
+			owner := continuo.Payer{ProjectID: one.Conversation.ProjectID, UserID: one.Conversation.UserID}
+			if refused[owner] {
+				continue
+			}
+			if err := r.conversation(continuo.WithPayer(ctx, owner), one); err != nil {
+				err = fmt.Errorf("embed conversation %s: %w", one.Conversation.ID, err)
+				if !errors.Is(err, ErrLater) {
+					return err
+				}
+				refused[owner], later = true, cmp.Or(later, err)
+			}
 		}
 		if len(waiting) < listed {
 			return later
