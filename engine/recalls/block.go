@@ -9,6 +9,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/memory"
 	"github.com/continuo-log/continuo/recall"
+	"github.com/continuo-log/continuo/recall/lookup"
 )
 
 // frame is the first and the last line of a block. With entries of other conversations, or with facts, it has another first line.
@@ -45,17 +46,28 @@ func block(taken []chosenEntry, begin, end string) string {
 			b.WriteByte('\n')
 		}
 		last = one
-		b.WriteString(label(one))
-		b.WriteString(indented(one.text))
-		b.WriteByte('\n')
+		b.WriteString(line(one))
 	}
 	b.WriteString(end)
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// stampAfter is the line with the time of an entry, where another day, hour or conversation begins.
+// line is what is shown of an entry.
+func line(one *chosenEntry) string { return label(one) + indented(one.text) + "\n" }
+
+// Line is what the view recall shows of a message, without its day.
+func Line(entry *continuo.Entry) string {
+	return line(&chosenEntry{Item: lookup.Item{Entry: entry}, text: entry.Content.String()})
+}
+
+// stampAfter is the line with the time of an entry, where another day, hour or conversation begins. The first day has its year,
+// the others only where it is another one: a day costs two tokens then, in the place of six.
 func stampAfter(last, one *chosenEntry) string {
 	at := one.Entry.CreatedAt.UTC()
+	day := at.Format("2 January 2006")
+	if last != nil && last.Entry.CreatedAt.UTC().Year() == at.Year() && last.Entry.Fact == nil {
+		day = at.Format("2 January")
+	}
 	isNew := last == nil || last.Owner.ID != one.Owner.ID
 	switch {
 	case one.Entry.Fact != nil && isNew:
@@ -63,10 +75,10 @@ func stampAfter(last, one *chosenEntry) string {
 	case one.Entry.Fact != nil:
 		return ""
 	case one.isElsewhere && (isNew || at.Format(time.DateOnly) != last.Entry.CreatedAt.UTC().Format(time.DateOnly)):
-		return at.Format(time.DateOnly) + ", another conversation:"
+		return day + ", another conversation:"
 	}
 	if isNew || at.Format(time.DateOnly) != last.Entry.CreatedAt.UTC().Format(time.DateOnly) {
-		return at.Format(time.DateOnly)
+		return day
 	}
 	if at.Sub(last.Entry.CreatedAt) > time.Hour {
 		return at.Format("15:04")
@@ -104,12 +116,12 @@ func label(one *chosenEntry) string {
 	return fmt.Sprintf("%d %s%s: ", one.Entry.Seq, speaker, note)
 }
 
-// indented returns a text whose lines after the first begin with two spaces.
+// indented returns a text whose lines after the first begin with a space.
 func indented(text string) string {
 	var b strings.Builder
 	for i, line := range strings.FieldsFunc(strings.TrimSpace(text), isLineEnd) {
 		if i > 0 {
-			b.WriteString("\n  ")
+			b.WriteString("\n ")
 		}
 		b.WriteString(strings.TrimRightFunc(line, unicode.IsSpace))
 	}

@@ -66,7 +66,6 @@ const (
 	leastWeight   = 5 << 16
 	charsPerToken = 4
 	leastTokens   = 40 // below which no block is made
-	stampTokens   = 7  // of a day
 )
 
 // ViewPatience bounds how long missing entries are indexed before the view recall is built.

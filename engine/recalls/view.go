@@ -55,18 +55,11 @@ func (r *Recalls) View(ctx context.Context, request ViewRequest) (*View, error) 
 	request.order(items)
 	ranker := r.finder.Rerank(ctx, head(request.Text, maxQuery), items, func(*lookup.Item) bool { return true })
 	taken := request.take(items, r.finder.Analyzer)
-	inOrder(taken)
+	text := inBlock(taken)
 	count := request.Counter.Count
-	text := block(taken, "", "")
-	for request.Tokens > 0 && len(taken) > 0 && count(text) > request.Tokens { // the estimate was too small
-		last := 0
-		for i := range taken {
-			if taken[i].Score.Value < taken[last].Score.Value {
-				last = i
-			}
-		}
-		taken = slices.Delete(taken, last, last+1)
-		text = block(taken, "", "")
+	for request.Tokens > 0 && len(taken) > 0 && count(text) > request.Tokens { // times of day were not counted
+		taken = taken[:len(taken)-1]
+		text = inBlock(taken)
 	}
 	shown := &View{Text: text, Ranker: ranker}
 	for _, one := range taken {
@@ -75,6 +68,13 @@ func (r *Recalls) View(ctx context.Context, request ViewRequest) (*View, error) 
 	slices.SortFunc(shown.Items, func(a, b window.PlanItem) int { return cmp.Compare(a.Seq, b.Seq) })
 	shown.Size = continuo.Size{Messages: 1, Chars: utf8.RuneCountInString(text), Tokens: count(text)}
 	return shown, nil
+}
+
+// inBlock is the text of a view with some entries.
+func inBlock(taken []chosenEntry) string {
+	ordered := slices.Clone(taken)
+	inOrder(ordered)
+	return block(ordered, "", "")
 }
 
 // order puts the entries in the order of their value as they are shown: whole, or as passages.
@@ -90,30 +90,38 @@ func (r *ViewRequest) order(items []lookup.Item) {
 	slices.SortStableFunc(items, func(a, b lookup.Item) int { return cmp.Compare(b.Score.Value, a.Score.Value) })
 }
 
+// fewestTokens is how many tokens of its size a text has at least when it is shown: empty lines are left out.
+func fewestTokens(size int) int { return size / 2 }
+
 // take takes the first entries, or passages of them, as far as they fit.
 func (r *ViewRequest) take(items []lookup.Item, analyzer *recall.Analyzer) (taken []chosenEntry) {
-	count, left := r.Counter.Count, r.Tokens
+	left, count := r.Tokens, r.Counter.Count
+	isFull := func(tokens int) bool { return r.Tokens > 0 && tokens > left }
 	stamps := map[string]bool{}
-	for _, item := range items {
-		one := chosenEntry{Item: item, passage: r.Passages && isLong(&item)}
-		size := item.Tokens
+	for i := range items {
+		one := chosenEntry{Item: items[i], passage: r.Passages && isLong(&items[i])}
+		size := items[i].Tokens
 		if one.passage {
-			size = viewPassage / 2 // at least
+			size = viewPassage
 		}
-		size += count(strings.TrimSpace(label(&one)))
-		stamp := item.Owner.ID + stampAfter(nil, &one)
-		if !stamps[stamp] {
-			size += stampTokens
-		}
-		if r.Tokens > 0 && size > left {
+		if isFull(fewestTokens(size)) {
 			continue
 		}
-		one.text = item.Entry.Content.String()
+		one.text = one.Entry.Content.String()
 		if one.passage {
 			one.text = Passage(analyzer, one.text, r.Text, viewPassage*charsPerToken)
-			if size += count(one.text) - viewPassage/2; r.Tokens > 0 && size > left {
-				continue
+		}
+		size = count(line(&one))
+		stamp := one.Owner.ID + stampAfter(nil, &one)
+		if !stamps[stamp] {
+			var before *chosenEntry
+			if len(taken) > 0 {
+				before = &taken[0]
 			}
+			size += count(stampAfter(before, &one) + "\n")
+		}
+		if isFull(size) {
+			continue
 		}
 		left -= size
 		stamps[stamp] = true

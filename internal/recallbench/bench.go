@@ -21,6 +21,7 @@ import (
 	"github.com/continuo-log/continuo/recall/lookup"
 	"github.com/continuo-log/continuo/recall/reorder"
 	"github.com/continuo-log/continuo/recall/vector"
+	"github.com/continuo-log/continuo/token"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -73,7 +74,7 @@ func Measure(ctx context.Context, conversations []evidence.Conversation, options
 
 func measureOne(ctx context.Context, c *evidence.Conversation, options Options, results []Result) error {
 	return options.Open.with(ctx, func(store maintenance.Store) error {
-		log := continuo.NewLog(store, continuo.LogOptions{})
+		log := continuo.NewLog(store, continuo.LogOptions{Counter: token.O200k()})
 		places, asked, err := load(ctx, log, c, options.Sessions)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"github.com/continuo-log/continuo/engine/contexts"
 	"github.com/continuo-log/continuo/internal/evidence"
 	"github.com/continuo-log/continuo/maintenance"
+	"github.com/continuo-log/continuo/token"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -37,7 +38,7 @@ func Replay(ctx context.Context, c *evidence.Conversation, view string, threshol
 }
 
 func replay(ctx context.Context, store maintenance.Store, c *evidence.Conversation, view string, threshold int) (found Recalled, err error) {
-	log := continuo.NewLog(store, continuo.LogOptions{})
+	log := continuo.NewLog(store, continuo.LogOptions{Counter: token.O200k()})
 	views := window.DefaultSettings()
 	e, err := newEngine(log, store, engine.Options{Views: &views, RecallThreshold: threshold})
 	if err != nil {
