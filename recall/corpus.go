@@ -34,7 +34,9 @@ type prepared struct {
 	*form
 	terms   []int32 // the form's distinct stems, with the corpus's numbers
 	dates   []int32
+	news    fixed // how many stems no document before it has: half the logarithm of the number and 1
 	logCost fixed
+	place   fixed // in the documents of its conversation, from -1/2 for the first to 1/2 for the last; nearer to 0 where they are few
 }
 
 // NewCorpus prepares documents that are ranked once.
@@ -68,6 +70,7 @@ func newCorpus(vocabulary *vocabulary, statistics Statistics, documents []Docume
 	c.number(distinct)
 	c.average = max(one, div(fixed(length), fixed(max(1, len(documents)))))
 	c.divide()
+	c.arrange()
 	return c
 }
 
@@ -89,12 +92,13 @@ func (c *Corpus) number(distinct int) {
 	}
 	for i := range c.prepared {
 		p := &c.prepared[i]
-		first := len(terms)
+		first, known := len(terms), len(c.stems)
 		for _, term := range p.distinct {
 			n := own(term)
 			terms = append(terms, n)
 			c.counts[n]++
 		}
+		p.news = logCount(len(c.stems) - known)
 		p.terms = terms[first:len(terms):len(terms)]
 		for _, word := range dateWords(c.documents[i].At) {
 			p.dates = append(p.dates, own(v.number(word)))
@@ -142,6 +146,23 @@ var months = func() (stems [12]string) {
 
 // sessionGap ends a session.
 const sessionGap = time.Hour
+
+// fewDocuments is how many documents of a conversation halve the distance of their places from the middle.
+const fewDocuments = 8
+
+// arrange finds the places of the documents in their conversations.
+func (c *Corpus) arrange() {
+	for first := 0; first < len(c.documents); {
+		after := first + 1
+		for after < len(c.documents) && c.documents[after].ConversationID == c.documents[first].ConversationID {
+			after++
+		}
+		for i := first; i < after; i++ {
+			c.prepared[i].place = div(fixed(2*i-first-after+1), fixed(2*(after-first+fewDocuments)))
+		}
+		first = after
+	}
+}
 
 // divide numbers the sessions of the documents.
 func (c *Corpus) divide() {

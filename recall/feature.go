@@ -102,6 +102,33 @@ const (
 	userCoveredSize
 	userName
 	userAbsolute
+	namesCount
+	namesOverview
+	numbersCount
+	numbersOwn
+	firstsCount
+	firstsOwn
+	newWords
+	newOwn
+	newOverview
+	firstMention
+	firstOverview
+	lastMention
+	addedBefore
+	addedAfter
+	around
+	aroundOwn
+	userNames
+	userNumbers
+	userNumbersOverview
+	userNamesOverview
+	userFirsts
+	userNews
+	userNewsOverview
+	userFirstMention
+	userAround
+	sessionStart
+	userSessionStart
 	features
 )
 
@@ -118,6 +145,10 @@ var Names = [features]string{
 	"user*prefers*own", "user*overview", "user*overview*own", "user*overview*stretch", "model*overview", "model*overview*own",
 	"user*number", "user*previous", "user*next", "user*previous2", "user*next2", "model*previous", "user*covered", "user*covered^2",
 	"user*rarest", "user*unmatched", "user*unmatched*overview", "user*size", "user*covered*size", "user*name", "user*absolute",
+	"names in it", "names in it*overview", "numbers", "numbers*own", "first person", "first person*own", "new words", "new words*own",
+	"new words*overview", "first mention", "first mention*overview", "last mention", "previous adds", "next adds", "around",
+	"around*own", "user*names in it", "user*numbers", "user*numbers*overview", "user*names in it*overview", "user*first person",
+	"user*new words", "user*new words*overview", "user*first mention", "user*around", "session start", "user*session start",
 }
 
 func flag(is bool) fixed {
@@ -138,6 +169,7 @@ func (c *Corpus) Features(query string, each func(i int, row *Row)) {
 		c.placeFeatures(q, m, i, &row)
 		c.formFeatures(q, m, i, &row)
 		c.roleFeatures(q, m, i, &row)
+		c.factFeatures(q, m, i, &row)
 		row[collection] = total
 		row[queryTerms] = fixed(len(q.terms)) * one / 8
 		row[isWhen], row[isAdvice], row[isOverview] = q.when, q.advice, q.overview
@@ -187,7 +219,7 @@ func (c *Corpus) placeFeatures(_ *question, m *matches, i int, row *Row) {
 		row[previousAsks] = row[previous]
 		row[previousAsksSpeaker] = mul(row[previous], row[bySpeaker])
 	}
-	row[position] = div(fixed(i), fixed(max(1, len(c.documents)-1)))
+	row[position] = c.prepared[i].place
 }
 
 // formFeatures are those of the document's form, and of the question's.
@@ -197,7 +229,7 @@ func (c *Corpus) formFeatures(q *question, m *matches, i int, row *Row) {
 	row[size], row[sizeOwn], row[sizeSquared] = p.logCost, mul(p.logCost, m.own[i]), mul(p.logCost, p.logCost)
 	row[asks] = flag(p.question)
 	row[asksOwn], row[nextAsked] = mul(row[asks], m.own[i]), mul(row[asks], row[next])
-	number := flag(p.number)
+	number := flag(p.numbers > 0)
 	row[numberWhen], row[numberCount], row[numberOwn] = mul(number, q.when), mul(number, q.count), mul(number, m.own[i])
 	row[overviewOwn] = mul(q.overview, m.own[i])
 	row[overviewCovered] = mul(q.overview, m.covered[i])
@@ -207,6 +239,30 @@ func (c *Corpus) formFeatures(q *question, m *matches, i int, row *Row) {
 	row[standingAdvice] = mul(row[standing], q.advice)
 	row[standingOwn] = mul(row[standing], max(m.own[i], 3*one/10))
 	row[standingSize] = mul(row[standing], p.logCost)
+}
+
+// factFeatures say how much a document states: names, numbers, what is new in the conversation; and what it has of the question
+// together with its neighbours.
+func (c *Corpus) factFeatures(q *question, m *matches, i int, row *Row) {
+	p := &c.prepared[i]
+	row[namesCount], row[namesOverview] = p.names, mul(p.names, q.overview)
+	row[numbersCount], row[numbersOwn] = p.numbers, mul(p.numbers, m.own[i])
+	row[firstsCount], row[firstsOwn] = p.firsts, mul(p.firsts, m.own[i])
+	row[newWords], row[newOwn], row[newOverview] = p.news, mul(p.news, m.own[i]), mul(p.news, q.overview)
+	row[firstMention], row[firstOverview], row[lastMention] = m.firstOf[i], mul(m.firstOf[i], q.overview), m.lastOf[i]
+	row[addedBefore], row[addedAfter], row[around] = m.addedBefore[i], m.addedAfter[i], m.around[i]
+	row[aroundOwn] = mul(m.around[i], m.own[i])
+	start := flag(i == 0 || c.sessions[i] != c.sessions[i-1])
+	row[sessionStart] = start
+	if c.named || !c.isUser(i) {
+		return
+	}
+	row[userNames], row[userNamesOverview] = p.names, row[namesOverview]
+	row[userNumbers], row[userNumbersOverview] = p.numbers, mul(p.numbers, q.overview)
+	row[userFirsts] = p.firsts
+	row[userNews], row[userNewsOverview] = p.news, row[newOverview]
+	row[userFirstMention], row[userAround] = m.firstOf[i], m.around[i]
+	row[userSessionStart] = start
 }
 
 // roleFeatures are those of conversations whose messages do not name their speakers.
@@ -229,7 +285,7 @@ func (c *Corpus) roleFeatures(q *question, m *matches, i int, row *Row) {
 	row[userPrefersAdvice], row[userPrefersOwn] = mul(row[userPrefers], q.advice), mul(row[userPrefers], m.own[i])
 	row[userOverview] = q.overview
 	row[userOverviewOwn], row[userOverviewStretch] = mul(q.overview, m.own[i]), mul(q.overview, m.stretch[i])
-	row[userNumber] = flag(p.number)
+	row[userNumber] = flag(p.numbers > 0)
 	row[userPrevious], row[userNext] = row[previous], row[next]
 	row[userPrevious2], row[userNext2] = row[previous2], row[next2]
 	row[userCovered], row[userCoveredSquared] = row[covered], row[coveredSquared]

@@ -2,6 +2,7 @@ package recall
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 )
 
@@ -12,6 +13,8 @@ type matches struct {
 	bySpeaker, byOther                         []fixed
 	matched, adjacent, dates, rank             []int
 	before, after                              []int
+	firstOf, lastOf                            []fixed
+	addedBefore, addedAfter, around            []fixed
 }
 
 // The parameters of BM25: k1 is 1.2, b 0.75 or, for scores that depend less on the length, 0.3.
@@ -59,6 +62,8 @@ func (c *Corpus) match(q *question) *matches {
 	c.feed(m, wanted)
 	c.relatives(q, m, best)
 	c.fields(q, m)
+	c.mentions(m, wanted, hits)
+	c.joint(m, wanted, hits)
 	return m
 }
 
@@ -324,4 +329,60 @@ func (c *Corpus) isBy(i int, speakers map[string]bool) bool {
 		}
 	}
 	return false
+}
+
+// mentions finds which share of the question, by rarity, documents are the first and the last to mention.
+func (c *Corpus) mentions(m *matches, s *selection, hits []hit) {
+	n := len(c.documents)
+	m.firstOf, m.lastOf = make([]fixed, n), make([]fixed, n)
+	first, last := make([]int32, len(s.terms)), make([]int32, len(s.terms)) // documents, from 1
+	for _, h := range hits {
+		if first[h.term] == 0 {
+			first[h.term] = h.document + 1
+		}
+		last[h.term] = h.document + 1
+	}
+	total := c.rarityOf(s)
+	for k, term := range s.terms {
+		if first[k] > 0 {
+			share := div(c.rarity(term), total)
+			m.firstOf[first[k]-1] += share
+			m.lastOf[last[k]-1] += share
+		}
+	}
+}
+
+// joint finds which share of the question documents have together with their neighbours, by rarity.
+func (c *Corpus) joint(m *matches, s *selection, hits []hit) {
+	n := len(c.documents)
+	m.addedBefore, m.addedAfter, m.around = make([]fixed, n), make([]fixed, n), make([]fixed, n)
+	const most = 64 // stems: those after them are not looked at
+	var rarities [most]fixed
+	for k, term := range s.terms[:min(most, len(s.terms))] {
+		rarities[k] = c.rarity(term)
+	}
+	sets := make([]uint64, n)
+	for _, h := range hits {
+		if h.term < most {
+			sets[h.document] |= 1 << h.term
+		}
+	}
+	total := c.rarityOf(s)
+	share := func(set uint64) (sum fixed) {
+		for ; set != 0; set &= set - 1 {
+			sum += rarities[bits.TrailingZeros64(set)]
+		}
+		return div(sum, total)
+	}
+	of := func(i int) uint64 {
+		if i < 0 {
+			return 0
+		}
+		return sets[i]
+	}
+	for i := range n {
+		before, after := of(m.before[i]), of(m.after[i])
+		m.addedBefore[i], m.addedAfter[i] = share(before&^sets[i]), share(after&^sets[i])
+		m.around[i] = share(sets[i] | before | after | of(at32(m.before, m.before[i])) | of(at32(m.after, m.after[i])))
+	}
 }

@@ -63,7 +63,8 @@ type Match struct {
 }
 
 // Weigher sums the rarities of what a query asks about, in units of 1/65536. Stems that half of all entries have do not
-// count: they belong to a form that the entries have. Nor do interjections.
+// count: they belong to a form that the entries have. Nor do interjections, single letters and digits. In a script without spaces two pairs of characters
+// count as a word: neighbouring pairs have a character in common.
 type Weigher struct {
 	terms map[int32]int64  // their rarities
 	stems map[string]int64 // the same by their texts
@@ -77,12 +78,20 @@ const commonShare = 2
 func (c *Corpus) Weigher(query string) *Weigher {
 	w := &Weigher{terms: map[int32]int64{}, stems: map[string]int64{}}
 	least := Rarity(c.total/commonShare, c.total)
+	wide := map[string]bool{}
+	for _, term := range Terms(query) {
+		wide[term.Stem] = term.Wide
+	}
 	for _, term := range c.analyze(query).terms {
 		if term < 0 {
 			continue
 		}
-		if rarity := c.rarity(term); rarity > least && !fillers[c.text(term)] {
-			w.terms[term], w.stems[c.text(term)] = rarity, rarity
+		text := c.text(term)
+		if rarity := c.rarity(term); rarity > least && !fillers[text] && len(text) > 1 {
+			if wide[text] {
+				rarity /= 2
+			}
+			w.terms[term], w.stems[text] = rarity, rarity
 			w.Total += rarity
 		}
 	}
@@ -237,27 +246,52 @@ var (
 
 // classify finds the form of the question.
 func (q *question) classify(text string) {
+	line := lineOf(text)
+	has := func(phrases []string) fixed { return flag(hasPhrase(line, phrases)) }
+	q.when, q.count, q.overview, q.advice = has(whenPhrases), has(countPhrases), has(overviewPhrases), has(advicePhrases)
+	if strings.HasPrefix(line, " when ") || strings.HasPrefix(line, " on what date ") {
+		q.when = one
+	}
+}
+
+// lineOf is a text as words that are separated by one space, with one before and after.
+func lineOf(text string) string {
 	var folded strings.Builder
 	folded.WriteByte(' ')
 	for w := range words(text) {
 		folded.WriteString(w.Text)
 		folded.WriteByte(' ')
 	}
-	line := folded.String()
-	has := func(phrases []string) fixed {
-		for _, phrase := range phrases {
-			longer, ok := strings.CutSuffix(phrase, "*")
-			if !ok {
-				longer += " "
-			}
-			if strings.Contains(line, " "+longer) {
-				return one
-			}
+	return folded.String()
+}
+
+func hasPhrase(line string, phrases []string) bool {
+	return slices.ContainsFunc(phrases, func(phrase string) bool {
+		longer, ok := strings.CutSuffix(phrase, "*")
+		if !ok {
+			longer += " "
 		}
-		return 0
+		return strings.Contains(line, " "+longer)
+	})
+}
+
+const questionMarks = "?？؟"
+
+var (
+	questionWords  = setOf("what when where who whom whose which why how")
+	earlierPhrases = []string{
+		"remind*", "remember", "recall", "earlier", "previous*", "last time", "as before", "discussed", "mentioned", "agreed", "decided",
+		"you said", "you told", "i said", "i told", "we said", "we talked",
 	}
-	q.when, q.count, q.overview, q.advice = has(whenPhrases), has(countPhrases), has(overviewPhrases), has(advicePhrases)
-	if strings.HasPrefix(line, " when ") || strings.HasPrefix(line, " on what date ") {
-		q.when = one
+)
+
+// Asks reports whether a text asks something, or refers to what was said before: it has a question mark, begins with a question
+// word, or says so in English. Other texts need earlier entries less often.
+func Asks(text string) bool {
+	if strings.ContainsAny(text, questionMarks) {
+		return true
 	}
+	line := lineOf(text)
+	first, _, _ := strings.Cut(line[1:], " ")
+	return questionWords[first] || hasPhrase(line, earlierPhrases)
 }

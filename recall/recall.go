@@ -6,7 +6,7 @@
 // the coverage of the query's terms, the rarest term), how well its neighbours, its stretch of the conversation and its
 // session match, who speaks, dates and names, the form of the question, and whether it is a standing instruction. The
 // weights in weights.go are fitted to annotated questions by internal/recallfit, which prints the table. The sum is the
-// logarithm of the odds that the document is needed; Choose takes documents by probability per square root of their size.
+// logarithm of the odds that the document is needed; documents are taken by their probability per token.
 //
 // Pitfalls. Documents are ordered by conversation and seq, without repetitions: neighbours are those that are next to
 // each other in the list with seqs at most maxGap apart. Statistics describe everything that was searched, documents
@@ -23,7 +23,7 @@ import (
 )
 
 // Version identifies the features and the weights. It is recorded with what a turn recalled.
-const Version = "words-1"
+const Version = "words-2"
 
 // Document is one entry as the ranker reads it.
 type Document struct {
@@ -59,16 +59,19 @@ type Scored struct {
 	Index int // of the document in the list
 	// Odds is the logarithm of the odds that the document is needed, in units of 1/65536.
 	Odds int64
-	// Value is the probability per square root of the size, by which documents are chosen for a budget.
+	// Value is the probability per token, by which documents are chosen for a budget.
 	Value uint64
 }
 
 // Probability is the probability that the document is needed, from 0 to 1 000 000.
 func (s Scored) Probability() int { return int(probability(s.Odds) * 1_000_000 >> 30) }
 
+// fixedCost is how many tokens an entry counts for beside its own, so that short ones do not come first for their size alone.
+const fixedCost = 60
+
 // ValueOf is Value for a part of the document that has so many tokens.
 func (s Scored) ValueOf(tokens int) uint64 {
-	return probability(s.Odds) << 24 / uint64(sqrt(fixed(20+tokens)<<16))
+	return probability(s.Odds) << 24 / uint64(fixedCost+tokens)
 }
 
 // Rank orders documents, the one to take first at the beginning. Documents without any feature that speaks for them are

@@ -153,3 +153,46 @@ func TestAnAnalyzerChangesNoRanking(t *testing.T) {
 	}
 	group.Wait()
 }
+
+// TestAsks: texts that ask something or refer to what was said are told from other ones.
+func TestAsks(t *testing.T) {
+	for text, want := range map[string]bool{
+		"Is the gate locked?":                       true,
+		"the gate, is it locked":                    false,
+		"how do i open the gate":                    true,
+		"大门的密码是什么？":                                 true,
+		"Write the password that we discussed.":     true,
+		"Remind me of the password.":                true,
+		"Take the file that I mentioned last time.": true,
+		"Rename the file.":                          false,
+		"I just measured my waist, and it is 96 cm": false,
+		"大门开着。":                                     false,
+		"":                                          false,
+		"!":                                         false,
+	} {
+		if recall.Asks(text) != want {
+			t.Errorf("%q: asks is %v", text, !want)
+		}
+	}
+}
+
+// TestPlacesOfOneConversationCount: where an entry stands counts within its own conversation; for one that is alone in its
+// conversation, such as a fact, it makes no difference how many others are ranked with it.
+func TestPlacesOfOneConversationCount(t *testing.T) {
+	alone := recall.Document{ConversationID: "facts", Seq: 1, Text: "The harbour gate is locked in winter.", Tokens: 8}
+	documents := append(talk(rand.New(rand.NewPCG(1, 1)), 40, false), alone)
+	place := func(documents []recall.Document, document int) float64 {
+		for _, part := range recall.NewCorpus(recall.Statistics{}, documents).Explain("Is the harbour gate locked?", document) {
+			if part.Feature == "position" {
+				return part.Value
+			}
+		}
+		return 0
+	}
+	if at := place(documents, 40); at != 0 {
+		t.Errorf("the only entry of a conversation is at %v", at)
+	}
+	if first, last := place(documents, 0), place(documents, 39); first >= 0 || last != -first || last > .5 {
+		t.Errorf("the first entry is at %v, the last at %v", first, last)
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/continuo-log/continuo/fulltext"
 	"github.com/continuo-log/continuo/internal/pressure"
@@ -68,9 +70,10 @@ type stem struct {
 
 // known is what is known of a word.
 type known struct {
-	term   int32 // the number of its stem; -1 for a stop word
-	ends   bool  // a phrase of signals ends with it
-	number bool
+	term    int32 // the number of its stem; -1 for a stop word
+	ends    bool  // a phrase of signals ends with it
+	number  bool
+	isFirst bool // of the first person
 }
 
 // form is what is known of a text.
@@ -79,7 +82,9 @@ type form struct {
 	times    []int32 // how often each occurs
 	order    []int32 // numbers in distinct of all words, in the order of the text
 	question bool    // it ends with a question
-	number   bool
+	// How many capitalized words it has within its sentences, how many words with digits, and how many of the first person: half
+	// the logarithm of the number and 1.
+	names, numbers, firsts fixed
 	fulltext.Signals
 }
 
@@ -96,7 +101,7 @@ func newVocabulary() *vocabulary {
 }
 
 // wordBytes and formBytes estimate the memory of a word or stem, and of a form, beside their contents.
-const wordBytes, formBytes = 100, 120
+const wordBytes, formBytes = 100, 144
 
 func (v *vocabulary) size() int64 {
 	v.mu.Lock()
@@ -128,10 +133,18 @@ func (v *vocabulary) analyze(text string) *form {
 	f := &form{question: strings.Contains(text[max(0, len(text)-longQuestion):], "?")}
 	scan := fulltext.SignalScanner{}
 	v.text++
+	names, numbers, firsts := 0, 0, 0
 	for w := range words(text) {
 		k := v.word(w)
 		scan.Word(w.Text, k.ends)
-		f.number = f.number || k.number
+		switch {
+		case k.number:
+			numbers++
+		case k.isFirst:
+			firsts++
+		case k.term >= 0 && isNameAt(text, w.At):
+			names++
+		}
 		if k.term < 0 {
 			continue
 		}
@@ -145,7 +158,26 @@ func (v *vocabulary) analyze(text string) *form {
 	}
 	f.distinct, f.times, f.order = slices.Clone(f.distinct), slices.Clone(f.times), slices.Clone(f.order)
 	f.Signals = scan.Signals
+	f.names, f.numbers, f.firsts = logCount(names), logCount(numbers), logCount(firsts)
 	return f
+}
+
+// logCount is half the logarithm of a number and 1.
+func logCount(n int) fixed { return ln(fixed(1+n)<<16) / 2 }
+
+var firstPerson = setOf("i my me mine myself we our us ours")
+
+// sentenceMarks are the characters after which a capital letter names nothing: they end sentences, or begin headings, items and
+// quotations.
+const sentenceMarks = ".!?\n:*\"-#|"
+
+// isNameAt reports whether a word begins with a capital letter, and no sentence begins with it.
+func isNameAt(text string, at int) bool {
+	if r, _ := utf8.DecodeRuneInString(text[at:]); !unicode.IsUpper(r) {
+		return false
+	}
+	before := strings.TrimRight(text[:at], " ")
+	return before != "" && strings.IndexByte(sentenceMarks, before[len(before)-1]) < 0
 }
 
 // word looks a word up; each is analyzed once.
@@ -154,7 +186,7 @@ func (v *vocabulary) word(w word) known {
 	if ok {
 		return k
 	}
-	k = known{term: -1, ends: fulltext.EndsSignal(w.Text), number: strings.ContainsAny(w.Text, "0123456789")}
+	k = known{term: -1, ends: fulltext.EndsSignal(w.Text), number: strings.ContainsAny(w.Text, "0123456789"), isFirst: firstPerson[w.Text]}
 	if !stopWords[w.Text] {
 		k.term = v.number(w.stem())
 	}

@@ -6,195 +6,249 @@ package recall
 // do not name their speakers, then those for conversations whose messages do.
 var weights = [2][features + 1]int64{
 	{
-		-424744, // constant
-		25764,   // own
-		-14726,  // own^2
-		40176,   // sqrt(own)
-		-81091,  // absolute
-		-30272,  // covered
-		-9539,   // covered^2
-		105266,  // rarest
-		15882,   // matched
-		8135,    // matched^2
-		-11405,  // adjacent
-		38393,   // adjacent*own
-		12236,   // own(short)
-		40784,   // own(all words)
-		15295,   // previous
-		2750,    // next
-		-4746,   // previous2
-		-19063,  // next2
-		50670,   // best neighbour
-		-69421,  // own*previous
-		-20510,  // own*next
-		109138,  // stretch
-		83167,   // session
-		43351,   // feedback
-		41107,   // date
-		24761,   // by speaker
-		-47413,  // by other
-		1243,    // by speaker*own
-		19808,   // by other*own
-		-25430,  // by speaker*previous
-		-358,    // by speaker*next
-		93378,   // reciprocal rank
-		-19172,  // size
-		-4538,   // size*own
-		-679,    // size^2
-		-18853,  // asks
-		23535,   // asks*own
-		-168,    // previous asks
-		28070,   // previous asks*speaker
-		-9036,   // next*asks
-		22351,   // number*when
-		2930,    // number*count
-		45638,   // number*own
-		-115270, // position
-		-9928,   // when
-		4269,    // advice
-		67363,   // overview
-		-170983, // collection
-		-51788,  // query terms
-		-60905,  // overview*own
-		-27150,  // overview*covered
-		21622,   // overview*matched
-		-5319,   // name
-		18294,   // name*overview
-		23437,   // name*own
-		16341,   // related
-		-1326,   // unmatched
-		13706,   // unmatched*neighbour
-		63830,   // standing
-		39646,   // standing*advice
-		35200,   // standing*own
-		-73893,  // standing*size
-		24229,   // user
-		-24247,  // model
-		64921,   // user*own
-		-26151,  // model*own
-		-2642,   // user*feedback
-		34305,   // user*stretch
-		-9202,   // user*cue
-		8986,    // user*cue*advice
-		11439,   // user*cue*own
-		-13343,  // user*prefers
-		80543,   // user*prefers*advice
-		29298,   // user*prefers*own
-		15961,   // user*overview
-		-40764,  // user*overview*own
-		-62756,  // user*overview*stretch
-		62590,   // model*overview
-		-14055,  // model*overview*own
-		4983,    // user*number
-		-47397,  // user*previous
-		60000,   // user*next
-		-16284,  // user*previous2
-		-1577,   // user*next2
-		16165,   // model*previous
-		24298,   // user*covered
-		18531,   // user*covered^2
-		20241,   // user*rarest
-		9562,    // user*unmatched
-		15978,   // user*unmatched*overview
-		564,     // user*size
-		-48340,  // user*covered*size
-		20881,   // user*name
-		10998,   // user*absolute
+		-483369, // constant
+		25849,   // own
+		-47190,  // own^2
+		43930,   // sqrt(own)
+		-90654,  // absolute
+		-67113,  // covered
+		-39116,  // covered^2
+		89398,   // rarest
+		20441,   // matched
+		20688,   // matched^2
+		172,     // adjacent
+		35858,   // adjacent*own
+		19907,   // own(short)
+		45466,   // own(all words)
+		26160,   // previous
+		4882,    // next
+		-4129,   // previous2
+		-18271,  // next2
+		48671,   // best neighbour
+		-50480,  // own*previous
+		-30718,  // own*next
+		91211,   // stretch
+		91799,   // session
+		42958,   // feedback
+		56692,   // date
+		27293,   // by speaker
+		-58456,  // by other
+		5399,    // by speaker*own
+		33239,   // by other*own
+		-39631,  // by speaker*previous
+		-3566,   // by speaker*next
+		62762,   // reciprocal rank
+		-37378,  // size
+		-4130,   // size*own
+		-4394,   // size^2
+		-20506,  // asks
+		29509,   // asks*own
+		-1726,   // previous asks
+		23049,   // previous asks*speaker
+		-6361,   // next*asks
+		9993,    // number*when
+		16792,   // number*count
+		41807,   // number*own
+		-125582, // position
+		-5875,   // when
+		-2218,   // advice
+		57033,   // overview
+		-171313, // collection
+		-67311,  // query terms
+		-58199,  // overview*own
+		-15095,  // overview*covered
+		7394,    // overview*matched
+		-8206,   // name
+		3109,    // name*overview
+		-286,    // name*own
+		16906,   // related
+		-7110,   // unmatched
+		3057,    // unmatched*neighbour
+		49636,   // standing
+		43986,   // standing*advice
+		38238,   // standing*own
+		-78329,  // standing*size
+		16524,   // user
+		-24505,  // model
+		55768,   // user*own
+		-16537,  // model*own
+		1873,    // user*feedback
+		25507,   // user*stretch
+		-5330,   // user*cue
+		10358,   // user*cue*advice
+		18145,   // user*cue*own
+		-14519,  // user*prefers
+		84604,   // user*prefers*advice
+		39739,   // user*prefers*own
+		4331,    // user*overview
+		-37912,  // user*overview*own
+		-84537,  // user*overview*stretch
+		55543,   // model*overview
+		-19390,  // model*overview*own
+		-16406,  // user*number
+		-43866,  // user*previous
+		59087,   // user*next
+		11152,   // user*previous2
+		9868,    // user*next2
+		32071,   // model*previous
+		37430,   // user*covered
+		15737,   // user*covered^2
+		19981,   // user*rarest
+		16219,   // user*unmatched
+		12954,   // user*unmatched*overview
+		-3377,   // user*size
+		-48044,  // user*covered*size
+		18590,   // user*name
+		33090,   // user*absolute
+		1696,    // names in it
+		24619,   // names in it*overview
+		13790,   // numbers
+		19420,   // numbers*own
+		-13442,  // first person
+		47498,   // first person*own
+		18588,   // new words
+		39,      // new words*own
+		4091,    // new words*overview
+		52110,   // first mention
+		-28855,  // first mention*overview
+		-22918,  // last mention
+		-46217,  // previous adds
+		-8044,   // next adds
+		30052,   // around
+		-15186,  // around*own
+		40208,   // user*names in it
+		3655,    // user*numbers
+		27616,   // user*numbers*overview
+		39415,   // user*names in it*overview
+		-3213,   // user*first person
+		-12705,  // user*new words
+		-17243,  // user*new words*overview
+		14088,   // user*first mention
+		2717,    // user*around
+		32071,   // session start
+		-22636,  // user*session start
 	},
 	{
-		-440102, // constant
-		11737,   // own
-		-5360,   // own^2
-		16164,   // sqrt(own)
-		-75212,  // absolute
-		3001,    // covered
-		29923,   // covered^2
-		126693,  // rarest
-		22393,   // matched
-		25807,   // matched^2
-		3493,    // adjacent
-		37252,   // adjacent*own
-		36327,   // own(short)
-		44389,   // own(all words)
-		38612,   // previous
-		-6046,   // next
-		44224,   // previous2
-		-11325,  // next2
-		54528,   // best neighbour
-		-109823, // own*previous
-		-54297,  // own*next
-		139766,  // stretch
-		69332,   // session
-		55514,   // feedback
-		59283,   // date
-		33015,   // by speaker
-		-63218,  // by other
-		1657,    // by speaker*own
-		26410,   // by other*own
-		-33906,  // by speaker*previous
-		-478,    // by speaker*next
-		105877,  // reciprocal rank
-		35733,   // size
-		64699,   // size*own
-		9381,    // size^2
-		-31740,  // asks
-		8874,    // asks*own
-		99253,   // previous asks
-		37426,   // previous asks*speaker
-		-22993,  // next*asks
-		33985,   // number*when
-		30028,   // number*count
-		42916,   // number*own
-		-37513,  // position
-		-11002,  // when
-		119,     // advice
-		43996,   // overview
-		-128563, // collection
-		-94330,  // query terms
-		-49228,  // overview*own
-		-22510,  // overview*covered
-		16750,   // overview*matched
-		-8814,   // name
-		13720,   // name*overview
-		10781,   // name*own
-		22828,   // related
-		15921,   // unmatched
-		25787,   // unmatched*neighbour
-		47028,   // standing
-		31876,   // standing*advice
-		28297,   // standing*own
-		-56595,  // standing*size
-		18172,   // user
-		-18185,  // model
-		48691,   // user*own
-		-19613,  // model*own
-		-1982,   // user*feedback
-		25729,   // user*stretch
-		-6901,   // user*cue
-		6740,    // user*cue*advice
-		8579,    // user*cue*own
-		-10007,  // user*prefers
-		60407,   // user*prefers*advice
-		21974,   // user*prefers*own
-		11971,   // user*overview
-		-30573,  // user*overview*own
-		-47067,  // user*overview*stretch
-		46943,   // model*overview
-		-10541,  // model*overview*own
-		3737,    // user*number
-		-35548,  // user*previous
-		45000,   // user*next
-		-12213,  // user*previous2
-		-1182,   // user*next2
-		12124,   // model*previous
-		18224,   // user*covered
-		13899,   // user*covered^2
-		15181,   // user*rarest
-		7171,    // user*unmatched
-		11984,   // user*unmatched*overview
-		423,     // user*size
-		-36255,  // user*covered*size
-		15661,   // user*name
-		8248,    // user*absolute
+		-534464, // constant
+		11445,   // own
+		-28981,  // own^2
+		14765,   // sqrt(own)
+		-93366,  // absolute
+		-44056,  // covered
+		-3223,   // covered^2
+		106951,  // rarest
+		33129,   // matched
+		42878,   // matched^2
+		5283,    // adjacent
+		28059,   // adjacent*own
+		36752,   // own(short)
+		39353,   // own(all words)
+		43304,   // previous
+		-919,    // next
+		47321,   // previous2
+		-22414,  // next2
+		44422,   // best neighbour
+		-93831,  // own*previous
+		-49104,  // own*next
+		120181,  // stretch
+		63285,   // session
+		47325,   // feedback
+		81671,   // date
+		38255,   // by speaker
+		-79461,  // by other
+		6821,    // by speaker*own
+		47205,   // by other*own
+		-54903,  // by speaker*previous
+		-5965,   // by speaker*next
+		90082,   // reciprocal rank
+		2909,    // size
+		62924,   // size*own
+		914,     // size^2
+		-39087,  // asks
+		13456,   // asks*own
+		117898,  // previous asks
+		29977,   // previous asks*speaker
+		-23605,  // next*asks
+		41771,   // number*when
+		47889,   // number*count
+		31439,   // number*own
+		-12070,  // position
+		-7964,   // when
+		246,     // advice
+		39546,   // overview
+		-128257, // collection
+		-100976, // query terms
+		-43056,  // overview*own
+		-11351,  // overview*covered
+		11401,   // overview*matched
+		-17893,  // name
+		2505,    // name*overview
+		-11242,  // name*own
+		31580,   // related
+		13960,   // unmatched
+		-10778,  // unmatched*neighbour
+		33846,   // standing
+		38465,   // standing*advice
+		30284,   // standing*own
+		-58734,  // standing*size
+		10889,   // user
+		-17211,  // model
+		42050,   // user*own
+		-13225,  // model*own
+		1331,    // user*feedback
+		19985,   // user*stretch
+		-4020,   // user*cue
+		7806,    // user*cue*advice
+		13398,   // user*cue*own
+		-10584,  // user*prefers
+		62855,   // user*prefers*advice
+		29660,   // user*prefers*own
+		3482,    // user*overview
+		-29423,  // user*overview*own
+		-61664,  // user*overview*stretch
+		39795,   // model*overview
+		-12480,  // model*overview*own
+		-12285,  // user*number
+		-32114,  // user*previous
+		44771,   // user*next
+		7683,    // user*previous2
+		7412,    // user*next2
+		23405,   // model*previous
+		27741,   // user*covered
+		11583,   // user*covered^2
+		14817,   // user*rarest
+		11804,   // user*unmatched
+		9671,    // user*unmatched*overview
+		-3001,   // user*size
+		-35750,  // user*covered*size
+		13608,   // user*name
+		24063,   // user*absolute
+		67802,   // names in it
+		17885,   // names in it*overview
+		2364,    // numbers
+		13199,   // numbers*own
+		-3205,   // first person
+		51291,   // first person*own
+		50066,   // new words
+		-10355,  // new words*own
+		-7342,   // new words*overview
+		52154,   // first mention
+		-23253,  // first mention*overview
+		-3574,   // last mention
+		9340,    // previous adds
+		-3517,   // next adds
+		142219,  // around
+		13897,   // around*own
+		29966,   // user*names in it
+		2939,    // user*numbers
+		20521,   // user*numbers*overview
+		29614,   // user*names in it*overview
+		-2458,   // user*first person
+		-8424,   // user*new words
+		-13453,  // user*new words*overview
+		11007,   // user*first mention
+		2280,    // user*around
+		57649,   // session start
+		-16290,  // user*session start
 	},
 }

@@ -11,6 +11,7 @@ import (
 type word struct {
 	Text string // folded
 	Wide bool
+	At   int // where it begins in the text, in bytes; 0 for characters of a script without spaces
 }
 
 func (w word) stem() string {
@@ -26,24 +27,24 @@ func words(text string) iter.Seq[word] {
 		last, pair := "", false // the character before, and whether it was yielded in a pair
 		for token := range fulltext.Tokens(text) {
 			if !token.Wide {
-				if last != "" && !pair && !yield(word{last, true}) {
+				if last != "" && !pair && !yield(word{last, true, 0}) {
 					return
 				}
 				last, pair = "", false
-				if !yield(word{token.Text, false}) {
+				if !yield(word{token.Text, false, token.Start}) {
 					return
 				}
 				continue
 			}
 			if last != "" {
-				if !yield(word{last + token.Text, true}) {
+				if !yield(word{last + token.Text, true, 0}) {
 					return
 				}
 			}
 			pair, last = last != "", token.Text
 		}
 		if last != "" && !pair {
-			yield(word{last, true})
+			yield(word{last, true, 0})
 		}
 	}
 }

@@ -3,8 +3,13 @@
 //	go run ./internal/recallfit -write recall/weights.go locomo.jsonl.gz beam.jsonl.gz
 //
 // Without -write it cross-validates: each of five parts of the conversations is ranked with weights that were fitted to
-// the others. The weights minimize the logarithmic loss of the probability that a message is evidence, with an L2
-// penalty, by Newton's method; each file counts as much as the others.
+// the others, and chosen at the cost in tokens of o200k that the view recall has for a message, with seq, speaker and day. With
+// -view recall the view itself is measured, with -view continuity what turns recall: for each part, continuo eval recall is
+// built with the weights of the others.
+//
+// The weights minimize, with an L2 penalty, by Newton's method, the sum of two losses: the logarithmic loss of the probability
+// that a message is evidence, and that of the evidence among the messages of its question (the softmax of their scores). Each
+// file counts as much as the others.
 package main
 
 import (
@@ -22,8 +27,11 @@ import (
 	"strings"
 	"sync"
 
+	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/engine/recalls"
 	"github.com/continuo-log/continuo/internal/evidence"
 	"github.com/continuo-log/continuo/recall"
+	"github.com/continuo-log/continuo/token"
 )
 
 const folds = 5
@@ -34,7 +42,9 @@ type question struct {
 	named      bool
 	category   string
 	rows       []float32
-	cost       []int
+	cost       []int // of the text
+	lines      []int // of the text as it is shown
+	days       []int
 	positive   []bool
 	evidence   []int
 	weight     float64
@@ -44,6 +54,7 @@ func main() {
 	write := flag.String("write", "", "fit to everything, and write the weights to this file")
 	penalty := flag.Float64("l2", 10, "L2 penalty")
 	shared := flag.Float64("own", 30, "L2 penalty of what the two kinds of conversations differ by; 0: one set of weights")
+	view := flag.String("view", "", "cross-validate through a view: recall, or another one with its own limits")
 	flag.Parse()
 	all, err := loadAll(flag.Args())
 	if err != nil {
@@ -56,6 +67,12 @@ func main() {
 			log.Fatal(err)
 		}
 		report("fitted", all, func(*question) *model { return w }, flag.Args())
+		return
+	}
+	if *view != "" {
+		if err := f.throughView(all, flag.Args(), *view); err != nil {
+			log.Fatal(err)
+		}
 		return
 	}
 	report("cross-validated", all, f.crossValidate(all), flag.Args())
@@ -95,6 +112,14 @@ func load(path string, file int) ([]*question, error) {
 	for k := range conversations {
 		c := &conversations[k]
 		documents := c.Documents()
+		lines, days := make([]int, len(documents)), make([]int, len(documents))
+		for i := range documents {
+			d := &documents[i]
+			d.Tokens = token.O200k().Count(d.Text)
+			entry := continuo.Entry{Seq: d.Seq, Role: d.Role, Name: d.Speaker, Content: continuo.Text(d.Text)}
+			lines[i] = token.O200k().Count(recalls.Line(&entry))
+			days[i] = int(d.At.Unix() / 86_400)
+		}
 		corpus := recall.NewCorpus(recall.Statistics{}, documents)
 		for _, asked := range c.Questions {
 			if len(asked.Evidence) == 0 {
@@ -102,7 +127,7 @@ func load(path string, file int) ([]*question, error) {
 			}
 			q := &question{
 				file: file, fold: k % folds, named: documents[0].Speaker != "", category: asked.Category, evidence: asked.Evidence,
-				positive: make([]bool, len(documents)),
+				lines: lines, days: days, positive: make([]bool, len(documents)),
 			}
 			for _, i := range asked.Evidence {
 				q.positive[i] = true
@@ -134,6 +159,14 @@ func (f fitter) size() int {
 	return 3 * width
 }
 
+// The first steps minimize the loss of the probabilities alone: the other one needs a start that is not far from its end, and
+// smaller steps.
+const (
+	steps   = 20
+	alone   = 6
+	damping = 100
+)
+
 // fit minimizes the loss on the questions that are chosen.
 func (f fitter) fit(all []*question, chosen func(*question) bool) *model {
 	var training []*question
@@ -151,8 +184,13 @@ func (f fitter) fit(all []*question, chosen func(*question) bool) *model {
 		groups[k] = append(groups[k], q)
 	}
 	w := make([]float64, f.size())
-	for range 9 {
-		hessian, gradient := f.total(groups, w)
+	for step := range steps {
+		hessian, gradient := f.total(groups, w, step >= alone)
+		if step >= alone {
+			for i := range w {
+				hessian[i][i] += damping
+			}
+		}
 		solve(hessian, gradient)
 		for i := range w {
 			w[i] -= gradient[i]
@@ -166,13 +204,75 @@ func (f fitter) fit(all []*question, chosen func(*question) bool) *model {
 				m.tables[k][j] += w[width*(k+1)+j]
 			}
 		}
+		calibrate(groups[k], &m.tables[k])
 	}
 	return m
 }
 
+// calibrate scales and shifts scores such that they are probabilities again, which changes no order.
+func calibrate(questions []*question, w *[width]float64) {
+	scale, shift := 1.0, 0.0
+	var scores, weights []float64
+	var positive []bool
+	for _, q := range questions {
+		for i := range q.cost {
+			if weight := q.weightOf(i); weight > 0 {
+				scores, weights, positive = append(scores, q.score(i, w)), append(weights, weight), append(positive, q.positive[i])
+			}
+		}
+	}
+	for range steps {
+		var gradient [2]float64
+		hessian := [2][2]float64{{1e-6, 0}, {0, 1e-6}}
+		for i, z := range scores {
+			p := 1 / (1 + math.Exp(-scale*z-shift))
+			wrong, slope := p, weights[i]*p*(1-p)
+			if positive[i] {
+				wrong--
+			}
+			gradient[0] += weights[i] * wrong * z
+			gradient[1] += weights[i] * wrong
+			hessian[0][0] += slope * z * z
+			hessian[0][1] += slope * z
+			hessian[1][1] += slope
+		}
+		determinant := hessian[0][0]*hessian[1][1] - hessian[0][1]*hessian[0][1]
+		if determinant <= 0 {
+			break
+		}
+		scale -= (gradient[0]*hessian[1][1] - gradient[1]*hessian[0][1]) / determinant
+		shift -= (gradient[1]*hessian[0][0] - gradient[0]*hessian[0][1]) / determinant
+	}
+	for j := range w {
+		w[j] *= scale
+	}
+	w[0] += shift
+}
+
+// score is the weighted sum of a message's features.
+func (q *question) score(i int, w *[width]float64) float64 {
+	z := w[0]
+	for j, value := range q.rows[i*(width-1) : (i+1)*(width-1)] {
+		z += w[j+1] * float64(value)
+	}
+	return z
+}
+
+// weightOf is how much a message counts. Those that are no evidence are many: every fourth counts fourfold, the others not at
+// all.
+func (q *question) weightOf(i int) float64 {
+	switch {
+	case q.positive[i]:
+		return q.weight / math.Pow(float64(len(q.evidence)), .8)
+	case i%4 == len(q.evidence)%4:
+		return 4 * q.weight
+	}
+	return 0
+}
+
 // total returns the derivatives for both kinds of conversations, with the penalty. The common part and the two differences
 // are one regression in which the rows of a kind have zeros in the columns of the other.
-func (f fitter) total(groups [2][]*question, w []float64) ([][]float64, []float64) {
+func (f fitter) total(groups [2][]*question, w []float64, isListed bool) ([][]float64, []float64) {
 	hessian, gradient := matrix(len(w)), make([]float64, len(w))
 	for k := range groups {
 		offsets := []int{0}
@@ -185,7 +285,7 @@ func (f fitter) total(groups [2][]*question, w []float64) ([][]float64, []float6
 				at[j] += w[offset+j]
 			}
 		}
-		h, g := derive(groups[k], &at)
+		h, g := derive(groups[k], &at, isListed)
 		for _, a := range offsets {
 			for i := range width {
 				gradient[a+i] += g[i]
@@ -220,7 +320,7 @@ func matrix(n int) [][]float64 {
 }
 
 // derive returns the second and first derivatives of the loss.
-func derive(questions []*question, w *[width]float64) ([][]float64, []float64) {
+func derive(questions []*question, w *[width]float64, isListed bool) ([][]float64, []float64) {
 	workers := runtime.GOMAXPROCS(0)
 	hessians, gradients := make([][][]float64, workers), make([][]float64, workers)
 	var wait sync.WaitGroup
@@ -231,6 +331,9 @@ func derive(questions []*question, w *[width]float64) ([][]float64, []float64) {
 			defer wait.Done()
 			for i := worker; i < len(questions); i += workers {
 				deriveOne(questions[i], w, hessians[worker], gradients[worker])
+				if isListed {
+					deriveList(questions[i], w, hessians[worker], gradients[worker])
+				}
 			}
 		}()
 	}
@@ -255,15 +358,9 @@ func deriveOne(q *question, w *[width]float64, hessian [][]float64, gradient []f
 	row := [width]float64{0: 1}
 	var used [width]int
 	for i := range q.cost {
-		// Messages far from any evidence are many: every fourth counts fourfold.
-		weight := q.weight
-		if !q.positive[i] {
-			if i%4 != len(q.evidence)%4 {
-				continue
-			}
-			weight *= 4
-		} else {
-			weight /= math.Pow(float64(len(q.evidence)), .8)
+		weight := q.weightOf(i)
+		if weight == 0 {
+			continue
 		}
 		z, n := w[0], 1
 		used[0] = 0
@@ -291,6 +388,61 @@ func deriveOne(q *question, w *[width]float64, hessian [][]float64, gradient []f
 			}
 		}
 	}
+}
+
+// deriveList adds the derivatives of the loss of the evidence among the messages of the question.
+func deriveList(q *question, w *[width]float64, hessian [][]float64, gradient []float64) {
+	shares := q.softmax(w)
+	var mean [width]float64
+	var used [width]int
+	for i, share := range shares {
+		wrong := share
+		if q.positive[i] {
+			wrong -= 1 / float64(len(q.evidence))
+		}
+		row := q.rows[i*(width-1) : (i+1)*(width-1)]
+		n := 0
+		for j, value := range row {
+			if value != 0 {
+				used[n] = j
+				n++
+				mean[j+1] += share * float64(value)
+				gradient[j+1] += q.weight * wrong * float64(value)
+			}
+		}
+		if share < 1e-4 {
+			continue
+		}
+		for a := range n {
+			slope := q.weight * share * float64(row[used[a]])
+			line := hessian[used[a]+1]
+			for b := a; b < n; b++ {
+				line[used[b]+1] += slope * float64(row[used[b]])
+			}
+		}
+	}
+	for a := 1; a < width; a++ {
+		for b := a; b < width; b++ {
+			hessian[a][b] -= q.weight * mean[a] * mean[b]
+		}
+	}
+}
+
+// softmax returns the share of each message in the sum of the exponentials of the scores.
+func (q *question) softmax(w *[width]float64) []float64 {
+	shares := make([]float64, len(q.cost))
+	for i := range shares {
+		shares[i] = q.score(i, w)
+	}
+	top, sum := slices.Max(shares), 0.0
+	for i := range shares {
+		shares[i] = math.Exp(shares[i] - top)
+		sum += shares[i]
+	}
+	for i := range shares {
+		shares[i] /= sum
+	}
+	return shares
 }
 
 // solve replaces b by the solution of ax = b for a positive definite matrix, which it overwrites.
@@ -332,15 +484,31 @@ func (m *model) order(q *question) []int {
 	values := make([]float64, len(q.cost))
 	order := make([]int, len(q.cost))
 	for i := range order {
-		z := w[0]
-		for j, value := range q.rows[i*(width-1) : (i+1)*(width-1)] {
-			z += w[j+1] * float64(value)
-		}
 		order[i] = i
-		values[i] = 1 / (1 + math.Exp(-z)) / math.Sqrt(float64(20+q.cost[i]))
+		values[i] = 1 / (1 + math.Exp(-q.score(i, w))) / float64(60+q.cost[i]) // see recall.Scored.Value
 	}
 	sort.SliceStable(order, func(a, b int) bool { return values[order[a]] > values[order[b]] })
 	return order
+}
+
+// The tokens of a line with a day, and what the first one has more for its year.
+const dayTokens, yearTokens = 3, 3
+
+// take takes messages in an order as the view recall does.
+func (q *question) take(order []int, budget int) map[int]bool {
+	taken, days := map[int]bool{}, map[int]bool{}
+	left := budget - yearTokens
+	for _, i := range order {
+		tokens := q.lines[i]
+		if !days[q.days[i]] {
+			tokens += dayTokens
+		}
+		if tokens <= left {
+			left -= tokens
+			taken[i], days[q.days[i]] = true, true
+		}
+	}
+	return taken
 }
 
 var budgets = []int{1000, 2000, 4000, 8000}
@@ -354,10 +522,7 @@ func measure(all []*question, file int, model func(*question) *model) (map[int]*
 		}
 		order := model(q).order(q)
 		for _, budget := range budgets {
-			taken := map[int]bool{}
-			for _, i := range evidence.Take(order, func(i int) int { return q.cost[i] }, budget) {
-				taken[i] = true
-			}
+			taken := q.take(order, budget)
 			if total[budget] == nil {
 				total[budget] = &evidence.Score{}
 			}
