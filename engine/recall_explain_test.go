@@ -69,3 +69,21 @@ func TestRecallsAreExplained(t *testing.T) {
 		t.Errorf("in a view without recalls: %+v, %v", made, err)
 	}
 }
+
+// TestMessagesThatAskNothingRecallLess: the odds must be four times as high.
+func TestMessagesThatAskNothingRecallLess(t *testing.T) {
+	r := newRecalling(t, 0)
+	c := r.plans("s")
+	for query, want := range map[string]int{
+		"What is the password of the harbour gate?": recalls.DefaultThreshold,
+		"The password of the harbour gate is long.": 413_793,
+	} {
+		made, err := r.Contexts.ExplainRecall(t.Context(), c, engine.ContextRequest{View: window.Continuity, Query: query}, recalls.ExplainRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if made.Threshold != want {
+			t.Errorf("%q: the threshold is %d, want %d", query, made.Threshold, want)
+		}
+	}
+}

@@ -22,6 +22,7 @@ type evalRecallCommand struct {
 	View       string   `default:"recall" help:"The view: recall, or, with recalls and without, one of ${turnviews}, or role:KIND for a crew's role that has read the conversation."`
 	Scope      string   `enum:"conversation,user,project" default:"conversation" help:"Where the view recall looks."`
 	Sessions   bool     `help:"Make a conversation of each session of a file's conversation, all of one user; use it with --scope user."`
+	Threshold  float64  `default:"0.15" help:"How probable what turns recall must be: recall.threshold."`
 	Located    bool     `help:"Count evidence of which a context shows a passage, too; the view recall then shows passages of long messages."`
 	Categories bool     `help:"Show the categories too."`
 	JSON       bool     `help:"Write JSON."`
@@ -35,6 +36,7 @@ Examples:
     continuo eval recall questions.jsonl
     continuo eval recall questions.jsonl.gz --tokens 2000 --categories
     continuo eval recall questions.jsonl --view continuity --tokens 0
+    continuo eval recall questions.jsonl --view continuity --tokens 0 --threshold 0.3
     continuo eval recall questions.jsonl --view role:full --tokens 8000`
 }
 
@@ -63,7 +65,7 @@ func (c *evalRecallCommand) Run(ctx context.Context, a *app) error {
 				settings = append(settings, setting)
 			}
 		}
-		results, err := recallbench.Measure(ctx, conversations, recallbench.Options{Settings: settings, Sessions: c.Sessions})
+		results, err := recallbench.Measure(ctx, conversations, recallbench.Options{Settings: settings, Sessions: c.Sessions, Threshold: int(c.Threshold * 1_000_000)})
 		if err != nil {
 			return err
 		}

@@ -37,7 +37,7 @@ type Explanation struct {
 	Outcome Outcome `json:"outcome" enum:"recalled,switched_off,no_question,too_long,all_shown,no_room,too_little"`
 	// Ranker identifies the ranking, and the reranker's model or that it failed.
 	Ranker string `json:"ranker"`
-	// Threshold is the probability, in millionths, below which an entry is not recalled.
+	// Threshold is the probability, in millionths, below which an entry is not recalled for this message.
 	Threshold int `json:"threshold"`
 	// Tokens is how many tokens the block may have.
 	Tokens int `json:"tokens"`
@@ -77,7 +77,7 @@ const explainedEntries = 10
 func (r *Recalls) Explain(ctx context.Context, runner *turn.Runner, conversation continuo.Conversation, message continuo.Content, request ExplainRequest) (*Explanation, error) {
 	source := turn.Source{Context: ctx, Log: r.finder.Log, Conversation: conversation}
 	query := head(message.String(), maxQuery)
-	made := &Explanation{Query: head(query, maxStoredQuery), Outcome: Recalled, Ranker: recall.Version, Threshold: r.options.Threshold, Entries: []ExplainedEntry{}}
+	made := &Explanation{Query: head(query, maxStoredQuery), Outcome: Recalled, Ranker: recall.Version, Threshold: r.threshold(query, 1), Entries: []ExplainedEntry{}}
 	facts, err := r.related(ctx, conversation, query)
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (r *Recalls) Explain(ctx context.Context, runner *turn.Runner, conversation
 		}
 		one := ExplainedEntry{
 			Seq: item.Entry.Seq, Rank: i + 1, Reranked: item.Reranked,
-			Outcome: r.outcomeOf(item, space, chosen[placeOf(item)], made.Outcome), Score: item.Score.Probability(),
+			Outcome: made.outcomeOf(item, space, chosen[placeOf(item)]), Score: item.Score.Probability(),
 			Words: append([]string{}, item.Words...), Features: corpus.Explain(query, item.Score.Index),
 		}
 		if item.Owner.ID != conversation.ID {
@@ -164,15 +164,15 @@ func (r *Recalls) chosenPlaces(ctx context.Context, space *room, ordered []looku
 	return places
 }
 
-func (r *Recalls) outcomeOf(item *lookup.Item, space *room, chosen bool, all Outcome) Outcome {
+func (e *Explanation) outcomeOf(item *lookup.Item, space *room, chosen bool) Outcome {
 	switch {
 	case chosen:
 		return Recalled
-	case item.Score.Probability() < r.threshold(item):
+	case !isProbable(item, e.Threshold):
 		return BelowThreshold
-	case all == AllShown || space != nil && !space.may(item):
+	case e.Outcome == AllShown || space != nil && !space.may(item):
 		return Shown
-	case all == TooLittle || item.Tokens > longEntry && space != nil:
+	case e.Outcome == TooLittle || item.Tokens > longEntry && space != nil:
 		return TooLittle
 	}
 	return NoRoom

@@ -53,7 +53,8 @@ type Options struct {
 
 // The defaults, and the bounds of one recall.
 const (
-	DefaultThreshold = 300_000
+	DefaultThreshold = 150_000
+	statementOdds    = 4   // what a message that asks nothing recalls has the threshold's odds times this
 	turnCandidates   = 200 // entries that are ranked before a turn
 	longEntry        = 300 // tokens above which only a passage of an entry is shown
 	passageTokens    = 100
@@ -222,6 +223,7 @@ type room struct {
 	said         map[place]bool // by entries that are taken: where they were written
 	tokens       int
 	items        int
+	threshold    int // the least probability of what is recalled, in millionths
 }
 
 // take makes entries part of the block.
@@ -288,6 +290,7 @@ func (r *Recalls) room(ctx context.Context, runner *turn.Runner, source turn.Sou
 		return nil, NoRoom, nil
 	}
 	found := roomIn(plan, source.Conversation, share)
+	found.threshold = r.threshold(query, 1)
 	switch {
 	case len(found.leftOut) == 0 && found.tokens >= leastTokens:
 		return found, AllShown, nil
@@ -417,7 +420,7 @@ func (r *Recalls) choose(items []lookup.Item, room *room, query string) []chosen
 	tokens := room.tokens - blockTokens
 	for i := range items {
 		item := &items[i]
-		if item.Score.Probability() < r.threshold(item) || !room.may(item) || slices.ContainsFunc(sourcesOf(item), func(at place) bool { return said[at] }) {
+		if !isProbable(item, room.threshold) || !room.may(item) || slices.ContainsFunc(sourcesOf(item), func(at place) bool { return said[at] }) {
 			continue
 		}
 		one := chosenEntry{Item: *item, text: item.Entry.Content.String()}
@@ -451,12 +454,23 @@ const (
 	liftedBy = 3
 )
 
-// threshold is how probable an entry must be, in millionths.
-func (r *Recalls) threshold(item *lookup.Item) int {
+// isProbable reports whether an entry is as probable as it must be.
+func isProbable(item *lookup.Item, threshold int) bool {
 	if item.Reranked >= 1 && item.Reranked <= lifted {
-		return r.options.Threshold / liftedBy
+		threshold /= liftedBy
 	}
-	return r.options.Threshold
+	return item.Score.Probability() >= threshold
+}
+
+// threshold is how probable what a message recalls must be, in millionths, where so many messages are looked for at once: one in
+// twenty may recall what it does not need, not each of them.
+func (r *Recalls) threshold(query string, messages int) int {
+	odds := int64(messages)
+	if !recall.Asks(query) {
+		odds *= statementOdds
+	}
+	probability := int64(r.options.Threshold)
+	return int(1_000_000 * odds * probability / (1_000_000 + (odds-1)*probability))
 }
 
 // inOrder puts facts first, and messages in the order of time.

@@ -8,6 +8,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	crewview "github.com/continuo-log/continuo/crew/view"
+	"github.com/continuo-log/continuo/recall"
 	"github.com/continuo-log/continuo/recall/lookup"
 	"github.com/continuo-log/continuo/turn"
 	"github.com/continuo-log/continuo/window"
@@ -54,9 +55,11 @@ func (r *Recalls) roleBlock(ctx context.Context, runner *turn.Runner, view *crew
 	var queries []string
 	var seqs []int64
 	var by string
+	asked = slices.DeleteFunc(asked, func(one continuo.Entry) bool { return notAsked(head(one.Content.String(), maxQuery)) != "" })
 	for i := range asked {
 		query := head(asked[i].Content.String(), maxQuery)
-		if notAsked(query) != "" || space.tokens < leastTokens || space.items == 0 {
+		space.threshold = r.threshold(query, len(asked))
+		if space.tokens < leastTokens || space.items == 0 {
 			continue
 		}
 		chosen, ranker, err := r.recallFor(ctx, runner, space, query, asked[i])
@@ -96,7 +99,10 @@ func (r *Recalls) recallFor(ctx context.Context, runner *turn.Runner, space *roo
 		return nil, "", nil
 	}
 	request := r.request(space.conversation, query, facts, space)
-	request.To = max(1, min(message.Seq-1, space.conversation.LastSeq)) // what the message itself says is no candidate
+	request.To = min(message.Seq-1, space.conversation.LastSeq) // what the message itself says is no candidate
+	if request.To == 0 {
+		request.Conversation.LastSeq = 0
+	}
 	items, err := r.finder.Find(ctx, request)
 	if err != nil {
 		return nil, "", err
@@ -125,7 +131,7 @@ func askedOf(plan *window.Plan, source window.Source) ([]continuo.Entry, error) 
 		if err != nil {
 			return nil, err
 		}
-		if entry == nil || !lookup.Recallable(entry) || !isUsers && entry.Role != continuo.User && !asks(entry.Content.String()) {
+		if entry == nil || !lookup.Recallable(entry) || !isUsers && !recall.Asks(entry.Content.String()) {
 			continue
 		}
 		if isUsers {
@@ -139,10 +145,6 @@ func askedOf(plan *window.Plan, source window.Source) ([]continuo.Entry, error) 
 	}
 	return asked[:min(len(asked), maxAsked)], nil
 }
-
-// asks reports whether a text has a question: what another role says is otherwise something to work with, and often repeats what
-// was said before.
-func asks(text string) bool { return strings.ContainsAny(text, "?？") }
 
 // entryAt reads one entry; nil for none.
 func entryAt(source window.Source, seq int64) (*continuo.Entry, error) {

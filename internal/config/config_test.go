@@ -125,7 +125,7 @@ func TestDefaults(t *testing.T) {
 		"recall.reranker.timeout = 500ms",
 		"recall.scope = conversation",
 		"recall.share = 0.25",
-		"recall.threshold = 0.3",
+		"recall.threshold = 0.15",
 		"retention.agent_delete_after = 0s",
 		"retention.archive_after = 0s",
 		"retention.chat_delete_after = 0s",

@@ -46,6 +46,8 @@ type Options struct {
 	Embedder vector.Embedder
 	// Reranker reorders the first entries. Default none.
 	Reranker reorder.Reranker
+	// Threshold is the least probability of what turns recall, in millionths. Default recalls.DefaultThreshold.
+	Threshold int
 	// Open opens the stores. Default temporary ones of SQLite.
 	Open Open
 	// Progress is called after each conversation.
@@ -134,7 +136,7 @@ func enginesOf(log *continuo.Log, store maintenance.Store, roles map[bool]crewOf
 		if off {
 			views.RecallShare = 0
 		}
-		e, err := newEngine(log, store, roles[off].withCrew(engine.Options{Views: &views, Embedder: options.Embedder, Reranker: options.Reranker}))
+		e, err := newEngine(log, store, roles[off].withCrew(engine.Options{Views: &views, Embedder: options.Embedder, Reranker: options.Reranker, RecallThreshold: options.Threshold}))
 		if err != nil {
 			return nil, err
 		}

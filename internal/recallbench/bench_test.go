@@ -145,8 +145,7 @@ func evidenceOf(conversations []evidence.Conversation) map[string][]string {
 	return right
 }
 
-// TestFewTurnsOfRolesRecall replays conversations of teams for a role of a crew, three messages to a turn at least: at most one
-// turn in ten recalls something, as each message is looked for by itself.
+// TestFewTurnsOfRolesRecall replays conversations of teams for a role of a crew, three messages to a turn at least.
 func TestFewTurnsOfRolesRecall(t *testing.T) {
 	turns, blocks := 0, 0
 	for _, name := range []string{"multi-agent.jsonl.gz"} {
@@ -173,7 +172,7 @@ func TestFewTurnsOfRolesRecall(t *testing.T) {
 	if turns < 50 {
 		t.Fatalf("only %d turns have a window that leaves something out", turns)
 	}
-	if 10*blocks > turns {
-		t.Errorf("%d of %d turns of roles recall something, more than 10 %%", blocks, turns)
+	if 20*blocks > turns {
+		t.Errorf("%d of %d turns of roles recall something, more than 5 %%", blocks, turns)
 	}
 }

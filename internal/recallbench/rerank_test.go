@@ -51,7 +51,7 @@ func TestReranker(t *testing.T) {
 		}
 		right := evidenceOf(conversations)
 		share := func(how string) float64 {
-			options := Options{Settings: []Setting{{Tokens: 2_000}}}
+			options := Options{Settings: []Setting{{Tokens: 1_000}}}
 			if how != "" {
 				options.Reranker = plantedOrder{right, how}
 			}

@@ -1103,7 +1103,7 @@ export interface Explanation {
   outcome: "recalled" | "switched_off" | "no_question" | "too_long" | "all_shown" | "no_room" | "too_little";
   /** `ranker` identifies the ranking, and the reranker's model or that it failed. */
   ranker: string;
-  /** `threshold` is the probability, in millionths, below which an entry is not recalled. */
+  /** `threshold` is the probability, in millionths, below which an entry is not recalled for this message. */
   threshold: number;
   /** `tokens` is how many tokens the block may have. */
   tokens: number;
