@@ -156,14 +156,16 @@ func WithSubject(ctx context.Context, subject *Subject) context.Context {
 // maxConversations bounds how many conversations of one operation are collected.
 const maxConversations = 10000
 
-// About adds a conversation that the operation of a context reads or changes.
+// About adds a conversation that the operation of a context reads or changes, once; "" is none.
 func About(ctx context.Context, conversationID string) {
-	if subject, _ := ctx.Value(subjectKey{}).(*Subject); subject != nil {
-		subject.mu.Lock()
-		defer subject.mu.Unlock()
-		if len(subject.conversations) < maxConversations && !slices.Contains(subject.conversations[max(0, len(subject.conversations)-1):], conversationID) {
-			subject.conversations = append(subject.conversations, conversationID)
-		}
+	subject, _ := ctx.Value(subjectKey{}).(*Subject)
+	if subject == nil || conversationID == "" {
+		return
+	}
+	subject.mu.Lock()
+	defer subject.mu.Unlock()
+	if len(subject.conversations) < maxConversations && !slices.Contains(subject.conversations, conversationID) {
+		subject.conversations = append(subject.conversations, conversationID)
 	}
 }
 

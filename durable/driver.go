@@ -9,6 +9,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/internal/backoff"
 	"github.com/continuo-log/continuo/turn"
 )
@@ -80,7 +81,8 @@ func (d *Driver) Resume(ctx context.Context, run continuo.Run, detached bool) er
 		busy.wakeRequested = true
 		return nil
 	}
-	workCtx := continuo.WithPayer(context.WithoutCancel(ctx), continuo.Payer{ProjectID: run.ProjectID, KeyID: run.KeyID})
+	workCtx := audit.WithSubject(context.WithoutCancel(ctx), nil) // the caller asked for the run, not for what its steps read
+	workCtx = continuo.WithPayer(workCtx, continuo.Payer{ProjectID: run.ProjectID, KeyID: run.KeyID})
 	workCtx, cancel := context.WithCancelCause(continuo.WithMemory(workCtx, nil))
 	w := &worker{wakeRequested: true, ctx: workCtx}
 	d.workers[run.ID] = w

@@ -131,6 +131,8 @@ func (f *firstByte) WriteHeader(status int) {
 	f.ResponseRecorder.WriteHeader(status)
 }
 
+func (f *firstByte) Flush() { f.WriteHeader(http.StatusOK) }
+
 func (f *firstByte) Write(data []byte) (int, error) {
 	if f.look != nil {
 		f.look()

@@ -154,8 +154,7 @@ func (a *app) recordCommand(ctx context.Context, parsed *kong.Context, subject *
 	if len(words) == 0 || a.used == nil || !a.used.Audit.Enabled || isDryRun(parsed) {
 		return
 	}
-	last := words[len(words)-1]
-	if !slices.Contains(changingCommands, last) && strings.Join(words, " ") != "crew run" {
+	if !isChange(parsed, words) {
 		return
 	}
 	status := http.StatusOK
@@ -186,6 +185,21 @@ func (a *app) recordCommand(ctx context.Context, parsed *kong.Context, subject *
 	if err := trail.Commit(ctx, event); err != nil {
 		a.note("%s the command is not in the audit log: %v", a.notePaint.Yellow("note:"), err)
 	}
+}
+
+// isChange reports whether a command changes something. Of one that shows or changes, its arguments say it.
+func isChange(parsed *kong.Context, words []string) bool {
+	if target := parsed.Selected().Target; target.CanAddr() {
+		if command, ok := target.Addr().Interface().(interface{ changes() bool }); ok {
+			return command.changes()
+		}
+	}
+	return isChanging(words)
+}
+
+// isChanging reports whether a command that has these words always changes something.
+func isChanging(words []string) bool {
+	return slices.Contains(changingCommands, words[len(words)-1]) || strings.Join(words, " ") == "crew run"
 }
 
 // isDryRun reports whether a command only says what it would do.

@@ -13,6 +13,8 @@ type keyCommand struct {
 	JSON         bool   `help:"Write the conversation as JSON."`
 }
 
+func (c *keyCommand) changes() bool { return c.Key != "" || c.Remove }
+
 func (keyCommand) Help() string {
 	return `Shows, sets, changes or removes the key of a conversation. The key is the session id that clients use to continue it; the id stays, and the old key is free for another conversation. A key that another conversation has is refused.
 

@@ -145,8 +145,11 @@ func (a *app) launchWithServer(ctx context.Context, path string, row agentRow, a
 		return fmt.Errorf("launch: %w", err)
 	}
 	models := w.gateway(logger)
+	trail := w.auditTrail(logger)
+	defer trail.Close()
 	httpServer := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: server.New(w.engine, server.Options{
 		Gateway: models.Handler, GatewayPatterns: gateway.Patterns, Project: settings.Project, KeyPolicy: server.KeysNever,
+		Audit: trail, AuditReads: settings.Audit.Reads,
 		MaxBodyBytes: settings.Server.MaxBodyBytes, Logger: logger, Tracer: w.telemetry.ids, Version: readVersion().Version,
 	})}
 	go func() { _ = httpServer.Serve(listener) }() // ends with Close

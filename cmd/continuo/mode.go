@@ -15,6 +15,8 @@ type modeCommand struct {
 	JSON         bool    `help:"Write the conversation as JSON."`
 }
 
+func (c *modeCommand) changes() bool { return c.Mode != nil || c.Agent != nil }
+
 func (modeCommand) Help() string {
 	return `Says in which mode a conversation is and who answers in it, or changes that: the next request has other system messages then, and the same history. Without a mode and --agent nothing is changed.
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/model/demo"
@@ -41,8 +42,10 @@ func TestRetention(t *testing.T) {
 	const day = 24 * time.Hour
 	var actions []string
 	w := &services{settings: &config.Config{Project: continuo.DefaultProject}, store: store, log: log, engine: made}
+	trail := audit.NewTrail(store, audit.Options{})
+	defer trail.Close()
 	kept := retention{
-		w: w, logger: slog.New(slog.DiscardHandler), now: func() time.Time { return now }, removed: func(action string) { actions = append(actions, action) },
+		w: w, trail: trail, logger: slog.New(slog.DiscardHandler), now: func() time.Time { return now }, removed: func(action string) { actions = append(actions, action) },
 		rules: retentionRules(config.RetentionConfig{ChatDeleteAfter: 30 * day, DeleteAfter: 90 * day, SideDeleteAfter: 7 * day}),
 	}
 	for range 2 { // the second time nothing is left to do
@@ -56,5 +59,15 @@ func TestRetention(t *testing.T) {
 	}
 	if !slices.Equal(actions, []string{"deleted", "deleted", "deleted"}) {
 		t.Errorf("actions %q", actions)
+	}
+	events, err := store.AuditEvents(t.Context(), audit.Query{Limit: 10})
+	var recorded []string
+	for _, e := range events {
+		recorded = append(recorded, string(e.Origin)+" "+e.Operation+" "+e.ConversationID)
+	}
+	slices.Sort(recorded)
+	want := []string{"server retention.deleted old-chat", "server retention.deleted old-side", "server retention.deleted oldest-agent"}
+	if err != nil || !slices.Equal(recorded, want) {
+		t.Errorf("%v: recorded are %q", err, recorded)
 	}
 }

@@ -19,6 +19,8 @@ type storeCheckCommand struct {
 	JSON   bool `help:"Write JSON: {checked, findings, more}."`
 }
 
+func (c *storeCheckCommand) changes() bool { return c.Repair }
+
 func (storeCheckCommand) Help() string {
 	return `Checks all conversations of all projects: sequences have no gap, groups of calls and results are valid, all references resolve (parents of forks, envelopes, objects, archives), counts of characters, tokens and seqs are right, and the index of runs agrees with the entries. The store can be used meanwhile. Each finding says what to do. The exit code is 1 when something is left to do. The database engine's own check runs first (SQLite: PRAGMA integrity_check).
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/interchange"
 )
 
@@ -47,6 +48,9 @@ func (cv *Conversations) Import(ctx context.Context, scope continuo.Scope, docum
 		}
 	}
 	result.Conversation, err = cv.log.Import(ctx, conversation, document.Entries)
+	if err == nil {
+		audit.About(ctx, result.Conversation.ID)
+	}
 	if !errors.Is(err, continuo.ErrExists) {
 		return result, err
 	}
@@ -65,6 +69,9 @@ func (cv *Conversations) Import(ctx context.Context, scope continuo.Scope, docum
 	}
 	result.Existed = true
 	result.Conversation, result.Added, err = cv.importMore(ctx, found, &document)
+	if err != nil || result.Added > 0 {
+		audit.About(ctx, found.ID)
+	}
 	return result, err
 }
 

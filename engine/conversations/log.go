@@ -32,11 +32,15 @@ type Reader interface {
 	Now() time.Time
 }
 
-// Find finds the conversation of a scope that an id or a key names, archived or not.
+// Find finds the conversation of a scope that an id or a key names, archived or not. The operation of the context is about it
+// (see [audit.About]).
 func (cv *Conversations) Find(ctx context.Context, scope continuo.Scope, name string) (continuo.Conversation, error) {
 	found, err := continuo.Conversation{}, continuo.ErrNotFound
 	if KeyPattern.MatchString(name) { // all ids and keys match it
 		found, err = cv.log.Find(ctx, scope, name)
+	}
+	if err == nil {
+		audit.About(ctx, found.ID)
 	}
 	if errors.Is(err, continuo.ErrNotFound) {
 		err = fmt.Errorf("conversation %q: %w", brief.Shorten(name, maxNamed), continuo.ErrNotFound)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/crew"
 	"github.com/continuo-log/continuo/durable"
 	"github.com/continuo-log/continuo/engine/catalog"
@@ -164,6 +165,7 @@ func (cs *Crews) Send(ctx context.Context, request Message) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
+	audit.About(ctx, conversation.ID)
 	if _, err := cs.log.PutText(ctx, found.Text); err != nil {
 		return nil, err
 	}
@@ -294,6 +296,7 @@ func (cs *Crews) cycleOf(ctx context.Context, session Session) (continuo.Convers
 	if err != nil {
 		return conversation, nil, fmt.Errorf("session %s: %w", brief.Shorten(session.session(), 60), err)
 	}
+	audit.About(ctx, conversation.ID)
 	c, err := cs.newestCycle(ctx, conversation, session.Crew)
 	if err == nil && c == nil {
 		err = fmt.Errorf("%w: crew %s has done nothing in session %s yet", continuo.ErrNotFound, brief.Shorten(session.Crew, 60), brief.Shorten(session.session(), 60))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/memory"
 )
@@ -42,6 +43,7 @@ func (m *Memories) Derive(ctx context.Context, scope continuo.Scope, owner Owner
 	if err != nil {
 		return nil, err
 	}
+	audit.About(ctx, conversation.ID)
 	counted, err := m.count(ctx, conversation)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/memory"
 )
 
@@ -79,6 +80,7 @@ func (m *Memories) importOnce(ctx context.Context, scope continuo.Scope, owner O
 			return ImportedFacts{}, err
 		}
 	}
+	audit.About(ctx, conversation.ID)
 	if len(t.added) == 0 {
 		return t.done, nil
 	}

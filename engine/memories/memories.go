@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/internal/charged"
 	"github.com/continuo-log/continuo/engine/internal/lifecycle"
@@ -195,6 +197,7 @@ func (m *Memories) List(ctx context.Context, scope continuo.Scope, query Query) 
 	if err != nil {
 		return nil, err
 	}
+	audit.About(ctx, conversation.ID)
 	facts, now := []Fact{}, m.log.Now()
 	for _, k := range slices.Backward(known) {
 		switch {
@@ -250,6 +253,7 @@ func (m *Memories) Get(ctx context.Context, scope continuo.Scope, owner Owner, i
 	if found == nil {
 		return Shown{}, fmt.Errorf("fact %d: %w", id, continuo.ErrNotFound)
 	}
+	audit.About(ctx, conversation.ID)
 	shown := Shown{Fact: factOf(conversation, found), History: []Fact{}}
 	for i := range known {
 		if k := &known[i]; k.Seq != id && isRelated(k, found) {
@@ -324,6 +328,7 @@ func (m *Memories) state(ctx context.Context, scope continuo.Scope, statement St
 	if err != nil {
 		return Fact{}, err
 	}
+	audit.About(ctx, conversation.ID)
 	options := continuo.AppendOptions{Key: statement.Key}
 	if statement.Key != "" {
 		options.Identity = text
@@ -331,6 +336,9 @@ func (m *Memories) state(ctx context.Context, scope continuo.Scope, statement St
 	stored, err := m.log.Append(ctx, conversation.ID, []continuo.Entry{entry}, options)
 	if err != nil {
 		return Fact{}, err
+	}
+	if len(supersedes) == 0 { // else it is the fact that is corrected
+		audit.Targets(ctx, strconv.FormatInt(stored[0].Seq, 10))
 	}
 	if stored[0].Redacted != nil {
 		return Fact{}, fmt.Errorf("the fact of this idempotency key was forgotten: %w", continuo.ErrNotFound)
@@ -377,6 +385,7 @@ func (m *Memories) Forget(ctx context.Context, scope continuo.Scope, owner Owner
 	if found == nil {
 		return fmt.Errorf("fact %d: %w", id, continuo.ErrNotFound)
 	}
+	audit.About(ctx, conversation.ID)
 	if sources {
 		if err := m.redactSources(ctx, found); err != nil {
 			return err
@@ -444,6 +453,7 @@ func (m *Memories) ForgetAll(ctx context.Context, scope continuo.Scope, owner Ow
 	case found.ID == "":
 		return fmt.Errorf("the memory: %w", continuo.ErrNotFound)
 	}
+	audit.About(ctx, found.ID)
 	for i := range known {
 		if !sources {
 			break

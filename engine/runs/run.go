@@ -163,8 +163,7 @@ func (rs *Runs) Start(ctx context.Context, request Request) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	audit.About(ctx, run.ConversationID)
-	audit.Targets(ctx, run.ID)
+	auditRun(ctx, run)
 	rs.options.Logger.InfoContext(ctx, "run_began", "conversation_id", run.ConversationID, "run_id", run.ID, "workflow_id", run.WorkflowID)
 	return rs.resumeRecorded(ctx, run, request.Detached)
 }
@@ -196,7 +195,14 @@ func (rs *Runs) begunRun(ctx context.Context, request Request) (*Status, error) 
 	if err != nil {
 		return nil, err
 	}
+	auditRun(ctx, run)
 	return rs.resume(ctx, run, request.Detached)
+}
+
+// auditRun says that the operation of the context is about a run.
+func auditRun(ctx context.Context, run continuo.Run) {
+	audit.About(ctx, run.ConversationID)
+	audit.Targets(ctx, run.ID)
 }
 
 // keyedRunID is the id of the run that an idempotency key begins in a conversation.
@@ -224,6 +230,9 @@ func (rs *Runs) Find(ctx context.Context, scope continuo.Scope, id string) (cont
 	}
 	if _, cycle := continuo.CrewOf(run.WorkflowID); cycle || errors.Is(err, continuo.ErrNotFound) {
 		return continuo.Run{}, fmt.Errorf("run %q: %w", id, continuo.ErrNotFound)
+	}
+	if err == nil {
+		auditRun(ctx, run)
 	}
 	return run, err
 }

@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/engine/internal/brief"
@@ -114,6 +115,9 @@ func (ts *Turns) Chat(ctx context.Context, request ChatRequest) (*Chat, error) {
 			return nil, err
 		}
 		chat, err := ts.chatIn(ctx, request, conversation, policy)
+		if err == nil {
+			audit.About(ctx, chat.Conversation.ID)
+		}
 		if conversation.ID == "" && conversation.Key != "" && errors.Is(err, continuo.ErrExists) {
 			if err := ts.isReachable(ctx, request, conversation.Key); err != nil {
 				return nil, err
@@ -325,7 +329,7 @@ func (ts *Turns) turnContext(ctx context.Context, detached bool) (context.Contex
 	if detached {
 		ctx = context.WithoutCancel(ctx)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
+	ctx, cancel := context.WithCancelCause(audit.WithSubject(ctx, nil)) // what the turn reads is not what the caller asked for
 	stop := context.AfterFunc(ts.life.Closing, func() { cancel(context.Cause(ts.life.Closing)) })
 	return ctx, func(cause error) { stop(); cancel(cause) }
 }

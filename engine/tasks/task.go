@@ -12,6 +12,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/engine/catalog"
 	"github.com/continuo-log/continuo/engine/conversations"
 	"github.com/continuo-log/continuo/engine/internal/brief"
@@ -215,6 +216,7 @@ func (tk *Tasks) Create(ctx context.Context, request Request) (*Status, []task.W
 	} else if err != nil {
 		return nil, nil, err
 	}
+	audit.Targets(ctx, id)
 	status, err := tk.Get(ctx, request.Scope, id)
 	return status, append(warnings, more...), err
 }
@@ -287,6 +289,7 @@ func (tk *Tasks) ofKind(ctx context.Context, scope continuo.Scope, id, prefix st
 	if errors.Is(err, continuo.ErrNotFound) || err == nil && conversation.Kind != kind {
 		return continuo.Conversation{}, missing
 	}
+	audit.About(ctx, conversation.ID)
 	return conversation, err
 }
 
