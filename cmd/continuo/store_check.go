@@ -138,7 +138,7 @@ func (a *app) printFindings(report checkReport) {
 
 func (a *app) printChecked(checked maintenance.Checked) {
 	what := fmt.Sprintf("checked %s, %s, %s, %s, %s", term.Count(checked.Conversations, "conversation"), term.Count(checked.Entries, "entry"),
-		term.Count(checked.Turns, "turn"), term.Count(checked.Receipts, "receipt"), term.Count(checked.Objects, "object"))
+		term.Count(checked.Turns, "turn"), term.Count(checked.Receipts, "idempotency record"), term.Count(checked.Objects, "object"))
 	switch {
 	case checked.Findings == 0:
 		a.print("%s %s: nothing is wrong", a.paint.Green("✔"), what)

@@ -27,7 +27,7 @@ type storeCopyCommand struct {
 }
 
 func (storeCopyCommand) Help() string {
-	return `Makes one store equal to another one: conversations with their entries, turns, receipts and forks, API keys, projects. Both can be read meanwhile, and the source can be written: changes are copied again, until a whole pass finds no difference. Then both sides have the same SHA-256. The copy can be stopped at any time, and the same command continues.
+	return `Makes one store equal to another one: conversations with their entries, turns, idempotency records and forks, API keys, projects. Both can be read meanwhile, and the source can be written: changes are copied again, until a whole pass finds no difference. Then both sides have the same SHA-256. The copy can be stopped at any time, and the same command continues.
 
 Data of the destination that the source does not have is removed; the command asks before that. The password of a database belongs in PGPASSWORD or ~/.pgpass, where other users do not see it. --set store.partitions=N divides the tables of a new database.
 
