@@ -22,7 +22,7 @@ func TestEditDistance(t *testing.T) {
 		{"ca", "abc", 3}, // one swap and no edit of what was swapped
 		{strings.Repeat("a", 101), "a", maxSuggest},
 	} {
-		if got := editDistance(c.a, c.b); got != c.want {
+		if got := editDistance(c.a, c.b, maxSuggest); got != c.want {
 			t.Errorf("%q to %q: %d, want %d", c.a, c.b, got, c.want)
 		}
 	}
@@ -39,12 +39,17 @@ func TestEditDistanceLaws(t *testing.T) {
 	}
 	for _, a := range words {
 		for _, b := range words {
-			distance := editDistance(a, b)
-			if back := editDistance(b, a); back != distance {
+			distance := editDistance(a, b, maxSuggest)
+			if back := editDistance(b, a, maxSuggest); back != distance {
 				t.Errorf("%q to %q: %d there and %d back", a, b, distance, back)
 			}
 			if (distance == 0) != (a == b) || distance > max(len(a), len(b)) || distance < max(len(a)-len(b), len(b)-len(a)) {
 				t.Errorf("%q to %q: %d", a, b, distance)
+			}
+			for bound := range 6 {
+				if bounded := editDistance(a, b, bound); bounded != distance && (bounded < bound || distance < bound) {
+					t.Errorf("%q to %q: %d, and %d within %d", a, b, distance, bounded, bound)
+				}
 			}
 		}
 	}
