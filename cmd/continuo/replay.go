@@ -42,6 +42,7 @@ type replayCommand struct {
 
 	Output string `short:"o" placeholder:"FILE" help:"Write each result to this file as it comes, one JSON object a line."`
 	Resume bool   `help:"Continue what --output has: a request that was answered there is not sent again."`
+	HTML   string `name:"html" placeholder:"FILE" help:"Write a report to this file: one page with the totals and the texts side by side, to keep and to pass on."`
 	Text   bool   `help:"Show the texts of the answers side by side."`
 	JSON   bool   `help:"Write JSON: {dry_run, recorded, variants, data}."`
 }
@@ -59,7 +60,7 @@ Examples:
     continuo replay s1 --view codex,continuity --max-tokens 4000,16000 --dry-run
     continuo replay --all --model small,large --limit-cost 2 -o results.jsonl
     continuo replay --all --model small,large -o results.jsonl --resume
-    continuo replay --all --user ada@example.com --model small
+    continuo replay --all --user ada@example.com --model small --html report.html
     continuo replay --file questions.jsonl.gz --model small --text
     continuo replay s1 --model small --yes --json | jq '.variants[].totals'`
 }
@@ -142,7 +143,12 @@ func (c *replayCommand) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	defer file.Close()
-	return (&replaying{replayCommand: c, app: a, services: w, request: request, file: file}).run(ctx)
+	report, err := createReport(c.HTML)
+	if err != nil {
+		return err
+	}
+	defer closeReport(report)
+	return (&replaying{replayCommand: c, app: a, services: w, request: request, file: file, report: report}).run(ctx)
 }
 
 // variants are all combinations of the models, views and limits on tokens.

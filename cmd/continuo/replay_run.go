@@ -25,6 +25,7 @@ type replaying struct {
 	services *services
 	request  engine.Replay
 	file     *replayFile
+	report   *os.File // nil for none
 	results  []engine.ReplayResult
 }
 

@@ -47,6 +47,11 @@ func wasBuilt(result *engine.ReplayResult) bool {
 // show writes the results.
 func (r *replaying) show() error {
 	recorded, variants := r.totals()
+	if len(r.results) > 0 {
+		if err := r.writeReport(recorded, variants); err != nil {
+			return err
+		}
+	}
 	if r.JSON {
 		for i := range r.results { // what a replay continues from is in the file of results
 			r.results[i].Recorded.Round, r.results[i].Replayed.Round = nil, nil
@@ -131,7 +136,7 @@ func (r *replaying) nameOf(name string) string {
 	if strings.HasPrefix(name, "conv_") {
 		name = term.FitEnd(name, 13)
 	}
-	return term.OneLine(name, 20)
+	return term.FitEnd(term.OneLine(name, 1000), 20) // keys of a source differ at their ends
 }
 
 // said is what an answer says, with its calls.
@@ -195,7 +200,6 @@ func (a *app) printBeside(left, right []string, column int) {
 func (r *replaying) showTotals(recorded engine.ReplayTotals, variants []replayedVariant) {
 	a := r.app
 	headings := []string{"", ">recorded"}
-	all := []engine.ReplayTotals{recorded}
 	for i, variant := range variants {
 		name := term.OneLine(variant.Name, 40)
 		if len(variants) > 2 { // whose names leave no room
@@ -204,21 +208,27 @@ func (r *replaying) showTotals(recorded engine.ReplayTotals, variants []replayed
 			name = short
 		}
 		headings = append(headings, ">"+name)
-		all = append(all, variant.Totals)
 	}
 	t := a.table(headings...)
-	for _, row := range slices.Concat(r.countRows(), r.costRows(), windowRows(), r.answerRows()) {
-		cells, filled := []string{a.paint.Dim(row.name)}, false
-		for i := range all {
-			text := row.cell(&all[i], i == 0)
-			filled = filled || text != "" && text != "0"
-			cells = append(cells, text)
-		}
-		if filled {
-			t.Add(cells...)
-		}
+	for _, cells := range r.totalsCells(recorded, variants) {
+		cells[0] = a.paint.Dim(cells[0])
+		t.Add(cells...)
 	}
 	a.printTable(t, 0)
+}
+
+// totalsCells are the rows of the totals: a name, that of the recorded answers, and those of the variants.
+func (r *replaying) totalsCells(recorded engine.ReplayTotals, variants []replayedVariant) (rows [][]string) {
+	for _, row := range slices.Concat(r.countRows(), r.costRows(), windowRows(), r.answerRows()) {
+		cells := []string{row.name, row.cell(&recorded, true)}
+		for i := range variants {
+			cells = append(cells, row.cell(&variants[i].Totals, false))
+		}
+		if slices.ContainsFunc(cells[1:], func(text string) bool { return text != "" && text != "0" }) {
+			rows = append(rows, cells)
+		}
+	}
+	return rows
 }
 
 // totalsRow is a row of the totals; cell is its text for the recorded answers or a variant, "" for none. A row without a
@@ -324,8 +334,14 @@ func (r *replaying) answerRows() []totalsRow {
 	)
 }
 
-// noteProblems counts what was not replayed, by its reason.
 func (r *replaying) noteProblems() {
+	for _, problem := range r.problems() {
+		r.app.note("%s %s", r.app.notePaint.Yellow("note:"), problem)
+	}
+}
+
+// problems counts what was not replayed, by its reason.
+func (r *replaying) problems() (all []string) {
 	reasons := map[string]int{}
 	for _, result := range r.results {
 		if result.Problem != "" && result.Variant == r.request.Variants[0].Name || result.Problem != "" && result.State != "skipped" {
@@ -340,8 +356,9 @@ func (r *replaying) noteProblems() {
 		}
 	}
 	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
-		r.app.note("%s %s, %s", r.app.notePaint.Yellow("note:"), term.Count(reasons[reason], "answer"), term.OneLine(r.app.secrets.Text(reason), 300))
+		all = append(all, term.Count(reasons[reason], "answer")+", "+term.OneLine(r.app.secrets.Text(reason), 300))
 	}
+	return all
 }
 
 func percent(share float64) string { return strconv.Itoa(int(100*share)) + " %" }
