@@ -1,12 +1,9 @@
 package e2e
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -15,7 +12,7 @@ import (
 // /chat. Each answer of the scripted model repeats what an earlier endpoint brought, so it was sent all of it.
 func TestConversationAcrossClients(t *testing.T) {
 	t.Parallel()
-	mock := startScriptedMock(t, cmp.Or(os.Getenv("CONTINUO_CLIENTS"), filepath.Join("..", "..", "..", "shared", "clients")))
+	mock := startScriptedMock(t)
 	s := serve(t, fmt.Sprintf(`model: gpt-4o
 models:
   gpt-4o: {protocol: openai-responses, base_url: "%[1]s/v1", model: gpt-4o, api_key_env: ""}

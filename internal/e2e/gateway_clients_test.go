@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -26,18 +25,11 @@ var clientScripts = map[string]int{"openai-sdk": 29, "agents-sdk": 9, "ai-sdk": 
 // database whose requests alternate: what one began, the other continues.
 func TestOfficialClients(t *testing.T) {
 	t.Parallel()
-	dir := cmp.Or(os.Getenv("CONTINUO_CLIENTS"), filepath.Join("..", "..", "..", "shared", "clients"))
-	scripts, err := filepath.Abs(filepath.Join(dir, "js"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(scripts); err != nil {
-		t.Skipf("SKIPPED: there is no %s: set CONTINUO_CLIENTS to the folder that has js/openai-sdk.mjs", scripts)
-	}
+	scripts := filepath.Dir(clientsFile(t, "js", "openai-sdk.mjs"))
 	for _, name := range []string{"openai", "@openai/agents", "ai", "@ai-sdk/openai", "@langchain/openai", "compatcanary"} {
 		npmFile(t, name, "package.json")
 	}
-	mock := startScriptedMock(t, dir)
+	mock := startScriptedMock(t)
 	settings := fmt.Sprintf("models:\n  gpt-4o:\n    protocol: openai-chat\n    base_url: %s/v1\n    model: gpt-4o\n    api_key_env: \"\"\n", mock.url)
 	t.Run("one server", func(t *testing.T) {
 		runClients(t, scripts, serve(t, settings).url)
@@ -50,10 +42,10 @@ func TestOfficialClients(t *testing.T) {
 }
 
 // startScriptedMock starts a mock of providers that answers from what it was sent, so that recall proves what a request
-// had.
-func startScriptedMock(t *testing.T, dir string) child {
+// had; without it the test is skipped.
+func startScriptedMock(t *testing.T) child {
 	t.Helper()
-	script := filepath.Join(dir, "upstream", "aimock-scripted.mjs")
+	script := clientsFile(t, "upstream", "aimock-scripted.mjs")
 	npmFile(t, "@copilotkit", "aimock", "package.json")
 	command := exec.Command(newNode(t), script, "--modules", filepath.Dir(npmPath(t)), "--port", freePort(t)) //nolint:noctx // start ends it
 	return start(t, command, `listening (http://127\.0\.0\.1:\d+)`, "/v1/models")

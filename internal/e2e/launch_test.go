@@ -276,7 +276,7 @@ func TestLaunchedAgents(t *testing.T) {
 		t.Skip("SKIPPED: an agent takes a minute; it runs with CONTINUO_LONG=1, as in .ci/run for those that npm installs")
 	}
 	t.Parallel()
-	mock := startScriptedMock(t, cmp.Or(os.Getenv("CONTINUO_CLIENTS"), filepath.Join("..", "..", "..", "shared", "clients")))
+	mock := startScriptedMock(t)
 	for i := range codingAgents {
 		agent := &codingAgents[i]
 		t.Run(agent.name, func(t *testing.T) {

@@ -100,14 +100,24 @@ func (m mock) requests(t *testing.T, text string) []asked {
 	return found
 }
 
+// clientsFile returns the absolute path of a program that is not written by this project, or skips the test, loudly.
+func clientsFile(t testing.TB, path ...string) string {
+	t.Helper()
+	folder := cmp.Or(os.Getenv("CONTINUO_CLIENTS"), filepath.Join("..", "..", "..", "shared", "clients"))
+	file, err := filepath.Abs(filepath.Join(folder, filepath.Join(path...)))
+	if err == nil {
+		_, err = os.Stat(file)
+	}
+	if err != nil {
+		t.Skipf("SKIPPED: there is no %s: set CONTINUO_CLIENTS to the folder that has %s", file, filepath.Join(path...))
+	}
+	return file
+}
+
 // startFaulty starts the program that breaks streams of the chat protocol, or skips the test, loudly.
 func startFaulty(t *testing.T) child {
 	t.Helper()
-	dir := cmp.Or(os.Getenv("CONTINUO_CLIENTS"), filepath.Join("..", "..", "..", "shared", "clients"))
-	script := filepath.Join(dir, "upstream", "faulty-sse.mjs")
-	if _, err := os.Stat(script); err != nil {
-		t.Skipf("SKIPPED: there is no %s: set CONTINUO_CLIENTS to the folder that has upstream/faulty-sse.mjs", script)
-	}
+	script := clientsFile(t, "upstream", "faulty-sse.mjs")
 	command := exec.Command(node(t), script, "--port", freePort(t)) //nolint:noctx // start ends it
 	return start(t, command, `listening (http://127\.0\.0\.1:\d+)`, "/v1/models")
 }

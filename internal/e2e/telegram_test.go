@@ -43,14 +43,7 @@ s.start().then(() => console.log("bot api " + s.config.apiURL));`
 // through puts a proxy before it that makes calls fail as planned, and refuses long messages; or skips the test, loudly.
 func (b botAPI) through(plan string) child {
 	b.t.Helper()
-	dir := os.Getenv("CONTINUO_CLIENTS")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "clients")
-	}
-	script := filepath.Join(dir, "telegram", "tg-fault-proxy.mjs")
-	if _, err := os.Stat(script); err != nil {
-		b.t.Skipf("SKIPPED: there is no %s: set CONTINUO_CLIENTS to the folder that has telegram/tg-fault-proxy.mjs", script)
-	}
+	script := clientsFile(b.t, "telegram", "tg-fault-proxy.mjs")
 	port := freePort(b.t)
 	command := exec.Command(node(b.t), script, "--port", port, "--to", b.url, "--plan", plan) //nolint:noctx // start ends it
 	// It says where it listens without the scheme; the rest of the line is the address behind it.
