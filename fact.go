@@ -173,12 +173,12 @@ func checkFact(memory Conversation, e *Entry) error {
 	return nil
 }
 
-// isQuoteless reports whether a source has no words that could stand in it.
+// isQuoteless reports whether a source has no words that could be in it.
 func isQuoteless(source FactSource) bool {
 	return strings.TrimSpace(source.Quote) == "" || !utf8.ValidString(source.Quote) || !utf8.ValidString(source.ConversationID)
 }
 
-// checkSources reads the sources of a fact and refuses it where a quote does not stand in its source.
+// checkSources reads the sources of a fact and refuses it where a quote is not in its source.
 func (l *Log) checkSources(ctx context.Context, memory Conversation, fact *Fact) error {
 	for _, source := range fact.Sources {
 		if err := l.checkSource(ctx, memory, source); err != nil {

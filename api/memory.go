@@ -142,7 +142,7 @@ type FactFields struct {
 	// When its time ends: from then on it is neither listed nor recalled nor in the profile. Default: the end of the day that the text
 	// names, such as "until Friday", in UTC; else it has no end.
 	ValidTo *time.Time `json:"valid_to,omitempty"`
-	// What supports it: entries of conversations of the same user, each with words that stand in it. Default: the statement
+	// What supports it: entries of conversations of the same user, each with words that are in it. Default: the statement
 	// is its own source.
 	Sources []memories.Source `json:"sources,omitempty" doc:"maxItems=64"`
 }

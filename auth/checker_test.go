@@ -141,7 +141,7 @@ func TestMixedKeysAreRefused(t *testing.T) {
 	h.refused(emptyShown, "not known")
 }
 
-// A key that is over lets nobody in, but says whose it was; whoever only knows its id learns nothing.
+// An expired key admits nobody, but the error names its owner; a caller who only knows its id learns nothing.
 func TestKeysEnd(t *testing.T) {
 	h := newHouse(t, auth.Options{})
 	key, shown := h.key("p")
@@ -192,7 +192,7 @@ func TestAKeyIsRevokedWhileItIsRead(t *testing.T) {
 	h.refused(shown, "revoked")
 }
 
-// Whoever invents ids finds no memory to fill, and a new key counts at once.
+// Invented ids take no memory, and a new key is valid at once.
 func TestUnknownKeysAreNotRemembered(t *testing.T) {
 	h := newHouse(t, auth.Options{})
 	key, shown := auth.New(h.now)
@@ -254,7 +254,7 @@ func TestInUse(t *testing.T) {
 	key, shown := h.key("p")
 	inUse(false) // it was looked up a moment ago
 	h.accepted(shown)
-	inUse(true) // whoever has used a key has shown that there is one
+	inUse(true) // a used key proves that there is one
 	h = newHouse(t, auth.Options{})
 	inUse(false)
 	key.RevokedAt = h.now

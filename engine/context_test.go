@@ -18,7 +18,7 @@ import (
 )
 
 // What the audit shows of a run's next step is what the step is sent: its system messages before it begins, and all of the
-// request once its cue stands in the log.
+// request once its cue is in the log.
 func TestTheContextOfARunIsWhatItsNextStepIsSent(t *testing.T) {
 	m := &scriptedModel{answer: answerWell}
 	e := newRunEngine(t, storetest.NewMemory(), m, nil)

@@ -13,7 +13,7 @@ import (
 // blank are words that nobody can see.
 var blank = map[string]string{"nothing": "", "white space": " \n", "no ink": "\u200b"}
 
-// A message that says nothing, or that no role could be shown, is refused before it stands in the log.
+// A message that says nothing, or that no role could be shown, is refused before it is in the log.
 func TestAMessageThatCannotBeShownIsRefused(t *testing.T) {
 	narrow := strings.ReplaceAll(threeRoleCrew, "system_prompt", "view: {chars: 1000}, system_prompt")
 	refused := func(t *testing.T, text string, is func(error) bool) {

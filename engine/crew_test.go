@@ -199,7 +199,7 @@ func (p *fakeRole) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delt
 func newCrewEngine(t *testing.T, store continuo.Store, scripted *scriptedRoles, crews crewSource, change func(*engine.Options)) *testEngine {
 	t.Helper()
 	return newCrewEngineOver(t, continuo.NewLog(store, continuo.LogOptions{}), scripted, crews, func(o *engine.Options) {
-		o.Turns.Gone = func(string) bool { return true } // whoever is not of this engine has ended
+		o.Turns.Gone = func(string) bool { return true } // owners outside this engine have ended
 		if change != nil {
 			change(o)
 		}

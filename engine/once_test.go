@@ -106,7 +106,7 @@ func (b *hookedStore) Turns(ctx context.Context, query continuo.TurnQuery) ([]co
 	return b.Store.Turns(ctx, query)
 }
 
-// A library's retry finds its request also where another retry has gone on with it since the conversation was read.
+// A library's retry finds its request also where another retry has continued it since the conversation was read.
 func TestARetryThatAnotherRetryOvertakes(t *testing.T) {
 	m, asks := failingModel(1, true)
 	store := &hookedStore{Store: storetest.NewMemory()}
@@ -126,7 +126,7 @@ func TestARetryThatAnotherRetryOvertakes(t *testing.T) {
 	}
 }
 
-// TestWhatTheSameRequestIsGivenAgain: a failure that does not pass, one behind which the conversation has gone on, and
+// TestWhatTheSameRequestIsGivenAgain: a failure that does not pass, one after which the conversation has continued, and
 // an answer are given again as they are.
 func TestWhatTheSameRequestIsGivenAgain(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -136,9 +136,9 @@ func TestWhatTheSameRequestIsGivenAgain(t *testing.T) {
 		asks      int64
 		kind      turn.Kind
 	}{
-		"it does not pass":     {1, false, "", 1, turn.Failed},
-		"it has gone on since": {1, true, "And now?", 2, turn.Failed},
-		"an answer":            {0, true, "", 1, turn.Finished},
+		"it does not pass":       {1, false, "", 1, turn.Failed},
+		"it was continued since": {1, true, "And now?", 2, turn.Failed},
+		"an answer":              {0, true, "", 1, turn.Finished},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, asks := failingModel(test.times, test.retryable)

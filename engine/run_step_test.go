@@ -105,7 +105,7 @@ func TestAStepThatIsStoppedStopsTheRun(t *testing.T) {
 	}
 }
 
-// A run that is not detached stays as it is when whoever began it leaves, and somebody else may take it up at once,
+// A run that is not detached stays as it is when its starter leaves, and another process may take it over at once,
 // although its step has not ended yet.
 func TestARunThatIsNotDetachedStopsWithItsReader(t *testing.T) {
 	for _, soon := range []bool{false, true} {

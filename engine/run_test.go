@@ -202,7 +202,7 @@ func newRunEngine(t *testing.T, store continuo.Store, m *scriptedModel, change f
 		Agents: map[string]engine.Agent{"planner": {ID: "planner", Persona: "You are a planner."}},
 	}
 	options.StepPause = time.Nanosecond
-	options.Turns.Gone = func(string) bool { return true } // whoever is not of this engine has ended
+	options.Turns.Gone = func(string) bool { return true } // owners outside this engine have ended
 	if change != nil {
 		change(&options)
 	}
@@ -227,7 +227,7 @@ func awaitRun(t *testing.T, e *testEngine, run continuo.Run) *engine.RunStatus {
 			continue
 		}
 		if last = progress.Status; last.State == continuo.RunWaiting {
-			now, err := e.Runs.Get(t.Context(), continuo.Scope{ProjectID: run.ProjectID}, run.ID) // it may have gone on since
+			now, err := e.Runs.Get(t.Context(), continuo.Scope{ProjectID: run.ProjectID}, run.ID) // it may have continued since
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -26,7 +26,7 @@ func refusal(err error) string {
 	return ""
 }
 
-// Whoever looks at a task reads all of its findings, so there is an end to them; the task stays what it is.
+// A reader of a task reads all of its findings, so their number is bounded; the task stays what it is.
 func TestATaskHasAtMostAThousandFindings(t *testing.T) {
 	e := newRunEngine(t, storetest.NewMemory(), &scriptedModel{answer: answerWell}, nil)
 	given := createTask(t, e, "Look", "")

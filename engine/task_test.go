@@ -252,7 +252,7 @@ func TestAHistoryThatThereIsNot(t *testing.T) {
 	}
 }
 
-// With compression semantic the model shortens what is too long; where it fails, the extract stands in.
+// With compression semantic the model shortens what is too long; where it fails, the extract replaces it.
 func TestAModelSummarizesAHistory(t *testing.T) {
 	long := "We talked for long. " + strings.Repeat("And then some more was said. ", 20)
 	history := string(rawjson.MustMarshal([]map[string]string{{"role": "assistant", "content": long}}))
@@ -280,7 +280,7 @@ func TestAModelSummarizesAHistory(t *testing.T) {
 }
 
 // A deployment that does not begin leaves nothing behind, and what a person does to an agent's conversation does not
-// change what its work came to.
+// change the result of its work.
 func TestWhatDoesNotBeginLeavesNothing(t *testing.T) {
 	entered := make(chan struct{}, 1)
 	m := &scriptedModel{answer: func(a stepRequest) (string, error) {

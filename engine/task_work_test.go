@@ -55,7 +55,7 @@ func TestAnAgentThatIsNotAtWorkTakesNoPlace(t *testing.T) {
 	})
 }
 
-// An agent's work has a bound of its own, which is not that of turns, and whoever looks is told why it ended.
+// An agent's work has a bound of its own, which is not that of turns, and the reason why it ended can be read.
 func TestAnAgentsWorkIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		entered := make(chan struct{}, 1)
@@ -182,7 +182,7 @@ func (p *fakeConnector) Stream(_ context.Context, body []byte) iter.Seq2[model.D
 	}
 }
 
-// An agent is told its ids and how it reports, behind the task and what whoever deployed it has added; a program knows its ids
+// An agent is told its ids and how it reports, behind the task and what the caller who deployed it has added; a program knows its ids
 // besides. The prompt of the task itself stays as it is, and so does who else speaks to the program.
 func TestAnAgentGetsItsPersona(t *testing.T) {
 	m, connector := &scriptedModel{answer: func(stepRequest) (string, error) { return "done", nil }}, &fakeConnector{}

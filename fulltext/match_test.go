@@ -17,7 +17,7 @@ func TestTermsMayBeInDifferentTexts(t *testing.T) {
 		t.Error("a phrase reaches over the end of a text")
 	}
 	if _, ok := parse(t, "shipping -refund").Match("shipping", "refunded"); ok {
-		t.Error("what is excluded may stand in another text")
+		t.Error("what is excluded may be in another text")
 	}
 }
 

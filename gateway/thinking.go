@@ -23,7 +23,7 @@ type thinkingBlock struct {
 	open           bool // the tool loop of its message is not finished
 }
 
-// anthropicRequest is a request of Anthropic's API as far as its thinking goes. Nothing of its body is written anew.
+// anthropicRequest is a request of Anthropic's API as far as its thinking goes. No part of its body is encoded again.
 type anthropicRequest struct {
 	body     []byte
 	messages []rawjson.Span

@@ -166,7 +166,7 @@ func TestARefusedSignatureIsRetriedOnce(t *testing.T) {
 	}
 }
 
-// A refusal of a signature in a loop that is not finished cannot be mended: it reaches the client as it came, at once.
+// A refusal of a signature in a loop that is not finished cannot be repaired: it reaches the client as it came, at once.
 func TestARefusedSignatureInAnOpenLoopIsTheClients(t *testing.T) {
 	u := newUpstream(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)

@@ -52,7 +52,7 @@ func sameOwn(t failer, log *continuo.Log, conversation continuo.Conversation) {
 		if err := json.Unmarshal(b[i], &two); err != nil {
 			t.Fatal(err)
 		}
-		two.ID, two.ConversationID = one.ID, one.ConversationID // made anew
+		two.ID, two.ConversationID = one.ID, one.ConversationID // new ones
 		if !reflect.DeepEqual(one, two) {
 			t.Errorf("entry %d:\n was %s\n is %s", i, a[i], b[i])
 		}

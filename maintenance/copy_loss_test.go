@@ -159,7 +159,7 @@ func TestObjectsAreCopiedWhileTheyGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := maintenance.CopyObjects(t.Context(), from, to, nil); err != nil || again != 1 {
-		t.Errorf("one was made anew: %d copied, %v", again, err)
+		t.Errorf("one was made again: %d copied, %v", again, err)
 	}
 }
 

@@ -127,7 +127,7 @@ func TestWhatIsReadIsPrivate(t *testing.T) {
 	}
 }
 
-// Whoever subscribes hears of every later change, over pipes in old and new versions of the protocol, and over HTTP
+// A subscriber is notified of every later change, over pipes in old and new versions of the protocol, and over HTTP
 // in the new one.
 func TestSubscriptions(t *testing.T) {
 	for name, version := range map[string]string{"pipes": "2025-11-25", "pipes, new": "2026-07-28", "http": "2026-07-28"} {

@@ -51,7 +51,7 @@ func startS3(t *testing.T) *fakeS3 {
 	return f
 }
 
-// useCredentials sets some, and keeps the settings of whoever runs the tests out.
+// useCredentials sets some, and ignores those of the person who runs the tests.
 func useCredentials(t *testing.T) {
 	t.Helper()
 	none := t.TempDir()

@@ -1,5 +1,5 @@
 // Package prompt makes the system messages that stand before the history. They are never stored in the
-// log: each request gets them anew, so that switching the mode changes them and nothing else.
+// log: they are built for each request, so that switching the mode changes them and nothing else.
 //
 // The texts are embedded; a folder with files of the same names replaces them one by one.
 package prompt

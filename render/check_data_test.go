@@ -14,7 +14,7 @@ var accepted = []string{
 }
 
 // exceptions are hard violations that the data does not list, each with the reason for which the
-// validators keep them. All were sent to Mistral or through a library that mends them; OpenAI's own
+// validators keep them. All were sent to Mistral or through a library that repairs them; OpenAI's own
 // document wants minItems 1 and the part types text and refusal for assistant content.
 func exceptions(conversation string) []string {
 	switch conversation {

@@ -232,13 +232,13 @@ func TestAnthropicOwnBlocks(t *testing.T) {
 	m.Content = continuo.Text("so, and an error")
 	expect(t, anthropicText(t, Options{Provider: "anthropic"}, user("q"), m, result("toolu_1", "r")), first,
 		`{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"so, and an error"},{"type":"tool_use","id":"toolu_1","name":"f","input":{"arguments_preview":"…"}}]}`, last)
-	// Without blocks of its own, reasoning with a signature goes back to whoever signed it.
+	// Without blocks of its own, reasoning with a signature goes back to the provider that signed it.
 	entry.Vendor["anthropic"] = json.RawMessage(`{}`)
 	expect(t, anthropicText(t, Options{Provider: "anthropic"}, user("q"), m, result("toolu_1", "r")), first,
 		`{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"so, and an error"},{"type":"tool_use","id":"toolu_1","name":"f","input":{"arguments_preview":"…"}}]}`, last)
 }
 
-// Thinking that nothing came of is left out: a message must not end with it.
+// Thinking without an answer or a call is left out: a message must not end with it.
 func TestAnthropicThinkingAloneIsLeftOut(t *testing.T) {
 	m := window.Message{Role: continuo.Assistant, Content: continuo.Null(), Entry: &continuo.Entry{
 		Reasoning: &continuo.Reasoning{Text: "hm", Signature: "s"}, Vendor: map[string]json.RawMessage{"p": json.RawMessage(`{}`)},

@@ -68,7 +68,7 @@ func TestFeed(t *testing.T) {
 	}
 }
 
-// Where the beginning of the feed was removed, readers that missed some of it are told, and the others go on.
+// Where the beginning of the feed was removed, readers that missed some of it get an error, and the others continue.
 func TestPrunedFeed(t *testing.T) {
 	keys := newKeyring(t)
 	_, shown := keys.newKey("project")

@@ -107,7 +107,7 @@ func TestSummariesAreMadeAtOnceAndKeepTheirOrder(t *testing.T) {
 	})
 }
 
-// Whoever no longer wants the history waits for no summary.
+// A cancelled request does not wait for a summary.
 func TestSummariesEndWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		draft, slow := longConversation(t, 40), &timed{takes: func(string) time.Duration { return time.Hour }}

@@ -14,7 +14,7 @@ type Crew interface {
 	// Send appends a person's message, and returns when it is in the log. A key that was used before changes nothing,
 	// whatever the message. author is nil where the chat has one person only.
 	Send(ctx context.Context, key string, message continuo.Content, author *continuo.Author) error
-	// Reset makes all roles start afresh, once for each key, and Restore undoes the newest reset; both return a
+	// Reset makes all roles start again, once for each key, and Restore undoes the newest reset; both return a
 	// sentence for people.
 	Reset(ctx context.Context, key string) (string, error)
 	Restore(ctx context.Context, key string) (string, error)

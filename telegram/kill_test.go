@@ -136,7 +136,7 @@ func (s *scene) doom(at int, options telegram.Options, meanwhile func()) *doomed
 	return d
 }
 
-// checkKilled checks what came of programs that were killed at steps of these names. unsure is how many of them could not
+// checkKilled checks the outcome of programs that were killed at steps of these names. unsure is how many of them could not
 // note what they had sent.
 func (s *scene) checkKilled(names []string, unsure int) {
 	s.t.Helper()

@@ -97,7 +97,7 @@ func (p *polling) take(ctx context.Context, updates []update) error {
 	return nil
 }
 
-// notifyAfter is how often an update is tried before the person is told that it waits: it takes about two seconds.
+// notifyAfter is how often an update is tried before the person is notified that it waits: it takes about two seconds.
 const notifyAfter = 3
 
 // hold leaves a failed update for the next poll, and waits.

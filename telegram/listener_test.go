@@ -119,7 +119,7 @@ func TestPrivateChat(t *testing.T) {
 	})
 }
 
-// An update is confirmed only when its message stands in the log, and no message overtakes another.
+// An update is confirmed only when its message is in the log, and no message overtakes another.
 func TestAMessageIsConfirmedWhenItIsStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t)

@@ -192,7 +192,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// The work grows with the text alone, whatever stands in it.
+// The work grows with the text alone, whatever is in it.
 func BenchmarkSplit(b *testing.B) {
 	for name, piece := range map[string]string{
 		"words": "some words ", "code": "`a` ", "backticks": "`", "fences": "```\n", "blocks": "```\nx\n```\n", "blank": "\u200b", "lines": "\n",

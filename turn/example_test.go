@@ -88,7 +88,7 @@ func Example() {
 	// I am Continuo's built-in demo model, not a real one: I can only tell what I was shown. I was shown 3 messages. weather returned 17 characters: “In Graz it rains.”
 }
 
-// Without a reader of its events a turn just runs. What it came to is in the log.
+// Without a reader of its events a turn just runs. Its result is in the log.
 func ExampleRunner_Run() {
 	ctx := context.Background()
 	l := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})

@@ -67,7 +67,7 @@ func TestTheFallbackAnswersInItsOwnProtocol(t *testing.T) {
 	}
 	round := log[1].Round
 	if round.Provider != "spare" || round.Model != "claude" || round.Protocol != model.ProtocolAnthropic || log[1].Error != nil {
-		t.Errorf("the answer says that it came of %+v", round)
+		t.Errorf("the answer names the request %+v", round)
 	}
 	if body := s.bodies[0]; !strings.Contains(body, `"system":`) || !strings.Contains(body, `"max_tokens":500`) || !strings.Contains(body, "Who are you?") {
 		t.Errorf("the fallback was sent %s", body)

@@ -223,7 +223,7 @@ func (s *lostAfterSignal) UpdateTurn(ctx context.Context, update continuo.TurnUp
 	return signals, err
 }
 
-// TestAnAllowedCallRunsWhenItsDecisionIsStored: the store cannot be reached when a call was allowed. Whoever closes the
+// TestAnAllowedCallRunsWhenItsDecisionIsStored: the store cannot be reached when a call was allowed. The process that closes the
 // turn meanwhile says that the call has not run, so it must not.
 func TestAnAllowedCallRunsWhenItsDecisionIsStored(t *testing.T) {
 	for name, test := range map[string]struct {

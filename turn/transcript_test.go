@@ -122,7 +122,7 @@ func TestAModelWithoutToolCallsUsesTools(t *testing.T) {
 	h.replays()
 }
 
-// A turn that broke off in the middle of a call is gone on with from the current cycle of the transcript.
+// A turn that broke off in the middle of a call is continued from the current cycle of the transcript.
 func TestABrokenTranscriptAnswerIsContinued(t *testing.T) {
 	cut := []any{model.Delta{Text: "§respond: I will look.\n\n§call: {\"name\": \"fs_list\", \"args\": {\"pa"}, &model.Error{Reason: continuo.ReasonNetwork, Retryable: true, Message: "cut"}}
 	h := newTranscriptHouse(t, cut, writes("§respond: Done."))

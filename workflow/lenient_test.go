@@ -24,7 +24,7 @@ nodes:
 // five are the outputs of an answer as the event has them.
 const five = `{"report":"fine","score":8.5,"sound":true,"tags":["a"],"verdict":"go"}`
 
-// concluded is the event that came of one answer.
+// concluded is the event of one answer.
 func concluded(t *testing.T, text string, answers ...string) *continuo.RunEvent {
 	t.Helper()
 	p := begin(t, text, nil)

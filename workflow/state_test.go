@@ -286,7 +286,7 @@ func TestRunsOfAnyWorkflowEnd(t *testing.T) {
 	})
 }
 
-// readAgain follows the log anew and compares what it says is next with what was done.
+// readAgain reads the log again and compares the next steps with what was done.
 func (p *player) readAgain(t *rapid.T) {
 	state := workflow.NewState(p.state.Workflow, "run_1")
 	for i := range p.log {
@@ -344,7 +344,7 @@ nodes: {a: {brief: x}}
 	}
 }
 
-// Where the outputs stand in an answer.
+// Where the outputs are in an answer.
 func TestOutputsAreFoundInAnswers(t *testing.T) {
 	for answer, want := range map[string]string{
 		"```json\n{\"go\": true}\n```":                                     "",

@@ -294,7 +294,7 @@ type forgetCommand struct {
 }
 
 func (forgetCommand) Help() string {
-	return `Removes facts permanently, from the memory and from everything that was made of them. They are not taken from the same messages again. The messages stay, unless --sources is given. The command asks first; without a terminal it needs --yes.
+	return `Removes facts permanently, from the memory and from everything that was derived from them. They are not taken from the same messages again. The messages stay, unless --sources is given. The command asks first; without a terminal it needs --yes.
 
 Examples:
 

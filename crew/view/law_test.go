@@ -51,7 +51,7 @@ func (c *crewOf) text(who string, most int) string {
 	return c.mark(who) + " " + strings.Repeat("wörd\n", c.random.IntN(most/5+1))
 }
 
-// happens appends what may stand in a log: talk, calls, failures, and what is never shown.
+// happens appends what may be in a log: talk, calls, failures, and what is never shown.
 func (c *crewOf) happens() {
 	switch c.random.IntN(12) {
 	case 0, 1, 2:

@@ -16,7 +16,7 @@ import (
 	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
-// Webhook is a receiver that is told of each turn that ends, in the form of Standard Webhooks. It gets the turns in their
+// Webhook is a receiver that is notified of each turn that ends, in the form of Standard Webhooks. It gets the turns in their
 // order, each at least once; one that it does not accept is sent again until it does.
 type Webhook struct {
 	// Name identifies the webhook: its position in the feed, and the lease under which it is sent, have it. Required.
@@ -56,7 +56,7 @@ func WebhookPosition(name string) string { return "webhook/" + name }
 
 // Send sends the turns that end until ctx is done. Only one process may call it for a name at a time; see
 // engine.RunExclusive and WebhookPosition. A webhook that is new is sent the turns that end from now on. Where turns were
-// removed from the feed that it has not accepted, it goes on with those that are kept.
+// removed from the feed that it has not accepted, it continues with those that are kept.
 func (l *Ledger) Send(ctx context.Context, hook Webhook) error {
 	hook = hook.withDefaults()
 	defer hook.Behind(0)

@@ -198,7 +198,7 @@ func TestWebhooksOfProjects(t *testing.T) {
 	stop()
 }
 
-// Pruning keeps what a webhook has not accepted for the same time again. Then the webhook goes on with what is kept, and says
+// Pruning keeps what a webhook has not accepted for the same time again. Then the webhook continues with what is kept, and says
 // that it lost turns; a receiver of its own is not held up.
 func TestPruningWaitsForWebhooks(t *testing.T) {
 	h := newHooked(t)

@@ -181,7 +181,7 @@ func (ts *Turns) checkResumable(ctx context.Context, failed continuo.Turn, ofAll
 		case t.State == continuo.TurnRunning && !ofAll: // the one that resumes
 			continue
 		case t.ID != failed.ID:
-			return fmt.Errorf("%w: the conversation has gone on with turn %s since turn %s; send a message instead", ErrNotResumable, t.ID, failed.ID)
+			return fmt.Errorf("%w: turn %s has begun since turn %s; send a message instead", ErrNotResumable, t.ID, failed.ID)
 		case t.State != continuo.TurnFailed:
 			return fmt.Errorf("%w: turn %s has its answer; send a message instead", ErrNotResumable, failed.ID)
 		}

@@ -58,7 +58,7 @@ func (e endless) Stream(ctx context.Context, _ []byte) iter.Seq2[model.Delta, er
 	}
 }
 
-// TestNoTurnWaitsForASummary has summarizers that fail, are late or do not end: turns take no time, the built-in one stands in,
+// TestNoTurnWaitsForASummary has summarizers that fail, are late or do not end: turns take no time, the built-in one replaces them,
 // and a later request shows what it made.
 func TestNoTurnWaitsForASummary(t *testing.T) {
 	scripted := func(answer func(context.Context, string) (string, error)) *scriptedModel {

@@ -93,7 +93,7 @@ func taskOf(messages ...string) tasks.Request {
 	return tasks.Request{Scope: continuo.Scope{ProjectID: continuo.DefaultProject}, Request: task.Request{Description: "Go on", Compression: task.Semantic, ConversationHistory: rawjson.MustMarshal(history)}}
 }
 
-// A model that does not answer holds nobody up for longer than one summary may take; the extract stands in.
+// A model that does not answer holds nobody up for longer than one summary may take; the extract replaces it.
 func TestASummaryHasATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		late := &scriptedModel{name: "small-1", answer: func(ctx context.Context, _ string) (string, error) {
@@ -114,7 +114,7 @@ func TestASummaryHasATime(t *testing.T) {
 	})
 }
 
-// Whoever no longer wants a task waits for no summary of it, and there is no task.
+// A cancelled creation of a task does not wait for its summary, and leaves no task.
 func TestSummariesEndWithTheirRequest(t *testing.T) {
 	asked := make(chan struct{}, 100)
 	small := &scriptedModel{name: "small-1", answer: func(ctx context.Context, _ string) (string, error) {

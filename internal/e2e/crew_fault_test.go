@@ -19,7 +19,7 @@ import (
 	"github.com/continuo-log/continuo/engine"
 )
 
-// badRole is a role whose agent does not do as it should, and what is to come of its turns.
+// badRole is a role whose agent misbehaves, and the expected outcome of its turns.
 type badRole struct {
 	part  string
 	slow  bool   // its turns end when their time is up
@@ -116,7 +116,7 @@ func testBadAgents(t *testing.T, kind string, roles []badRole) {
 	}
 }
 
-// checkBadTurns checks what came of each turn, and that one followed the other.
+// checkBadTurns checks the outcome of each turn, and that one followed the other.
 func (p *crewClient) checkBadTurns(entries []continuo.Entry, roles []badRole) {
 	turns, answered := 0, 0
 	for i := range entries {

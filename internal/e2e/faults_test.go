@@ -10,7 +10,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 )
 
-// fault is what an upstream does wrong and what must come of it.
+// fault is what an upstream does wrong and the outcome that must follow.
 type fault struct {
 	message string // makes the upstream do it
 	status  int    // of the answer that is not streamed

@@ -304,7 +304,7 @@ func (c *chatClient) recoverTurn(ctx context.Context, k *killable) *outcome {
 	return c.check(ctx, k, a)
 }
 
-// committed returns the id of a turn, "" for one of which nothing was kept: whoever looks at that one first
+// committed returns the id of a turn, "" for one of which nothing was kept: the first reader of that one
 // makes it void.
 func (c *chatClient) committed(ctx context.Context, k *killable, id string) string {
 	status, err := k.get(ctx, c.path("/turns/"+id), &shownTurn{})

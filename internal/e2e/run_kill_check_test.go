@@ -246,7 +246,7 @@ func (l runLog) checkRequests(ctx context.Context, k *killable, entries []contin
 		}
 		open := e.Error != nil && e.Content.IsEmpty() && !e.HasCalls() // the program may have been killed before it asked
 		if !bodies[e.Round.RequestSHA256] && !open {
-			l.errorf("entry %d came of a request that the upstream did not get", e.Seq)
+			l.errorf("entry %d answers a request that the upstream did not get", e.Seq)
 		}
 		var again struct{ Same bool }
 		if code, err := k.get(ctx, l.path(fmt.Sprintf("/entries/%d/request", e.Seq)), &again); err != nil || code != http.StatusOK || !again.Same {

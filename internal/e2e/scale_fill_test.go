@@ -246,7 +246,7 @@ func openRawPostgres(b *testing.B, url string) rawPostgres {
 	return rawPostgres{pool}
 }
 
-// prepare drops the index of terms: it is made anew at the end, which takes a tenth of the time.
+// prepare drops the index of terms: it is built again at the end, which takes a tenth of the time.
 func (r rawPostgres) prepare(b *testing.B) {
 	r.exec(b, "DROP INDEX continuo.documents_by_term")
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // metronome is an upstream of a fixed pace. Each of its tokens is the time at which it was written, so
-// that whoever reads it in this process knows how long it was under way.
+// that a reader in this process knows how long it was under way.
 type metronome struct {
 	tokens int
 	pace   time.Duration // between two tokens; 0 writes them as fast as the connection takes them

@@ -239,7 +239,7 @@ func tryBuild(t *testing.T, s *stored, at int64, name string, limits window.Limi
 	}
 	checkPlan(t, where, s, at, plan, limits)
 	if limits.Chars > 0 || limits.Tokens > 0 {
-		return false // enough builds for a small model come of the others
+		return false // the others make enough builds for a small model
 	}
 	in.ModelWindow, where = modelWindow, where+" for a small model"
 	plan, err = view.Build(s, in)
@@ -285,7 +285,7 @@ func checkLimits(t *testing.T, where string, s *stored, plan *window.Plan, limit
 	var total, required continuo.Size
 	must := requiredSeqs(s, plan)
 	for _, m := range plan.Messages {
-		size := continuo.Measure(m.Content, m.ToolCalls, token.O200k()) // counted anew, not taken from the plan
+		size := continuo.Measure(m.Content, m.ToolCalls, token.O200k()) // counted again, not taken from the plan
 		if total = total.Add(size); total.Tokens > plan.Totals.Tokens {
 			t.Errorf("%s: the plan says %d tokens, there are %d", where, plan.Totals.Tokens, total.Tokens)
 		}

@@ -209,7 +209,7 @@ func (f fitter) fit(all []*question, chosen func(*question) bool) *model {
 	return m
 }
 
-// calibrate scales and shifts scores such that they are probabilities again, which changes no order.
+// calibrate scales and shifts scores so that they are probabilities again, which keeps their order.
 func calibrate(questions []*question, w *[width]float64) {
 	scale, shift := 1.0, 0.0
 	var scores, weights []float64

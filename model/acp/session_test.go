@@ -342,7 +342,7 @@ func TestCloseEndsAllThatWasStarted(t *testing.T) {
 	w.Gone(heir)
 }
 
-// Whoever listens may close the session, and so may others.
+// A listener may close the session, and so may others.
 func TestCloseInTheMiddleOfAnAnswer(t *testing.T) {
 	w := childtest.NewWitness(t)
 	m := of(w.Env("talker"), agentOptions(t))

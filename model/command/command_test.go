@@ -203,7 +203,7 @@ func TestAFloodIsCutOff(t *testing.T) {
 	noGoroutines(t)
 }
 
-// Whoever ends an answer early, the program is gone when the stream is, and its children too.
+// When a reader ends an answer early, the program and its children end with the stream.
 func TestNothingIsLeftBehind(t *testing.T) {
 	for _, role := range []string{"begun", "stubborn"} {
 		w := childtest.NewWitness(t)

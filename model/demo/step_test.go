@@ -160,7 +160,7 @@ func TestStepRefused(t *testing.T) {
 	}
 }
 
-// An answer that broke off anywhere is gone on with: together the pieces are the answer that did not break off.
+// An interrupted answer is continued from any point: together the pieces are the answer that did not break off.
 func TestStepContinues(t *testing.T) {
 	messages := append(stepOf("1", "Write.", "- draft (string): it"), user("Carry out the step."))
 	_, entry := answer(t, body(messages...))
@@ -179,7 +179,7 @@ func TestStepContinues(t *testing.T) {
 		}
 		refused := append(broken, assistant(pieces[2]), user("Your answer is not enough."))
 		if _, corrected := answer(t, body(refused...)); !strings.Contains(corrected.Content.String(), "as I would 1 visit later") {
-			t.Errorf("an answer in pieces that was refused is not mended:\n%s", corrected.Content)
+			t.Errorf("an answer in pieces that was refused is not corrected:\n%s", corrected.Content)
 		}
 	}
 }

@@ -1168,7 +1168,7 @@ export interface FactFields {
    */
   valid_to?: string;
   /**
-   * What supports it: entries of conversations of the same user, each with words that stand in it. Default: the
+   * What supports it: entries of conversations of the same user, each with words that are in it. Default: the
    * statement is its own source.
    */
   sources?: KnownSource[];

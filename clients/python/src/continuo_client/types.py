@@ -1089,8 +1089,8 @@ class FactFields(TypedDict):
     # When its time ends: from then on it is neither listed nor recalled nor in the profile. Default: the end of
     # the day that the text names, such as "until Friday", in UTC; else it has no end.
     valid_to: NotRequired[str]
-    # What supports it: entries of conversations of the same user, each with words that stand in it. Default:
-    # the statement is its own source.
+    # What supports it: entries of conversations of the same user, each with words that are in it. Default: the
+    # statement is its own source.
     sources: NotRequired[list[KnownSource]]
 
 
