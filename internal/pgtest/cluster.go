@@ -65,10 +65,11 @@ func parentFolder(durable bool) (string, error) {
 }
 
 // parentFolders are the folders in which clusters are made: in memory for those that need not be durable, unless TMPDIR
-// is set.
+// names another folder than /tmp, which some machines set for everybody.
 func parentFolders(durable bool) []string {
-	folders := []string{filepath.Clean(os.TempDir()), "/tmp"}
-	if memory := memoryFolder(); memory != "" && !durable && os.Getenv("TMPDIR") == "" {
+	temporary := filepath.Clean(os.TempDir())
+	folders := []string{temporary, "/tmp"}
+	if memory := memoryFolder(); memory != "" && !durable && temporary == "/tmp" {
 		return append([]string{memory}, folders...)
 	}
 	return folders
