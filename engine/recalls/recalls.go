@@ -55,7 +55,7 @@ type Options struct {
 const (
 	DefaultThreshold = 150_000
 	statementOdds    = 4   // what a message that asks nothing recalls has the threshold's odds times this
-	turnCandidates   = 200 // entries that are ranked before a turn
+	turnCandidates   = 100 // entries that are ranked before a turn
 	longEntry        = 300 // tokens above which only a passage of an entry is shown
 	passageTokens    = 100
 	maxQuery         = 4_000 // characters of a message that are looked for

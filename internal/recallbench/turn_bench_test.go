@@ -117,7 +117,7 @@ func benchMessages(b *testing.B, open func(b *testing.B) (maintenance.Store, err
 					if err != nil {
 						b.Fatal(err)
 					}
-					if found != nil {
+					if len(found) > 1 {
 						recalled++
 					}
 				})
