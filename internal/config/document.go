@@ -241,7 +241,7 @@ connectors:
 `
 
 const exampleWebhooks = `
-# Receivers of a notice of each turn that ends. Each webhook gets the turns in order, and waits for no other one.
+# Receivers of a notice of each turn that ends. Each webhook gets the turns in order, independently of others.
 webhooks:
 #  billing:
 #    url: https://hooks.example.org/continuo
