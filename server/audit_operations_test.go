@@ -11,6 +11,7 @@ import (
 	"github.com/continuo-log/continuo/audit"
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/engine/ledger"
 )
 
 // notAudited are the operations that no event is made of, and why.
@@ -131,5 +132,21 @@ func TestWhatAChangeIsAbout(t *testing.T) {
 		if got := newest(); got.Operation != "chat" || got.ConversationID != chat.ConversationID {
 			t.Errorf("after a turn in %s: %+v", chat.ConversationID, got)
 		}
+	}
+}
+
+// A turn that is refused before its conversation is created names none: a reader would look for it in vain.
+func TestARefusedTurnNamesNoConversation(t *testing.T) {
+	keys := newKeyring(t)
+	_, shown := keys.newKey("project")
+	trail := audit.NewTrail(keys.Store, audit.Options{})
+	e := engineOver(t, keys.Store, engine.Options{Budgets: ledger.BudgetOptions{Project: auth.Budget{Tokens: 1, Period: auth.PeriodDay}}})
+	handler := New(e, Options{Audit: trail, Keys: auth.NewChecker(keys, auth.Options{})})
+	ask(t, handler, "POST", "/chat", `{"message": "Hello"}`, as(shown)...).into(http.StatusOK, &chatReply{})
+	ask(t, handler, "POST", "/chat", `{"message": "Hello"}`, as(shown)...).failed(http.StatusTooManyRequests, "budget_exceeded", "")
+	trail.Close()
+	events, err := keys.AuditEvents(t.Context(), audit.Query{Limit: 10})
+	if err != nil || len(events) != 2 || events[0].ConversationID == "" || events[1].Status != http.StatusTooManyRequests || events[1].ConversationID != "" {
+		t.Errorf("%v, %+v", err, events)
 	}
 }

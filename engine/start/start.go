@@ -53,7 +53,9 @@ func (e errNotPrepared) Unwrap() error { return e.error }
 // Start waits until the conversation is free, takes its lease, and runs the turn in a goroutine of its own, so
 // that a caller that returns early does not stop it.
 func (ts *Turns) Start(ctx context.Context, start Request) (*Chat, error) {
-	audit.About(ctx, start.Conversation.ID)
+	if !start.Create { // one that is refused is never there
+		audit.About(ctx, start.Conversation.ID)
+	}
 	if payer, ok := continuo.PayerOf(ctx); ok && start.Turn.KeyID == "" {
 		start.Turn.KeyID = payer.KeyID
 	}
@@ -95,6 +97,7 @@ func (ts *Turns) Start(ctx context.Context, start Request) (*Chat, error) {
 		leave()
 		end()
 	}
+	audit.About(ctx, begun.conversation.ID)
 	chat := &Chat{Conversation: begun.conversation, TurnID: requested.ID}
 	if requested.RunID == "" { // the mode and agent that the input sets
 		chat.Conversation.ActiveMode = begun.input.Mode
