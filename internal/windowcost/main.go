@@ -32,7 +32,11 @@ type options struct {
 	sources string
 	most    int
 	prices  prices
+	prompt  int
 }
+
+// promptBytes is how many bytes of a request's body a token of its system messages and tools takes: English text, and JSON.
+const promptBytes = 4.3
 
 // prices are those of cached input and of writing to the cache, as parts of the price of other input.
 type prices struct{ cached, write float64 }
@@ -44,6 +48,7 @@ func main() {
 	flag.IntVar(&o.most, "most", 600, "how many entries of a conversation are replayed at most")
 	flag.Float64Var(&o.prices.cached, "cached", 0.1, "the price of cached input, as a part of the price of other input")
 	flag.Float64Var(&o.prices.write, "write", 1, "the price of input that is written to the cache, as such a part")
+	flag.IntVar(&o.prompt, "prompt", 1700, "the tokens of the system messages and tools of each request, which continuo chat sends with tools.project_dir")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "windowcost:", err)
@@ -81,8 +86,8 @@ func run(o options) error {
 		logs[name] = found
 	}
 	table := tabwriter.NewWriter(os.Stdout, 2, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "| budget\t| conversations\t| window\t| requests\t| moves\t| mean tokens\t| extends, tokens\t| extends, bytes\t| cost a request\t| × least\t| × by hand\t|")
-	fmt.Fprintln(table, "|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|")
+	fmt.Fprintln(table, "| budget\t| conversations\t| window\t| requests\t| moves\t| mean tokens\t| extends, tokens\t| extends, bytes\t| with the prompt\t| cost a request\t| × least\t| × by hand\t|")
+	fmt.Fprintln(table, "|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|---\t|")
 	for _, budget := range budgets {
 		sums := make([]figures, len(ways))
 		hands := make([]float64, len(ways))
@@ -99,11 +104,11 @@ func run(o options) error {
 				}
 				sums[i].add(f)
 				hands[i] += hand.costAt(f.mean()) * float64(f.requests)
-				row(table, budget.name, name, way.name, f, o.prices, hand.costAt(f.mean()))
+				row(table, budget.name, name, way.name, f, o, hand.costAt(f.mean()))
 			}
 		}
 		for i, way := range ways {
-			row(table, budget.name, "all", way.name, sums[i], o.prices, hands[i]/float64(max(sums[i].requests, 1)))
+			row(table, budget.name, "all", way.name, sums[i], o, hands[i]/float64(max(sums[i].requests, 1)))
 		}
 	}
 	fmt.Fprintln(table)
@@ -117,10 +122,11 @@ func run(o options) error {
 	return table.Flush()
 }
 
-func row(table *tabwriter.Writer, budget, source, way string, f figures, p prices, hand float64) {
-	fmt.Fprintf(table, "| %s\t| %s\t| %s\t| %d\t| %d\t| %.0f\t| %.1f %%\t| %.1f %%\t| %.0f\t| %.3f\t| %.3f\t|\n", budget, source, way,
-		f.requests, f.moves, f.mean(), 100*f.cached/f.tokens, 100*float64(f.sharedBytes)/float64(f.bytes), f.cost(p)/float64(f.requests),
-		f.cost(p)/f.least(p), f.cost(p)/float64(f.requests)/hand)
+func row(table *tabwriter.Writer, budget, source, way string, f figures, o options, hand float64) {
+	requests := float64(f.requests)
+	fmt.Fprintf(table, "| %s\t| %s\t| %s\t| %d\t| %d\t| %.0f\t| %.1f %%\t| %.1f %%\t| %.1f %%\t| %.0f\t| %.3f\t| %.3f\t|\n",
+		budget, source, way, f.requests, f.moves, f.mean(), 100*f.cached/f.tokens, 100*f.shared(0), 100*f.shared(o.prompt),
+		f.cost(o.prices)/requests, f.cost(o.prices)/f.least(o.prices), f.cost(o.prices)/requests/hand)
 }
 
 // conversations reads the conversations of a file.

@@ -100,6 +100,12 @@ func (f *figures) mean() float64 { return f.tokens / float64(f.requests) }
 
 func (f *figures) cost(p prices) float64 { return (f.tokens-f.cached)*p.write + f.cached*p.cached }
 
+// shared is the share of the bytes that extend the request before, where each request begins with a prompt of so many tokens.
+func (f *figures) shared(prompt int) float64 {
+	same := float64(prompt) * promptBytes * float64(f.requests)
+	return (float64(f.sharedBytes) + same) / (float64(f.bytes) + same)
+}
+
 // least is the least cost of windows with the same mean size.
 func (f *figures) least(p prices) float64 { return f.fresh*p.write + (f.tokens-f.fresh)*p.cached }
 
