@@ -3,7 +3,6 @@
 package embedding
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -14,9 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/sony/gobreaker/v2"
-
-	"github.com/continuo-log/continuo/model/internal/counted"
+	"github.com/continuo-log/continuo/model/internal/textserver"
 	"github.com/continuo-log/continuo/recall/vector"
 )
 
@@ -39,24 +36,32 @@ type Options struct {
 // Client makes embeddings. It is safe for concurrent use.
 type Client struct {
 	options Options
-	breaker *gobreaker.CircuitBreaker[response]
+	server  *textserver.Client[response]
 }
+
+// maxResponse bounds the bytes of a response.
+const maxResponse = 16 << 20
 
 // New makes a client.
 func New(options Options) *Client {
-	options.Timeout = cmp.Or(options.Timeout, 30*time.Second)
-	options.Failures = cmp.Or(options.Failures, 3)
-	options.Cooldown = cmp.Or(options.Cooldown, 30*time.Second)
-	if options.HTTP == nil {
-		options.HTTP = http.DefaultClient
-	}
-	return &Client{options, gobreaker.NewCircuitBreaker[response](gobreaker.Settings{
-		Name: "embeddings", Timeout: options.Cooldown,
-		ReadyToTrip: func(counts gobreaker.Counts) bool { return counts.ConsecutiveFailures >= uint32(options.Failures) },
-		IsSuccessful: func(err error) bool {
-			return err == nil || errors.Is(err, context.Canceled) || errors.Is(err, vector.ErrRefused)
-		},
+	return &Client{options, textserver.New[response](textserver.Options{
+		Name: "embeddings", URL: options.BaseURL + "/embeddings", Key: options.Key, MaxResponse: maxResponse,
+		Timeout: cmp.Or(options.Timeout, 30*time.Second), Failures: options.Failures, Cooldown: options.Cooldown, HTTP: options.HTTP,
+		IsHealthy: isRefusal,
 	})}
+}
+
+// isRefusal reports whether a server has refused the texts of a request: others may do.
+func isRefusal(err error) bool {
+	refusal := new(textserver.StatusError)
+	if !errors.As(err, &refusal) {
+		return false
+	}
+	switch refusal.Status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
 }
 
 // Name identifies the model and the dimensions.
@@ -85,49 +90,16 @@ type response struct {
 
 // Embed returns a vector for each text, and the tokens that the server has counted.
 func (c *Client) Embed(ctx context.Context, texts []string) (vectors [][]float32, tokens int, err error) {
-	made, err := c.breaker.Execute(func() (response, error) { return c.embed(ctx, texts) })
+	made, err := c.server.Post(ctx, request{c.options.Model, texts, c.options.Dimensions, "float"}, func(body io.Reader) (response, error) {
+		return decode(body, len(texts))
+	})
+	if isRefusal(err) {
+		err = fmt.Errorf("%w: %w", vector.ErrRefused, err)
+	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("embeddings of %s: %w", c.options.Model, err)
 	}
 	return made.vectors, made.tokens, nil
-}
-
-// maxResponse bounds the bytes of a response, and maxError those of an error that are read.
-const (
-	maxResponse = 16 << 20
-	maxError    = 300
-)
-
-func (c *Client) embed(ctx context.Context, texts []string) (response, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
-	defer cancel()
-	body, err := json.Marshal(request{c.options.Model, texts, c.options.Dimensions, "float"})
-	if err != nil {
-		return response{}, err
-	}
-	asked, err := http.NewRequestWithContext(ctx, http.MethodPost, c.options.BaseURL+"/embeddings", bytes.NewReader(body))
-	if err != nil {
-		return response{}, err
-	}
-	asked.Header.Set("Content-Type", "application/json")
-	if c.options.Key != "" {
-		asked.Header.Set("Authorization", "Bearer "+c.options.Key)
-	}
-	answer, err := c.options.HTTP.Do(asked)
-	if err != nil {
-		return response{}, err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, maxError))
-		err := fmt.Errorf("status %d: %q", answer.StatusCode, text)
-		switch answer.StatusCode {
-		case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-			err = fmt.Errorf("%w: %w", vector.ErrRefused, err)
-		}
-		return response{}, err
-	}
-	return decode(io.LimitReader(answer.Body, maxResponse), len(texts))
 }
 
 // decode reads a response: one vector for each text, all of one length.
@@ -137,7 +109,7 @@ func decode(body io.Reader, texts int) (response, error) {
 			Index     int       `json:"index"`
 			Embedding []float32 `json:"embedding"`
 		} `json:"data"`
-		counted.Response
+		textserver.Counted
 	}
 	if err := json.NewDecoder(body).Decode(&read); err != nil {
 		return response{}, fmt.Errorf("read the response: %w", err)

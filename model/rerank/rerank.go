@@ -4,11 +4,9 @@
 package rerank
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -16,9 +14,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sony/gobreaker/v2"
-
-	"github.com/continuo-log/continuo/model/internal/counted"
+	"github.com/continuo-log/continuo/model/internal/textserver"
 )
 
 // Options configures a client.
@@ -39,21 +35,17 @@ type Options struct {
 // Client orders texts. It is safe for concurrent use.
 type Client struct {
 	options Options
-	breaker *gobreaker.CircuitBreaker[response]
+	server  *textserver.Client[response]
 }
+
+// maxResponse bounds the bytes of a response, which may repeat the texts.
+const maxResponse = 4 << 20
 
 // New makes a client.
 func New(options Options) *Client {
-	options.Timeout = cmp.Or(options.Timeout, 500*time.Millisecond)
-	options.Failures = cmp.Or(options.Failures, 3)
-	options.Cooldown = cmp.Or(options.Cooldown, 30*time.Second)
-	if options.HTTP == nil {
-		options.HTTP = http.DefaultClient
-	}
-	return &Client{options, gobreaker.NewCircuitBreaker[response](gobreaker.Settings{
-		Name: "reranker", Timeout: options.Cooldown,
-		ReadyToTrip:  func(counts gobreaker.Counts) bool { return counts.ConsecutiveFailures >= uint32(options.Failures) },
-		IsSuccessful: func(err error) bool { return err == nil || errors.Is(err, context.Canceled) },
+	return &Client{options, textserver.New[response](textserver.Options{
+		Name: "reranker", URL: options.BaseURL + "/rerank", Key: options.Key, MaxResponse: maxResponse,
+		Timeout: cmp.Or(options.Timeout, 500*time.Millisecond), Failures: options.Failures, Cooldown: options.Cooldown, HTTP: options.HTTP,
 	})}
 }
 
@@ -81,51 +73,20 @@ type response struct {
 // Rerank returns the indexes of all texts, the one that answers the query best first, and the tokens that the server has counted.
 // Texts with equal scores keep their order.
 func (c *Client) Rerank(ctx context.Context, query string, texts []string) (order []int, tokens int, err error) {
-	read, err := c.breaker.Execute(func() (response, error) { return c.rerank(ctx, query, texts) })
+	read, err := c.server.Post(ctx, request{c.options.Model, query, texts, len(texts)}, func(body io.Reader) (response, error) {
+		return decode(body, len(texts))
+	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("rerank with %s: %w", c.options.Model, err)
 	}
 	return read.order, read.tokens, nil
 }
 
-// maxResponse bounds the bytes of a response, which may repeat the texts, and maxError those of an error that are read.
-const (
-	maxResponse = 4 << 20
-	maxError    = 300
-)
-
-func (c *Client) rerank(ctx context.Context, query string, texts []string) (response, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
-	defer cancel()
-	body, err := json.Marshal(request{c.options.Model, query, texts, len(texts)})
-	if err != nil {
-		return response{}, err
-	}
-	asked, err := http.NewRequestWithContext(ctx, http.MethodPost, c.options.BaseURL+"/rerank", bytes.NewReader(body))
-	if err != nil {
-		return response{}, err
-	}
-	asked.Header.Set("Content-Type", "application/json")
-	if c.options.Key != "" {
-		asked.Header.Set("Authorization", "Bearer "+c.options.Key)
-	}
-	answer, err := c.options.HTTP.Do(asked)
-	if err != nil {
-		return response{}, err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(answer.Body, maxError))
-		return response{}, fmt.Errorf("status %d: %q", answer.StatusCode, text)
-	}
-	return decode(io.LimitReader(answer.Body, maxResponse), len(texts))
-}
-
 // decode reads a response, which must have a score for each text, and orders the texts.
 func decode(body io.Reader, texts int) (response, error) {
 	var read struct {
 		Results []result `json:"results"`
-		counted.Response
+		textserver.Counted
 	}
 	if err := json.NewDecoder(body).Decode(&read); err != nil {
 		return response{}, fmt.Errorf("read the response: %w", err)

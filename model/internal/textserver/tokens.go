@@ -1,11 +1,10 @@
-// Package counted reads how many tokens a server of embeddings or of a reranker says that a request had. Servers differ in where
-// they say it, and some do not.
-package counted
+package textserver
 
 import "encoding/json"
 
-// Response is the part of a response that says it: usage as OpenAI, Jina, vLLM and llama.cpp have it, meta as Cohere.
-type Response struct {
+// Counted is the part of a response that says how many tokens the request had: usage as OpenAI, Jina, vLLM and llama.cpp have
+// it, meta as Cohere. Some servers do not say it.
+type Counted struct {
 	Usage json.RawMessage `json:"usage"`
 	Meta  json.RawMessage `json:"meta"`
 }
@@ -14,7 +13,7 @@ type Response struct {
 const mostTokens = 1 << 31
 
 // Tokens is the number; 0 where the response does not say it, or says what cannot be.
-func (r Response) Tokens() int {
+func (c Counted) Tokens() int {
 	var usage struct {
 		Total  float64 `json:"total_tokens"`
 		Prompt float64 `json:"prompt_tokens"`
@@ -28,7 +27,7 @@ func (r Response) Tokens() int {
 			Input float64 `json:"input_tokens"`
 		} `json:"billed_units"`
 	}
-	_, _ = json.Unmarshal(r.Usage, &usage), json.Unmarshal(r.Meta, &meta) // what is of another form says nothing
+	_, _ = json.Unmarshal(c.Usage, &usage), json.Unmarshal(c.Meta, &meta) // what is of another form says nothing
 	for _, tokens := range []float64{usage.Total, usage.Prompt, usage.Input, meta.Tokens.Input, meta.Billed.Input} {
 		if tokens >= 1 && tokens <= mostTokens {
 			return int(tokens)

@@ -1,10 +1,10 @@
-package counted_test
+package textserver_test
 
 import (
 	"encoding/json"
 	"testing"
 
-	"github.com/continuo-log/continuo/model/internal/counted"
+	"github.com/continuo-log/continuo/model/internal/textserver"
 )
 
 func TestTokens(t *testing.T) {
@@ -22,7 +22,7 @@ func TestTokens(t *testing.T) {
 		`{"usage": {"total_tokens": 1e300}}`:                   0,
 		`{"usage": {"total_tokens": 0.5, "prompt_tokens": 2}}`: 2,
 	} {
-		var read counted.Response
+		var read textserver.Counted
 		if err := json.Unmarshal([]byte(response), &read); err != nil {
 			t.Fatal(err)
 		}
