@@ -6,6 +6,7 @@ GO ?= go
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOFUMPT := mvdan.cc/gofumpt@v0.12.0
 GORELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
+HELM := helm.sh/helm/v3/cmd/helm@v3.22.0
 CYCLONEDX := github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.9.0
 # Programs of others that tests start; make npm installs them into a folder that git ignores, and tests find
 # them there. Without them those tests are skipped.
@@ -57,6 +58,14 @@ release-check: ## make the files of a release in dist/, for this platform only, 
 	$(GO) run $(CYCLONEDX) version >/dev/null || { echo "NOT MADE, for cyclonedx-gomod cannot be fetched: the lists of modules"; skip=docker,sbom; modules=false; }; \
 	$(GO) run $(GORELEASER) release --snapshot --clean --skip=$$skip -f bin/snapshot.yaml && \
 	$(GO) run ./internal/releasecheck -commit "$(COMMIT)" -modules=$$modules dist $(HOST_PLATFORM)
+
+.PHONY: chart-check
+CHART := deploy/helm/continuo
+chart-check: ## lint the Helm chart, and render it with the values of deploy/helm/continuo/ci
+	@for values in $(CHART)/ci/*.yaml; do \
+	  $(GO) run $(HELM) lint --strict --quiet $(CHART) -f $$values && \
+	  $(GO) run $(HELM) template continuo $(CHART) --kube-version 1.31.0 -f $$values >/dev/null || exit 1; \
+	done; echo "the chart is sound"
 
 # A builder that needs no daemon (buildah, podman) or Docker's. The binary is built outside, so that the image has the one
 # that was tested.
