@@ -368,6 +368,20 @@ func TestComposer(t *testing.T) {
 			t.Errorf("sent %q, want %q", f.lines, want)
 		}
 	})
+	during(t, "a text of several rows is shown from its beginning, as far as there is room", func(t *testing.T) {
+		p := at(t, &fake{})
+		p.types("begins " + strings.Repeat("and goes on ", 12) + "ends")
+		p.wants("› begins and", "ends\n")
+		p.types("alt+enter", "a second line")
+		p.wants("› begins and", "ends\n", "a second line")
+		p.types("ctrl+c", "alt+enter", "x")
+		p.lacks("begins")
+		p.types("ctrl+u", "backspace", strings.Repeat("many rows ", 200), "ends")
+		if got := p.m.input.area.Height(); got != 8 {
+			t.Errorf("the text has %d rows of a screen of 24", got)
+		}
+		p.wants("ends\n")
+	})
 	during(t, "a pasted text is sent as it was", func(t *testing.T) {
 		long := strings.Repeat("\tif x { y() }\n", 300) + "end"
 		f := &fake{results: map[string]Result{}}

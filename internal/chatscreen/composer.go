@@ -29,10 +29,14 @@ const (
 	longPasteBytes = 2000
 )
 
+// maxRows is how many rows of text can be typed.
+const maxRows = 10_000
+
 func newComposer() composer {
 	area := textarea.New()
 	area.Prompt, area.ShowLineNumbers, area.EndOfBufferCharacter = "", false, ' '
-	area.CharLimit, area.MaxHeight, area.MaxWidth = 0, 0, 0
+	area.CharLimit, area.MaxWidth = 0, 0
+	area.DynamicHeight, area.MaxContentHeight = true, maxRows
 	area.SetVirtualCursor(false)
 	area.SetStyles(plainStyles())
 	keys := textarea.DefaultKeyMap()
@@ -60,18 +64,8 @@ func plainStyles() textarea.Styles {
 
 // resize fits the composer to a width, and to its text up to a height.
 func (c *composer) resize(width, most int) {
+	c.area.MaxHeight = max(most, 1)
 	c.area.SetWidth(max(width, 4))
-	rows := 0
-	for line := range strings.SplitSeq(c.area.Value(), "\n") {
-		rows += len(textRows(line, max(width, 4)))
-	}
-	c.area.SetHeight(min(max(rows, 1), max(most, 1)))
-}
-
-// textRows estimates the rows of a line: the composer wraps words, and keeps a column for the cursor.
-func textRows(line string, width int) []string {
-	rows := fold(line+"x", width)
-	return rows
 }
 
 func (c *composer) isEmpty() bool { return c.area.Value() == "" }
