@@ -3,6 +3,7 @@ package chatscreen
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -149,7 +150,7 @@ var keys = map[string]tea.KeyPressMsg{
 	"enter": {Code: tea.KeyEnter}, "alt+enter": {Code: tea.KeyEnter, Mod: tea.ModAlt}, "shift+enter": {Code: tea.KeyEnter, Mod: tea.ModShift},
 	"ctrl+c": {Code: 'c', Mod: tea.ModCtrl}, "ctrl+d": {Code: 'd', Mod: tea.ModCtrl}, "ctrl+r": {Code: 'r', Mod: tea.ModCtrl}, "ctrl+t": {Code: 't', Mod: tea.ModCtrl},
 	"ctrl+u": {Code: 'u', Mod: tea.ModCtrl}, "up": {Code: tea.KeyUp}, "down": {Code: tea.KeyDown}, "tab": {Code: tea.KeyTab}, "esc": {Code: tea.KeyEscape},
-	"backspace": {Code: tea.KeyBackspace}, "pgup": {Code: tea.KeyPgUp},
+	"backspace": {Code: tea.KeyBackspace}, "pgup": {Code: tea.KeyPgUp}, "ctrl+end": {Code: tea.KeyEnd, Mod: tea.ModCtrl},
 }
 
 func (p *person) types(all ...string) {
@@ -501,6 +502,41 @@ func TestTurn(t *testing.T) {
 		if want := []string{"one", "two!"}; !reflect.DeepEqual(f.lines, want) {
 			t.Errorf("sent %q, want %q", f.lines, want)
 		}
+	})
+	during(t, "what the person has scrolled to stays in sight", func(t *testing.T) {
+		events, result := turnOf()
+		p := at(t, &fake{results: map[string]Result{"hello": result}})
+		p.types("hello", "enter")
+		text := func(from, to int) (text string) {
+			for i := from; i <= to; i++ {
+				text += fmt.Sprintf("Paragraph %d is here, with words that fill more than half of a line.\n\n", i)
+			}
+			return text
+		}
+		first := func() string { return strings.TrimSpace(strings.Join(strings.Split(p.sees(), "\n")[1:4], " ")) }
+		says := func(from, to int) {
+			events <- turn.Event{Kind: turn.TextDelta, Text: text(from, to)}
+			p.settle()
+			time.Sleep(time.Second) // a long answer is drawn less often
+			p.settle()
+		}
+		says(1, 40)
+		p.types("pgup", "pgup")
+		before := first()
+		says(41, 60)
+		if first() != before {
+			t.Errorf("first was %q, and after more of the answer it is %q", before, first())
+		}
+		words := strings.Join(strings.Fields(before)[:2], " ")
+		for _, size := range []tea.WindowSizeMsg{{Width: 40, Height: 24}, {Width: 120, Height: 30}, {Width: 80, Height: 24}} {
+			p.sends(size)
+			p.wants(words)
+		}
+		p.sends(keys["ctrl+end"])
+		says(61, 61)
+		p.wants("Paragraph 61")
+		close(events)
+		p.settle()
 	})
 	during(t, "what an upstream says ends in one period", func(t *testing.T) {
 		events, result := turnOf()

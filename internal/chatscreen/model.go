@@ -35,6 +35,7 @@ type Model struct {
 
 	width, height int
 	scroll        int // lines between the shown part of the transcript and its end
+	top           place
 	details       bool
 	noMouse       bool
 	frame         int // of the sign that something runs

@@ -90,35 +90,6 @@ func (m *Model) header() string {
 	return paint.Bold(title) + gap + paint.Dim(right)
 }
 
-// transcript is the part of the conversation that is shown.
-func (m *Model) transcript(room int) []string {
-	var lines []string
-	for i, b := range m.blocks {
-		if i > 0 && !joins(m.blocks[i-1], b) {
-			lines = append(lines, "")
-		}
-		lines = append(lines, b.rendered(max(m.width-1, 8), m.details)...)
-	}
-	m.scroll = min(m.scroll, max(len(lines)-room, 0))
-	end := len(lines) - m.scroll
-	shown := append([]string(nil), lines[max(end-room, 0):end]...)
-	if m.scroll > 0 && room > 1 {
-		shown[len(shown)-1] = paint.Dim(term.Fit("── "+term.Count(m.scroll+1, "line")+" below · PgDn · Ctrl-End", m.width))
-	}
-	return filled(shown, room)
-}
-
-// joins reports whether a block is shown directly below another.
-func joins(above, below *block) bool {
-	switch {
-	case above.kind == called && below.kind == called, above.kind == note && below.kind == note:
-		return true
-	case above.kind == note && below.kind == aside: // a command and its output
-		return true
-	}
-	return false
-}
-
 // lower are the lines below the transcript, and the number of those above the composer.
 func (m *Model) lower() (lines []string, cursorLine int) {
 	width := m.width
@@ -252,21 +223,4 @@ func (m *Model) billedParts() []string {
 		parts = append(parts, f.Cost)
 	}
 	return parts
-}
-
-// Transcript is what was said while the screen was open, for the terminal's own history.
-func (m *Model) Transcript(width int) string {
-	var all strings.Builder
-	for i, b := range m.blocks {
-		if !b.fresh || b.kind == aside {
-			continue
-		}
-		if all.Len() > 0 && i > 0 && !joins(m.blocks[i-1], b) {
-			all.WriteString("\n")
-		}
-		for _, line := range b.rendered(width, false) {
-			all.WriteString(line + "\n")
-		}
-	}
-	return all.String()
 }
