@@ -299,6 +299,52 @@ func TestTypedAhead(t *testing.T) {
 		}
 		close(events)
 	})
+	during(t, "chosen from a list that was over the question", func(t *testing.T) {
+		p, f, events := begin(t)
+		f.history = []string{"y"}
+		p.sends(remembered(f.history))
+		p.types("ctrl+r", "y")
+		events <- asked("first")
+		p.settle()
+		for p.asked > 0 {
+			p.terminalAnswers()
+		}
+		p.lacks("May this run?")
+		p.types("enter", "enter")
+		if len(f.decided) != 0 {
+			t.Fatalf("it was taken as %+v", f.decided)
+		}
+		p.wants("May this run?", "next: y")
+		p.terminalAnswers()
+		p.terminalAnswers()
+		p.types("y", "enter")
+		if want := []turn.Decision{{Allowed: true}}; !reflect.DeepEqual(f.decided, want) {
+			t.Errorf("decided %+v, want %+v", f.decided, want)
+		}
+		close(events)
+	})
+	during(t, "written in an editor, or taken back", func(t *testing.T) {
+		for _, put := range []func(*person){
+			func(p *person) { p.types("up") },
+			func(p *person) { p.sends(edited{text: "y"}) },
+		} {
+			p, f, events := begin(t)
+			p.types("y", "enter")
+			events <- asked("first")
+			p.settle()
+			put(p)
+			p.terminalAnswers()
+			p.terminalAnswers()
+			p.types("enter")
+			if len(f.decided) != 0 {
+				t.Errorf("it was taken as %+v", f.decided)
+			}
+			p.wants("May this run?", "next: y")
+			p.m.queue = nil
+			close(events)
+			p.settle()
+		}
+	})
 	during(t, "cleared, it is begun again", func(t *testing.T) {
 		p, f, events := begin(t)
 		p.types("yes and")

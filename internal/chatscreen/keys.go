@@ -34,7 +34,7 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return m.tab()
 	case "up":
 		if m.input.isEmpty() && len(m.queue) > 0 { // the newest line that waits is edited again
-			m.input.set(m.queue[len(m.queue)-1])
+			m.typed(func() { m.input.set(m.queue[len(m.queue)-1]) })
 			m.queue = m.queue[:len(m.queue)-1]
 			return nil
 		}

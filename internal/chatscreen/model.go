@@ -226,7 +226,7 @@ func (m *Model) updateRest(msg tea.Msg) tea.Cmd {
 		}
 	case edited:
 		if !m.report(msg.err) {
-			m.input.set(msg.text)
+			m.typed(func() { m.input.set(msg.text) })
 		}
 	case silent:
 		msg.waiting = 0

@@ -116,7 +116,7 @@ func (m *Model) pickHistory() tea.Cmd {
 		return func() tea.Msg { return found{p, words, items, nil} }
 	}
 	p.choose = func(chosen item) tea.Cmd {
-		m.input.set(chosen.text)
+		m.typed(func() { m.input.set(chosen.text) })
 		return nil
 	}
 	return m.openPicker(p, m.input.area.Value())
@@ -139,13 +139,14 @@ func (m *Model) pick(msg tea.KeyPressMsg) tea.Cmd {
 	switch msg.Keystroke() {
 	case "esc", "ctrl+c", "ctrl+d":
 		m.picker = nil
-		return nil
+		return m.show()
 	case "enter":
 		m.picker = nil
+		asks := m.show()
 		if p.chosen < len(p.items) {
-			return p.choose(p.items[p.chosen])
+			return tea.Batch(asks, p.choose(p.items[p.chosen]))
 		}
-		return nil
+		return asks
 	case "up", "ctrl+p", "shift+tab":
 		p.chosen = max(p.chosen-1, 0)
 		return nil

@@ -80,10 +80,10 @@ func (m *Model) ask(event turn.Event) tea.Cmd {
 	return m.show()
 }
 
-// show shows the first question, if it is not shown yet.
+// show shows the first question, if it is not shown yet. Where a list covers it, it is shown when that closes.
 func (m *Model) show() tea.Cmd {
 	q := m.question()
-	if q == nil || q.waiting >= 0 {
+	if q == nil || q.waiting >= 0 || m.picker != nil {
 		return nil
 	}
 	q.waiting = requests

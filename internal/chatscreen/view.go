@@ -132,7 +132,7 @@ func (m *Model) waiting() (lines []string) {
 		}
 		lines = append(lines, paint.Dim(term.Fit("  next: "+term.OneLine(line, m.width), m.width)))
 	}
-	if m.running == nil || m.question() != nil {
+	if m.running == nil || m.question() != nil && m.picker == nil {
 		return lines
 	}
 	seconds := int(time.Since(m.running.began).Seconds())
