@@ -11,6 +11,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
+	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/internal/term"
 )
 
@@ -43,10 +44,14 @@ _continuo() {
   COMPREPLY=()
   for line in $(continuo complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null); do
     case "$line" in
-      :files) COMPREPLY+=($(compgen -f -- "${COMP_WORDS[COMP_CWORD]}")) ;;
+      :files)
+        COMPREPLY+=($(compgen -f -- "${COMP_WORDS[COMP_CWORD]#=}"))
+        compopt -o filenames 2>/dev/null
+        ;;
       *) COMPREPLY+=("${line%%$'\t'*}") ;;
     esac
   done
+  if [[ ${COMPREPLY[0]} == *= ]]; then compopt -o nospace 2>/dev/null; fi
 }
 complete -F _continuo continuo
 `,
@@ -54,14 +59,16 @@ complete -F _continuo continuo
 # Completion of continuo for zsh. Put it into a folder of fpath as _continuo.
 _continuo() {
   local line
-  local -a list
+  local -a list open
   for line in "${(@f)$(continuo complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
     case "$line" in
       :files) _files ;;
+      *=|*=$'\t'*) open+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}") ;;
       *$'\t'*) list+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}") ;;
       ?*) list+=("${line//:/\\:}") ;;
     esac
   done
+  _describe -V continuo open -S ''
   _describe -V continuo list
 }
 if [ "$funcstack[1]" = _continuo ]; then _continuo "$@"; else compdef _continuo continuo; fi
@@ -86,64 +93,24 @@ type completeCommand struct {
 	Words []string `arg:"" passthrough:"" help:"The arguments after the program's name; the last one is being typed."`
 }
 
-// Run writes the completions.
+// Run writes the completions. Flags are offered where one is begun, and where there is nothing else.
 func (c *completeCommand) Run(ctx context.Context, a *app) error {
-	words := c.Words
-	if len(words) > 0 && words[0] == "--" {
-		words = words[1:]
+	at := readTyped(a.parser.Model.Node, c.Words)
+	found := a.matching(ctx, at.word, at.completions())
+	if len(found) == 0 && at.flag == nil && at.word == "" {
+		found = completionsOfFlags(at.node)
 	}
-	if len(words) == 0 {
-		words = []string{""}
-	}
-	current := words[len(words)-1]
-	node, flag := commandOf(a.parser.Model.Node, words[:len(words)-1])
-	if name, value, ok := strings.Cut(current, "="); ok && flag == nil { // zsh and fish do not split --flag=value
-		if flag = flagOf(node, name); flag != nil {
-			return a.complete(ctx, name+"=", value, completionsOfFlag(flag))
+	for _, one := range found {
+		if one.files {
+			a.print(":files")
+			continue
 		}
-	}
-	if flag != nil {
-		return a.complete(ctx, "", strings.TrimPrefix(current, "="), completionsOfFlag(flag))
-	}
-	return a.complete(ctx, "", current, completionsOf(node))
-}
-
-// commandOf returns the command that words name, and the flag before the cursor that lacks its value.
-func commandOf(node *kong.Node, words []string) (*kong.Node, *kong.Flag) {
-	var flag *kong.Flag
-	for _, word := range words {
-		switch {
-		case flag != nil && word != "=": // bash splits --flag=value
-			flag = nil
-		case strings.HasPrefix(word, "-"):
-			if found := flagOf(node, word); found != nil && takesValue(found) {
-				flag = found
-			}
-		default:
-			for _, child := range node.Children {
-				if child.Name == word {
-					node = child
-					break
-				}
-			}
+		if one.help == one.word {
+			one.help = ""
 		}
-	}
-	return node, flag
-}
-
-func flagOf(node *kong.Node, word string) *kong.Flag {
-	for _, group := range node.AllFlags(true) {
-		for _, flag := range group {
-			if word == "--"+flag.Name || flag.Short != 0 && word == "-"+string(flag.Short) {
-				return flag
-			}
-		}
+		a.print("%s", strings.TrimSpace(at.prefix+strings.TrimPrefix(one.word, at.cut)+"\t"+term.OneLine(one.help, 200)))
 	}
 	return nil
-}
-
-func takesValue(flag *kong.Flag) bool {
-	return !flag.IsBool() && flag.Name != "help" && flag.Name != "version"
 }
 
 // completion is a word that can follow, with its meaning, or the names or files that can.
@@ -153,17 +120,27 @@ type completion struct {
 	files      bool
 }
 
-// completionsOf lists what can follow a command: its commands, the values of its arguments, and flags.
-func completionsOf(node *kong.Node) (all []completion) {
+// completionsOf lists what can follow a command and the arguments that it has: its commands, or values of an argument.
+func completionsOf(node *kong.Node, given []string) (all []completion) {
 	for _, child := range node.Children {
 		if !child.Hidden {
 			all = append(all, completion{word: child.Name, help: child.Help})
 		}
 	}
-	for _, argument := range node.Positional {
-		all = append(all, completion{names: strings.ToUpper(argument.Name), files: argument.Name == "file"})
-		all = append(all, completionsOfEnum(argument)...)
+	last := len(node.Positional) - 1
+	if last < 0 || len(given) > last && !node.Positional[last].IsCumulative() {
+		return all
 	}
+	argument := node.Positional[min(len(given), last)]
+	if argument.Name == "value" { // of config set
+		return append(all, completion{names: "VALUE " + given[0]})
+	}
+	all = append(all, completion{names: strings.ToUpper(argument.Name), files: argument.Name == "file"})
+	return append(all, completionsOfEnum(argument)...)
+}
+
+// completionsOfFlags lists the flags of a command.
+func completionsOfFlags(node *kong.Node) (all []completion) {
 	for _, group := range node.AllFlags(true) {
 		for _, flag := range group {
 			all = append(all, completion{word: "--" + flag.Name, help: flag.Help})
@@ -198,23 +175,24 @@ func completionsOfEnum(value *kong.Value) (all []completion) {
 	return all
 }
 
-// complete writes the completions of a word; prefix is the part of it before its value.
-func (a *app) complete(ctx context.Context, prefix, word string, all []completion) error {
+// matching lists what begins with a word: names are those of things in the store or the settings.
+func (a *app) matching(ctx context.Context, word string, all []completion) (found []completion) {
 	for _, one := range all {
 		if one.files {
-			a.print(":files")
+			found = append(found, completion{files: true})
 		}
+		one.files = false
 		for _, name := range append(a.namesOf(ctx, one.names), one) {
-			if name.help == name.word {
-				name.help = ""
-			}
 			if name.word != "" && strings.HasPrefix(name.word, word) {
-				a.print("%s", strings.TrimSpace(prefix+name.word+"\t"+term.OneLine(name.help, 200)))
+				found = append(found, name)
 			}
 		}
 	}
-	return nil
+	return found
 }
+
+// keyValue is the placeholder of a flag that takes a setting with its value.
+const keyValue = "KEY=VALUE"
 
 // mostNames is how many names of things in the store are offered: the newest.
 const mostNames = 50
@@ -228,6 +206,9 @@ func (a *app) namesOf(ctx context.Context, placeholder string) (names []completi
 	if err != nil {
 		return nil
 	}
+	if key, ok := strings.CutPrefix(placeholder, "VALUE "); ok {
+		return valuesOf(settings, key)
+	}
 	switch placeholder {
 	case "AGENT":
 		for _, id := range agentIDs(settings) {
@@ -237,9 +218,9 @@ func (a *app) namesOf(ctx context.Context, placeholder string) (names []completi
 		for _, name := range settings.AnswerNames() {
 			names = append(names, completion{word: name, help: behindModel(settings, name)})
 		}
-	case "SETTING", "KEY=VALUE":
+	case "SETTING", keyValue:
 		end := ""
-		if placeholder == "KEY=VALUE" {
+		if placeholder == keyValue {
 			end = "="
 		}
 		for _, s := range settings.Settings() {
@@ -261,6 +242,18 @@ func (a *app) namesOf(ctx context.Context, placeholder string) (names []completi
 		return w.newestNames(ctx, placeholder)
 	}
 	return names
+}
+
+// valuesOf lists the values of a setting, where they are a few words.
+func valuesOf(settings *config.Config, key string) (values []completion) {
+	for _, s := range settings.Settings() {
+		if s.Key == key {
+			for _, value := range s.Values() {
+				values = append(values, completion{word: value})
+			}
+		}
+	}
+	return values
 }
 
 // crewNames lists the crews, or the roles of all of them.

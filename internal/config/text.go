@@ -156,6 +156,17 @@ func orList(values []string) string {
 	return strings.Join(values[:last], ", ") + " or " + values[last]
 }
 
+// Values are the allowed values, where they are a few words; nil otherwise.
+func (s *Setting) Values() []string {
+	values := strings.Split(strings.Replace(s.Allowed, " or ", ", ", 1), ", ")
+	for _, value := range values {
+		if strings.ContainsFunc(value, func(r rune) bool { return r != '_' && r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+			return nil
+		}
+	}
+	return values
+}
+
 // isName reports whether text is a name: visible, on one line, without spaces around it.
 func isName(text string) bool {
 	return text != "" && len(text) <= 200 && isLine(text) && strings.TrimSpace(text) == text
