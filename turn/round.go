@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -258,7 +259,7 @@ func (c *toolLoop) ask(asked *readyRequest) continuo.Entry {
 	c.journal.reserve(release)
 	answer := c.stream(asked.upstream.Model, asked.Body, asked.round)
 	if answer.Error != nil && answer.Error.Reason == continuo.ReasonContextOverflow {
-		answer.Error.Message += overflowHelp(asked.round)
+		answer.Error.Message = strings.TrimRight(answer.Error.Message, ".") + overflowHelp(asked.round)
 	}
 	if used := asked.round.Usage; used != nil {
 		*used = c.Log.PriceUsage(asked.round.Provider, asked.round.Model, *used)

@@ -186,7 +186,7 @@ func (s *stream) fail(event turn.Event) {
 		s.showContext()
 		return
 	}
-	message := fmt.Sprintf("%s: %s; %s", failure.Reason, failure.Message, kept)
+	message := fmt.Sprintf("%s: %s; %s", failure.Reason, strings.TrimRight(failure.Message, "."), kept)
 	if failure.Retryable {
 		message += "; continue with: " + s.resumeCommand()
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 )
@@ -57,8 +58,8 @@ func (h *healthCommand) Run(ctx context.Context, a *app) error {
 		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return fmt.Errorf("the server at %s did not answer within %s", base, h.Timeout)
 		}
-		if network := (*net.OpError)(nil); errors.As(err, &network) {
-			err = network.Err
+		if system := (*os.SyscallError)(nil); errors.As(err, &system) {
+			err = system.Err
 		}
 		return fmt.Errorf("no server can be reached at %s (%w): start it with continuo serve, or name another with --url", base, err)
 	}

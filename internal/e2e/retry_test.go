@@ -25,7 +25,7 @@ func TestRetries(t *testing.T) {
 		{"fault: hang-up", 3, "", "(tried 3 times)"},
 		{"fault: malformed body", 3, "", "(tried 3 times)"},
 		{"status: 400 length", 1, "", "maximum context length is 8192 tokens"},
-		{"fault: cut", 1, "", "unexpected EOF"}, // it had shown something
+		{"fault: cut", 1, "", "the connection ended before the answer did"}, // it had shown something
 	} {
 		for _, model := range protocols {
 			t.Run(test.message+" "+model, func(t *testing.T) {

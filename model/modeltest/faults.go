@@ -86,10 +86,14 @@ func statuses(t *testing.T, options Options) {
 			`{"error":"it went wrong"}`, `{"object":"error","message":"it went wrong","code":1}`, `{"detail":"it went wrong"}`,
 			`{"detail":[{"loc":["body"],"msg":"it went wrong"}]}`, `{"errors":[{"code":1,"message":"it went wrong"}]}`,
 			`[{"error":{"code":3,"message":"it went wrong","status":"SOME"}}]`, "<html><h1>it went wrong</h1></html>",
+			"<!DOCTYPE html>\n<html><head><title>Error</title><style>a{}</style></head><body><p>it went wrong</p></body></html>",
 		} {
 			failure := ask(t, options, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(test.status); fmt.Fprint(w, body) })
 			if failure.Reason != test.reason || failure.Retryable != test.retryable || failure.Status != test.status || !strings.Contains(failure.Message, "it went wrong") {
 				t.Errorf("%d %s: got %+v", test.status, body, failure)
+			}
+			if strings.Contains(failure.Message, "<") {
+				t.Errorf("%d %s: got markup: %s", test.status, body, failure.Message)
 			}
 		}
 	}

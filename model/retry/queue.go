@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -148,7 +149,7 @@ func (p *ticket) rejected(refused *model.Error, wait time.Duration) *model.Error
 	if refused != nil {
 		failed.Status, failed.Message = refused.Status, refused.Message
 	}
-	failed.Message += fmt.Sprintf(": a request waits for at most %v until the limit has passed", p.total)
+	failed.Message = strings.TrimRight(failed.Message, ".") + fmt.Sprintf(": a request waits for at most %v until the limit has passed", p.total)
 	if p.queue.setting != "" {
 		failed.Message += " (" + p.queue.setting + ")"
 	}

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -179,7 +180,7 @@ func (m *Model) backoff(tried int) time.Duration {
 func explained(failed *model.Error, tried int, note string) *model.Error {
 	final := *failed
 	if tried > 1 {
-		final.Message += fmt.Sprintf(" (tried %d times)", tried)
+		final.Message = strings.TrimRight(final.Message, ".") + fmt.Sprintf(" (tried %d times)", tried)
 	}
 	if note != "" {
 		final.Message += ": " + note

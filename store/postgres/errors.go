@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -138,12 +139,15 @@ func translate(err error) error {
 }
 
 // onOneLine is an error of the driver without its line ends: the driver puts each address that it tried on a
-// line of its own, and repeats an address that it tried with and without TLS.
+// line of its own, and repeats an address that it tried with and without TLS. Of an address it keeps why it failed.
 type onOneLine struct{ error }
+
+// driverWords are what the driver and the packages of the network put before the reason.
+var driverWords = regexp.MustCompile("failed to connect to `[^`]*`:|dial error: dial \\S+ \\S+: (connect: )?|hostname resolving error: lookup \\S+ on \\S+: ")
 
 func (e onOneLine) Error() string {
 	var lines []string
-	for line := range strings.Lines(e.error.Error()) {
+	for line := range strings.Lines(driverWords.ReplaceAllString(e.error.Error(), "")) {
 		if line = strings.TrimSpace(line); line != "" && !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}

@@ -24,7 +24,7 @@ func (r *Response) statusFailure() *failure.Failure {
 	status := r.http.StatusCode
 	message := parseMessage(body)
 	if message.text == "" {
-		message.text = string(body)
+		message.text = pageText(string(body))
 	}
 	if location := r.http.Header.Get("Location"); location != "" {
 		message.text = fmt.Sprintf("it redirects to %s; if that is right, make it the base URL", location)

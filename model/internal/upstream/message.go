@@ -2,7 +2,10 @@ package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"html"
+	"regexp"
 	"strings"
 
 	"github.com/continuo-log/continuo/internal/rawjson"
@@ -75,6 +78,25 @@ func parseInner(inner json.RawMessage, outer rawjson.Object) message {
 		parsed.addMetadata(metadata)
 	}
 	return parsed
+}
+
+// Parts of a page that are not shown, its title, and what is between its texts.
+var (
+	pageHead  = regexp.MustCompile(`(?is)<head\b.*?</head>|<style\b.*?</style>|<script\b.*?</script>|<!--.*?-->`)
+	pageTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
+	pageTag   = regexp.MustCompile(`(?s)<[^>]*>`)
+)
+
+// pageText is what a page says to people, as proxies send one with an error. Any other text stays as it is.
+func pageText(body string) string {
+	if !strings.HasPrefix(strings.TrimSpace(body), "<") {
+		return body
+	}
+	text := strings.TrimSpace(html.UnescapeString(pageTag.ReplaceAllString(pageHead.ReplaceAllString(body, " "), " ")))
+	if title := pageTitle.FindStringSubmatch(body); text == "" && title != nil {
+		text = strings.TrimSpace(html.UnescapeString(title[1]))
+	}
+	return cmp.Or(text, body)
 }
 
 // addCodes adds types and codes. A numeric code of an HTTP error is the status.

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,6 +120,22 @@ func TestIdleBeforeTheAnswer(t *testing.T) {
 			t.Errorf("after %v: %v", time.Since(begin), err)
 		}
 	})
+}
+
+// A request that could not be sent says why in plain words.
+func TestUnreachable(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	unknown := &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "upstream.invalid", Server: "127.0.0.1:53", IsNotFound: true}}
+	for cause, want := range map[error]string{
+		refused:             "post the request: upstream.invalid: connection refused",
+		unknown:             "post the request: upstream.invalid: no address is known for this host",
+		io.ErrUnexpectedEOF: "post the request: upstream.invalid: the connection ended before the answer did",
+	} {
+		_, err := client(func(*http.Request) (*http.Response, error) { return nil, cause }).Post(t.Context(), nil)
+		if failed := model.AsError(err); failed.Message != want || failed.Reason != continuo.ReasonNetwork || !failed.Retryable {
+			t.Errorf("%v: got %+v", cause, failed)
+		}
+	}
 }
 
 // The connect limit ends with the connection; what comes after is the idle limit's.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"net/http/httptrace"
 	"net/url"
+	"os"
 	"time"
 
 	"github.com/continuo-log/continuo/internal/sse"
@@ -66,11 +68,22 @@ func isCertificate(err error) bool {
 	return errors.As(err, &certificate)
 }
 
-// innerText is an error's text without the address that package net/http puts before it.
+// innerText says in plain words why a request failed, without the addresses that the packages of the network put before
+// it.
 func innerText(err error) string {
 	var address *url.Error
 	if errors.As(err, &address) {
 		err = address.Err
+	}
+	var host *net.DNSError
+	var system *os.SyscallError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection ended before the answer did"
+	case errors.As(err, &host) && host.IsNotFound:
+		return "no address is known for this host"
+	case errors.As(err, &system):
+		return system.Err.Error()
 	}
 	return err.Error()
 }
