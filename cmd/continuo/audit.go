@@ -48,7 +48,7 @@ const auditPage = 1000
 // Run prints events.
 func (c *auditCommand) Run(ctx context.Context, a *app) error {
 	if c.Limit < 1 {
-		return usage("--limit: give a number of at least 1")
+		return usage("--limit: given %d; allowed: a positive number", c.Limit)
 	}
 	w, err := a.wireStore(ctx, openExisting)
 	if err != nil {

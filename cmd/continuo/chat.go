@@ -136,7 +136,11 @@ func (c *chatCommand) begin(ctx context.Context, a *app, w *services) (*chatSess
 	case errors.Is(err, continuo.ErrNotFound) && conversations.CheckKey(c.Session) == nil:
 		t.session, err = c.Session, nil
 	case errors.Is(err, continuo.ErrNotFound) && !isReference(c.Session):
-		return nil, conversations.CheckKey(c.Session)
+		err = conversations.CheckKey(c.Session)
+		if strings.Contains(c.Session, " ") {
+			err = fmt.Errorf("%w%s", err, messageHint)
+		}
+		return nil, err
 	}
 	return t, err
 }

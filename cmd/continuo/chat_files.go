@@ -33,8 +33,12 @@ func (t *chatSession) contentOf(message string, files []string) (continuo.Conten
 	names := slices.Clone(files)
 	if t.screen != nil {
 		for _, name := range chatscreen.Mentions(message) {
-			if info, err := os.Stat(expandHome(name, t.env)); err == nil && info.Mode().IsRegular() && !slices.Contains(names, name) {
+			switch info, err := os.Stat(expandHome(name, t.env)); {
+			case slices.Contains(names, name):
+			case err == nil && info.Mode().IsRegular():
 				names = append(names, name)
+			case strings.ContainsAny(name, "./"):
+				t.printAside("@%s is no file: the message has the name only.", term.OneLine(name, 100))
 			}
 		}
 	}

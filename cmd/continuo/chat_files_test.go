@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"slices"
 	"strings"
@@ -15,12 +16,14 @@ func TestFilesInAMessage(t *testing.T) {
 	} {
 		makeFile(t, name, data)
 	}
-	chat := &chatSession{app: &app{env: []string{"HOME=" + t.TempDir()}}, screen: &screenBackend{}}
+	var said bytes.Buffer
+	chat := &chatSession{app: &app{console: &console{out: &said}, env: []string{"HOME=" + t.TempDir()}}, screen: &screenBackend{}}
 	for _, test := range []struct{ message, types, problem string }{
 		{"see @notes.txt, please", "text text", ""},
 		{`@"a b.png" and (@paper.pdf)`, "text image_url file", ""},
 		{"@notes.txt @notes.txt", "text text", ""},
 		{"mail me@notes.txt or @nobody, @sub", "", ""},
+		{"and @gone.txt?", "", ""},
 		{"@program", "", "neither text nor an image"},
 		{"@large.txt", "", "longer than 1.0 MB"},
 	} {
@@ -41,6 +44,9 @@ func TestFilesInAMessage(t *testing.T) {
 		if test.types == "" && content.String() != test.message {
 			t.Errorf("%q became %q", test.message, content.String())
 		}
+	}
+	if want := "@gone.txt is no file: the message has the name only.\n"; said.String() != want {
+		t.Errorf("said %q, want %q", said.String(), want)
 	}
 	if got := fileNames("sub/d", nil); !slices.Equal(got, []string{"sub/deep.go"}) {
 		t.Errorf("files below sub: %q", got)

@@ -151,6 +151,9 @@ func (b *screenBackend) Take(ctx context.Context, line string, width int) (chats
 		b.result.Entries, err = b.entries(ctx)
 	}
 	b.look(ctx)
+	if err != nil {
+		err = &plainError{err}
+	}
 	return *b.result, err
 }
 

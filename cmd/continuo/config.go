@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/continuo-log/continuo/internal/config"
 	"github.com/continuo-log/continuo/internal/term"
@@ -93,8 +94,8 @@ func (c *configGetCommand) all(a *app, settings *config.Config) error {
 }
 
 type configSetCommand struct {
-	Key   string `arg:"" name:"setting" help:"The setting, such as context.max_messages or models.gpt.context_window."`
-	Value string `arg:"" help:"Its value, as a flag would have it; the items of a list are separated by commas."`
+	Key   string  `arg:"" name:"setting" help:"The setting, such as context.max_messages or models.gpt.context_window."`
+	Value *string `arg:"" optional:"" help:"Its value, as a flag would have it, or behind the setting and =; the items of a list are separated by commas."`
 }
 
 func (configSetCommand) Help() string {
@@ -109,25 +110,32 @@ Examples:
 
 // Run changes the file.
 func (c *configSetCommand) Run(a *app) error {
+	key, value, given := strings.Cut(c.Key, "=")
+	if c.Value != nil {
+		key, value, given = c.Key, *c.Value, true
+	}
+	if !given {
+		return usage("<value> is missing; see continuo config set --help")
+	}
 	name := a.settingsFile()
 	data, err := os.ReadFile(name)
 	if err != nil && !(errors.Is(err, fs.ErrNotExist) && a.globals.Config == "") {
 		return fmt.Errorf("read settings: %w", err)
 	}
-	changed, err := config.Set(data, c.Key, c.Value)
+	changed, err := config.Set(data, key, value)
 	if err != nil {
 		return &usageError{fmt.Errorf("%s: %w", name, err)}
 	}
 	if err := a.replaceSettings(name, changed); err != nil {
 		return err
 	}
-	a.note("%s: %s is now %s", name, c.Key, term.OneLine(c.Value, 100))
+	a.note("%s: %s is now %s", name, key, term.OneLine(value, 100))
 	settings, err := a.loadSettings()
 	if err != nil {
 		return err
 	}
 	for _, s := range settings.Settings() {
-		if s.Key == c.Key && s.Origin.Kind != config.FromFile {
+		if s.Key == key && s.Origin.Kind != config.FromFile {
 			a.note("It is not in force: %s has another value.", s.Origin)
 		}
 	}

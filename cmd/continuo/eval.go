@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -53,7 +54,10 @@ func (c *evalRecallCommand) Run(ctx context.Context, a *app) error {
 	var rows []evalRow
 	for _, path := range c.Files {
 		conversations, err := evidence.Load(path)
-		if err != nil {
+		switch {
+		case as[*fs.PathError](err):
+			return usage("%s", unreadable(path, err))
+		case err != nil:
 			return err
 		}
 		var settings []recallbench.Setting

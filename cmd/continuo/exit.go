@@ -105,12 +105,27 @@ func usage(format string, args ...any) error { return &usageError{fmt.Errorf(for
 // errSilent ends the program with code 1 if the error was reported already.
 var errSilent = errors.New("failed")
 
+// plainText is an error's text for a person: the exit code and the advice say that an input is invalid.
+func plainText(err error) string {
+	if !errors.Is(err, continuo.ErrInvalid) && !as[*usageError](err) {
+		return err.Error()
+	}
+	kind := continuo.ErrInvalid.Error()
+	return strings.NewReplacer(kind+": ", "", ": "+kind, "").Replace(err.Error())
+}
+
+// plainError is an error whose text is plain.
+type plainError struct{ err error }
+
+func (e *plainError) Error() string { return plainText(e.err) }
+func (e *plainError) Unwrap() error { return e.err }
+
 // report writes an error for a person, each line after the program's name.
 func report(c *console, err error) {
 	if err == nil || errors.Is(err, errSilent) || as[*reportedError](err) {
 		return
 	}
-	for line := range strings.SplitSeq(strings.TrimRight(err.Error(), "\n"), "\n") {
+	for line := range strings.SplitSeq(strings.TrimRight(plainText(err), "\n"), "\n") {
 		c.note("%s %s", c.notePaint.Red("continuo:"), term.Clean(c.secrets.Text(line)))
 	}
 }

@@ -47,7 +47,7 @@ func newFileReport(name string, results []*imported) fileReport {
 		switch {
 		case is(errNotDone, context.Canceled, continuo.ErrFull, continuo.ErrReadOnly, continuo.ErrClosed)(one.err): // reported once, by the whole import
 		case one.err != nil:
-			report.Errors = append(report.Errors, errorLine{Source: one.source, Error: one.err.Error()})
+			report.Errors = append(report.Errors, errorLine{Source: one.source, Error: plainText(one.err)})
 		case one.result.Existed:
 			report.Existing++
 			if one.result.Added > 0 {

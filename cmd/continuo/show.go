@@ -115,7 +115,7 @@ func (a *app) showHeader(conversation continuo.Conversation) {
 
 // showEntries prints entries as a table, one line each.
 func (a *app) showEntries(entries []continuo.Entry) {
-	t := a.table(">", "", "", ">")
+	t := a.table(">entry", "role", "of", ">tokens", "text")
 	of := newOrigins(a.paint)
 	for i := range entries {
 		of.see(&entries[i])

@@ -23,7 +23,23 @@ func explain(err error, at *kong.Context) error {
 		words = message.by.ReplaceAllString(words, message.ours)
 	}
 	words = enumMessage.ReplaceAllStringFunc(flagWords(words), allowedWords)
-	return fmt.Errorf("%s; see %s --help", commandWords(words, node), command)
+	return fmt.Errorf("%s; see %s --help", messageWords(commandWords(words, node), node), command)
+}
+
+// messageHint says how a message is given, where it was given as an argument.
+const messageHint = "; to send a message, write --message TEXT"
+
+// messageWords adds to the error about an argument how a message is given, where it may be one.
+func messageWords(words string, node *kong.Node) string {
+	argument, unexpected := strings.CutPrefix(words, "unexpected argument ")
+	command, unknown := strings.CutPrefix(words, "there is no command ")
+	switch {
+	case unexpected && node.Name == "chat":
+		return fmt.Sprintf("unexpected argument %q%s", argument, messageHint)
+	case unknown && node.Type == kong.ApplicationNode && strings.Contains(command, " ") && !strings.Contains(command, ";"):
+		return fmt.Sprintf("there is no command %q; to send a message, write continuo chat --message TEXT", command)
+	}
+	return words
 }
 
 // parserMessages maps kong's messages to messages for people.
@@ -124,6 +140,9 @@ func commandWords(words string, node *kong.Node) string {
 	if synonym := synonyms[given]; synonym != "" && node.Type == kong.ApplicationNode {
 		return words + "; did you mean " + synonym + "?"
 	}
+	if inside := commandsInside(node, given); len(inside) > 0 {
+		return words + "; did you mean " + oneOf(inside) + "?"
+	}
 	if begun := slices.IndexFunc(commands, func(name string) bool { return strings.HasPrefix(name, given) }); begun >= 0 {
 		return words + "; did you mean " + commands[begun] + "?"
 	}
@@ -134,4 +153,19 @@ func commandWords(words string, node *kong.Node) string {
 		return words + "; there is " + oneOf(commands)
 	}
 	return words
+}
+
+// commandsInside are the commands of this name in groups of commands, such as conversations prune.
+func commandsInside(node *kong.Node, name string) (found []string) {
+	for _, group := range node.Children {
+		for _, child := range group.Children {
+			if child.Name == name && child.Type == kong.CommandNode && !child.Hidden {
+				found = append(found, group.Name+" "+name)
+			}
+		}
+	}
+	if len(found) > 3 { // as many have a list
+		return nil
+	}
+	return found
 }

@@ -131,7 +131,7 @@ func (cat *Catalog) Served(name, protocol string) (Upstream, error) {
 			return found, nil
 		}
 	}
-	return Upstream{}, fmt.Errorf("unknown model %q: %w; allowed: %s", name, continuo.ErrInvalid, strings.Join(cat.Models(), ", "))
+	return Upstream{}, fmt.Errorf("%w: unknown model %q; allowed: %s", continuo.ErrInvalid, name, strings.Join(cat.Models(), ", "))
 }
 
 // NameOf is the name of a provider's model: the first of Models that is it, else the provider's own name where Serve finds it.

@@ -17,6 +17,7 @@ const (
 	answered             // by a model
 	thought              // by a model, before its answer
 	called               // a tool call, with its result once there is one
+	command              // that a person gave
 	aside                // output of a command, with styles
 	note                 // a remark, dim
 	failure              // an error

@@ -584,6 +584,16 @@ func TestTurn(t *testing.T) {
 		close(events)
 		p.settle()
 	})
+	during(t, "an answer without a word is said to be empty, and a command is apart from what an answer took", func(t *testing.T) {
+		events, result := turnOf()
+		p := at(t, &fake{results: map[string]Result{"hello": result, "/context": {Output: "4 messages"}}})
+		p.types("hello", "enter")
+		events <- turn.Event{Kind: turn.Finished, Entry: &continuo.Entry{Role: continuo.Assistant}, Usage: continuo.Usage{InputTokens: 7}}
+		close(events)
+		p.settle()
+		p.types("/context", "enter")
+		p.wants("The answer is empty.\nin 7", "\n\n/context\n4 messages")
+	})
 	during(t, "what an upstream says ends in one period", func(t *testing.T) {
 		events, result := turnOf()
 		p := at(t, &fake{results: map[string]Result{"hello": result}})
@@ -605,10 +615,13 @@ func TestTurn(t *testing.T) {
 	})
 	during(t, "a long title leaves room for what else is known", func(t *testing.T) {
 		title := strings.Repeat("An earlier question ", 4)
-		p := at(t, &fake{results: map[string]Result{"/open": {Pick: true}}, choices: []Choice{{ID: "1", Name: "a-name-of-a-conversation", Title: title, Entries: 12}}})
+		p := at(t, &fake{results: map[string]Result{"/open": {Pick: true}}, choices: []Choice{
+			{ID: "1", Name: "a-name-of-a-conversation", Title: title, Entries: 12, State: "failed"}, {ID: "conv_2", Name: "conv_2", Title: "Another", Entries: 2},
+		}})
 		p.types("/open", "enter")
 		p.settle()
-		p.wants("An earlier question", "…", "· a-name-of-a-conversation · 12 entries")
+		p.wants("An earlier question", "…", "· a-name-of-a-conversation · 12 entries · failed", "Another · 2 entries")
+		p.lacks("conv_2")
 	})
 	during(t, "one remark per cause", func(t *testing.T) {
 		p := at(t, &fake{})

@@ -73,7 +73,7 @@ func (c *Choice) title() string { return term.OneLine(cmp.Or(c.Title, c.Name), 6
 // facts say which conversation it is, and how old.
 func (c *Choice) facts() string {
 	facts := []string{""}
-	if c.Name != "" && c.Name != cmp.Or(c.Title, c.Name) {
+	if c.Name != "" && c.Name != c.ID && c.Name != cmp.Or(c.Title, c.Name) {
 		facts = append(facts, term.OneLine(c.Name, 24))
 	}
 	if c.Entries > 0 {
@@ -84,7 +84,7 @@ func (c *Choice) facts() string {
 	}
 	text := paint.Dim(strings.Join(facts, " · "))
 	if c.State != "" && c.State != "idle" {
-		text += " " + paint.Yellow(c.State)
+		text += paint.Dim(" · ") + paint.Yellow(c.State)
 	}
 	return text
 }

@@ -74,7 +74,7 @@ func joins(above, below *block) bool {
 	switch {
 	case above.kind == called && below.kind == called, above.kind == note && below.kind == note:
 		return true
-	case above.kind == note && below.kind == aside: // a command and its output
+	case above.kind == command && below.kind == aside:
 		return true
 	}
 	return false

@@ -27,7 +27,7 @@ func (m *Model) send(line string) tea.Cmd {
 	if !isCommand(line) {
 		r.own = m.add(&block{kind: said, text: line})
 	} else {
-		m.add(&block{kind: note, text: line})
+		m.add(&block{kind: command, text: line})
 	}
 	backend, width := m.backend, max(m.width-2, 16)
 	take := func() tea.Msg {
@@ -321,6 +321,9 @@ func (m *Model) finished(event turn.Event) {
 		m.speaks(event.Entry.Content.String())
 	}
 	r.close()
+	if !r.answered && len(event.Entry.ToolCalls) == 0 {
+		m.addNote("The answer is empty.")
+	}
 	if event.Entry.Round != nil {
 		switch event.Entry.Round.FinishReason {
 		case "length":

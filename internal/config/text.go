@@ -202,6 +202,9 @@ func (b binder) path(text string) (string, error) {
 	if scheme, _, ok := strings.Cut(text, "://"); ok && strings.HasPrefix(scheme, "postgres") {
 		return "", errors.New("a database is named by store.url (CONTINUO_STORE_URL), not by a path")
 	}
+	if strings.Contains(text, "://") {
+		return "", errNotAllowed
+	}
 	if rest, ok := strings.CutPrefix(text, "~/"); ok {
 		if b.home == "" {
 			return "", errors.New("~ cannot be followed, because HOME is not set to an absolute path: write the whole path")

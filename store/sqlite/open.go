@@ -180,14 +180,23 @@ func useWriteAheadLog(conn *connection) error {
 	return nil
 }
 
+// explained is an error of SQLite in other words.
+type explained struct {
+	words string
+	err   error
+}
+
+func (e *explained) Error() string { return e.words }
+func (e *explained) Unwrap() error { return e.err }
+
 // explain finds the cause when SQLite reports only that a file could not be opened.
 func explain(path string, err error) error {
 	switch primary, _ := resultCode(err); primary {
 	case lib.SQLITE_NOTADB:
-		return fmt.Errorf("the file is not an SQLite database; name another file: %w", err)
+		return &explained{"the file is not an SQLite database; name another file", err}
 	case lib.SQLITE_CANTOPEN:
 		if info, statErr := os.Stat(path); statErr == nil && !info.Mode().IsRegular() {
-			return fmt.Errorf("it is not a regular file; name one, such as continuo.db: %w", err)
+			return &explained{"it is not a regular file; name one, such as continuo.db", err}
 		}
 		probe, probeErr := os.CreateTemp(filepath.Dir(path), ".continuo-probe-*")
 		if probeErr != nil {
