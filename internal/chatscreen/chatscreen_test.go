@@ -275,6 +275,9 @@ func TestTypedAhead(t *testing.T) {
 		}
 		p.wants("next: y", "kept as your next message")
 		p.types("n", "enter")
+		if slices.Contains(p.m.input.past, "n") {
+			t.Error("the answer is in the history")
+		}
 		if want := []turn.Decision{{}}; !reflect.DeepEqual(f.decided, want) {
 			t.Errorf("decided %+v, want %+v", f.decided, want)
 		}

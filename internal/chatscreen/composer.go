@@ -93,6 +93,11 @@ func (c *composer) set(text string) {
 // clear empties the composer; what was in it is the newest of the history.
 func (c *composer) clear() {
 	c.remember(c.text())
+	c.empty()
+}
+
+// empty empties the composer; what was in it is forgotten.
+func (c *composer) empty() {
 	c.area.SetValue("")
 	c.pastes, c.at, c.draft = nil, -1, ""
 }

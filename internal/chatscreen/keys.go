@@ -169,13 +169,13 @@ func (m *Model) enter() tea.Cmd {
 	if strings.TrimSpace(line) == "" {
 		return nil
 	}
-	isAnswer, isEarly := m.answers(), m.question() != nil
+	if m.answers() {
+		m.input.empty()
+		return m.answer(line)
+	}
 	m.input.clear()
 	m.early = false
-	switch {
-	case isAnswer:
-		return m.answer(line)
-	case isEarly:
+	if m.question() != nil {
 		m.addNote("Typed before the question: kept as your next message, not taken as the answer.")
 		m.queue = append(m.queue, line)
 		return nil
@@ -185,8 +185,13 @@ func (m *Model) enter() tea.Cmd {
 
 // edit opens an external editor with the line.
 func (m *Model) edit() tea.Cmd {
-	if m.options.Editor == "" {
+	words := strings.Fields(m.options.Editor)
+	if len(words) == 0 {
 		m.notice = "Set EDITOR to write in an editor."
+		return nil
+	}
+	if _, err := exec.LookPath(words[0]); err != nil {
+		m.report(fmt.Errorf("the editor: there is no program %s", words[0]))
 		return nil
 	}
 	file, err := os.CreateTemp("", "continuo-*.md")
@@ -198,7 +203,6 @@ func (m *Model) edit() tea.Cmd {
 		m.report(fmt.Errorf("open the editor: %w", err))
 		return nil
 	}
-	words := strings.Fields(m.options.Editor)
 	command := exec.CommandContext(m.ctx, words[0], append(words[1:], file.Name())...) //nolint:gosec // the person's own editor
 	return tea.ExecProcess(command, func(err error) tea.Msg {
 		defer os.Remove(file.Name()) //nolint:errcheck // a file of the system's folder for such

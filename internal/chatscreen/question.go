@@ -186,7 +186,7 @@ func (m *Model) questionLines(width, room int) []string {
 	}
 	end := wrapped(how, width, paint.Dim)
 	if most := max(room-len(end), 2); len(lines) > most {
-		lines = append(lines[:most:most], paint.Dim("…"))
+		lines = append(lines[:most:most], paint.Dim(term.Fit("… Ctrl-T shows all of it above", width)))
 	}
 	return append(lines, end...)
 }
