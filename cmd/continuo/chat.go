@@ -77,7 +77,8 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	w, err := a.wireWith(ctx, settings, buildOptions{turns: true})
+	remarks := &remarks{}
+	w, err := a.wireWith(ctx, settings, buildOptions{turns: true, remark: remarks.say})
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (c *chatCommand) Run(ctx context.Context, a *app) error {
 		return c.once(ctx, t)
 	}
 	if t.hasScreen() {
-		return t.runScreen(ctx, c.Pick)
+		return t.runScreen(ctx, c.Pick, remarks)
 	}
 	if c.Pick {
 		return usage("--pick needs a terminal with a screen: continuo conversations list shows what there is")

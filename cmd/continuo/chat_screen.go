@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"sync"
 	"syscall"
@@ -24,12 +25,13 @@ func (t *chatSession) hasScreen() bool {
 }
 
 // runScreen shows the chat as a screen until the person leaves.
-func (t *chatSession) runScreen(ctx context.Context, pick bool) error {
+func (t *chatSession) runScreen(ctx context.Context, pick bool, remarks *remarks) error {
 	terminal, in, out := t.app, t.in.(*os.File), t.out.(*checkedWriter)
 	backend := newScreenBackend(t)
 	options := chatscreen.Options{Notes: t.screenNotes(), Editor: cmp.Or(envValue(t.env, "VISUAL"), envValue(t.env, "EDITOR")), Pick: pick}
 	screen := chatscreen.NewScreen(ctx, backend, options, in, out.file, t.env)
 	terminal.err = screen.Notes()
+	remarks.to(screen.Notes())
 	left := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() {
@@ -54,6 +56,27 @@ func (t *chatSession) runScreen(ctx context.Context, pick bool) error {
 		return err
 	}
 	return t.printExitNote()
+}
+
+// remarks go to the screen, once there is one.
+type remarks struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (r *remarks) to(out io.Writer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.out = out
+}
+
+// say writes a remark; it is safe for concurrent use.
+func (r *remarks) say(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.out != nil {
+		_, _ = io.WriteString(r.out, text+"\n")
+	}
 }
 
 // screenNotes are what the screen says first.

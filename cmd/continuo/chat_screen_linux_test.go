@@ -146,6 +146,25 @@ func TestTypedAheadOnTheScreen(t *testing.T) {
 	}
 }
 
+// Who waits for a request that is sent again is told why.
+func TestARetryOnTheScreen(t *testing.T) {
+	dir := t.TempDir()
+	m := newHeldModel(t, dir)
+	p := startOnScreen(t, dir, 80, 24, "chat", "s1")
+	p.seen.wait(t, `\n›\n`)
+	p.types("Hello.\r")
+	m.gets("Hello.")
+	m.reply(overloaded)
+	p.seen.wait(t, `The request is sent again, since it failed:\s(?s:.*)503\s(?s:.*)overloaded\n`)
+	m.gets("Hello.")
+	m.reply("Here I am.")
+	p.seen.wait(t, `Here I am\.`)
+	p.types("\x04")
+	if code := p.end(); code != 0 {
+		t.Errorf("ended with %d:\n%s", code, p.seen)
+	}
+}
+
 // A chat from its begin to its end: an answer in Markdown, other sizes, a branch of it, and the terminal afterwards.
 func TestChatOnTheScreen(t *testing.T) {
 	dir := t.TempDir()

@@ -18,6 +18,9 @@ type heldModel struct {
 	answers chan string // an answer, or the delta of one as JSON
 }
 
+// overloaded is the answer of a model that fails.
+const overloaded = "503"
+
 // newHeldModel starts the model and makes it the default one of programs that run in dir.
 func newHeldModel(t *testing.T, dir string) *heldModel {
 	t.Helper()
@@ -56,6 +59,10 @@ func (m *heldModel) serve(w http.ResponseWriter, r *http.Request) {
 	select {
 	case answer = <-m.answers:
 	case <-r.Context().Done():
+		return
+	}
+	if answer == overloaded {
+		http.Error(w, `{"error":{"message":"overloaded"}}`, http.StatusServiceUnavailable)
 		return
 	}
 	if !strings.HasPrefix(answer, "{") {

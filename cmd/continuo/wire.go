@@ -84,6 +84,7 @@ type buildOptions struct {
 	turns    bool                 // turns will run: tools and traces are needed
 	stays    bool                 // the program resumes the work of agents whose program is gone
 	logger   *slog.Logger         // default: no logging
+	remark   func(text string)    // why a request to a model waits, for the person who does too; default: nobody
 	registry *prometheus.Registry // default: no metrics
 }
 
@@ -163,6 +164,9 @@ func (a *app) reranker(settings config.RerankerConfig) reorder.Reranker {
 // wireEngine builds the engine on an open store.
 func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) error {
 	settings, logger := w.settings, wiring.logger
+	if wiring.remark == nil {
+		wiring.remark = func(string) {}
+	}
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
@@ -203,7 +207,7 @@ func (a *app) wireEngine(ctx context.Context, w *services, wiring buildOptions) 
 		}
 	}
 	archivist := w.archivist()
-	models := modelWiring{env: a.env, pace: a.demoPace(settings.Demo), limits: settings.Turn, logger: logger, metrics: metrics, telemetry: w.telemetry}
+	models := modelWiring{env: a.env, pace: a.demoPace(settings.Demo), limits: settings.Turn, logger: logger, metrics: metrics, telemetry: w.telemetry, remark: wiring.remark}
 	upstreams, err := models.upstreams(settings)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/internal/config"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/model/breaker"
 	"github.com/continuo-log/continuo/model/demo"
@@ -43,6 +44,7 @@ type modelWiring struct {
 	logger    *slog.Logger
 	metrics   *engine.Metrics
 	telemetry *telemetry
+	remark    func(text string)
 }
 
 // upstreams makes the models and connectors that the settings name, and the demo model.
@@ -120,6 +122,7 @@ func (w modelWiring) guarded(m model.Model, settings config.ModelConfig) model.M
 		QueueWait: patience, QueueSetting: patienceSetting,
 		OnLimit: func(wait time.Duration, waiting int) {
 			logger.Warn("model_limited", "model", name, "wait_ms", wait.Milliseconds(), "waiting", waiting)
+			w.remark(name + " limits the rate of requests: this one is sent again in " + term.Duration(wait))
 		},
 		OnRetry: func(attempt int, err error, wait time.Duration) {
 			reason := model.AsError(err).Reason
@@ -128,6 +131,7 @@ func (w modelWiring) guarded(m model.Model, settings config.ModelConfig) model.M
 				return // model_limited reports all that wait
 			}
 			logger.Warn("model_retried", "model", name, "attempt", attempt, "wait_ms", wait.Milliseconds(), "error", err.Error())
+			w.remark("The request is sent again, since it failed: " + strings.TrimRight(model.AsError(err).Message, "."))
 		},
 	})
 	if limits.BreakerFailures == 0 {
