@@ -94,7 +94,7 @@ func (l *Log) Append(ctx context.Context, conversationID string, entries []Entry
 	if len(request.stored) > 0 {
 		l.announce(conversationID)
 	}
-	if err := l.settleFacts(ctx, conversationID, request.stored); err != nil {
+	if err := l.settleFacts(ctx, conversationID, request.stored, options.Snapshot); err != nil {
 		return nil, fmt.Errorf("append to conversation %s: %w", conversationID, err)
 	}
 	return request.stored, nil

@@ -258,8 +258,9 @@ func remembers(memory, conversation Conversation) bool {
 }
 
 // settleFacts runs after an append. It removes facts and recalls whose source was redacted, deleted or moved while they were
-// appended, and facts from an entry that the append deletes.
-func (l *Log) settleFacts(ctx context.Context, conversationID string, stored []Entry) error {
+// appended, and facts from an entry that the append deletes. A recall that it redacts is redacted in stored, too. Known is how the
+// conversation was before, nil where that is not known.
+func (l *Log) settleFacts(ctx context.Context, conversationID string, stored []Entry, known *Snapshot) error {
 	ctx = context.WithoutCancel(ctx)
 	for i := range stored {
 		e := &stored[i]
@@ -268,8 +269,8 @@ func (l *Log) settleFacts(ctx context.Context, conversationID string, stored []E
 				return err
 			}
 		}
-		if e.HoldsRecall() && e.Redacted == nil && len(e.Recall.others()) > 0 {
-			if err := l.settleRecall(ctx, e); err != nil {
+		if e.HoldsRecall() && e.Redacted == nil {
+			if err := l.settleRecall(ctx, e, known); err != nil {
 				return err
 			}
 		}

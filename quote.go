@@ -181,31 +181,48 @@ func (l *Log) redactQuoting(ctx context.Context, quotes []Entry) error {
 	return err
 }
 
-// settleRecall redacts a recall of which an entry of another conversation was redacted, deleted or given to another user
-// while it was appended.
-func (l *Log) settleRecall(ctx context.Context, block *Entry) error {
+// settleRecall redacts a recall that was appended while an entry that it shows, or that it was made for, was redacted, deleted or
+// given to another user: such a redaction has not found the recall. Known is how the conversation was before the recall was made,
+// nil where that is not known.
+func (l *Log) settleRecall(ctx context.Context, block *Entry, known *Snapshot) error {
 	conversation, err := l.Conversation(ctx, block.ConversationID)
 	if err != nil {
 		return err
 	}
-	for _, item := range block.Recall.Items {
-		if item.ConversationID == "" {
-			continue
+	isSame := known != nil && len(conversation.Lineage) == 0 && known.Conversation.Revision == conversation.Revision
+	items := block.Recall.Items
+	for _, seq := range block.Recall.For {
+		items = append(items[:len(items):len(items)], RecallItem{Seq: seq})
+	}
+	for _, item := range items {
+		if isSame && item.ConversationID == "" {
+			continue // nothing of the conversation was redacted
 		}
-		source, err := l.Conversation(ctx, item.ConversationID)
-		gone := errors.Is(err, ErrNotFound) || err == nil && mayQuote(conversation, source) != nil
-		var found []Entry
-		if err == nil && !gone {
-			found, err = l.store.Entries(ctx, item.ConversationID, EntryQuery{From: item.Seq, To: item.Seq, Limit: 1})
+		gone, err := l.isGone(ctx, &conversation, item)
+		if err != nil {
+			return err
 		}
-		switch {
-		case gone || err == nil && (len(found) == 0 || found[0].Redacted != nil):
-			return l.redactQuoting(ctx, []Entry{*block})
-		case err != nil:
+		if gone {
+			*block = l.redact(block, RedactRequest{Reason: retracted})
+			_, err := l.storeRedacted(ctx, []Entry{*block})
 			return err
 		}
 	}
 	return nil
+}
+
+// isGone reports whether a conversation may not show an entry again: it is redacted or deleted, or another user's.
+func (l *Log) isGone(ctx context.Context, conversation *Conversation, item RecallItem) (bool, error) {
+	id := item.ConversationID
+	if id == "" {
+		id = segmentOf(conversation, item.Seq).id
+	} else if source, err := l.Conversation(ctx, id); errors.Is(err, ErrNotFound) || err == nil && mayQuote(*conversation, source) != nil {
+		return true, nil
+	} else if err != nil {
+		return false, err
+	}
+	found, err := l.store.Entries(ctx, id, EntryQuery{From: item.Seq, To: item.Seq, Limit: 1})
+	return err == nil && (len(found) == 0 || found[0].Redacted != nil), err
 }
 
 // isForAnother reports whether a recall shows words of another user than a conversation's: the conversation is a fork for
