@@ -76,6 +76,9 @@ func (l *Log) Append(ctx context.Context, conversationID string, entries []Entry
 	if err := l.checkFacts(ctx, conversationID, entries); err != nil {
 		return nil, err
 	}
+	if err := l.noteNewDeletions(ctx, conversationID, entries); err != nil {
+		return nil, err
+	}
 	shorter, err := l.offload(ctx, conversationID, entries)
 	if err != nil {
 		return nil, fmt.Errorf("append to conversation %s: %w", conversationID, err)

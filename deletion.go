@@ -1,13 +1,19 @@
 package continuo
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // PartDeletion is the PartType of a deletion: a hidden system entry by which a client removed an item of an earlier entry
-// from its conversation. The earlier entry stays in the log; no view shows it or its group any more.
+// from its conversation. The earlier entry stays in the log; no view shows it or its group any more, and it is not recalled.
+//
+// Views read a deletion with the entries. Who reads an entry alone asks [Log.Deleted]: a mark of the conversation says that it
+// has deletions, and one more of each deleted entry through which deletion at the latest.
 const PartDeletion = "deletion"
 
 // DeletionOf returns the deletion of an item, by the client's id of it, of the entry with a seq.
@@ -23,4 +29,64 @@ func (e *Entry) Deletion() (seq int64, item string, ok bool) {
 	number, item, _ := strings.Cut(e.Content.String(), " ")
 	seq, err := strconv.ParseInt(number, 10, 64)
 	return seq, item, err == nil
+}
+
+// deletions names the mark of a conversation with deletions, and is what the names of their marks begin with.
+const deletions = "deletions"
+
+func deletionMark(seq int64) string { return deletions + " " + strconv.FormatInt(seq, 10) }
+
+// noteDeletions marks the entries that some entries delete, which are to be the first after a seq. It must be called before
+// they are appended, so that no deletion is in the log that Deleted does not find.
+func (l *Log) noteDeletions(ctx context.Context, conversationID string, entries []Entry, after int64) error {
+	for i := range entries {
+		seq, _, ok := entries[i].Deletion()
+		if !ok || seq < 1 {
+			continue
+		}
+		_, err := l.Mark(ctx, conversationID, deletionMark(seq))
+		if errors.Is(err, ErrNotFound) { // otherwise an earlier deletion counts
+			_, err = l.AdvanceMark(ctx, conversationID, deletionMark(seq), Mark{Seq: after + int64(i) + 1})
+		}
+		if err == nil {
+			_, err = l.AdvanceMark(ctx, conversationID, deletions, Mark{Seq: 1})
+		}
+		if err != nil {
+			return fmt.Errorf("delete an item of entry %d of conversation %s: %w", seq, conversationID, err)
+		}
+	}
+	return nil
+}
+
+// noteNewDeletions is noteDeletions for entries that are about to be appended.
+func (l *Log) noteNewDeletions(ctx context.Context, conversationID string, entries []Entry) error {
+	if !slices.ContainsFunc(entries, func(e Entry) bool { return e.PartType == PartDeletion }) {
+		return nil
+	}
+	conversation, err := l.Conversation(ctx, conversationID)
+	if err != nil {
+		return err
+	}
+	return l.noteDeletions(ctx, conversationID, entries, conversation.LastSeq)
+}
+
+// Deleted returns those of some entries of which a client deleted an item, in the conversation or in what it was forked from
+// before the fork.
+func (l *Log) Deleted(ctx context.Context, conversation Conversation, seqs []int64) (deleted []int64, err error) {
+	for _, segment := range append(conversation.Lineage[:len(conversation.Lineage):len(conversation.Lineage)], Segment{conversation.ID, conversation.LastSeq}) {
+		_, err := l.Mark(ctx, segment.ConversationID, deletions)
+		for i := 0; err == nil && i < len(seqs); i++ {
+			var mark Mark
+			switch mark, err = l.Mark(ctx, segment.ConversationID, deletionMark(seqs[i])); {
+			case errors.Is(err, ErrNotFound):
+				err = nil
+			case err == nil && mark.Seq <= segment.Through:
+				deleted = append(deleted, seqs[i])
+			}
+		}
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return nil, err
+		}
+	}
+	return deleted, nil
 }

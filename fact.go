@@ -296,13 +296,17 @@ func (l *Log) settleFacts(ctx context.Context, conversationID string, stored []E
 // retracted is the reason of redactions of facts that lost a source.
 const retracted = "the source was removed"
 
-// retractDeleted redacts the facts from an entry that a client deleted.
+// retractDeleted redacts the facts from an entry that a client deleted, and what other conversations recalled of it.
 func (l *Log) retractDeleted(ctx context.Context, conversationID string, seq int64) error {
 	conversation, err := l.Conversation(ctx, conversationID)
 	if err != nil {
 		return err
 	}
 	owner := segmentOf(&conversation, seq).id
+	shows := func(item RecallItem) bool { return item.ConversationID == owner && item.Seq == seq }
+	if err := l.redactQuotes(ctx, []string{owner}, shows); err != nil {
+		return err
+	}
 	return l.retract(ctx, conversation, []string{owner}, func(source FactSource) bool {
 		return source.ConversationID == owner && source.Seq == seq
 	})

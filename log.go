@@ -147,7 +147,7 @@ func (l *Log) Import(ctx context.Context, conversation Conversation, entries []E
 		}
 		return Conversation{}, err
 	}
-	return conversation, nil
+	return conversation, l.noteDeletions(ctx, conversation.ID, prepared, 0)
 }
 
 // PriceUsage returns a usage with what it costs by [LogOptions].Prices, unless it has a cost.

@@ -71,7 +71,7 @@ const (
 const (
 	// ReasonUIOnly: excluded. The entry is hidden: it is for people and programs, such as an event or a summary.
 	ReasonUIOnly = "ui_only"
-	// ReasonDeleted: excluded. A client deleted an item of the entry, or of another one of its group.
+	// ReasonDeleted: excluded. A client deleted an item of the entry, of another one of its group, or of one that it recalls.
 	ReasonDeleted = "deleted"
 	// ReasonDroppedByClient: excluded. The client keeps its history itself, and does not have the entry in it: a turn that
 	// failed.

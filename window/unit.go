@@ -217,6 +217,9 @@ func (a *Assembler) Add(entry *continuo.Entry) *Unit {
 		a.deleted = append(a.deleted, seq)
 	}
 	reason := exclude(&a.view, entry)
+	if reason == "" && a.recallsDeleted(entry) {
+		reason = ReasonDeleted
+	}
 	if reason == "" && entry.HoldsRecall() { // between a message and the attempt before
 		u := a.unit(1)
 		u.Entries = append(u.Entries, entry)
@@ -260,6 +263,13 @@ func (a *Assembler) Add(entry *continuo.Entry) *Unit {
 		return nil
 	}
 	return u
+}
+
+// recallsDeleted reports whether an entry shows another one again that a newer entry deletes.
+func (a *Assembler) recallsDeleted(entry *continuo.Entry) bool {
+	return len(a.deleted) > 0 && entry.HoldsRecall() && slices.ContainsFunc(entry.Recall.Items, func(item continuo.RecallItem) bool {
+		return item.ConversationID == "" && slices.Contains(a.deleted, item.Seq)
+	})
 }
 
 // isDeleted reports whether a newer entry deletes an entry.

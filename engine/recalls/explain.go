@@ -26,7 +26,7 @@ const (
 	TooLittle      Outcome = "too_little"      // in common with the message
 	Shown          Outcome = "shown"           // by the request anyway
 	BelowThreshold Outcome = "below_threshold" // not probable enough
-	NotRecallable  Outcome = "not_recallable"  // hidden, redacted, a call, a result or a system message
+	NotRecallable  Outcome = "not_recallable"  // hidden, redacted, deleted, a call, a result or a system message
 	NotFound       Outcome = "not_found"       // none of the rarest words, or too many entries have more
 )
 
@@ -113,7 +113,9 @@ func (r *Recalls) Explain(ctx context.Context, runner *turn.Runner, conversation
 	}
 	chosen := map[place]bool{}
 	if space != nil {
-		chosen = r.chosenPlaces(ctx, space, ordered, query, made)
+		if chosen, err = r.chosenPlaces(ctx, space, ordered, query, made); err != nil {
+			return nil, err
+		}
 	}
 	if view, isRole := runner.View.(crewview.View); isRole && len(chosen) > 0 { // the block must fit beside what is new
 		said := placed(runner, continuo.Entry{Role: continuo.User, Content: message}, conversation.LastSeq+1)
@@ -151,8 +153,8 @@ func (r *Recalls) Explain(ctx context.Context, runner *turn.Runner, conversation
 }
 
 // chosenPlaces are the entries that the block would have. The items are left in the order that counts.
-func (r *Recalls) chosenPlaces(ctx context.Context, space *room, ordered []lookup.Item, query string, made *Explanation) map[place]bool {
-	chosen, ranker := r.chooseReranked(ctx, ordered, space, query)
+func (r *Recalls) chosenPlaces(ctx context.Context, space *room, ordered []lookup.Item, query string, made *Explanation) (map[place]bool, error) {
+	chosen, ranker, err := r.chooseReranked(ctx, ordered, space, query)
 	made.Ranker = ranker
 	places := map[place]bool{}
 	if len(chosen) == 0 {
@@ -161,13 +163,15 @@ func (r *Recalls) chosenPlaces(ctx context.Context, space *room, ordered []looku
 	for i := range chosen {
 		places[placeOf(&chosen[i].Item)] = true
 	}
-	return places
+	return places, err
 }
 
 func (e *Explanation) outcomeOf(item *lookup.Item, space *room, chosen bool) Outcome {
 	switch {
 	case chosen:
 		return Recalled
+	case space != nil && space.deleted[placeOf(item)]:
+		return NotRecallable
 	case !isProbable(item, e.Threshold):
 		return BelowThreshold
 	case e.Outcome == AllShown || space != nil && !space.may(item):

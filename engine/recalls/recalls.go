@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -161,9 +162,9 @@ func (r *Recalls) recall(ctx context.Context, runner *turn.Runner, source turn.S
 	if err != nil {
 		return nil, err
 	}
-	chosen, ranker := r.chooseReranked(ctx, items, room, query)
-	if len(chosen) == 0 {
-		return nil, nil
+	chosen, ranker, err := r.chooseReranked(ctx, items, room, query)
+	if err != nil || len(chosen) == 0 {
+		return nil, err
 	}
 	return entryOf(query, source.Conversation, r.options.Scope, ranker, chosen, inWindow), nil
 }
@@ -175,22 +176,54 @@ func forOwner(ctx context.Context, conversation *continuo.Conversation) context.
 
 // chooseReranked chooses entries, in the order of the words and then in that of the reranker. Whether anything is recalled the
 // words alone decide: it is asked for few messages. The items are left in the order that counts.
-func (r *Recalls) chooseReranked(ctx context.Context, items []lookup.Item, room *room, query string) (chosen []chosenEntry, ranker string) {
-	chosen = r.choose(items, room, query)
-	if !hasEnough(chosen) {
-		return nil, recall.Version
+func (r *Recalls) chooseReranked(ctx context.Context, items []lookup.Item, room *room, query string) (chosen []chosenEntry, ranker string, err error) {
+	chosen, err = r.choosePresent(ctx, items, room, query)
+	if err != nil || !hasEnough(chosen) {
+		return nil, recall.Version, err
 	}
 	if r.finder.Reranker == nil {
-		return chosen, recall.Version
+		return chosen, recall.Version, nil
 	}
 	words := slices.Clone(items)
 	ranker = r.finder.Rerank(forOwner(ctx, &room.conversation), query, items, room.may)
-	again := r.choose(items, room, query)
-	if !hasEnough(again) {
+	again, err := r.choosePresent(ctx, items, room, query)
+	if err != nil || !hasEnough(again) {
 		copy(items, words)
-		return chosen, recall.Version
+		return chosen, recall.Version, err
 	}
-	return again, ranker
+	return again, ranker, nil
+}
+
+// choosePresent chooses entries that no client has deleted.
+func (r *Recalls) choosePresent(ctx context.Context, items []lookup.Item, room *room, query string) ([]chosenEntry, error) {
+	for {
+		chosen := r.choose(items, room, query)
+		deleted, err := r.deleted(ctx, chosen)
+		if err != nil || len(deleted) == 0 {
+			return chosen, err
+		}
+		maps.Copy(room.deleted, deleted)
+	}
+}
+
+// deleted are the places of entries that a client has deleted. It is asked of few: an index does not know it.
+func (r *Recalls) deleted(ctx context.Context, chosen []chosenEntry) (map[place]bool, error) {
+	seqs, owners := map[string][]int64{}, map[string]continuo.Conversation{}
+	for i := range chosen {
+		owner := chosen[i].Owner
+		owners[owner.ID], seqs[owner.ID] = owner, append(seqs[owner.ID], chosen[i].Entry.Seq)
+	}
+	places := map[place]bool{}
+	for id, owner := range owners {
+		deleted, err := r.finder.Log.Deleted(ctx, owner, seqs[id])
+		if err != nil {
+			return nil, fmt.Errorf("recall: %w", err)
+		}
+		for _, seq := range deleted {
+			places[place{id, seq}] = true
+		}
+	}
+	return places, nil
 }
 
 // related are the facts that may be recalled.
@@ -220,6 +253,7 @@ type room struct {
 	conversation continuo.Conversation
 	leftOut      leftOut
 	recalled     map[place]bool // by a block that is still shown or by the profile
+	deleted      map[place]bool // by a client, as far as it was asked for
 	said         map[place]bool // by entries that are taken: where they were written
 	tokens       int
 	items        int
@@ -240,7 +274,7 @@ func (r *room) take(chosen []chosenEntry) {
 // may reports whether a request shows an entry nowhere else.
 func (r *room) may(item *lookup.Item) bool {
 	at := placeOf(item)
-	if r.recalled[at] {
+	if r.recalled[at] || r.deleted[at] {
 		return false
 	}
 	if at.conversation == r.conversation.ID {
@@ -337,7 +371,8 @@ func planned(ctx context.Context, runner *turn.Runner, ahead turn.Ahead) (*windo
 // roomIn is what a planned request leaves to a recall.
 func roomIn(plan *window.Plan, conversation continuo.Conversation, share float64) *room {
 	found := &room{
-		conversation: conversation, leftOut: leftOutOf(plan), recalled: map[place]bool{}, said: map[place]bool{}, tokens: budget(plan, share), items: maxItems,
+		conversation: conversation, leftOut: leftOutOf(plan), recalled: map[place]bool{}, deleted: map[place]bool{}, said: map[place]bool{},
+		tokens: budget(plan, share), items: maxItems,
 	}
 	if shown := plan.Profile; shown != nil && shown.Entry != nil {
 		for _, fact := range shown.Entry.Profile.Facts {

@@ -107,8 +107,7 @@ func (r *Recalls) recallFor(ctx context.Context, runner *turn.Runner, space *roo
 	if err != nil {
 		return nil, "", err
 	}
-	chosen, ranker := r.chooseReranked(ctx, items, space, query)
-	return chosen, ranker, nil
+	return r.chooseReranked(ctx, items, space, query)
 }
 
 // askedOf lists the messages that are new to a role in a plan and that nothing was recalled for yet: the user's newest one

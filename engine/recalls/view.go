@@ -53,7 +53,10 @@ func (r *Recalls) View(ctx context.Context, request ViewRequest) (*View, error) 
 	}
 	request.order(items)
 	ranker := r.finder.Rerank(ctx, head(request.Text, maxQuery), items, func(*lookup.Item) bool { return true })
-	taken := request.take(items, r.finder.Analyzer)
+	taken, err := r.takePresent(ctx, &request, items)
+	if err != nil {
+		return nil, err
+	}
 	text := inBlock(taken)
 	count := request.Counter.Count
 	for request.Tokens > 0 && len(taken) > 0 && count(text) > request.Tokens { // times of day were not counted
@@ -67,6 +70,18 @@ func (r *Recalls) View(ctx context.Context, request ViewRequest) (*View, error) 
 	slices.SortFunc(shown.Items, func(a, b window.PlanItem) int { return cmp.Compare(a.Seq, b.Seq) })
 	shown.Size = continuo.Size{Messages: 1, Chars: utf8.RuneCountInString(text), Tokens: count(text)}
 	return shown, nil
+}
+
+// takePresent takes the first entries that no client has deleted.
+func (r *Recalls) takePresent(ctx context.Context, request *ViewRequest, items []lookup.Item) ([]chosenEntry, error) {
+	for {
+		taken := request.take(items, r.finder.Analyzer)
+		deleted, err := r.deleted(ctx, taken)
+		if err != nil || len(deleted) == 0 {
+			return taken, err
+		}
+		items = slices.DeleteFunc(items, func(item lookup.Item) bool { return deleted[placeOf(&item)] })
+	}
 }
 
 // inBlock is the text of a view with some entries.
