@@ -170,7 +170,7 @@ func (s *Service) Remember(ctx context.Context, scope continuo.Scope, in Remembe
 		return memories.Fact{}, err
 	}
 	fact, err := s.Engine.Memories.Remember(ctx, scope, in.statement(owner, in.Key))
-	return fact, aboutFact(err)
+	return fact, AboutFact(err)
 }
 
 // CorrectRequest is a fact that supersedes another one.
@@ -187,16 +187,18 @@ func (s *Service) CorrectFact(ctx context.Context, scope continuo.Scope, in Corr
 		return memories.Fact{}, err
 	}
 	fact, err := s.Engine.Memories.Correct(ctx, scope, in.Fact, in.statement(owner, in.Key))
-	return fact, aboutFact(err)
+	return fact, AboutFact(err)
 }
 
-// aboutFact adds the member of the request that caused an error.
-func aboutFact(err error) error {
+// AboutFact adds the member of a fact that caused an error of memories.
+func AboutFact(err error) error {
 	var rule *continuo.RuleError
-	if errors.As(err, &rule) {
+	switch {
+	case errors.As(err, &rule):
 		return Refuse("sources", "%s", rule.Message)
-	}
-	if errors.Is(err, memories.ErrEndsBefore) {
+	case errors.Is(err, memories.ErrText):
+		return At("text", err)
+	case errors.Is(err, memories.ErrEndsBefore):
 		return At("valid_to", err)
 	}
 	return err

@@ -117,7 +117,7 @@ func TestRolesRecallWhatTheirWindowsLeaveOut(t *testing.T) {
 			t.Errorf("the question would be sent to a role as %s, %v", shown.Messages, err)
 		}
 		explained, err := r.Contexts.ExplainRecall(t.Context(), c, engine.ContextRequest{Query: gateQuestion, View: "role:full"}, recalls.ExplainRequest{})
-		if err != nil || explained.Outcome != recalls.Recalled || explained.Entries[0].Outcome != recalls.Recalled {
+		if err != nil || explained.View != "role:full" || explained.Outcome != recalls.Recalled || explained.Entries[0].Outcome != recalls.Recalled {
 			t.Errorf("the recall of a role is explained by %+v, %v", explained, err)
 		}
 		question := c.LastSeq + 1

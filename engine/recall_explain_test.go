@@ -23,7 +23,7 @@ func TestRecallsAreExplained(t *testing.T) {
 	}
 	const question = "What is the password of the harbour gate in Lisbon?"
 	made := explain(question, recalls.ExplainRequest{})
-	if made.Outcome != recalls.Recalled || len(made.Entries) == 0 || made.Entries[0].Rank != 1 {
+	if made.Outcome != recalls.Recalled || made.View != window.Continuity || len(made.Entries) == 0 || made.Entries[0].Rank != 1 {
 		t.Fatalf("the question: %+v", made)
 	}
 	explained := map[int64]bool{}

@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"errors"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -40,14 +39,7 @@ func (f *projectServer) remember(c *call, in newFact) (memories.Fact, error) {
 		statement.ValidTo = *in.ValidTo
 	}
 	fact, err := f.engine.Memories.Remember(c.ctx, f.scope, statement)
-	var rule *continuo.RuleError
-	if errors.As(err, &rule) {
-		return fact, api.Refuse("sources", "%s", rule.Message)
-	}
-	if errors.Is(err, memories.ErrEndsBefore) {
-		return fact, api.At("valid_to", err)
-	}
-	return fact, err
+	return fact, api.AboutFact(err)
 }
 
 // recallQuery asks what is known.

@@ -31,3 +31,16 @@ func TestATurnIsLeftOutOfTheMemory(t *testing.T) {
 		t.Errorf("the memory has %+v", list.Data)
 	}
 }
+
+// TestARefusedFactNamesItsField also where the log has refused it.
+func TestARefusedFactNamesItsField(t *testing.T) {
+	handler := New(newEngine(t, engine.Options{}), Options{})
+	for body, param := range map[string]string{
+		`{"text": ""}`:  "text",
+		`{"text": " "}`: "text",
+		`{"text": "x", "valid_to": "2020-01-01T00:00:00Z"}`:                                 "valid_to",
+		`{"text": "x", "sources": [{"conversation_id": "conv_x", "seq": 1, "quote": "x"}]}`: "sources",
+	} {
+		ask(t, handler, "POST", "/api/memory", body).failed(400, "invalid_request", param)
+	}
+}

@@ -38,7 +38,7 @@ type cli struct {
 	Context       contextCommand       `cmd:"" help:"Show which entries of a conversation a model is shown, and why."`
 	Transcript    transcriptCommand    `cmd:"" help:"Write a conversation as a text."`
 	Search        searchCommand        `cmd:"" help:"Find entries by their text."`
-	Memory        memoryCommand        `cmd:"" help:"What is known of users: list, show, remember, forget, correct, derive, export."`
+	Memory        memoryCommand        `cmd:"" help:"What is known of users: list, show, remember, forget, correct, derive, export, import."`
 	MCP           mcpCommand           `cmd:"" name:"mcp" help:"Serve the Model Context Protocol on standard input and output."`
 	Import        importCommand        `cmd:"" help:"Add conversations from files."`
 	Export        exportCommand        `cmd:"" help:"Write conversations to files."`

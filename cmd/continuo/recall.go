@@ -57,13 +57,16 @@ func (c *explainRecallCommand) Run(ctx context.Context, a *app, w *services) err
 	if c.JSON {
 		return a.json(made)
 	}
-	a.print("%s  %d candidates, %d tokens, threshold %.2f, ranker %s", a.paint.Bold(string(made.Outcome)), made.Candidates, made.Tokens, float64(made.Threshold)/1e6, made.Ranker)
+	a.print("%s  view %s, %d candidates, %d tokens, threshold %.2f, ranker %s", a.paint.Bold(string(made.Outcome)), made.View, made.Candidates, made.Tokens, float64(made.Threshold)/1e6, made.Ranker)
 	for _, entry := range made.Entries {
 		rank := "-"
 		if entry.Rank > 0 {
 			rank = fmt.Sprint(entry.Rank)
 		}
 		a.print("%s %s %s %.3f  %s", rank, a.paint.Cyan(fmt.Sprintf("#%d", entry.Seq)), a.paint.Bold(string(entry.Outcome)), float64(entry.Score)/1e6, term.OneLine(strings.Join(entry.Words, " "), 80))
+		if entry.ConversationID != "" {
+			a.print("    of %s", entry.ConversationID)
+		}
 		if entry.Reranked > 0 {
 			a.print("    place %d of the reranker", entry.Reranked)
 		}

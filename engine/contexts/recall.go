@@ -96,5 +96,9 @@ func (cx *Contexts) ExplainRecall(ctx context.Context, conversation continuo.Con
 	if chosen.View, err = limited(chosen.View, request); err != nil {
 		return nil, err
 	}
-	return cx.recalls.Explain(ctx, cx.catalog.Runner(chosen), conversation, continuo.Text(request.Query), of)
+	made, err := cx.recalls.Explain(ctx, cx.catalog.Runner(chosen), conversation, continuo.Text(request.Query), of)
+	if err == nil {
+		made.View = chosen.ViewName
+	}
+	return made, err
 }

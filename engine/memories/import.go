@@ -198,10 +198,12 @@ func (t *taking) said(ctx context.Context, one Source) (entry *continuo.Entry, r
 		return nil, "", nil
 	case err != nil:
 		return nil, "", err
-	case conversation.ProjectID != t.memory.ProjectID || !conversation.ArchivedAt.IsZero():
+	case conversation.ProjectID != t.memory.ProjectID:
 		return nil, "", nil
 	case conversation.UserID != t.memory.UserID && t.memory.Key != continuo.ProjectMemoryKey:
 		return nil, leftOtherUser, nil
+	case !conversation.ArchivedAt.IsZero():
+		return nil, "", nil
 	}
 	for found, err := range t.log.Read(ctx, conversation, continuo.Range{From: one.Seq, To: one.Seq}) {
 		switch {

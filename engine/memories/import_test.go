@@ -188,6 +188,28 @@ func TestSourcesThatAreHereAreLinked(t *testing.T) {
 	})
 }
 
+// TestTheMessagesOfAnotherUserAreNotTaken also while they are archived, whoever's memory may be taken in.
+func TestTheMessagesOfAnotherUserAreNotTaken(t *testing.T) {
+	store := storetest.NewMemory()
+	log, m := newMemories(store)
+	c := say(t, log, "ada", "I live in Oslo.")
+	if err := m.Extract(t.Context(), scope, memories.Owner{UserID: "ada"}); err != nil {
+		t.Fatal(err)
+	}
+	file := fileOf(t, exportOf(t, m, memories.Owner{UserID: "ada"}))
+	for _, isArchived := range []bool{false, true} {
+		if isArchived {
+			if _, err := (maintenance.Archivist{Store: store, Objects: storetest.NewObjects()}).Archive(t.Context(), c.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		done, err := m.Import(t.Context(), scope, nobody, file, true)
+		if err != nil || done.Added > 0 || len(done.LeftOut) != 1 || done.LeftOut[0].Reason != "other_user" {
+			t.Errorf("archived: %v, the import says %+v, %v", isArchived, done, err)
+		}
+	}
+}
+
 // TestFilesThatAreNoMemory are refused with the line.
 func TestFilesThatAreNoMemory(t *testing.T) {
 	const head = `{"continuo": "memory", "version": 1, "project_id": "p"}` + "\n"

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/audit"
@@ -111,6 +112,9 @@ var ErrDisabled = fmt.Errorf("%w: memory.enabled is off", continuo.ErrInvalid)
 
 // ErrEndsBefore says that a statement ends before it begins.
 var ErrEndsBefore = fmt.Errorf("%w: the fact ends before it begins", continuo.ErrInvalid)
+
+// ErrText says that a statement has no text, or one that is too long.
+var ErrText = fmt.Errorf("%w: a fact has 1 to %d characters", continuo.ErrInvalid, continuo.MaxFactChars)
 
 // find finds the memory of an owner within a scope; ErrNotFound where there is none yet.
 func (m *Memories) find(ctx context.Context, scope continuo.Scope, owner Owner) (continuo.Conversation, error) {
@@ -310,11 +314,15 @@ func (m *Memories) state(ctx context.Context, scope continuo.Scope, statement St
 	if err := statement.checkWritable(scope); err != nil {
 		return Fact{}, err
 	}
+	statement.Text = strings.TrimSpace(statement.Text)
+	if statement.Text == "" || utf8.RuneCountInString(statement.Text) > continuo.MaxFactChars {
+		return Fact{}, ErrText
+	}
 	said := cmp.Or(statement.ValidFrom, m.log.Now())
 	if !statement.ValidTo.IsZero() && !statement.ValidTo.After(said) {
 		return Fact{}, fmt.Errorf("%w: %s is not after %s", ErrEndsBefore, statement.ValidTo.Format(time.RFC3339), said.Format(time.RFC3339))
 	}
-	entry := continuo.Entry{Role: continuo.User, PartType: continuo.PartFact, Content: continuo.Text(strings.TrimSpace(statement.Text))}
+	entry := continuo.Entry{Role: continuo.User, PartType: continuo.PartFact, Content: continuo.Text(statement.Text)}
 	entry.Fact = statement.fact(&entry, said)
 	fact, text := entry.Fact, entry.Content.String()
 	fact.Supersedes = supersedes

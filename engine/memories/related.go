@@ -18,6 +18,7 @@ import (
 const (
 	maxRelated    = 60  // facts of a memory that are ranked for one message
 	maxHeldCached = 256 // memories whose facts stay in memory
+	maxHeldFacts  = 50_000
 )
 
 // heldFacts are the facts of memories that hold, with the stems of their words, and the profiles, as they were at a state of
@@ -25,6 +26,7 @@ const (
 type heldFacts struct {
 	mu       sync.Mutex
 	memories map[string]*heldMemory
+	facts    int // of all of them
 }
 
 type heldMemory struct {
@@ -70,10 +72,14 @@ func (h *heldFacts) of(ctx context.Context, m *Memories, conversation continuo.C
 	made.setProfile(entries, known, m.counter(), now)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.memories == nil || len(h.memories) >= maxHeldCached {
-		h.memories = map[string]*heldMemory{}
+	if before := h.memories[conversation.ID]; before != nil {
+		h.facts -= len(before.facts)
+	}
+	if h.memories == nil || len(h.memories) >= maxHeldCached || h.facts+len(made.facts) > maxHeldFacts {
+		h.memories, h.facts = map[string]*heldMemory{}, 0
 	}
 	h.memories[conversation.ID] = made
+	h.facts += len(made.facts)
 	return made, nil
 }
 

@@ -33,6 +33,8 @@ const (
 // Explanation says what a turn with a message would recall, and why.
 type Explanation struct {
 	Query string `json:"query"`
+	// View is the view of the turn.
+	View string `json:"view"`
 	// Outcome is recalled, or why nothing is recalled for the message.
 	Outcome Outcome `json:"outcome" enum:"recalled,switched_off,no_question,too_long,all_shown,no_room,too_little"`
 	// Ranker identifies the ranking, and the reranker's model or that it failed.

@@ -1099,6 +1099,8 @@ export interface ExplainedEntry {
 /** Explanation says what a turn with a message would recall, and why. */
 export interface Explanation {
   query: string;
+  /** `view` is the view of the turn. */
+  view: string;
   /** `outcome` is recalled, or why nothing is recalled for the message. */
   outcome: "recalled" | "switched_off" | "no_question" | "too_long" | "all_shown" | "no_room" | "too_little";
   /** `ranker` identifies the ranking, and the reranker's model or that it failed. */

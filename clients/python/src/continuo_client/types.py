@@ -1029,6 +1029,8 @@ class ExplainedEntry(TypedDict):
 class Explanation(TypedDict):
     """Explanation says what a turn with a message would recall, and why."""
     query: str
+    # `view` is the view of the turn.
+    view: str
     # `outcome` is recalled, or why nothing is recalled for the message.
     outcome: Literal["recalled", "switched_off", "no_question", "too_long", "all_shown", "no_room", "too_little"]
     # `ranker` identifies the ranking, and the reranker's model or that it failed.
