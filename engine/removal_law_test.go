@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ import (
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/continuo-log/continuo/internal/pgtest"
 	"github.com/continuo-log/continuo/maintenance"
+	"github.com/continuo-log/continuo/memory"
 	"github.com/continuo-log/continuo/model"
 	"github.com/continuo-log/continuo/recall/lookup"
 	"github.com/continuo-log/continuo/store/postgres"
@@ -62,12 +64,15 @@ type removals struct {
 	recalled int
 	// shown counts the requests with a profile.
 	shown int
+	// exports are memories as they were, by user; derived and imported count the patterns and the facts that were added.
+	exports           map[string][][]byte
+	derived, imported int
 }
 
-// TestNothingThatWasRemovedIsInAnyTable says, forks, redacts, deletes, gives away, archives, remembers, forgets one fact and
-// forgets all at random, with recall from all conversations of the user. What was removed is in no row of any table and in no
-// archive, no block has words of another user, and every request of the past is the one that was sent, unless something of it
-// was removed.
+// TestNothingThatWasRemovedIsInAnyTable says, forks, redacts, deletes, gives away, archives, remembers, derives, exports, imports,
+// forgets one fact and forgets all at random, with recall from all conversations of the user. What was removed is in no row of any
+// table, in no byte of SQLite's files and in no archive, no block has words of another user, and every request of the past is the
+// one that was sent, unless something of it was removed.
 func TestNothingThatWasRemovedIsInAnyTable(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "log.db")
@@ -76,7 +81,8 @@ func TestNothingThatWasRemovedIsInAnyTable(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = store.Close() })
-		testRemovals(t, store, store, func(withIndex bool) string { return dumpSQLite(t, path, withIndex) })
+		w := testRemovals(t, store, store, func(withIndex bool) string { return dumpSQLite(t, path, withIndex) })
+		w.lacks(w.filesOf(path, store.HasResidue), w.gone)
 	})
 	t.Run("postgres", func(t *testing.T) {
 		url := pgtest.Start(t, pgtest.Options{}).Database(t)
@@ -89,14 +95,15 @@ func TestNothingThatWasRemovedIsInAnyTable(t *testing.T) {
 	})
 }
 
-func testRemovals(t *testing.T, store maintenance.Store, words index.Store, dump func(withIndex bool) string) {
+func testRemovals(t *testing.T, store maintenance.Store, words index.Store, dump func(withIndex bool) string) *removals {
+	t.Helper()
 	objects := storetest.NewObjects()
 	r := newScopedWith(t, store, continuo.LogOptions{Objects: objects, Archives: maintenance.Archivist{Store: store, Objects: objects}}, words, lookup.User, 1_000)
 	r.Catalog.Options.Models["demo"] = engine.Upstream{Model: noted{}}
-	w := &removals{recalling: r, random: rand.New(rand.NewPCG(7, 3)), dump: dump, saidIn: map[string]continuo.Conversation{}, seqs: map[string]int64{}, known: map[string]string{}, objects: objects}
+	w := &removals{recalling: r, random: rand.New(rand.NewPCG(7, 3)), dump: dump, saidIn: map[string]continuo.Conversation{}, seqs: map[string]int64{}, known: map[string]string{}, objects: objects, exports: map[string][][]byte{}}
 	w.archives = maintenance.Archivist{Store: store, Objects: objects}
-	operations := []func(){w.tell, w.tell, w.tell, w.tell, w.tell, w.tell, w.redact, w.fork, w.giveAway, w.archive, w.archive, w.delete, w.remember, w.remember, w.remember, w.forget, w.forgetAll}
-	count := 110
+	operations := []func(){w.tell, w.tell, w.tell, w.tell, w.tell, w.tell, w.tell, w.tell, w.redact, w.fork, w.giveAway, w.archive, w.archive, w.delete, w.remember, w.remember, w.remember, w.forget, w.forgetAll, w.derive, w.export, w.export, w.importExport}
+	count := 150
 	if os.Getenv("CONTINUO_LONG") != "" {
 		count = 400
 	}
@@ -114,9 +121,81 @@ func testRemovals(t *testing.T, store maintenance.Store, words index.Store, dump
 		}
 		w.checkProfiles(w.now(c))
 	}
-	if w.recalled < 3 || len(w.gone) < 5 || w.shown < 3 {
-		t.Errorf("only %d recalls, %d removals and %d requests with profiles", w.recalled, len(w.gone), w.shown)
+	if w.recalled < 3 || len(w.gone) < 5 || w.shown < 3 || w.derived == 0 || w.imported == 0 {
+		t.Errorf("only %d recalls, %d removals, %d requests with profiles, %d patterns and %d imported facts", w.recalled, len(w.gone), w.shown, w.derived, w.imported)
 	}
+	return w
+}
+
+// filesOf reads the database and its write-ahead log, when nothing reads them any more.
+func (w *removals) filesOf(path string, hasResidue func() bool) string {
+	w.t.Helper()
+	w.check(w.Close(w.t.Context()))
+	c, err := w.Log.Import(w.t.Context(), continuo.Conversation{ProjectID: "default"}, []continuo.Entry{{Role: continuo.User, Content: continuo.Text("x")}})
+	w.check(err)
+	_, err = w.Log.Redact(w.t.Context(), c, 1, 1, "") // which empties the write-ahead log of what a reader had held
+	w.check(err)
+	if hasResidue() {
+		w.t.Error("the write-ahead log is still held")
+	}
+	var all strings.Builder
+	for _, name := range []string{path, path + "-wal"} {
+		data, err := os.ReadFile(name)
+		w.check(err)
+		all.Write(data)
+	}
+	if !strings.Contains(all.String(), "hilltop") {
+		w.t.Error("the files have nothing of what was said: this shows nothing")
+	}
+	return all.String()
+}
+
+func (w *removals) derive() {
+	added, err := w.Memories.Derive(w.t.Context(), continuo.Scope{ProjectID: "default"}, memories.Owner{UserID: w.user()})
+	w.check(err)
+	w.derived += len(added)
+}
+
+func (w *removals) export() {
+	user := w.user()
+	export, err := w.Memories.Export(w.t.Context(), continuo.Scope{ProjectID: "default"}, memories.Owner{UserID: user})
+	w.check(err)
+	data, err := json.Marshal(export)
+	w.check(err)
+	w.exports[user] = append(w.exports[user], data)
+}
+
+// importExport takes an earlier state of a memory in, which has what was removed since, or a fact that is known elsewhere.
+func (w *removals) importExport() {
+	user := w.user()
+	var data []byte
+	if known := w.exports[user]; len(known) > 0 && w.random.IntN(2) == 0 {
+		data = known[w.random.IntN(len(known))]
+	} else {
+		data = w.laptop(user)
+	}
+	file, err := memories.ReadFile(data)
+	w.check(err)
+	done, err := w.Memories.Import(w.t.Context(), continuo.Scope{ProjectID: "default"}, memories.Owner{UserID: user}, file, false)
+	w.check(err)
+	w.imported += done.Added
+	w.holds()
+}
+
+// laptop is the export of another store's memory, with one fact.
+func (w *removals) laptop(user string) []byte {
+	word := w.word()
+	text := fmt.Sprintf("I keep %s at place%d by riverside%d.", word, w.next, w.next)
+	data, err := json.Marshal(memories.Export{
+		ExportHead: memories.ExportHead{Continuo: "memory", Version: 1, ProjectID: "laptop", UserID: user},
+		Facts: []memories.Fact{{
+			ID: 1, Text: text, Kind: continuo.FactInstruction, ValidFrom: w.Log.Now(), Confidence: 1, By: memory.ByPerson,
+			Sources: []memories.Source{{ConversationID: "conv_laptop", Seq: int64(w.next), Quote: text}},
+		}},
+	})
+	w.check(err)
+	w.known[word] = user
+	return data
 }
 
 func (w *removals) now(c continuo.Conversation) continuo.Conversation {
@@ -154,6 +233,9 @@ func (w *removals) tell() {
 	about := fmt.Sprintf("I live in %s at place%d by riverside%d and hilltop%d. What of place%d, riverside%d and hilltop%d?", word, w.next, w.next, w.next, older, older, older)
 	if session == "" {
 		session = fmt.Sprint("session", w.next)
+	}
+	if w.random.IntN(6) == 0 {
+		about += " My zither needs " + word + " strings." // a topic
 	}
 	chat, err := w.Turns.Chat(w.t.Context(), engine.ChatRequest{Scope: continuo.Scope{ProjectID: "default", UserID: user}, SessionID: session, Message: continuo.Text(about)})
 	w.check(err)
@@ -300,6 +382,7 @@ func (w *removals) forgetAll() {
 			}
 		}
 	}
+	delete(w.exports, owner.UserID) // an import would add what they have
 	for word, user := range w.known {
 		if user == owner.UserID {
 			delete(w.known, word)
@@ -326,7 +409,7 @@ func (w *removals) forget() {
 	for _, source := range fact.Sources {
 		w.remove(source.ConversationID, source.Seq)
 	}
-	if fact.By == "person" {
+	if fact.By == memory.ByPerson {
 		word := strings.Fields(fact.Text)[2]
 		delete(w.known, word)
 		w.gone = append(w.gone, word)
