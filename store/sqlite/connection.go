@@ -20,6 +20,7 @@ type connection struct {
 	indexDirty bool                 // removed documents may still have terms in the index
 	alone      bool                 // the transaction has one change: any error rolls it back
 	residue    bool                 // what was redacted or deleted may still be in the write-ahead log
+	removed    bool                 // something was redacted or deleted since the last commit
 }
 
 func newConnection(ctx context.Context, db *sql.DB) (*connection, error) {

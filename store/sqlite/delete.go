@@ -54,7 +54,7 @@ func (s *Store) Delete(ctx context.Context, id string) error {
 		if err != nil {
 			return err
 		}
-		conn.residue = true
+		conn.residue, conn.removed = true, true
 		if _, err := conn.exec(buryConversation, id); err != nil {
 			return err
 		}

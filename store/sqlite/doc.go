@@ -15,8 +15,10 @@
 // deleted or archived conversation, and of the entries after the first 64 in one redaction, are removed
 // afterwards, two documents at a time between other writes, since each takes some milliseconds. The
 // write-ahead log (NAME-wal), which may hold older versions of pages, is truncated after each redaction and
-// deletion; while a reader holds it, this is retried every second, and HasResidue returns true. Backups,
-// snapshots of the file system and worn blocks of the disk are not erased.
+// deletion; while a reader holds it, this is retried every second, and HasResidue returns true. Copies that
+// SQLite has left in pages from which it moved rows are cleared after each removal, between other writes and
+// before Close returns: some 4 s of work for each GB of the file (wipe.go). Backups, snapshots of the file system
+// and worn blocks of the disk are not erased.
 //
 // Pitfalls: two more files belong to the database, NAME-wal and NAME-shm; copy it only with sqlite3's .backup
 // or after Close. It must not be on a network file system. No other code of this process may open the file,

@@ -47,7 +47,7 @@ func (s *Store) Redact(ctx context.Context, conversationID string, entries []con
 		if err != nil {
 			return err
 		}
-		conn.residue = true
+		conn.residue, conn.removed = true, true
 		for i, row := range rows {
 			remove := eraseDocument
 			if i >= eraseAtOnce {

@@ -23,6 +23,8 @@ type writer struct {
 	residue      atomic.Bool   // the connection's residue, for other goroutines to read
 	wake         chan struct{} // has room for one signal: a change waits, or the writer was closed
 	ended        sync.WaitGroup
+	wipeFrom     int64 // the page from which unused space is cleared; 0: it is cleared
+	wipeAgain    bool  // and then again from the first one
 
 	mu       sync.Mutex
 	waiting  []*change
@@ -117,8 +119,8 @@ func (w *writer) signal() {
 	}
 }
 
-// run commits changes until the writer is closed. Between the groups it tidies the index of words and truncates the
-// write-ahead log where that is needed.
+// run commits changes until the writer is closed. Between the groups it tidies the index of words, clears the unused space of
+// pages and truncates the write-ahead log where that is needed.
 func (w *writer) run() {
 	w.tidy()
 	last := 0                  // how many changes the last group had
@@ -130,15 +132,18 @@ func (w *writer) run() {
 			last = len(group)
 			w.write(group)
 		case isClosed:
+			w.finishWiping()
 			return
 		}
 		if w.conn.indexDirty {
 			w.tidy()
+		} else if w.wipeFrom > 0 {
+			w.wipe()
 		}
 		if w.conn.residue && retry == nil {
 			retry = time.After(truncateRetry)
 		}
-		if len(group) > 0 || w.conn.indexDirty {
+		if len(group) > 0 || w.conn.indexDirty || w.wipeFrom > 0 {
 			continue // perhaps more waits
 		}
 		select {
@@ -155,6 +160,10 @@ func (w *writer) run() {
 // write commits a group and ends its changes.
 func (w *writer) write(group []*change) {
 	w.commit(group)
+	if w.conn.removed {
+		w.conn.removed = false
+		w.mustWipe()
+	}
 	if w.conn.residue {
 		w.truncateLog()
 	}
@@ -210,7 +219,10 @@ func (w *writer) tidy() {
 		err = w.conn.transact(func() error { return purgeTerms(w.conn, purgeInBetween) })
 	}
 	w.conn.indexDirty = removed && err == nil
-	w.conn.residue = w.conn.residue || removed
+	if removed {
+		w.conn.residue = true
+		w.mustWipe()
+	}
 }
 
 // commit commits a group in one transaction. If that fails for a reason that one change alone may have

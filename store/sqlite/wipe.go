@@ -1,0 +1,120 @@
+package sqlite
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// SQLite overwrites what it deletes (secure_delete), but not the copies that it leaves where it has moved rows from one page to
+// another: the space between a page's pointers to its rows and its first row is used again later, and not cleared. So after
+// each removal the writer clears this space in all pages, some at a time between other writes.
+const (
+	selectPages = `SELECT page_count, page_size FROM pragma_page_count, pragma_page_size, pragma_auto_vacuum WHERE auto_vacuum = 0`
+	selectPage  = `SELECT data FROM sqlite_dbpage WHERE pgno = ?`
+	updatePage  = `UPDATE sqlite_dbpage SET data = ? WHERE pgno = ?`
+
+	// pagesAtOnce is how many pages are looked at between two writes.
+	pagesAtOnce = 64
+	// maxWiped is how many pages a file has at most that is cleared: in a larger one the first byte of a page may be part of the
+	// number of another page, and does not say what the page is.
+	maxWiped = 1<<25 - 1
+)
+
+// mustWipe notes that something was removed.
+func (w *writer) mustWipe() {
+	w.wipeAgain = w.wipeFrom > 0
+	w.wipeFrom = max(w.wipeFrom, 1)
+}
+
+// wipe clears the unused space of some pages. A failure is left to the next removal.
+func (w *writer) wipe() {
+	var pages, size int64
+	err := w.conn.row(selectPages, nil, &pages, &size)
+	last := min(w.wipeFrom+pagesAtOnce-1, pages)
+	if err == nil && pages <= maxWiped {
+		err = w.wipePages(w.wipeFrom, last)
+	}
+	w.wipeFrom = last + 1
+	if err != nil || last >= pages || pages > maxWiped {
+		w.wipeFrom = 0
+		if w.wipeAgain {
+			w.mustWipe()
+		}
+	}
+}
+
+// finishWiping clears the rest before the store is closed.
+func (w *writer) finishWiping() {
+	for w.wipeFrom > 0 {
+		w.wipe()
+	}
+	if w.conn.residue {
+		w.truncateLog()
+	}
+}
+
+func (w *writer) wipePages(from, to int64) error {
+	var dirty []int64
+	for number := from; number <= to; number++ {
+		page, err := w.page(number)
+		if err != nil {
+			return err
+		}
+		if unused := unusedOf(page, number == 1); len(bytes.Trim(unused, "\x00")) > 0 {
+			dirty = append(dirty, number)
+		}
+	}
+	if len(dirty) == 0 {
+		return nil
+	}
+	err := w.conn.transact(func() error {
+		for _, number := range dirty {
+			page, err := w.page(number)
+			if err != nil {
+				return err
+			}
+			page = bytes.Clone(page)
+			clear(unusedOf(page, number == 1))
+			if _, err := w.conn.exec(updatePage, page, number); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	w.conn.residue = w.conn.residue || err == nil // the log has the pages as they were
+	return err
+}
+
+func (w *writer) page(number int64) (page []byte, err error) {
+	err = w.conn.row(selectPage, []any{number}, &page)
+	return page, err
+}
+
+// unusedOf is the space of a page between the pointers to its cells and the first cell; nil of a page that is not part of a
+// table or an index. The file format says where they are: https://www.sqlite.org/fileformat2.html#b_tree_pages.
+func unusedOf(page []byte, isFirst bool) []byte {
+	header := 0
+	if isFirst {
+		header = 100
+	}
+	if len(page) < header+12 {
+		return nil
+	}
+	pointers := header + 8
+	switch page[header] {
+	case 2, 5: // interior pages have the number of another page
+		pointers += 4
+	case 10, 13:
+	default:
+		return nil
+	}
+	begin := pointers + 2*int(binary.BigEndian.Uint16(page[header+3:]))
+	end := int(binary.BigEndian.Uint16(page[header+5:]))
+	if end == 0 {
+		end = 1 << 16
+	}
+	if begin > end || end > len(page) {
+		return nil
+	}
+	return page[begin:end]
+}
