@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -195,23 +196,25 @@ func TestNothingInARecallIsStructure(t *testing.T) {
 	}
 }
 
-// TestRecallLaws holds for random turns, redactions and forks: requests of the past are the ones that were sent, while the
-// window stands each request extends the one before, no entry is recalled that is shown or was recalled before, and nothing
+// TestRecallLaws holds for random turns and redactions: each request is the one that was shown ahead of it, requests of the past
+// are the ones that were sent, while the window stands each request extends the one before, no entry is recalled that is shown or was recalled before, and nothing
 // that was redacted or that another user said is in a request.
 func TestRecallLaws(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 1))
 	r := newRecalling(t, 1_000)
 	words := strings.Fields("harbour Lisbon password garden winter piano engine river copper lantern")
 	gone := map[string]bool{}
-	conversations := map[string]continuo.Conversation{}
+	conversations, sent := map[string]continuo.Conversation{}, map[string]*engine.Replayed{}
 	for step := range 70 {
 		user := []string{"anna", "bo"}[random.IntN(2)]
 		secret := fmt.Sprintf("%ssecret%d", user, step)
 		older := random.IntN(step + 1)
 		text := fmt.Sprintf("The %s of place%d and riverside%d and hilltop%d has a gate. Tell me of place%d, riverside%d and hilltop%d. %s?",
 			words[random.IntN(len(words))], step, step, step, older, older, older, secret)
+		ahead := r.ahead(conversations[user], text)
 		c := r.say(user, user, text)
 		conversations[user] = c
+		sent[user] = r.checkSent(c, ahead, sent[user])
 		if random.IntN(6) == 0 {
 			seq := 1 + random.Int64N(c.LastSeq)
 			entry := r.entries(c)[seq-1]
@@ -222,6 +225,7 @@ func TestRecallLaws(t *testing.T) {
 				text := entry.Content.String()
 				gone[strings.TrimSuffix(text[strings.LastIndexByte(text, ' ')+1:], "?")] = true
 			}
+			sent[user] = nil // what was sent before may show the entry
 		}
 	}
 	recalled := 0
@@ -248,6 +252,44 @@ func TestRecallLaws(t *testing.T) {
 	if recalled < 5 {
 		t.Errorf("only %d recalls", recalled)
 	}
+}
+
+// ahead are the messages of the request that a message would get; nil where the conversation is not known.
+func (r *recalling) ahead(c continuo.Conversation, text string) []json.RawMessage {
+	r.t.Helper()
+	if c.ID == "" {
+		return nil
+	}
+	c, err := r.Log.Conversation(r.t.Context(), c.ID)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	shown, err := r.Contexts.Build(r.t.Context(), c, engine.ContextRequest{Query: text, System: true})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return shown.Messages
+}
+
+// checkSent checks the newest request of a conversation: it has the messages that were shown ahead, nil for any, and extends the one
+// before, nil for none, unless the window has moved.
+func (r *recalling) checkSent(c continuo.Conversation, ahead []json.RawMessage, before *engine.Replayed) *engine.Replayed {
+	r.t.Helper()
+	request, err := r.Contexts.Request(r.t.Context(), c, c.LastSeq)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var body struct{ Messages []json.RawMessage }
+	if err := json.Unmarshal(request.Body, &body); err != nil {
+		r.t.Fatal(err)
+	}
+	if same := func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }; ahead != nil && !slices.EqualFunc(body.Messages, ahead, same) {
+		r.t.Errorf("the request of entry %d has %s, shown ahead were %s", c.LastSeq, body.Messages, ahead)
+	}
+	if before != nil && !request.Plan.Moved && !bytes.HasPrefix(request.Body, before.Body[:bytes.LastIndexByte(before.Body, ']')]) {
+		r.t.Errorf("the request of entry %d does not extend the one before", c.LastSeq)
+	}
+	return request
 }
 
 // checkItems checks that a block repeats nothing that its request shows elsewhere.
