@@ -96,6 +96,37 @@ func TestAModelCannotInventFacts(t *testing.T) {
 	}
 }
 
+// TestWhatWasForgottenIsNotExtractedByAnother: a model that reads a message later than the rules finds nothing in it that was forgotten.
+func TestWhatWasForgottenIsNotExtractedByAnother(t *testing.T) {
+	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})
+	if _, err := log.Import(t.Context(), continuo.Conversation{ProjectID: "p"}, []continuo.Entry{{Role: continuo.User, Content: continuo.Text("I live in Oslo.")}}); err != nil {
+		t.Fatal(err)
+	}
+	m := New(log, nil, nil, nil, Options{Enabled: true, Logger: slog.New(slog.DiscardHandler)})
+	scope := continuo.Scope{ProjectID: "p"}
+	if err := m.Extract(t.Context(), scope, Owner{}); err != nil {
+		t.Fatal(err)
+	}
+	facts, err := m.List(t.Context(), scope, Query{})
+	if err != nil || len(facts) != 1 {
+		t.Fatalf("%+v, %v", facts, err)
+	}
+	if err := m.Forget(t.Context(), scope, Owner{}, facts[0].ID, false); err != nil {
+		t.Fatal(err)
+	}
+	memoryOf, err := m.open(t.Context(), scope, Owner{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	by := byModel{catalog.Upstream{Model: &scripted{answer: `{"facts": [{"seq": 1, "quote": "I live in Oslo", "text": "I live in Oslo", "kind": "identity"}]}`}}, "m"}
+	if err := m.scan(t.Context(), memoryOf, by, true); err != nil {
+		t.Fatal(err)
+	}
+	if facts, err = m.List(t.Context(), scope, Query{All: true}); err != nil || len(facts) > 0 {
+		t.Errorf("after it was forgotten the model found %+v, %v", facts, err)
+	}
+}
+
 // TestAFailedExtractionIsTriedAgain: what the model did not read stays to be read.
 func TestAFailedExtractionIsTriedAgain(t *testing.T) {
 	log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})
