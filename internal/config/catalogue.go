@@ -20,7 +20,7 @@ type CatalogueConfig struct {
 // maxCatalogueBytes bounds a catalogue: that of models.dev, with some five thousand models, has 2 MiB.
 const maxCatalogueBytes = 64 << 20
 
-// loadCatalogue reads the catalogue of models.
+// loadCatalogue reads the catalogue of models; nil where it cannot be read.
 func (l *loader) loadCatalogue() {
 	l.config.Known = known.BuiltIn()
 	name := l.config.Catalogue.File
@@ -30,6 +30,7 @@ func (l *loader) loadCatalogue() {
 	read, err := readCatalogue(name)
 	if err != nil {
 		l.problems.add(l.row("catalogue.file").origin, "catalogue.file: %s: %w", quoted(name), err)
+		l.config.Known = nil
 		return
 	}
 	l.config.Known = l.config.Known.With(read)
@@ -73,6 +74,9 @@ func (c *Config) WithKnown(m ModelConfig) ModelConfig {
 // fromCatalogue sets the defaults of a model that the catalogue knows.
 func (m *ModelConfig) fromCatalogue(l *loader, e *entry) {
 	if _, ok := l.config.Known.Named(m.KnownAs); m.KnownAs != "" && !ok {
+		if l.config.Known == nil { // which is the problem
+			return
+		}
 		row := e.row("known_as")
 		l.problems.add(row.origin, "%s: given %s, which is not in the catalogue; write a vendor and a model of it, such as openai/gpt-5.5",
 			row.key, quoted(m.KnownAs))

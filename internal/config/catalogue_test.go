@@ -112,3 +112,11 @@ func TestCatalogueIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// A catalogue that cannot be read is one problem, not one for each model in it besides.
+func TestOfABrokenCatalogueNothingIsMissed(t *testing.T) {
+	text := "catalogue: {file: " + filepath.Join(t.TempDir(), "none.json") + "}\nmodels: {a: {known_as: acme/one}}"
+	if _, err := load(t, text, Options{}); err == nil || !strings.Contains(err.Error(), "none.json") || strings.Contains(err.Error(), "known_as") {
+		t.Errorf("%v", err)
+	}
+}

@@ -54,6 +54,20 @@ func TestTheSchemaAndLoadAgree(t *testing.T) {
 		`{"mcp": {"server": {}}}`:                    false,
 		`{"server": {"inspector": "yes"}}`:           false,
 		`{"chat": []}`:                               false,
+		`{"webhooks": {"a": {"url": "https://hooks.example.org/a@b", "secret": "${S}", "projects": ["acme"]}}}`: true,
+		`{"webhooks": {"a": {"url": "ftp://hooks.example.org", "secret": "${S}"}}}`:                             false,
+		`{"webhooks": {"a": {"url": "https://me@hooks.example.org", "secret": "${S}"}}}`:                        false,
+		`{"webhooks": {"a": {"url": "https://hooks.example.org", "secret": "written here"}}}`:                   false,
+		`{"models": {"a": {"base_url": "HTTP://[::1]:8000/v1", "api_key_env": "A_KEY"}}}`:                       true,
+		`{"models": {"a": {"base_url": "https://a.example/v1?x=1"}}}`:                                           false,
+		`{"models": {"a": {"api_key_env": "sk-abc"}}}`:                                                          false,
+		`{"models": {"a": {"api_key_env": ""}}}`:                                                                true,
+		`{"context": {"summarizer": ""}, "recall": {"embeddings": {"base_url": ""}}}`:                           true,
+		`{"listen": "8787"}`:                       false,
+		`{"project": "a b"}`:                       false,
+		`{"project": "acme.de_1"}`:                 true,
+		`{"telegram": {"bot_token": "12:secret"}}`: false,
+		`{"retention": {"feed": "0d", "delete_after": "1w2d"}, "audit": {"keep": "0s"}}`: true,
 	} {
 		var value any
 		if err := json.Unmarshal([]byte(text), &value); err != nil {

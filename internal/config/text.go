@@ -23,11 +23,16 @@ type textKind struct {
 	// read returns the text to keep, or an error; errNotAllowed where allowed says enough.
 	read func(text string) (string, error)
 	show func(text string) string // nil: as it is
+	// pattern is what the JSON Schema says of the form; "" for nothing. It refuses nothing that read takes.
+	pattern string
 	// hidden says that errors do not repeat the given text.
 	hidden bool
 }
 
 const urlForm = "an http or https URL with a host and without user, query and fragment, such as "
+
+// urlPattern is what the JSON Schema says of such a URL.
+const urlPattern = `^[hH][tT][tT][pP][sS]?://[^\s/?#@]+(/[^\s?#]*)?$`
 
 // textKind is the kind that a tag names.
 func (b binder) textKind(tag reflect.StructTag) textKind {
@@ -39,11 +44,11 @@ func (b binder) textKind(tag reflect.StructTag) textKind {
 		return textKind{allowed: "a name on one line, without spaces around it", read: that(isName)}
 	case "project":
 		return textKind{
-			allowed: "1 to 64 letters, digits and . _ -, beginning with a letter or digit",
-			read:    that(func(text string) bool { return isName(text) && auth.CheckProject(text) == nil }),
+			allowed: "1 to 64 letters, digits and . _ -, beginning with a letter or digit", pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+			read: that(func(text string) bool { return isName(text) && auth.CheckProject(text) == nil }),
 		}
 	case "address":
-		return textKind{allowed: "host:port with a port from 0 to 65535, such as 127.0.0.1:8787", read: that(isAddress)}
+		return textKind{allowed: "host:port with a port from 0 to 65535, such as 127.0.0.1:8787", pattern: ":[0-9]+$", read: that(isAddress)}
 	case "view":
 		return b.view()
 	case "window":
@@ -68,27 +73,27 @@ func secretiveKind(kind string) textKind {
 	case "database":
 		return textKind{allowed: "a URL such as postgres://user@host:5432/database", hidden: true, read: databaseURL, show: WithoutPassword}
 	case "base_url": // to which a path can be appended
-		return textKind{allowed: urlForm + openAIURL, hidden: true, read: func(text string) (string, error) {
+		return textKind{allowed: urlForm + openAIURL, pattern: urlPattern, hidden: true, read: func(text string) (string, error) {
 			if !isEndpoint(text) {
 				return "", errNotAllowed
 			}
 			return strings.TrimRight(text, "/"), nil
 		}}
 	case "endpoint":
-		return textKind{allowed: urlForm + "http://127.0.0.1:3000/mcp; a key goes into headers", hidden: true, read: that(isEndpoint)}
+		return textKind{allowed: urlForm + "http://127.0.0.1:3000/mcp; a key goes into headers", pattern: urlPattern, hidden: true, read: that(isEndpoint)}
 	case "webhook": // Telegram calls no other
 		return textKind{
-			allowed: "an https URL with a host and without user, query and fragment, such as https://bots.example.org/telegram", hidden: true,
+			allowed: "an https URL with a host and without user, query and fragment, such as https://bots.example.org/telegram", pattern: urlPattern, hidden: true,
 			read: that(func(text string) bool { return isEndpoint(text) && strings.EqualFold(text[:len("https:")], "https:") }),
 		}
 	case "variable":
 		return textKind{
 			allowed: `the name of an environment variable in capital letters, digits and _, such as OPENAI_API_KEY, or "" to send no key; the key itself stays in the environment`,
-			hidden:  true, read: variable,
+			pattern: "^([A-Z_][A-Z0-9_]*)?$", hidden: true, read: variable,
 		}
 	case "secret": // ${NAME}, or the secret itself, which checkTelegram refuses in the file
 		return textKind{
-			allowed: `${NAME}, where NAME is a variable of the environment, or "" for none`, hidden: true,
+			allowed: `${NAME}, where NAME is a variable of the environment, or "" for none`, pattern: `^(\$\{[A-Za-z_][A-Za-z0-9_]*\})?$`, hidden: true,
 			show: func(string) string { return secretSet },
 			read: that(func(text string) bool {
 				return isLine(text) && strings.TrimSpace(text) == text && len(text) <= maxSecretBytes
@@ -106,6 +111,12 @@ func (b binder) text(target *string, tag reflect.StructTag) value {
 	kind := b.textKind(tag)
 	_, mayBeEmpty := tag.Lookup("empty")
 	v := value{allowed: kind.allowed, takes: []yamltree.Kind{yamltree.Text}, hidden: kind.hidden}
+	switch {
+	case kind.pattern != "" && mayBeEmpty:
+		v.schema = map[string]any{"pattern": "^$|" + kind.pattern}
+	case kind.pattern != "":
+		v.schema = map[string]any{"pattern": kind.pattern}
+	}
 	if values, ok := tag.Lookup("enum"); ok {
 		v.schema = enumSchema(strings.Split(values, ","), mayBeEmpty)
 		if slices.Contains(strings.Split(values, ","), "true") {

@@ -181,7 +181,7 @@ func duration(target *time.Duration, tag reflect.StructTag) value {
 		takes:   []yamltree.Kind{yamltree.Text},
 		set: func(text string) error {
 			length, err := durations.Parse(text)
-			if err != nil || length < least && !(mayBeZero && text == "0s") {
+			if err != nil || length < least && !(mayBeZero && length == 0) {
 				return errNotAllowed
 			}
 			*target = length
