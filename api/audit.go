@@ -121,12 +121,16 @@ func (s *Service) ListAudit(ctx context.Context, scope continuo.Scope, in AuditF
 		ProjectID: scope.ProjectID, After: in.position, KeyID: in.Key, ConversationID: in.Conversation, Operation: in.Operation, Limit: in.Limit + 1,
 		From: in.from, To: in.to,
 	}
-	if in.After == newest {
+	if in.After == newest || in.position > 0 {
 		last, err := s.Audit.Last(ctx)
-		if err != nil {
+		switch {
+		case err != nil:
 			return AuditPage{}, err
+		case in.After == newest:
+			query.After = last
+		case in.position > last:
+			return AuditPage{}, Refuse("after", "the audit log ends before %d, as after an older state of the store was restored: go on with after=oldest", in.position)
 		}
-		query.After = last
 	}
 	events, err := s.Audit.Events(ctx, query)
 	if err != nil {

@@ -88,6 +88,7 @@ var errorKinds = []ErrorKind{
 	{continuo.ErrClosed, "closing", ClassUnavailable, true},
 	{continuo.ErrFull, "disk_full", ClassDiskFull, true},
 	{continuo.ErrFeedPruned, "feed_pruned", ClassGone, false},
+	{errFeedRestored, "feed_restored", ClassGone, false},
 	{continuo.ErrObjectGone, "object_gone", ClassInternal, true},
 	{context.DeadlineExceeded, "timeout", ClassTimeout, true},
 }

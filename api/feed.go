@@ -102,7 +102,8 @@ type Feed struct {
 // `next`. The order is the same for every reader, and a turn that ends later always comes later, whichever process it ends
 // in: no turn is missed, and none comes twice. Turns stay in the feed when their conversation is deleted, for as long as the
 // setting `retention.feed` says: where turns after `after` were removed that the caller would have seen, the answer is 410
-// `feed_pruned`. A key that is bound to a user sees that user's.
+// `feed_pruned`, and where the feed ends before `after`, as after an older state of the store was restored, 410 `feed_restored`.
+// A key that is bound to a user sees that user's.
 func (s *Service) ListFeed(ctx context.Context, scope continuo.Scope, in FeedFilter) (Feed, error) {
 	query, err := s.FeedQuery(ctx, scope, in.FeedCursor)
 	if err != nil {
@@ -127,12 +128,18 @@ func (s *Service) ListFeed(ctx context.Context, scope continuo.Scope, in FeedFil
 	return page, nil
 }
 
+// errFeedRestored says that no turn of the feed has had the position of a reader.
+var errFeedRestored = errors.New("the feed of finished turns ends before this position, as after an older state of the store was restored")
+
+// otherwise is what a reader can do that has missed turns.
+const otherwise = "go on with after=oldest, and learn from GET /api/conversations?since= what changed in between"
+
 // explainPruned says what a reader can do whose turns were removed.
 func explainPruned(err error) error {
 	if !errors.Is(err, continuo.ErrFeedPruned) {
 		return err
 	}
-	return fmt.Errorf("%w (retention.feed): go on with after=oldest, and learn from GET /api/conversations?since= what changed in between", continuo.ErrFeedPruned)
+	return fmt.Errorf("%w (retention.feed): %s", continuo.ErrFeedPruned, otherwise)
 }
 
 // FollowFeed yields the turns of a query as Ledger.Follow does; its errors say what a reader can do.
@@ -149,13 +156,23 @@ func (s *Service) FollowFeed(ctx context.Context, query continuo.FeedQuery) iter
 	}
 }
 
-// FeedQuery selects the turns after a cursor that a caller may see.
+// FeedQuery selects the turns after a cursor that a caller may see. It refuses one beyond the end: its reader would miss all
+// turns up to there.
 func (s *Service) FeedQuery(ctx context.Context, scope continuo.Scope, from FeedCursor) (query continuo.FeedQuery, err error) {
 	query = continuo.FeedQuery{ProjectID: scope.ProjectID, UserID: scope.UserID, After: from.position}
-	if from.After == newest {
-		query.After, err = s.Engine.Ledger.LastFinished(ctx)
+	if from.After != newest && from.position <= 0 {
+		return query, nil
 	}
-	return query, err
+	last, err := s.Engine.Ledger.LastFinished(ctx)
+	switch {
+	case err != nil:
+		return query, err
+	case from.After == newest:
+		query.After = last
+	case query.After > last:
+		return query, fmt.Errorf("%w: %s", errFeedRestored, otherwise)
+	}
+	return query, nil
 }
 
 // FeedEvents is a request to follow the feed.

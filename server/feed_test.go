@@ -116,3 +116,21 @@ func TestPrunedFeed(t *testing.T) {
 	}
 	read("?after="+page.Next, shown)
 }
+
+// A reader that is beyond the end of the feed, as after an older state of the store was restored, is told so: it would miss
+// the turns up to its cursor. So is a reader of the audit log.
+func TestCursorsBeyondTheEnd(t *testing.T) {
+	keys := newKeyring(t)
+	_, shown := keys.newKey("project")
+	handler := newKeyedServer(t, keys, Options{})
+	ask(t, handler, "POST", "/chat", `{"message": "hello"}`, as(shown)...).into(200, &struct{}{})
+	for _, path := range []string{"/api/feed?after=2", "/api/feed/events?after=2"} {
+		refused := ask(t, handler, "GET", path, "", as(shown)...).failed(http.StatusGone, "feed_restored", "")
+		if !strings.Contains(refused.Error.Message, "after=oldest") {
+			t.Errorf("%s: %q", path, refused.Error.Message)
+		}
+	}
+	ask(t, handler, "GET", "/api/feed/events", "", append(as(shown), "Last-Event-ID", "2")...).failed(http.StatusGone, "feed_restored", "")
+	ask(t, handler, "GET", "/api/feed?after=1", "", as(shown)...).into(200, &struct{}{})
+	ask(t, handler, "GET", "/api/audit?after=99", "", as(shown)...).failed(http.StatusBadRequest, "invalid_request", "after")
+}

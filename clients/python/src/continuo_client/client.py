@@ -908,8 +908,9 @@ class Continuo(Transport):
         with `after` set to `next`. The order is the same for every reader, and a turn that ends later always
         comes later, whichever process it ends in: no turn is missed, and none comes twice. Turns stay in the
         feed when their conversation is deleted, for as long as the setting `retention.feed` says: where turns
-        after `after` were removed that the caller would have seen, the answer is 410 `feed_pruned`. A key
-        that is bound to a user sees that user's.
+        after `after` were removed that the caller would have seen, the answer is 410 `feed_pruned`, and where
+        the feed ends before `after`, as after an older state of the store was restored, 410 `feed_restored`.
+        A key that is bound to a user sees that user's.
 
         after: A `cursor` or `next` of this feed: only turns that ended after it. `newest` is the end of the
         feed. `oldest`, the default, is its beginning: the oldest turns that are kept.
