@@ -29,16 +29,19 @@ func nano(dollars float64) int64 { return int64(math.Round(dollars * 1e9)) }
 // budgetFlags are the flags of a key's budget.
 type budgetFlags struct {
 	Tokens tokenCount `name:"budget-tokens" placeholder:"TOKENS" help:"How many tokens, input and output together, its requests to models may use in a period, such as 250k or 1M."`
-	Cost   float64    `name:"budget-cost" placeholder:"DOLLARS" help:"What its requests to models may cost in a period, in US dollars."`
+	Cost   *float64   `name:"budget-cost" placeholder:"DOLLARS" help:"What its requests to models may cost in a period, in US dollars."`
 	Period string     `name:"budget-period" enum:"day,month" default:"month" help:"When the budget is reset: each day or each month, in UTC. Default: month."`
 }
 
 // budget is what the flags say.
 func (f *budgetFlags) budget() (auth.Budget, error) {
-	if f.Cost < 0 || f.Cost > 1e9 || math.IsNaN(f.Cost) {
-		return auth.Budget{}, usage("--budget-cost: give an amount of dollars, such as 5")
+	budget := auth.Budget{Tokens: int64(f.Tokens), Period: auth.Period(f.Period)}
+	if f.Cost != nil {
+		if !(*f.Cost <= 1e9 && nano(*f.Cost) > 0) { // 0 would be no bound
+			return auth.Budget{}, usage("--budget-cost: give an amount of dollars, such as 5")
+		}
+		budget.CostNano = nano(*f.Cost)
 	}
-	budget := auth.Budget{Tokens: int64(f.Tokens), CostNano: nano(f.Cost), Period: auth.Period(f.Period)}
 	if budget.IsZero() {
 		return auth.Budget{}, nil
 	}
@@ -72,7 +75,7 @@ func budgetText(b auth.Budget) string {
 		parts = append(parts, term.Count(b.Tokens, "token"))
 	}
 	if b.CostNano > 0 {
-		parts = append(parts, fmt.Sprintf("$%.2f", float64(b.CostNano)/1e9))
+		parts = append(parts, ledger.Dollars(b.CostNano))
 	}
 	if len(parts) == 0 {
 		return ""

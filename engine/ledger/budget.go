@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -161,11 +162,15 @@ func (l limit) check(sums []continuo.Spending, inFlight amount, next, now time.T
 	case l.Tokens > 0 && used >= l.Tokens:
 		refused.Used = fmt.Sprintf("%d of %d tokens", used, l.Tokens)
 	case l.CostNano > 0 && cost >= l.CostNano:
-		refused.Used = fmt.Sprintf("%s of %s", dollars(cost), dollars(l.CostNano))
+		refused.Used = fmt.Sprintf("%s of %s", Dollars(cost), Dollars(l.CostNano))
 	default:
 		return nil
 	}
 	return refused
 }
 
-func dollars(nano int64) string { return fmt.Sprintf("$%.4f", float64(nano)/1e9) }
+// Dollars writes an amount in billionths of a US dollar exactly, with two decimals or as many as it has.
+func Dollars(nano int64) string {
+	decimals := fmt.Sprintf("%09d", nano%1e9)
+	return fmt.Sprintf("$%d.%s", nano/1e9, decimals[:2]+strings.TrimRight(decimals[2:], "0"))
+}

@@ -87,3 +87,13 @@ func TestWhatWasSpentCounts(t *testing.T) {
 		})
 	}
 }
+
+func TestDollars(t *testing.T) {
+	for nano, want := range map[int64]string{
+		0: "$0.00", 5e9: "$5.00", 5e8: "$0.50", 1_234_567_890: "$1.23456789", 3e6: "$0.003", 1: "$0.000000001",
+	} {
+		if got := ledger.Dollars(nano); got != want {
+			t.Errorf("%d is %s, want %s", nano, got, want)
+		}
+	}
+}
