@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/auth"
@@ -205,6 +206,47 @@ func TestBudgetsOfKeysBoundCrews(t *testing.T) {
 		}
 		if got := b.spent(e); len(got) != 1 || got["k"] != b.model.asked.Load() {
 			t.Errorf("requests by key: %v, want %d of k", got, b.model.asked.Load())
+		}
+	})
+}
+
+// The budget of a conversation's user bounds its runs and cycles, also for callers who do not name the user: nothing is begun
+// or resumed once it is used up.
+func TestBudgetsOfUsersBoundRunsAndCrews(t *testing.T) {
+	eachBudgetStore(t, func(b *budgeted) {
+		t := b.t
+		b.tokens.Store(100_000)
+		e := b.open()
+		defer e.Close(context.Background())
+		if _, err := e.Log.Create(t.Context(), continuo.Conversation{ProjectID: "default", UserID: "ada", Key: "s"}); err != nil {
+			t.Fatal(err)
+		}
+		spent := continuo.Spending{ProjectID: "default", UserID: "ada", Day: continuo.DayOf(time.Now()), Spent: continuo.Spent{InputTokens: 930}}
+		if err := e.Log.Charge(t.Context(), spent); err != nil {
+			t.Fatal(err)
+		}
+		request := engine.RunRequest{Scope: b.scope, Workflow: "four", SessionID: "s", Detached: true}
+		begun, err := e.Runs.Start(b.caller, request) // its third request exceeds the budget of 1000
+		if err != nil {
+			t.Fatal(err)
+		}
+		if failed := awaitRun(t, e, begun.Run); !strings.Contains(failed.Reason, "the budget of user ada is used up: 1010 of 1000 tokens") {
+			t.Errorf("it is %s because of %q", failed.State, failed.Reason)
+		}
+		before, err := e.Log.Find(t.Context(), b.scope, "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, resumed := e.Runs.Resume(b.caller, begun.Run, true)
+		_, another := e.Runs.Start(b.caller, request)
+		_, sent := e.Crews.Send(b.caller, engine.CrewMessage{Session: crewOfTwo, Message: continuo.Text("Hello"), Detached: true})
+		for what, err := range map[string]error{"resumed": resumed, "another run": another, "a message to a crew": sent} {
+			if !errors.Is(err, ledger.ErrBudget) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if after, err := e.Log.Find(t.Context(), b.scope, "s"); err != nil || after.LastSeq != before.LastSeq {
+			t.Errorf("the conversation has %d entries instead of %d: %v", after.LastSeq, before.LastSeq, err)
 		}
 	})
 }

@@ -156,12 +156,7 @@ func (cs *Crews) Send(ctx context.Context, request Message) (*Status, error) {
 	if cs.life.IsClosed() {
 		return nil, lifecycle.ErrClosing // before the message is appended
 	}
-	payer, _ := continuo.PayerOf(ctx)
-	payer.ProjectID, payer.UserID = request.Scope.ProjectID, cmp.Or(request.Scope.UserID, request.UserID)
-	if err := cs.turns.CheckBudget(ctx, payer); err != nil {
-		return nil, err
-	}
-	conversation, err := cs.turns.Open(ctx, start.ChatRequest{Scope: request.Scope, UserID: request.UserID, SessionID: request.session(), Message: request.Message})
+	conversation, err := cs.turns.OpenWithinBudget(ctx, start.ChatRequest{Scope: request.Scope, UserID: request.UserID, SessionID: request.session(), Message: request.Message})
 	if err != nil {
 		return nil, err
 	}

@@ -130,22 +130,18 @@ func (rs *Runs) Start(ctx context.Context, request Request) (*Status, error) {
 	if rs.life.IsClosed() {
 		return nil, lifecycle.ErrClosing // before a conversation is created for it
 	}
-	payer, _ := continuo.PayerOf(ctx)
-	payer.ProjectID, payer.UserID = request.Scope.ProjectID, cmp.Or(request.Scope.UserID, request.UserID)
-	if err := rs.turns.CheckBudget(ctx, payer); err != nil {
-		return nil, err
-	}
 	first, err := found.Begin("", request.Message, inputs)
 	if err != nil {
 		return nil, err
 	}
-	conversation, err := rs.turns.Open(ctx, start.ChatRequest{Scope: request.Scope, UserID: request.UserID, SessionID: request.SessionID, Message: first.Content, Key: request.Key})
+	conversation, err := rs.turns.OpenWithinBudget(ctx, start.ChatRequest{Scope: request.Scope, UserID: request.UserID, SessionID: request.SessionID, Message: first.Content, Key: request.Key})
 	if err != nil {
 		return nil, err
 	}
 	if _, err := rs.log.PutText(ctx, found.Text); err != nil {
 		return nil, err
 	}
+	payer, _ := continuo.PayerOf(ctx)
 	first.RunEvent.KeyID = payer.KeyID
 	first.RunID = rs.log.NewID("run")
 	if request.Key != "" {
@@ -275,7 +271,11 @@ func (rs *Runs) Resume(ctx context.Context, run continuo.Run, detached bool) (*S
 		if err := rs.checkSupported(s.Workflow); err != nil {
 			return nil, err
 		}
-		if err := rs.turns.CheckBudget(ctx, continuo.Payer{ProjectID: run.ProjectID, KeyID: run.KeyID}); err != nil {
+		conversation, err := rs.log.Conversation(ctx, run.ConversationID)
+		if err != nil {
+			return nil, err
+		}
+		if err := rs.turns.CheckBudget(ctx, continuo.Payer{ProjectID: run.ProjectID, UserID: conversation.UserID, KeyID: run.KeyID}); err != nil {
 			return nil, err
 		}
 		return []continuo.Entry{s.Resume()}, nil

@@ -237,6 +237,20 @@ func (ts *Turns) Open(ctx context.Context, request ChatRequest) (continuo.Conver
 	return ts.open(ctx, request, found)
 }
 
+// OpenWithinBudget is Open for what is about to ask models: where a budget of the payer is used up, it fails, and creates nothing.
+func (ts *Turns) OpenWithinBudget(ctx context.Context, request ChatRequest) (continuo.Conversation, error) {
+	found, err := ts.find(ctx, request)
+	if err != nil {
+		return continuo.Conversation{}, err
+	}
+	payer, _ := continuo.PayerOf(ctx)
+	payer.ProjectID, payer.UserID = request.Scope.ProjectID, cmp.Or(found.UserID, request.Scope.UserID, request.UserID)
+	if err := ts.CheckBudget(ctx, payer); err != nil {
+		return continuo.Conversation{}, err
+	}
+	return ts.open(ctx, request, found)
+}
+
 // find finds the conversation of a request, which must take messages. The result has no id where the request creates the
 // conversation.
 func (ts *Turns) find(ctx context.Context, request ChatRequest) (continuo.Conversation, error) {
