@@ -53,6 +53,7 @@ const (
 type (
 	Replay             = replays.Request
 	ReplayAnswer       = replays.Answer
+	ReplayMessage      = replays.Message
 	ReplayConversation = replays.Conversation
 	ReplayResult       = replays.Result
 	ReplayTotals       = replays.Totals

@@ -40,6 +40,7 @@ type reportedConversation struct {
 // reportedEntry is a recorded answer and those that were given in its place.
 type reportedEntry struct {
 	Seq     int64
+	Message *engine.ReplayMessage // nil where it is that of the entry before
 	Answers []reportedAnswer
 }
 
@@ -100,19 +101,22 @@ func (r *replaying) writeReport(recorded engine.ReplayTotals, variants []replaye
 
 // reported groups the results, which are sorted, by conversation and entry.
 func (r *replaying) reported() (all []reportedConversation) {
-	conversation, entry := "", (*reportedEntry)(nil)
+	conversation, entry, asked := "", (*reportedEntry)(nil), int64(0)
 	for i := range r.results {
 		result := &r.results[i]
 		if !wasBuilt(result) {
 			continue
 		}
 		if len(all) == 0 || result.Conversation != conversation {
-			conversation, entry = result.Conversation, nil
+			conversation, entry, asked = result.Conversation, nil, 0
 			all = append(all, reportedConversation{Name: r.titleOf(conversation)})
 		}
 		last := &all[len(all)-1]
 		if entry == nil || entry.Seq != result.Seq {
 			entry = &reportedEntry{Seq: result.Seq, Answers: []reportedAnswer{reportedOf("recorded", &result.Recorded)}}
+			if message := result.Message; message != nil && message.Seq != asked {
+				entry.Message, asked = message, message.Seq
+			}
 			last.Entries = append(last.Entries, entry)
 		}
 		answer := reportedOf(result.Variant, &result.Replayed)

@@ -64,7 +64,9 @@ func (r *replaying) show() error {
 		}{r.DryRun, recorded, variants, append([]engine.ReplayResult{}, r.results...)})
 	}
 	if len(r.results) == 0 {
-		r.app.note("There are no answers to replay.")
+		if len(r.request.Conversations) > 0 {
+			r.app.note("There are no answers to replay.")
+		}
 		return nil
 	}
 	if r.Text {
@@ -172,6 +174,9 @@ func (r *replaying) showTexts() {
 			head += " · " + percent(result.Similarity) + " alike"
 		}
 		a.print("%s", a.paint.Bold(head))
+		if result.Message != nil {
+			a.print("%s", term.Fit("» "+term.OneLine(result.Message.Text, 2*column), 2*column+3))
+		}
 		left, right := result.Recorded.Model, result.Variant
 		if left == "" {
 			left = "recorded"

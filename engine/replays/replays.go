@@ -158,6 +158,7 @@ type replay struct {
 // run replays the answers, the oldest first.
 func (r *replay) run(ctx context.Context) error {
 	var previous *continuo.Entry // that a model can be shown
+	var asked *Message
 	for entry, err := range r.conversation.Log.Read(ctx, r.conversation.Conversation, continuo.Range{}) {
 		if err != nil {
 			return err
@@ -166,7 +167,7 @@ func (r *replay) run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 		if isAnswer(&entry) {
-			result := Result{Conversation: r.conversation.Name, Seq: entry.Seq, Variant: r.variant.Name, Recorded: answerOf(&entry)}
+			result := Result{Conversation: r.conversation.Name, Seq: entry.Seq, Variant: r.variant.Name, Message: asked, Recorded: answerOf(&entry)}
 			if result.Problem = whySkipped(&entry, previous); result.Problem != "" {
 				result.State = StateSkipped
 			} else if err := r.answer(ctx, &entry, &result); err != nil {
@@ -178,6 +179,9 @@ func (r *replay) run(ctx context.Context) error {
 		}
 		if !entry.Hidden {
 			previous = &entry
+			if entry.Role == continuo.User {
+				asked = &Message{entry.Seq, entry.Content.String()}
+			}
 		}
 	}
 	return nil

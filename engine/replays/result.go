@@ -15,6 +15,8 @@ type Result struct {
 	Seq          int64  `json:"seq"`
 	// Variant is the name of the variant.
 	Variant string `json:"variant"`
+	// Message is what the user said last before the answer; nil for nothing.
+	Message *Message `json:"message,omitempty"`
 	// State says what became of the request. Problem is why it was not built, skipped or not sent.
 	State    State  `json:"state"`
 	Problem  string `json:"problem,omitempty"`
@@ -25,6 +27,12 @@ type Result struct {
 	SameText   bool    `json:"same_text"`
 	SameCalls  bool    `json:"same_calls"`
 	Similarity float64 `json:"similarity"`
+}
+
+// Message is a user's message.
+type Message struct {
+	Seq  int64  `json:"seq"`
+	Text string `json:"text"`
 }
 
 // State is what became of a request.
