@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ import (
 
 var (
 	shownMetric = regexp.MustCompile(`\b(?:continuo|gen_ai_client)_[a-z_]+`)
-	describedAs = regexp.MustCompile(`fqName: "([^"]+)"`)
+	describedAs = regexp.MustCompile(`fqName: "([^"]+)", help: ("(?:[^"\\]|\\.)*"), .*variableLabels: \{([^}]*)\}`)
 )
 
 // Every metric that the dashboard and its page name exists in the program, and the page names every metric of the program.
@@ -40,7 +41,7 @@ func TestTheMetricsOfTheDashboardExist(t *testing.T) {
 	if answer.Code != http.StatusOK {
 		t.Fatal(answer.Body)
 	}
-	exist := metricsOf(t, registry)
+	exist, rows := metricsOf(t, registry)
 	page := map[string]bool{}
 	for _, file := range []string{"dashboard.json", "observability.md"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "docs", file))
@@ -63,12 +64,22 @@ func TestTheMetricsOfTheDashboardExist(t *testing.T) {
 			t.Errorf("neither docs/dashboard.json nor docs/observability.md names %s", name)
 		}
 	}
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "observability.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows {
+		if !strings.Contains(string(text), row) {
+			t.Errorf("docs/observability.md lacks a row that ends with %q", row)
+		}
+	}
 }
 
-// metricsOf are the names of a registry's metrics, with and without values.
-func metricsOf(t *testing.T, registry *prometheus.Registry) map[string]bool {
+// metricsOf are the names of a registry's metrics, with and without values, and what the table of all series has of each of
+// ours behind its kind: labels and meaning.
+func metricsOf(t *testing.T, registry *prometheus.Registry) (exist map[string]bool, rows []string) {
 	t.Helper()
-	exist := map[string]bool{}
+	exist = map[string]bool{}
 	described := make(chan *prometheus.Desc)
 	go func() {
 		defer close(described)
@@ -77,6 +88,9 @@ func metricsOf(t *testing.T, registry *prometheus.Registry) map[string]bool {
 	for description := range described {
 		if found := describedAs.FindStringSubmatch(description.String()); found != nil {
 			exist[found[1]] = true
+			if meaning, err := strconv.Unquote(found[2]); err == nil && strings.HasPrefix(found[1], "continuo_") {
+				rows = append(rows, " | "+strings.ReplaceAll(found[3], ",", ", ")+" | "+meaning+" |\n")
+			}
 		}
 	}
 	families, err := registry.Gather()
@@ -86,5 +100,5 @@ func metricsOf(t *testing.T, registry *prometheus.Registry) map[string]bool {
 	for _, family := range families {
 		exist[family.GetName()] = true
 	}
-	return exist
+	return exist, rows
 }

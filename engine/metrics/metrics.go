@@ -40,7 +40,9 @@ type Metrics struct {
 	embeddings         *prometheus.CounterVec
 	tokens             *prometheus.CounterVec
 	dollars            *prometheus.CounterVec
-	spenders           spenders
+	keyTokens          *prometheus.CounterVec
+	keyDollars         *prometheus.CounterVec
+	spenders, payers   bounded
 	windowMoves        *prometheus.CounterVec
 	summaries          *prometheus.CounterVec
 	entriesShown       *prometheus.CounterVec
@@ -104,6 +106,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		embeddings:         r.counters("continuo_embeddings_total", "Requests for embeddings, by provider and outcome: finished or error.", "provider", "outcome"),
 		tokens:             r.counters("continuo_tokens_total", "Tokens that providers reported, by project, model and kind; cached and cache_write are among input, reasoning is among output.", "project", "provider", "model", "kind"),
 		dollars:            r.counters("continuo_cost_dollars_total", "What requests to models with a price cost in US dollars, by project and model.", "project", "provider", "model"),
+		keyTokens:          r.counters("continuo_key_tokens_total", "Tokens of requests that are charged to an API key, by project, key (its id) and kind: input or output.", "project", "key", "kind"),
+		keyDollars:         r.counters("continuo_key_cost_dollars_total", "What requests to models with a price cost that are charged to an API key, in US dollars, by project and key (its id).", "project", "key"),
 		windowMoves:        r.counters("continuo_window_moves_total", "Requests for which a view moved its window, by view.", "view"),
 		summaries:          r.counters("continuo_summaries_total", "Summaries of conversations, by what made them: a model, or the built-in summarizer.", "maker"),
 		entriesShown:       r.counters("continuo_plan_entries_total", "Entries of plans, by verdict.", "verdict"),
@@ -292,45 +296,53 @@ func (m *Metrics) TurnEnded(outcome string, took time.Duration) {
 	m.turnSeconds.Observe(took.Seconds())
 }
 
-// maxSpenders bounds the projects and models that series of spending name; clients can name any model of a pattern.
+// maxSpenders bounds the projects and models, and the keys, that series of spending name: clients can name any model of a
+// pattern, and make keys.
 const maxSpenders = 200
 
-// spender is the labels of spending.
-type spender struct{ project, provider, model string }
-
-// spenders are those that have series of their own; all later ones are other.
-type spenders struct {
+// bounded are the label values that have series of their own; those of all later ones are other.
+type bounded struct {
 	mu    sync.Mutex
-	known map[spender]bool
+	known map[[3]string]bool
 }
 
-func (s *spenders) of(charge *continuo.Spending) spender {
-	one := spender{charge.ProjectID, charge.Provider, charge.Model}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.known[one] {
-		if len(s.known) >= maxSpenders {
-			return spender{other, other, other}
+func (b *bounded) of(labels [3]string) [3]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.known[labels] {
+		if len(b.known) >= maxSpenders {
+			return [3]string{other, other, other}
 		}
-		if s.known == nil {
-			s.known = map[spender]bool{}
+		if b.known == nil {
+			b.known = map[[3]string]bool{}
 		}
-		s.known[one] = true
+		b.known[labels] = true
 	}
-	return one
+	return labels
 }
 
-// Charged counts what requests to models used and cost. Of more than 200 projects and models, the later ones are other.
+// Charged counts what requests to models used and cost. Of more than 200 projects and models, or keys, the later ones are other.
 func (m *Metrics) Charged(charges []continuo.Spending) {
 	for i := range charges {
-		used, by := &charges[i], m.spenders.of(&charges[i])
+		used := &charges[i]
+		by := m.spenders.of([3]string{used.ProjectID, used.Provider, used.Model})
 		for kind, count := range map[string]int64{
 			"input": used.InputTokens, "cached": used.CachedTokens, "cache_write": used.CacheWriteTokens, "output": used.OutputTokens, "reasoning": used.ReasoningTokens,
 		} {
-			m.tokens.WithLabelValues(by.project, by.provider, by.model, kind).Add(float64(count))
+			m.tokens.WithLabelValues(by[0], by[1], by[2], kind).Add(float64(count))
 		}
+		cost := float64(used.CostNano) / 1e9
 		if used.Priced > 0 {
-			m.dollars.WithLabelValues(by.project, by.provider, by.model).Add(float64(used.CostNano) / 1e9)
+			m.dollars.WithLabelValues(by[0], by[1], by[2]).Add(cost)
+		}
+		if used.KeyID == "" {
+			continue
+		}
+		by = m.payers.of([3]string{used.ProjectID, used.KeyID})
+		m.keyTokens.WithLabelValues(by[0], by[1], "input").Add(float64(used.InputTokens))
+		m.keyTokens.WithLabelValues(by[0], by[1], "output").Add(float64(used.OutputTokens))
+		if used.Priced > 0 {
+			m.keyDollars.WithLabelValues(by[0], by[1]).Add(cost)
 		}
 	}
 }

@@ -63,7 +63,7 @@ func TestCounts(t *testing.T) {
 	m.Answered(&continuo.Entry{})
 	m.TurnEnded(string(continuo.ReasonTimeout), time.Second)
 	m.Charged([]continuo.Spending{{
-		ProjectID: "p", Provider: "main", Model: "m",
+		ProjectID: "p", KeyID: "k", Provider: "main", Model: "m",
 		Spent: continuo.Spent{InputTokens: 9, CachedTokens: 4, CacheWriteTokens: 3, OutputTokens: 2, ReasoningTokens: 1, CostNano: 2_500_000_000, Priced: 1},
 	}})
 	m.Embedded("main", true)
@@ -80,18 +80,25 @@ func TestCounts(t *testing.T) {
 	check(t, registry, "continuo_turns_total", "timeout 1")
 	check(t, registry, "continuo_tokens_total", "cache_write m p main 3", "cached m p main 4", "input m p main 9", "output m p main 2", "reasoning m p main 1")
 	check(t, registry, "continuo_cost_dollars_total", "m p main 2.5")
+	check(t, registry, "continuo_key_tokens_total", "k input p 9", "k output p 2")
+	check(t, registry, "continuo_key_cost_dollars_total", "k p 2.5")
 }
 
-// Clients can name any model of a pattern: after 200 of them, all others are one.
+// Clients can name any model of a pattern, and make keys: after 200 of them, all others are one.
 func TestSeriesOfSpendingAreBounded(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m := NewMetrics(registry)
+	m.Charged([]continuo.Spending{{ProjectID: "p"}}) // without a key
 	for i := range 2 * maxSpenders {
-		m.Charged([]continuo.Spending{{ProjectID: "p", Provider: "main", Model: fmt.Sprint(i), Spent: continuo.Spent{CostNano: 1e9, Priced: 1}}})
+		m.Charged([]continuo.Spending{{ProjectID: "p", KeyID: fmt.Sprint("k", i), Provider: "main", Model: fmt.Sprint(i), Spent: continuo.Spent{CostNano: 1e9, Priced: 1}}})
 	}
-	series := metricstest.Values(t, registry, "continuo_cost_dollars_total")
-	if want := fmt.Sprintf("other other other %d", maxSpenders); len(series) != maxSpenders+1 || !slices.Contains(series, want) {
-		t.Errorf("%d series, the last is %q", len(series), series[len(series)-1])
+	for name, want := range map[string]string{
+		"continuo_cost_dollars_total":     fmt.Sprintf("other other other %d", maxSpenders+1),
+		"continuo_key_cost_dollars_total": fmt.Sprintf("other other %d", maxSpenders),
+	} {
+		if series := metricstest.Values(t, registry, name); len(series) > maxSpenders+1 || !slices.Contains(series, want) {
+			t.Errorf("%s: %d series, the last is %q", name, len(series), series[len(series)-1])
+		}
 	}
 }
 
