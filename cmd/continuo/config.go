@@ -96,47 +96,74 @@ func (c *configGetCommand) all(a *app, settings *config.Config) error {
 type configSetCommand struct {
 	Key   string  `arg:"" name:"setting" help:"The setting, such as context.max_messages or models.gpt.context_window."`
 	Value *string `arg:"" optional:"" help:"Its value, as a flag would have it, or behind the setting and =; the items of a list are separated by commas."`
+	// More are settings, each followed by its value.
+	More []string `arg:"" optional:"" help:"More settings, each with its value, that are changed together."`
 }
 
 func (configSetCommand) Help() string {
-	return `Changes one line of the settings file and keeps the others, with their comments; a line that is commented out is where the setting is written. The file is --config, or the one that is in force; without one, ./continuo.yaml is made. A value that is not allowed is refused, and the file stays as it is.
+	return `Changes lines of the settings file, one for each setting, and keeps the others, with their comments; a line that is commented out is where the setting is written. The file is --config, or the one that is in force; without one, ./continuo.yaml is made. A value that is not allowed is refused, and the file stays as it is. Settings that need each other, as the url and the secret of a webhook, are given together.
 
 Examples:
 
     continuo config set context.max_messages 40
     continuo config set tools.deny fs.read,fs.list
-    continuo config set models.gpt.reasoning_effort high`
+    continuo config set models.gpt.reasoning_effort high
+    continuo config set models.gpt.input_price 2 models.gpt.output_price 8`
+}
+
+// assignment is a setting and the value that it gets.
+type assignment struct{ key, value string }
+
+// assignments reads the arguments: settings, each followed by its value or by = and its value.
+func (c *configSetCommand) assignments() (all []assignment, err error) {
+	words := []string{c.Key}
+	if c.Value != nil {
+		words = append(words, *c.Value)
+	}
+	for words = append(words, c.More...); len(words) > 0; {
+		key, value, isGiven := strings.Cut(words[0], "=")
+		if words = words[1:]; !isGiven {
+			if len(words) == 0 {
+				return nil, usage("%s: <value> is missing; see continuo config set --help", term.OneLine(key, 100))
+			}
+			value, words = words[0], words[1:]
+		}
+		all = append(all, assignment{key, value})
+	}
+	return all, nil
 }
 
 // Run changes the file.
 func (c *configSetCommand) Run(a *app) error {
-	key, value, given := strings.Cut(c.Key, "=")
-	if c.Value != nil {
-		key, value, given = c.Key, *c.Value, true
-	}
-	if !given {
-		return usage("<value> is missing; see continuo config set --help")
+	all, err := c.assignments()
+	if err != nil {
+		return err
 	}
 	name := a.settingsFile()
 	data, err := os.ReadFile(name)
 	if err != nil && !(errors.Is(err, fs.ErrNotExist) && a.globals.Config == "") {
 		return fmt.Errorf("read settings: %w", err)
 	}
-	changed, err := config.Set(data, key, value)
-	if err != nil {
-		return &usageError{fmt.Errorf("%s: %w", name, err)}
+	for _, one := range all {
+		if data, err = config.Set(data, one.key, one.value); err != nil {
+			return &usageError{fmt.Errorf("%s: %w", name, err)}
+		}
 	}
-	if err := a.replaceSettings(name, changed); err != nil {
+	if err := a.replaceSettings(name, data); err != nil {
 		return err
 	}
-	a.note("%s: %s is now %s", name, key, term.OneLine(value, 100))
+	for _, one := range all {
+		a.note("%s: %s is now %s", name, one.key, term.OneLine(one.value, 100))
+	}
 	settings, err := a.loadSettings()
 	if err != nil {
 		return err
 	}
-	for _, s := range settings.Settings() {
-		if s.Key == key && s.Origin.Kind != config.FromFile {
-			a.note("It is not in force: %s has another value.", s.Origin)
+	for _, one := range all {
+		for _, s := range settings.Settings() {
+			if s.Key == one.key && s.Origin.Kind != config.FromFile {
+				a.note("%s is not in force: %s has another value.", one.key, s.Origin)
+			}
 		}
 	}
 	return nil

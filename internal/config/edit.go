@@ -111,7 +111,7 @@ func Scalar(text string) string {
 func (s *setting) written(value string) string {
 	switch {
 	case s.value.setList != nil:
-		items := splitList(value)
+		items := s.value.split(value)
 		for i := range items {
 			items[i] = Scalar(items[i])
 		}
@@ -147,7 +147,7 @@ func (e *edit) set(at *yamltree.Node, path []string, text string) error {
 	return nil
 }
 
-var afterKey = lazy.Regexp(`^((?:[^\s:"']+|"[^"]*"|'[^']*')\s*:)(\s+|$)(\[[^\]]*\]|"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^#\s"'\[{|>&*!](?:[^#]|[^\s]#)*?)?(\s+#.*|\s*)$`)
+var afterKey = lazy.Regexp(`^((?:[^\s:"']+|"[^"]*"|'[^']*')\s*:)(\s+|$)(\[(?:[^\]"']|"(?:[^"\\]|\\.)*"|'(?:[^']|'')*')*\]|"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^#\s"'\[{|>&*!](?:[^#]|[^\s]#)*?)?(\s+#.*|\s*)$`)
 
 // replace changes the value of a key, where both are on one line.
 func (e *edit) replace(f yamltree.Field, text string) error {

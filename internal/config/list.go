@@ -17,6 +17,7 @@ import (
 func (b binder) list(target *[]string, kind string) value {
 	v := value{takes: []yamltree.Kind{yamltree.List}, show: func() string { return strings.Join(*target, ", ") }}
 	ok := arePatterns
+	v.names = slices.Contains([]string{"tools", "models", "origins", "addresses", "projects"}, kind) // URLs may have an IPv6 address
 	switch kind {
 	case "tools": // names of tools, in which "*" matches any run of characters
 		v.allowed = "a list of tools' names, each once, in which * matches any characters, such as fs.*"

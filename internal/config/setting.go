@@ -83,18 +83,28 @@ func (v value) read(g rawValue) error {
 		return v.set(g.text)
 	}
 	if g.kind == untyped {
-		g.items = splitList(g.text)
+		g.items = v.split(g.text)
 	}
 	return v.setList(g.items)
 }
 
-func splitList(text string) []string {
+// split reads a list that is one text: items separated by commas, or a list as YAML has it, [a, "b"]. Brackets around a single
+// item are a part of it where an item may have some.
+func (v value) split(text string) []string {
+	text = strings.TrimSpace(text)
+	inner, quotes := text, ""
+	if strings.HasPrefix(text, "[") && strings.HasSuffix(text, "]") {
+		inner = strings.TrimSpace(text[1 : len(text)-1])
+	}
+	if inner != text && !strings.ContainsAny(inner, "[]") && (v.names || strings.Contains(inner, ",")) {
+		text, quotes = inner, `"'`
+	}
 	items := []string{}
 	if text == "" {
 		return items
 	}
 	for item := range strings.SplitSeq(text, ",") {
-		items = append(items, strings.TrimSpace(item))
+		items = append(items, strings.Trim(strings.TrimSpace(item), quotes))
 	}
 	return items
 }

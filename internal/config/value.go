@@ -22,6 +22,7 @@ type value struct {
 	takes   []yamltree.Kind // the kinds of YAML value that are accepted
 	set     func(text string) error
 	setList func(items []string) error // for lists, instead of set
+	names   bool                       // the items of the list have no brackets
 	mapping *mapping                   // for mappings, instead of set
 	// node is the text for set of a mapping of any values; nil where there is none.
 	node   func(*yamltree.Node) (string, error)
