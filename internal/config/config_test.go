@@ -63,7 +63,7 @@ func TestDefaults(t *testing.T) {
 	}
 	want := []string{
 		"audit.enabled = true",
-		"audit.keep = 2160h",
+		"audit.keep = 90d",
 		"audit.reads = false",
 		"budgets.period = month",
 		"budgets.project_cost = 0",
@@ -130,7 +130,7 @@ func TestDefaults(t *testing.T) {
 		"retention.archive_after = 0s",
 		"retention.chat_delete_after = 0s",
 		"retention.delete_after = 0s",
-		"retention.feed = 2160h",
+		"retention.feed = 90d",
 		"retention.run_delete_after = 0s",
 		"retention.side_delete_after = 0s",
 		"retention.task_delete_after = 0s",
@@ -259,7 +259,7 @@ func TestEverySettingCanBeSetByEveryLayer(t *testing.T) {
 	samples := map[string]string{
 		"listen": "localhost:0", "project": "p", "model": "m", "store.path": "/s.db", "budgets.period": "day", "store.url": "postgres://u@h/d", "objects.location": "/o", "log.level": "debug", "log.format": "json",
 		"log.message_text": "true", "context.include_tool_results": "false", "context.include_collapsed": "true", "context.low_water": "0.5",
-		"chat.strategy": "summarize", "context.strategy": "summarize", "context.outputs": "whole", "context.summarizer": "m", "memory.enabled": "on", "memory.derive_every": "168h", "memory.extractor": "m", "memory.profile": "false", "memory.tools": "true", "prompts.dir": "/p", "workflows.dir": "/w", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.deny_files": "x.*, y", "tools.otherwise": "deny", "server.keys": "always", "server.trusted_proxies": "10.0.0.0/8, 127.0.0.1", "audit.enabled": "false", "audit.keep": "720h", "audit.reads": "true", "server.cors": "https://a.example, http://localhost:5173", "gateway.window": "client", "gateway.record": "stored", "gateway.mcp_urls": "https://a.example/mcp, http://b.example", "server.inspector": "false", "turn.show_events": "immediate", "chat.max_context_tokens": "500", "recall.share": "0.5", "recall.scope": "user", "recall.threshold": "0.5",
+		"chat.strategy": "summarize", "context.strategy": "summarize", "context.outputs": "whole", "context.summarizer": "m", "memory.enabled": "on", "memory.derive_every": "7d", "memory.extractor": "m", "memory.profile": "false", "memory.tools": "true", "prompts.dir": "/p", "workflows.dir": "/w", "tools.project_dir": "/q", "tools.allow": "x.y", "tools.ask": "x.*, y", "tools.deny": "*", "tools.deny_files": "x.*, y", "tools.otherwise": "deny", "server.keys": "always", "server.trusted_proxies": "10.0.0.0/8, 127.0.0.1", "audit.enabled": "false", "audit.keep": "30d", "audit.reads": "true", "server.cors": "https://a.example, http://localhost:5173", "gateway.window": "client", "gateway.record": "stored", "gateway.mcp_urls": "https://a.example/mcp, http://b.example", "server.inspector": "false", "turn.show_events": "immediate", "chat.max_context_tokens": "500", "recall.share": "0.5", "recall.scope": "user", "recall.threshold": "0.5",
 		"recall.embeddings.base_url": "http://e:1/v1", "recall.embeddings.model": "e", "recall.embeddings.api_key_env": "E",
 		"recall.reranker.base_url": "http://r:1/v1", "recall.reranker.model": "r", "recall.reranker.api_key_env": "R", "recall.reranker.timeout": "1s",
 		"crews.dir": "/c", "telegram.crew": "a", "telegram.project": "p", "telegram.bot_token": "${T}", "telegram.webhook_secret": "${T}", "telegram.api_url": "http://t:1", "telegram.max_message_length": "100", "telegram.webhook_url": "https://w/t",

@@ -183,14 +183,14 @@ type RetentionConfig struct {
 	TaskDeleteAfter  time.Duration `key:"task_delete_after" zero:"true" default:"0s" help:"How long after their last change tasks and the work of their agents are deleted. 0s: they are not."`
 	SideDeleteAfter  time.Duration `key:"side_delete_after" zero:"true" default:"0s" help:"How long after their last change the side calls of clients (for titles, summaries and the like) are deleted. 0s: they are not."`
 	// Feed is how long turns that ended stay in the feed.
-	Feed time.Duration `key:"feed" zero:"true" default:"2160h" help:"How long turns that ended stay in the feed (GET /api/feed); the server removes older ones, once an hour. A reader that has not read what was removed gets status 410. Turns that a webhook has not accepted are kept for the same time again. 0s: for ever."`
+	Feed time.Duration `key:"feed" zero:"true" default:"90d" help:"How long turns that ended stay in the feed (GET /api/feed); the server removes older ones, once an hour. A reader that has not read what was removed gets status 410. Turns that a webhook has not accepted are kept for the same time again. 0s: for ever."`
 }
 
 // AuditConfig is the section audit.
 type AuditConfig struct {
 	Enabled bool          `key:"enabled" default:"true" help:"Whether changes, and requests that were refused for want of a key, a right or a limit, are recorded in the audit log: who did what to which conversation, from where, with which outcome; never what was said. continuo audit and GET /api/audit show it."`
 	Reads   bool          `key:"reads" default:"false" help:"Whether reads are recorded, too. Those that one caller repeats within a minute are one event."`
-	Keep    time.Duration `key:"keep" zero:"true" default:"2160h" help:"How long events of the audit log are kept; the server removes older ones, once an hour. 0s: for ever."`
+	Keep    time.Duration `key:"keep" zero:"true" default:"90d" help:"How long events of the audit log are kept; the server removes older ones, once an hour. 0s: for ever."`
 }
 
 // BudgetsConfig is the section budgets.

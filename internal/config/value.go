@@ -204,8 +204,11 @@ func duration(target *time.Duration, tag reflect.StructTag) value {
 // durationPattern is what the JSON Schema says of durations.
 const durationPattern = `^([0-9]+(\.[0-9]+)?w)?([0-9]+(\.[0-9]+)?d)?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))*$`
 
-// durationText is Duration.String without the zero units at its end: 10m, not 10m0s.
+// durationText is Duration.String without the zero units at its end, 10m and not 10m0s, and in days from two days on.
 func durationText(length time.Duration) string {
+	if length >= 2*durations.Day && length%durations.Day == 0 {
+		return strconv.Itoa(int(length/durations.Day)) + "d"
+	}
 	text := length.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
