@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/base64"
 	"slices"
 	"strings"
 )
@@ -16,7 +17,13 @@ type WebhookConfig struct {
 }
 
 func (h *WebhookConfig) finish(r *fileReader, e *entry, sound bool) {
-	r.findSecret(e.row("secret"), &h.Secret)
+	secret := e.row("secret")
+	r.findSecret(secret, &h.Secret)
+	if encoded, ok := strings.CutPrefix(h.Secret, "whsec_"); ok { // the receiver decodes it
+		if _, err := base64.StdEncoding.DecodeString(encoded); err != nil {
+			r.problems.add(secret.origin, "%s: %s begins with whsec_, so base64 must follow", secret.key, secret.value.show())
+		}
+	}
 	for _, key := range []string{"url", "secret"} {
 		if sound && e.fromFile(key) == nil {
 			r.problems.add(e.at, "webhooks.%s: %s is missing", h.Name, key)

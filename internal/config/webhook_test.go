@@ -49,11 +49,12 @@ func TestWrongWebhooks(t *testing.T) {
 		"webhooks: {a: {url: 'https://a.example/x', secret: '${S}', projects: ['a b']}}": "webhooks.a.projects: given",
 		"webhooks: {A: {url: 'https://a.example/x', secret: '${S}'}}":                    "is no name for a webhook",
 		"webhooks: {a: {url: 'https://a.example/x', secret: '${S}', events: all}}":       "unknown key webhooks.a.events",
+		"webhooks: {a: {url: 'https://a.example/x', secret: '${BROKEN}'}}":               "webhooks.a.secret: ${BROKEN} begins with whsec_, so base64 must follow",
 		"webhook: {url: 'https://a.example/x'}":                                          "unknown key webhook; did you mean webhooks?",
 		"webhooks: [{url: 'https://a.example/x'}]":                                       "webhooks: not a mapping",
 	} {
-		_, err := load(t, text+"\n", Options{})
-		if err == nil || !strings.Contains(err.Error(), want) {
+		_, err := load(t, text+"\n", Options{Env: []string{"BROKEN=whsec_x!y"}})
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "x!y") {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
