@@ -1,6 +1,7 @@
 package continuo
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -75,6 +76,28 @@ func NewSpending(at time.Time, provider, model string, used *Usage, free bool) S
 		one.CostNano, one.Priced = used.Cost.Nano, 1
 	}
 	return one
+}
+
+const (
+	bytesPerToken = 4
+	// tokensPerFile is a guess for an image or another file in a request.
+	tokensPerFile = 1000
+)
+
+// EstimateUsage estimates what a request used whose provider reported nothing: a token for each four bytes of its body and of
+// the answer's text. Files in the body, as data URLs, count as 1000 tokens each, whatever their size.
+func EstimateUsage(body []byte, answer int) Usage {
+	input := len(body)
+	for {
+		_, after, found := bytes.Cut(body, []byte(";base64,"))
+		end := bytes.IndexByte(after, '"')
+		if !found || end < 0 {
+			break
+		}
+		input += tokensPerFile*bytesPerToken - end
+		body = after[end:]
+	}
+	return Usage{InputTokens: max(input, 0) / bytesPerToken, OutputTokens: answer / bytesPerToken}
 }
 
 // DayOf is the day of a time, in UTC, as 2006-01-02.

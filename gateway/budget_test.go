@@ -74,15 +74,39 @@ func TestBudgetsInEachProtocol(t *testing.T) {
 	}
 }
 
-// A request that no log has is charged like others.
-func TestUnrecordedRequestsAreCharged(t *testing.T) {
-	store := storetest.NewMemory()
-	g := newGatewayWith(t, newUpstream(t, stream(chatStream)), store, gateway.Options{Record: gateway.RecordOff})
-	if response, answer := g.post(t, "/v1/chat/completions", `{"model":"gpt","stream":true,"messages":[{"role":"user","content":"hi"}]}`); response.StatusCode != http.StatusOK {
-		t.Fatal(answer)
+// A request is charged, also where no log has it. What its upstream does not report is estimated: clients of chat completions get
+// no usage in a stream that they do not ask for it, and budgets bound them, too.
+func TestRequestsWithoutUsageAreCharged(t *testing.T) {
+	const body = `{"model":"gpt","stream":true,"messages":[{"role":"user","content":"hi"}]}`
+	for _, record := range []gateway.Record{gateway.RecordAll, gateway.RecordOff} {
+		store := storetest.NewMemory()
+		g := newGatewayWith(t, newUpstream(t, stream(chatStream)), store, gateway.Options{Record: record})
+		if response, answer := g.post(t, "/v1/chat/completions", body); response.StatusCode != http.StatusOK {
+			t.Fatal(answer)
+		}
+		want := continuo.Spent{Requests: 1, InputTokens: int64(len(strings.Replace(body, "gpt", "gpt-4o-2024", 1)) / 4), OutputTokens: int64(len("Grüß Gott") / 4)}
+		spent, err := continuo.NewLog(store, continuo.LogOptions{}).Spent(t.Context(), continuo.SpendingQuery{ProjectID: continuo.DefaultProject})
+		if err != nil || len(spent) != 1 || spent[0].Spent != want {
+			t.Errorf("record %s: spent %+v, %v; want %+v", record, spent, err, want)
+		}
 	}
-	spent, err := continuo.NewLog(store, continuo.LogOptions{}).Spent(t.Context(), continuo.SpendingQuery{ProjectID: continuo.DefaultProject})
-	if err != nil || len(spent) != 1 || spent[0].Requests != 1 {
-		t.Errorf("spent %+v, %v", spent, err)
+}
+
+// A request that its upstream refused costs nothing.
+func TestRefusedRequestsAreFree(t *testing.T) {
+	refuse := func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"error":{"message":"no"}}`)
+	}
+	for _, record := range []gateway.Record{gateway.RecordAll, gateway.RecordOff} {
+		store := storetest.NewMemory()
+		g := newGatewayWith(t, newUpstream(t, refuse), store, gateway.Options{Record: record})
+		if response, answer := g.post(t, "/v1/chat/completions", `{"model":"gpt","messages":[{"role":"user","content":"hi"}]}`); response.StatusCode != http.StatusBadRequest {
+			t.Fatal(answer)
+		}
+		spent, err := continuo.NewLog(store, continuo.LogOptions{}).Spent(t.Context(), continuo.SpendingQuery{ProjectID: continuo.DefaultProject})
+		if err != nil || len(spent) != 1 || spent[0].Requests != 1 || spent[0].Tokens() != 0 {
+			t.Errorf("record %s: spent %+v, %v", record, spent, err)
+		}
 	}
 }

@@ -252,7 +252,7 @@ func (c *toolLoop) ask(asked *readyRequest) continuo.Entry {
 	c.newestPlan = summary(asked.Plan)
 	c.journal.emitQuiet(Event{Kind: Planned, Plan: c.newestPlan, Round: &round})
 	payer := continuo.Payer{ProjectID: c.conversation.ProjectID, UserID: c.conversation.UserID, KeyID: c.journal.turn.KeyID}
-	release, err := c.journal.keeper.options.Admit(c.ctx, payer, round.Provider, round.Model, max(round.EstimatedTokens, len(asked.Body)/bytesPerToken))
+	release, err := c.journal.keeper.options.Admit(c.ctx, payer, round.Provider, round.Model, max(round.EstimatedTokens, continuo.EstimateUsage(asked.Body, 0).InputTokens))
 	if err != nil {
 		return notSent(asked.round, err)
 	}
@@ -265,12 +265,9 @@ func (c *toolLoop) ask(asked *readyRequest) continuo.Entry {
 		*used = c.Log.PriceUsage(asked.round.Provider, asked.round.Model, *used)
 	}
 	addUsage(&c.usage, asked.round)
-	c.charge(asked.round, &answer)
+	c.charge(asked, &answer)
 	return answer
 }
-
-// bytesPerToken estimates the tokens of a request that is sent as it came.
-const bytesPerToken = 4
 
 // notSent is the answer of a request that was not sent.
 func notSent(round *continuo.Round, err error) continuo.Entry {
@@ -283,11 +280,30 @@ func notSent(round *continuo.Round, err error) continuo.Entry {
 	return entry
 }
 
-// charge records what a request used, also where its answer is replaced by another one.
-func (c *toolLoop) charge(round *continuo.Round, answer *continuo.Entry) {
-	used := continuo.NewSpending(time.Now(), round.Provider, round.Model, round.Usage, isSilent(answer))
-	used.ProjectID, used.UserID, used.KeyID = c.conversation.ProjectID, c.conversation.UserID, c.journal.turn.KeyID
-	c.journal.charge(used)
+// charge records what a request used, also where its answer is replaced by another one. What the provider of a model did not
+// report is estimated.
+func (c *toolLoop) charge(asked *readyRequest, answer *continuo.Entry) {
+	round, silent := asked.round, isSilent(answer)
+	used := round.Usage
+	if (used == nil || *used == continuo.Usage{}) && !silent && round.Protocol != model.ProtocolPrompt {
+		estimated := c.Log.PriceUsage(round.Provider, round.Model, continuo.EstimateUsage(asked.Body, generatedBytes(answer)))
+		used = &estimated
+	}
+	one := continuo.NewSpending(time.Now(), round.Provider, round.Model, used, silent)
+	one.ProjectID, one.UserID, one.KeyID = c.conversation.ProjectID, c.conversation.UserID, c.journal.turn.KeyID
+	c.journal.charge(one)
+}
+
+// generatedBytes is the length of what a model has written.
+func generatedBytes(answer *continuo.Entry) int {
+	n := len(answer.Content.String())
+	if answer.Reasoning != nil {
+		n += len(answer.Reasoning.Text)
+	}
+	for _, call := range answer.ToolCalls {
+		n += len(call.Name) + len(call.Arguments)
+	}
+	return n
 }
 
 // overflowHelp says how to fix a request that its provider refused as too large for the context window.

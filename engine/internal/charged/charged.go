@@ -16,16 +16,13 @@ import (
 // budget of the payer is used up.
 type Admit func(ctx context.Context, payer continuo.Payer, tokens, costNano int64) (release func(), err error)
 
-// bytesPerToken estimates the input of a request.
-const bytesPerToken = 4
-
 // Tokens estimates the tokens of texts.
 func Tokens(texts ...string) int {
-	bytes := 0
+	n := 0
 	for _, text := range texts {
-		bytes += len(text)
+		n += len(text)
 	}
-	return bytes / bytesPerToken
+	return continuo.EstimateUsage(nil, n).OutputTokens
 }
 
 // Requests makes requests to models.
@@ -36,9 +33,8 @@ type Requests struct {
 
 // AdmitBody admits a request to a model by the size of its body.
 func (r Requests) AdmitBody(ctx context.Context, payer continuo.Payer, info model.Info, body []byte) (release func(), err error) {
-	tokens := len(body) / bytesPerToken
-	cost := r.Log.PriceUsage(info.Provider, info.Name, continuo.Usage{InputTokens: tokens}).Cost
-	return r.Admit(ctx, payer, int64(tokens), cost.Nano)
+	used := r.Log.PriceUsage(info.Provider, info.Name, continuo.EstimateUsage(body, 0))
+	return r.Admit(ctx, payer, int64(used.InputTokens), used.Cost.Nano)
 }
 
 // Model returns a model whose requests are admitted and charged. A request that is refused fails with the error of Admit.
@@ -75,13 +71,23 @@ type charged struct {
 func (c charged) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
 		var used *continuo.Usage
-		failed, shown := false, false
-		defer func() { c.charge(ctx, used, failed && !shown) }()
+		failed, shown, generated := false, false, 0
+		defer func() {
+			if (used == nil || *used == continuo.Usage{}) && (generated > 0 || !failed) && c.Info().Protocol != model.ProtocolPrompt {
+				estimated := continuo.EstimateUsage(body, generated)
+				used = &estimated
+			}
+			c.charge(ctx, used, failed && !shown)
+		}()
 		for delta, err := range c.Model.Stream(ctx, body) {
 			if delta.Usage != nil {
 				used = delta.Usage
 			}
-			failed, shown = failed || err != nil, shown || delta.Text != "" || len(delta.Wire) > 0
+			failed, shown = failed || err != nil, shown || delta.Visible() || len(delta.Wire) > 0
+			generated += len(delta.Text) + len(delta.Reasoning)
+			if delta.ToolCall != nil {
+				generated += len(delta.ToolCall.Name) + len(delta.ToolCall.Arguments)
+			}
 			if !yield(delta, err) {
 				return
 			}
