@@ -17,8 +17,8 @@
 // write-ahead log (NAME-wal), which may hold older versions of pages, is truncated after each redaction and
 // deletion; while a reader holds it, this is retried every second, and HasResidue returns true. Copies that
 // SQLite has left in pages from which it moved rows are cleared after each removal, between other writes and
-// before Close returns: some 4 s of work for each GB of the file (wipe.go). Backups, snapshots of the file system
-// and worn blocks of the disk are not erased.
+// before Close returns: some 4 s of work for each GB of the file, with 19 times as long a rest before the
+// next pass (wipe.go). Backups, snapshots of the file system and worn blocks of the disk are not erased.
 //
 // Pitfalls: two more files belong to the database, NAME-wal and NAME-shm; copy it only with sqlite3's .backup
 // or after Close. It must not be on a network file system. No other code of this process may open the file,

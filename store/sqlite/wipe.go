@@ -3,6 +3,7 @@ package sqlite
 import (
 	"bytes"
 	"encoding/binary"
+	"time"
 )
 
 // SQLite overwrites what it deletes (secure_delete), but not the copies that it leaves where it has moved rows from one page to
@@ -18,34 +19,62 @@ const (
 	// maxWiped is how many pages a file has at most that is cleared: in a larger one the first byte of a page may be part of the
 	// number of another page, and does not say what the page is.
 	maxWiped = 1<<25 - 1
+	// wipeRest is how many times as long as a pass over the file the writer rests before the next one: where conversations are
+	// deleted all the time, passes take a twentieth of a processor.
+	wipeRest = 19
 )
 
-// mustWipe notes that something was removed.
-func (w *writer) mustWipe() {
-	w.wipeAgain = w.wipeFrom > 0
-	w.wipeFrom = max(w.wipeFrom, 1)
+// wiping is how far a pass over the file is.
+type wiping struct {
+	from  int64         // the page that is looked at next; 0: the pass is done
+	again bool          // something was removed since it began
+	took  time.Duration // so far
+	due   time.Time     // when it may begin
+}
+
+// begin notes that something was removed.
+func (w *wiping) begin() {
+	w.again = w.from > 1
+	w.from = max(w.from, 1)
+}
+
+func (w *wiping) isDue() bool { return w.from > 1 || w.from == 1 && !time.Now().Before(w.due) }
+
+// wait is for a pass that is not due yet; without one it waits for ever.
+func (w *wiping) wait() <-chan time.Time {
+	if w.from == 0 {
+		return nil
+	}
+	return time.After(time.Until(w.due))
+}
+
+// end notes that a pass is done.
+func (w *wiping) end() {
+	*w = wiping{due: time.Now().Add(wipeRest * w.took), again: w.again}
+	if w.again {
+		w.again, w.from = false, 1
+	}
 }
 
 // wipe clears the unused space of some pages. A failure is left to the next removal.
 func (w *writer) wipe() {
+	began := time.Now()
 	var pages, size int64
 	err := w.conn.row(selectPages, nil, &pages, &size)
-	last := min(w.wipeFrom+pagesAtOnce-1, pages)
+	last := min(w.wiping.from+pagesAtOnce-1, pages)
 	if err == nil && pages <= maxWiped {
-		err = w.wipePages(w.wipeFrom, last)
+		err = w.wipePages(w.wiping.from, last)
 	}
-	w.wipeFrom = last + 1
+	w.wiping.from = last + 1
+	w.wiping.took += time.Since(began)
 	if err != nil || last >= pages || pages > maxWiped {
-		w.wipeFrom = 0
-		if w.wipeAgain {
-			w.mustWipe()
-		}
+		w.wiping.end()
 	}
 }
 
 // finishWiping clears the rest before the store is closed.
 func (w *writer) finishWiping() {
-	for w.wipeFrom > 0 {
+	for w.wiping.from > 0 {
 		w.wipe()
 	}
 	if w.conn.residue {

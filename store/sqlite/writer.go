@@ -23,8 +23,7 @@ type writer struct {
 	residue      atomic.Bool   // the connection's residue, for other goroutines to read
 	wake         chan struct{} // has room for one signal: a change waits, or the writer was closed
 	ended        sync.WaitGroup
-	wipeFrom     int64 // the page from which unused space is cleared; 0: it is cleared
-	wipeAgain    bool  // and then again from the first one
+	wiping       wiping
 
 	mu       sync.Mutex
 	waiting  []*change
@@ -137,17 +136,18 @@ func (w *writer) run() {
 		}
 		if w.conn.indexDirty {
 			w.tidy()
-		} else if w.wipeFrom > 0 {
+		} else if w.wiping.isDue() {
 			w.wipe()
 		}
 		if w.conn.residue && retry == nil {
 			retry = time.After(truncateRetry)
 		}
-		if len(group) > 0 || w.conn.indexDirty || w.wipeFrom > 0 {
+		if len(group) > 0 || w.conn.indexDirty || w.wiping.isDue() {
 			continue // perhaps more waits
 		}
 		select {
 		case <-w.wake:
+		case <-w.wiping.wait():
 		case <-retry:
 			retry = nil
 			if w.conn.residue {
@@ -162,7 +162,7 @@ func (w *writer) write(group []*change) {
 	w.commit(group)
 	if w.conn.removed {
 		w.conn.removed = false
-		w.mustWipe()
+		w.wiping.begin()
 	}
 	if w.conn.residue {
 		w.truncateLog()
@@ -221,7 +221,7 @@ func (w *writer) tidy() {
 	w.conn.indexDirty = removed && err == nil
 	if removed {
 		w.conn.residue = true
-		w.mustWipe()
+		w.wiping.begin()
 	}
 }
 
