@@ -1,7 +1,6 @@
 package recall
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,31 +9,26 @@ import (
 	"github.com/continuo-log/continuo/fulltext"
 )
 
-// Corpus is a list of documents, prepared for queries. It numbers the stems of its documents itself, in the order in which
-// they occur.
+// Corpus is a list of documents, prepared for queries. It is not safe for concurrent use.
 type Corpus struct {
 	documents  []Document
 	prepared   []prepared
 	vocabulary *vocabulary
-	id         int64   // in the vocabulary
-	stems      []int32 // the vocabulary's numbers, by number
-	prefixes   []int32 // those of the stems' beginnings
-	known      []stem  // of the vocabulary
-	counts     []int32 // documents of the list with a stem
+	stems      []string // of the vocabulary
 	speakers   map[string]bool
 	named      bool // some document names its speaker
 	average    fixed
-	total      int64 // documents of the collection
-	counted    map[string]int64
+	total      int64           // documents of the collection
+	counted    map[int32]int64 // by stem: documents of the collection that have it
 	sessions   []int32
+	asked      *inquiry // the newest query
 }
 
 // prepared is what is known of a document before there is a query.
 type prepared struct {
 	*form
-	terms   []int32 // the form's distinct stems, with the corpus's numbers
-	dates   []int32
-	news    fixed // how many stems no document before it has: half the logarithm of the number and 1
+	dates   []int32 // stems
+	news    fixed   // how many stems no document before it has: half the logarithm of the number and 1
 	logCost fixed
 	place   fixed // in the documents of its conversation, from -1/2 for the first to 1/2 for the last; nearer to 0 where they are few
 }
@@ -52,9 +46,9 @@ func (a *Analyzer) Corpus(statistics Statistics, documents []Document) *Corpus {
 func newCorpus(vocabulary *vocabulary, statistics Statistics, documents []Document) *Corpus {
 	c := &Corpus{
 		documents: documents, prepared: make([]prepared, len(documents)), vocabulary: vocabulary, speakers: map[string]bool{},
-		counted: statistics.Counts, total: max(statistics.Documents, int64(len(documents))),
+		total: max(statistics.Documents, int64(len(documents))),
 	}
-	length, distinct := 0, 0
+	length := 0
 	for i := range documents {
 		d := &documents[i]
 		if d.Speaker != "" {
@@ -65,66 +59,68 @@ func newCorpus(vocabulary *vocabulary, statistics Statistics, documents []Docume
 		}
 		c.prepared[i] = prepared{form: vocabulary.form(d.Text), logCost: ln(fixed(10+d.Tokens)<<16) - 4*one}
 		length += len(c.prepared[i].order)
-		distinct += len(c.prepared[i].distinct)
 	}
-	c.number(distinct)
+	c.number(statistics.Counts)
+	c.findNews()
 	c.average = max(one, div(fixed(length), fixed(max(1, len(documents)))))
 	c.divide()
 	c.arrange()
 	return c
 }
 
-// number numbers the stems of the documents, which have so many together, and counts the documents that have each.
-func (c *Corpus) number(distinct int) {
+// number numbers the stems of the collection's counts, and those of the documents' days.
+func (c *Corpus) number(counts map[string]int64) {
 	v := c.vocabulary
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	terms := make([]int32, 0, distinct)
-	v.corpus++
-	c.id = v.corpus
-	own := func(term int32) int32 {
-		known := &v.numbered[term]
-		if known.in != c.id {
-			*known = occurrence{c.id, int32(len(c.stems))}
-			c.stems, c.prefixes, c.counts = append(c.stems, term), append(c.prefixes, v.stems[term].prefix), append(c.counts, 0)
-		}
-		return known.number
-	}
 	for i := range c.prepared {
 		p := &c.prepared[i]
-		first, known := len(terms), len(c.stems)
-		for _, term := range p.distinct {
-			n := own(term)
-			terms = append(terms, n)
-			c.counts[n]++
+		if i > 0 && isSameDay(c.documents[i].At, c.documents[i-1].At) {
+			p.dates = c.prepared[i-1].dates
+			continue
 		}
-		p.news = logCount(len(c.stems) - known)
-		p.terms = terms[first:len(terms):len(terms)]
 		for _, word := range dateWords(c.documents[i].At) {
-			p.dates = append(p.dates, own(v.number(word)))
+			p.dates = append(p.dates, v.number(word))
 		}
 	}
-	c.known = v.stems
+	c.stems = v.stems
+	c.counted = make(map[int32]int64, len(counts))
+	for stem, count := range counts {
+		if term, ok := v.terms[stem]; ok {
+			c.counted[term] = count
+		}
+	}
 }
 
-// text is the text of a stem.
-func (c *Corpus) text(term int32) string { return c.known[c.stems[term]].text }
-
-// lookUp returns the number of a stem that some document has; -1 for none.
-func (c *Corpus) lookUp(stem string) int32 {
-	v := c.vocabulary
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	term, ok := v.terms[stem]
-	switch {
-	case !ok:
-		return -1
-	case v.corpus != c.id:
-		return int32(slices.Index(c.stems, term))
-	case v.numbered[term].in != c.id:
-		return -1
+// findNews counts how many stems no document before has, in its text or as the words of its day.
+func (c *Corpus) findNews() {
+	seen := make([]uint64, len(c.stems)/64+1) // one bit for each stem
+	for i := range c.prepared {
+		news := uint64(0)
+		for _, term := range c.prepared[i].distinct {
+			word, bit := &seen[term/64], term%64
+			news += ^*word >> bit & 1
+			*word |= 1 << bit
+		}
+		for _, term := range c.prepared[i].dates {
+			seen[term/64] |= 1 << (term % 64)
+		}
+		c.prepared[i].news = logCount(int(news))
 	}
-	return v.numbered[term].number
+}
+
+// lookUp returns the number of a stem; -1 for one that no document has.
+func (c *Corpus) lookUp(stem string) int32 {
+	if term := c.vocabulary.lookUp(stem); int(term) < len(c.stems) {
+		return term
+	}
+	return -1
+}
+
+func isSameDay(a, b time.Time) bool {
+	year, month, day := a.UTC().Date()
+	otherYear, otherMonth, otherDay := b.UTC().Date()
+	return day == otherDay && month == otherMonth && year == otherYear && a.IsZero() == b.IsZero()
 }
 
 // dateWords are the words by which a question names a day.
@@ -177,20 +173,6 @@ func (c *Corpus) divide() {
 		}
 		c.sessions[i] = session
 	}
-}
-
-// rarity is the logarithm of how rare a stem is in the collection; 0 for one that no document of the list has.
-func (c *Corpus) rarity(term int32) fixed {
-	in := int64(c.counts[term])
-	if in == 0 {
-		return 0
-	}
-	if count, ok := c.counted[c.text(term)]; ok {
-		in = max(in, count)
-	} else if len(c.documents) > 0 {
-		in = in * c.total / int64(len(c.documents))
-	}
-	return Rarity(in, c.total)
 }
 
 // maxGap is how far the seqs of neighbours are apart: entries without words are not documents.

@@ -160,11 +160,12 @@ func flag(is bool) fixed {
 
 // Features calls a function with the features of each document. The row is valid during the call.
 func (c *Corpus) Features(query string, each func(i int, row *Row)) {
-	q := c.analyze(query)
-	m := c.match(q)
+	asked := c.inquire(query)
+	q, m := asked.question, c.match(asked)
 	total := ln(fixed(max(1, c.total))<<16) / 8
+	var row Row
 	for i := range c.documents {
-		var row Row
+		row = Row{}
 		c.textFeatures(q, m, i, &row)
 		c.placeFeatures(q, m, i, &row)
 		c.formFeatures(q, m, i, &row)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+	"strings"
 )
 
 // matches are the scores of all documents for one question, by their numbers.
@@ -28,43 +29,44 @@ const (
 )
 
 // match computes the scores.
-func (c *Corpus) match(q *question) *matches {
+func (c *Corpus) match(q *inquiry) *matches {
 	n := len(c.documents)
 	m := &matches{
 		before: make([]int, n), after: make([]int, n), absolute: make([]fixed, n), covered: make([]fixed, n), rarest: make([]fixed, n),
 		bySpeaker: make([]fixed, n), byOther: make([]fixed, n), names: make([]fixed, n), session: make([]fixed, n),
 		matched: make([]int, n), adjacent: make([]int, n), dates: make([]int, n), rank: make([]int, n),
 	}
-	wanted, all := c.newSelection(), c.newSelection()
-	for _, term := range q.terms {
-		if term >= 0 {
-			wanted.add(term, one)
-		}
-	}
-	for _, term := range q.all {
-		all.add(term, one)
-	}
-	hits := c.count(wanted)
-	c.coverage(m, wanted, hits)
-	m.own = c.bm25(wanted, hits, longB)
-	best := slices.Max(append([]fixed{0}, m.own...))
-	scale(m.own, best)
-	m.short = c.bm25(wanted, hits, shortB)
-	scale(m.short, slices.Max(append([]fixed{0}, m.short...)))
-	m.all = c.bm25(all, c.count(all), longB)
-	scale(m.all, slices.Max(append([]fixed{0}, m.all...)))
-	total := c.rarityOf(wanted)
+	c.coverage(q, m)
+	subject := slices.Repeat([]fixed{one}, q.subject)
+	m.own = c.bm25(q.hits, q.rarities, subject, longB)
+	best := scaleToBest(m.own)
+	m.short = c.bm25(q.hits, q.rarities, subject, shortB)
+	scaleToBest(m.short)
+	m.all = c.bm25(q.hits, q.rarities, q.all, longB)
+	scaleToBest(m.all)
 	for i, score := range m.own {
-		m.absolute[i] = div(mul(mul(score, best), one*10/22), total)
+		m.absolute[i] = div(mul(mul(score, best), one*10/22), q.total)
 	}
-	c.adjacency(q, m, wanted)
+	m.related = c.bm25(q.hits, q.rarities, q.related, longB)
+	for i := range m.related {
+		m.related[i] = min(div(m.related[i], max(best, one)), 4*one)
+	}
+	c.adjacency(q, m)
 	c.neighbours(m)
-	c.feed(m, wanted)
-	c.relatives(q, m, best)
+	c.feed(q, m)
 	c.fields(q, m)
-	c.mentions(m, wanted, hits)
-	c.joint(m, wanted, hits)
+	c.mentions(q, m)
+	c.joint(q, m)
 	return m
+}
+
+// scaleToBest divides numbers by the greatest, which it returns.
+func scaleToBest(values []fixed) (best fixed) {
+	for _, value := range values {
+		best = max(best, value)
+	}
+	scale(values, best)
+	return best
 }
 
 // scale divides numbers by a greatest one.
@@ -74,112 +76,94 @@ func scale(values []fixed, by fixed) {
 	}
 }
 
-// selection is a list of stems with weights.
-type selection struct {
-	terms   []int32
-	weights []fixed
-	at      []int32 // by stem: its number in the list, from 1
-}
-
-func (c *Corpus) newSelection() *selection { return &selection{at: make([]int32, len(c.stems))} }
-
-func (s *selection) add(term int32, weight fixed) {
-	if s.at[term] > 0 {
-		return
-	}
-	s.terms, s.weights = append(s.terms, term), append(s.weights, weight)
-	s.at[term] = int32(len(s.terms))
-}
-
-// hit says how often a document has a stem.
-type hit struct {
-	document, term int32 // the term's number in the selection
-	times          int32
-}
-
-// count finds the stems of a selection, by document.
-func (c *Corpus) count(s *selection) []hit {
-	var hits []hit
-	if len(s.terms) == 0 {
-		return nil
-	}
-	for i := range c.prepared {
-		p := &c.prepared[i]
-		for j, term := range p.terms {
-			if k := s.at[term]; k > 0 {
-				hits = append(hits, hit{int32(i), k - 1, p.times[j]})
-			}
-		}
-	}
-	return hits
-}
-
-// bm25 sums the scores of hits.
-func (c *Corpus) bm25(s *selection, hits []hit, b fixed) []fixed {
+// bm25 sums the scores of hits of stems with these weights; those after them have none.
+func (c *Corpus) bm25(hits []hit, rarities, weights []fixed, b fixed) []fixed {
 	scores := make([]fixed, len(c.documents))
-	rarities := make([]fixed, len(s.terms))
-	for k, term := range s.terms {
-		rarities[k] = mul(c.rarity(term), s.weights[k])
-	}
+	document, norm := int32(-1), fixed(0)
 	for _, h := range hits {
-		length := div(fixed(len(c.prepared[h.document].order))<<16, c.average)
+		if int(h.term) >= len(weights) || weights[h.term] == 0 {
+			continue
+		}
+		if h.document != document {
+			document = h.document
+			norm = mul(k1, one-b+mul(b, div(fixed(len(c.prepared[document].order))<<16, c.average)))
+		}
 		times := fixed(h.times) << 16
-		saturated := div(mul(times, k1+one), times+mul(k1, one-b+mul(b, length)))
-		scores[h.document] += mul(rarities[h.term], saturated)
+		scores[document] += mul(mul(rarities[h.term], weights[h.term]), div(mul(times, k1+one), times+norm))
 	}
 	return scores
 }
 
-func (c *Corpus) rarityOf(s *selection) (total fixed) {
-	for _, term := range s.terms {
-		total += c.rarity(term)
-	}
-	return total
-}
-
 // coverage finds which share of the question a document has, by rarity.
-func (c *Corpus) coverage(m *matches, s *selection, hits []hit) {
-	total := c.rarityOf(s)
-	for _, h := range hits {
-		rarity := c.rarity(s.terms[h.term])
+func (c *Corpus) coverage(q *inquiry, m *matches) {
+	for _, h := range q.hits {
+		if int(h.term) >= q.subject {
+			continue
+		}
+		rarity := q.rarities[h.term]
 		m.covered[h.document] += rarity
 		m.rarest[h.document] = max(m.rarest[h.document], rarity)
 		m.matched[h.document]++
 	}
-	scale(m.covered, total)
+	scale(m.covered, q.total)
 }
 
 // adjacency counts pairs of the question's neighbouring stems that are at most one stem apart in a document.
-func (c *Corpus) adjacency(q *question, m *matches, wanted *selection) {
-	type pair struct {
-		second   int32
-		document int // the last one that has it, from 1
-	}
-	follows := make([][]pair, len(wanted.terms)+1) // by the number of the first stem in the selection
-	for i := 1; i < len(q.terms); i++ {
-		if a, b := q.terms[i-1], q.terms[i]; a >= 0 && b >= 0 {
-			pairs := &follows[wanted.at[a]]
-			if !slices.ContainsFunc(*pairs, func(known pair) bool { return known.second == b }) {
-				*pairs = append(*pairs, pair{second: b})
-			}
+func (c *Corpus) adjacency(q *inquiry, m *matches) {
+	var pairs [][2]int // by the places of the stems
+	for i, place := 0, 0; i < len(q.question.terms); i++ {
+		if q.question.terms[i] < 0 {
+			continue
 		}
+		if i > 0 && q.question.terms[i-1] >= 0 {
+			pairs = append(pairs, [2]int{place - 1, place})
+		}
+		place++
 	}
-	for i := range c.prepared {
+	places := make([]int32, q.subject) // of the stems in the document that is looked at, from 1
+	for hits := range documentsOf(q.hits) {
+		i := hits[0].document
 		if m.matched[i] < 2 {
 			continue
 		}
-		terms, order := c.prepared[i].terms, c.prepared[i].order
-		for j, at := range order {
-			pairs := follows[wanted.at[terms[at]]]
-			for k := range pairs {
-				isNear := func(at int32) bool { return terms[at] == pairs[k].second }
-				if pairs[k].document != i+1 && slices.ContainsFunc(order[j+1:min(j+3, len(order))], isNear) {
-					pairs[k].document = i + 1
-					m.adjacent[i]++
-				}
+		clear(places)
+		for _, h := range hits {
+			if int(h.term) < q.subject {
+				places[h.term] = h.place + 1
+			}
+		}
+		for _, pair := range pairs {
+			if a, b := places[pair[0]], places[pair[1]]; a > 0 && b > 0 && isNear(c.prepared[i].order, a-1, b-1) {
+				m.adjacent[i]++
 			}
 		}
 	}
+}
+
+// documentsOf yields the hits of each document that has any.
+func documentsOf(hits []hit) func(yield func([]hit) bool) {
+	return func(yield func([]hit) bool) {
+		for len(hits) > 0 {
+			n := 1
+			for n < len(hits) && hits[n].document == hits[0].document {
+				n++
+			}
+			if !yield(hits[:n]) {
+				return
+			}
+			hits = hits[n:]
+		}
+	}
+}
+
+// isNear reports whether a number is at most two places after another one.
+func isNear(order []int32, first, second int32) bool {
+	for j, at := range order {
+		if at == first && slices.Contains(order[j+1:min(j+3, len(order))], second) {
+			return true
+		}
+	}
+	return false
 }
 
 // stretchReach and bell describe a stretch: the scores of neighbours up to so many seqs away, with the weights of a
@@ -192,7 +176,6 @@ var bell = [stretchReach + 1]fixed{6554, 6352, 5784, 4947, 3975, 3000, 2128, 141
 func (c *Corpus) neighbours(m *matches) {
 	n := len(c.documents)
 	m.stretch = make([]fixed, n)
-	best := map[int32][]fixed{}
 	for i := range n {
 		m.before[i], m.after[i] = c.before(i), -1
 		if m.before[i] >= 0 {
@@ -208,24 +191,36 @@ func (c *Corpus) neighbours(m *matches) {
 				m.stretch[j] += mul(m.own[i], bell[apart])
 			}
 		}
-		best[c.sessions[i]] = append(best[c.sessions[i]], m.own[i])
 	}
-	scale(m.stretch, slices.Max(append([]fixed{0}, m.stretch...)))
-	sums := map[int32]fixed{}
-	for session, scores := range best {
-		slices.Sort(scores)
-		for _, score := range scores[max(0, len(scores)-5):] {
-			sums[session] += score
-		}
-	}
-	for i := range n {
-		m.session[i] = sums[c.sessions[i]]
-	}
-	scale(m.session, slices.Max(append([]fixed{0}, m.session...)))
+	scaleToBest(m.stretch)
+	c.sumSessions(m)
 	order := byScore(m.own, func(int) fixed { return one })
 	for rank, i := range order {
 		m.rank[i] = rank + 1
 	}
+}
+
+// sumSessions sums the best scores of each session.
+func (c *Corpus) sumSessions(m *matches) {
+	const best = 5
+	var scores []fixed
+	for first := 0; first < len(m.own); {
+		after := first + 1
+		for after < len(m.own) && c.sessions[after] == c.sessions[first] {
+			after++
+		}
+		scores = append(scores[:0], m.own[first:after]...)
+		slices.Sort(scores)
+		sum := fixed(0)
+		for _, score := range scores[max(0, len(scores)-best):] {
+			sum += score
+		}
+		for i := first; i < after; i++ {
+			m.session[i] = sum
+		}
+		first = after
+	}
+	scaleToBest(m.session)
 }
 
 // byScore returns the documents with a score, the best per unit first.
@@ -245,61 +240,58 @@ func byScore(scores []fixed, unit func(i int) fixed) []int {
 }
 
 // feed scores documents by the stems that the best documents have in common with each other.
-func (c *Corpus) feed(m *matches, wanted *selection) {
+func (c *Corpus) feed(q *inquiry, m *matches) {
 	order := byScore(m.own, func(i int) fixed { return sqrt(fixed(20+c.documents[i].Tokens) << 16) })
-	sums := map[int32]fixed{}
-	for _, i := range order[:min(len(order), feedFrom)] {
+	order = order[:min(len(order), feedFrom)]
+	list := c.vocabulary.list()
+	defer c.vocabulary.free(list)
+	list.add(q.terms[:q.subject]...)
+	for _, i := range order {
+		list.add(c.prepared[i].distinct...)
+	}
+	rarities := c.rarities(list)
+	sums := make([]fixed, len(list.terms))
+	for _, i := range order {
 		p := &c.prepared[i]
 		scale := div(m.own[i], sqrt(fixed(5+len(p.order))<<16))
-		for _, term := range p.terms {
-			if wanted.at[term] == 0 {
-				sums[term] += mul(scale, c.rarity(term))
-			}
+		for _, term := range p.distinct {
+			k := list.at[term] - 1
+			sums[k] += mul(scale, rarities[k])
 		}
 	}
-	terms := make([]int32, 0, len(sums))
-	for term := range sums {
-		terms = append(terms, term)
-	}
-	slices.SortFunc(terms, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(c.text(a), c.text(b)))
-	})
-	more := c.newSelection()
-	for _, term := range terms[:min(len(terms), feedWith)] {
-		more.add(term, div(sums[term], sums[terms[0]]))
-	}
-	m.feedback = c.bm25(more, c.count(more), longB)
-	scale(m.feedback, slices.Max(append([]fixed{0}, m.feedback...)))
+	clear(sums[:q.subject])
+	weights := c.heaviest(list, sums, q.subject)
+	m.feedback = c.bm25(c.find(list, weights), rarities, weights, longB)
+	scaleToBest(m.feedback)
 }
 
-// relatives scores documents by stems that begin like those of the question.
-func (c *Corpus) relatives(q *question, m *matches, best fixed) {
-	related := c.newSelection()
-	for k, stem := range q.stems {
-		_, prefix := c.vocabulary.of(stem)
-		if prefix == 0 {
+// heaviest returns the weights of the stems of a list with the highest sums, in the order of their texts where they are equal.
+func (c *Corpus) heaviest(list *termList, sums []fixed, from int) []fixed {
+	order := make([]int, 0, feedWith+1)
+	compare := func(a, b int) int {
+		return cmp.Or(cmp.Compare(sums[b], sums[a]), strings.Compare(c.stems[list.terms[a]], c.stems[list.terms[b]]))
+	}
+	for k := from; k < len(sums); k++ {
+		if len(order) == feedWith && sums[k] < sums[order[feedWith-1]] {
 			continue
 		}
-		for term, its := range c.prefixes {
-			if its == prefix && int32(term) != q.terms[k] {
-				related.add(int32(term), one/2)
-			}
-		}
+		at, _ := slices.BinarySearchFunc(order, k, compare)
+		order = slices.Insert(order, at, k)
+		order = order[:min(len(order), feedWith)]
 	}
-	m.related = c.bm25(related, c.count(related), longB)
-	for i := range m.related {
-		m.related[i] = min(div(m.related[i], max(best, one)), 4*one)
+	weights := make([]fixed, len(sums))
+	for _, k := range order {
+		weights[k] = div(sums[k], sums[order[0]])
 	}
+	return weights
 }
 
 // fields matches speakers, dates and names.
-func (c *Corpus) fields(q *question, m *matches) {
-	names := c.newSelection()
-	for _, term := range q.names {
-		names.add(term, one)
-	}
-	for _, h := range c.count(names) {
-		m.names[h.document] += one / fixed(q.named)
+func (c *Corpus) fields(q *inquiry, m *matches) {
+	for _, h := range q.hits {
+		if q.names[h.term] > 0 {
+			m.names[h.document] += one / fixed(q.named)
+		}
 	}
 	by := one
 	if len(q.speakers) > 1 {
@@ -332,20 +324,19 @@ func (c *Corpus) isBy(i int, speakers map[string]bool) bool {
 }
 
 // mentions finds which share of the question, by rarity, documents are the first and the last to mention.
-func (c *Corpus) mentions(m *matches, s *selection, hits []hit) {
+func (c *Corpus) mentions(q *inquiry, m *matches) {
 	n := len(c.documents)
 	m.firstOf, m.lastOf = make([]fixed, n), make([]fixed, n)
-	first, last := make([]int32, len(s.terms)), make([]int32, len(s.terms)) // documents, from 1
-	for _, h := range hits {
+	first, last := make([]int32, len(q.terms)), make([]int32, len(q.terms)) // documents, from 1
+	for _, h := range q.hits {
 		if first[h.term] == 0 {
 			first[h.term] = h.document + 1
 		}
 		last[h.term] = h.document + 1
 	}
-	total := c.rarityOf(s)
-	for k, term := range s.terms {
+	for k, rarity := range q.rarities[:q.subject] {
 		if first[k] > 0 {
-			share := div(c.rarity(term), total)
+			share := div(rarity, q.total)
 			m.firstOf[first[k]-1] += share
 			m.lastOf[last[k]-1] += share
 		}
@@ -353,26 +344,27 @@ func (c *Corpus) mentions(m *matches, s *selection, hits []hit) {
 }
 
 // joint finds which share of the question documents have together with their neighbours, by rarity.
-func (c *Corpus) joint(m *matches, s *selection, hits []hit) {
+func (c *Corpus) joint(q *inquiry, m *matches) {
 	n := len(c.documents)
 	m.addedBefore, m.addedAfter, m.around = make([]fixed, n), make([]fixed, n), make([]fixed, n)
-	const most = 64 // stems: those after them are not looked at
-	var rarities [most]fixed
-	for k, term := range s.terms[:min(most, len(s.terms))] {
-		rarities[k] = c.rarity(term)
-	}
-	sets := make([]uint64, n)
-	for _, h := range hits {
-		if h.term < most {
-			sets[h.document] |= 1 << h.term
+	const most = 64                         // stems: those after them are not looked at
+	var rarities []fixed                    // of the stems that some document has
+	members := make([]uint64, len(q.terms)) // a bit for each of them
+	for k, rarity := range q.rarities[:q.subject] {
+		if rarity > 0 && len(rarities) < most {
+			members[k] = 1 << len(rarities)
+			rarities = append(rarities, rarity)
 		}
 	}
-	total := c.rarityOf(s)
+	sets := make([]uint64, n)
+	for _, h := range q.hits {
+		sets[h.document] |= members[h.term]
+	}
 	share := func(set uint64) (sum fixed) {
 		for ; set != 0; set &= set - 1 {
 			sum += rarities[bits.TrailingZeros64(set)]
 		}
-		return div(sum, total)
+		return div(sum, q.total)
 	}
 	of := func(i int) uint64 {
 		if i < 0 {

@@ -1,7 +1,6 @@
 package recall
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -66,8 +65,8 @@ type Match struct {
 // count: they belong to a form that the entries have. Nor do interjections, single letters and digits. In a script without spaces two pairs of characters
 // count as a word: neighbouring pairs have a character in common.
 type Weigher struct {
-	terms map[int32]int64  // their rarities
-	stems map[string]int64 // the same by their texts
+	places []int64          // their rarities, by the places of the stems
+	stems  map[string]int64 // the same by their texts
 	// Total is the sum for a text with all that some document has.
 	Total int64
 }
@@ -76,24 +75,23 @@ const commonShare = 2
 
 // Weigher prepares a query.
 func (c *Corpus) Weigher(query string) *Weigher {
-	w := &Weigher{terms: map[int32]int64{}, stems: map[string]int64{}}
+	asked := c.inquire(query)
+	w := &Weigher{places: make([]int64, len(asked.terms)), stems: map[string]int64{}}
 	least := Rarity(c.total/commonShare, c.total)
 	wide := map[string]bool{}
 	for _, term := range Terms(query) {
 		wide[term.Stem] = term.Wide
 	}
-	for _, term := range c.analyze(query).terms {
-		if term < 0 {
+	for place, rarity := range asked.rarities[:asked.subject] {
+		stem := c.stems[asked.terms[place]]
+		if rarity <= least || fillers[stem] || len(stem) < 2 {
 			continue
 		}
-		text := c.text(term)
-		if rarity := c.rarity(term); rarity > least && !fillers[text] && len(text) > 1 {
-			if wide[text] {
-				rarity /= 2
-			}
-			w.terms[term], w.stems[text] = rarity, rarity
-			w.Total += rarity
+		if wide[stem] {
+			rarity /= 2
 		}
+		w.places[place], w.stems[stem] = rarity, rarity
+		w.Total += rarity
 	}
 	return w
 }
@@ -112,39 +110,42 @@ func (w *Weigher) Text(text string) (sum int64) {
 
 // Matches returns what each document has of a query.
 func (c *Corpus) Matches(query string) []Match {
-	type queryWord struct {
-		text string
-		term int32
+	asked, weigher := c.inquire(query), c.Weigher(query)
+	words := c.wordsOf(query, asked)
+	found := make([]Match, len(c.documents))
+	has := make([]int32, len(asked.terms)) // the last document that has a stem, from 1
+	hits := asked.hits
+	for i := range found {
+		document := int32(i + 1)
+		for ; len(hits) > 0 && hits[0].document < document; hits = hits[1:] {
+			has[hits[0].term] = document
+			found[i].Weight += weigher.places[hits[0].term]
+		}
+		for _, word := range words {
+			if has[word.place] == document || slices.Contains(c.prepared[i].dates, asked.terms[word.place]) {
+				found[i].Words = append(found[i].Words, word.text)
+			}
+		}
 	}
-	var asked []queryWord
+	return found
+}
+
+// queryWord is a word of a query, and the place of its stem.
+type queryWord struct {
+	text  string
+	place int
+}
+
+// wordsOf returns the words of a query that documents may have.
+func (c *Corpus) wordsOf(query string, asked *inquiry) (found []queryWord) {
 	known := map[string]bool{}
 	for w := range words(query) {
 		if stopWords[w.Text] || known[w.Text] {
 			continue
 		}
 		known[w.Text] = true
-		if term := c.lookUp(w.stem()); term >= 0 {
-			asked = append(asked, queryWord{w.Text, term})
-		}
-	}
-	weigher := c.Weigher(query)
-	weighed := slices.Collect(maps.Keys(weigher.terms))
-	found := make([]Match, len(c.documents))
-	newest := make([]int32, len(c.stems)) // the last document that has a stem, from 1
-	for i := range found {
-		document, m := int32(i+1), &found[i]
-		for _, term := range c.prepared[i].terms {
-			newest[term] = document
-		}
-		for _, term := range weighed {
-			if newest[term] == document {
-				m.Weight += weigher.terms[term]
-			}
-		}
-		for _, word := range asked {
-			if newest[word.term] == document || slices.Contains(c.prepared[i].dates, word.term) {
-				m.Words = append(m.Words, word.text)
-			}
+		if place := slices.Index(asked.terms, c.lookUp(w.stem())); place >= 0 {
+			found = append(found, queryWord{w.Text, place})
 		}
 	}
 	return found

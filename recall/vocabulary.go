@@ -46,26 +46,20 @@ type vocabulary struct {
 	mu       sync.Mutex
 	words    map[string]known
 	terms    map[string]int32 // numbers of stems
-	stems    []stem           // by number
+	stems    []string         // by number
 	prefixes map[string]int32 // numbers of the beginnings of stems, from 1
+	related  [][]int32        // by the number of a beginning: the stems that have it
 	forms    map[textKey]*form
 	bytes    int64
 	text     int64        // how many texts were analyzed
 	seen     []occurrence // by the number of a stem: in which text it occurred last
-	corpus   int64        // how many corpora were made
-	numbered []occurrence // by the number of a stem: in which corpus it occurred last
+	lists    sync.Pool    // of *termList, without stems
 }
 
-// occurrence is a stem's number among those of a text or a corpus.
+// occurrence is a stem's number among those of a text.
 type occurrence struct {
 	in     int64
 	number int32
-}
-
-// stem is a stem, and the number of its first softPrefix bytes; 0 for a shorter one.
-type stem struct {
-	text   string
-	prefix int32
 }
 
 // known is what is known of a word.
@@ -97,7 +91,7 @@ type textKey struct {
 var textSeed = maphash.MakeSeed()
 
 func newVocabulary() *vocabulary {
-	return &vocabulary{words: map[string]known{}, terms: map[string]int32{}, prefixes: map[string]int32{}}
+	return &vocabulary{words: map[string]known{}, terms: map[string]int32{}, prefixes: map[string]int32{}, related: make([][]int32, 1)}
 }
 
 // wordBytes and formBytes estimate the memory of a word or stem, and of a form, beside their contents.
@@ -204,30 +198,42 @@ func (v *vocabulary) number(text string) int32 {
 		return n
 	}
 	n := int32(len(v.stems))
-	added := stem{text: strings.Clone(text)}
-	v.terms[added.text] = n
-	if len(text) >= softPrefix {
-		begin := added.text[:softPrefix]
-		if v.prefixes[begin] == 0 {
-			v.prefixes[begin] = int32(len(v.prefixes) + 1)
-		}
-		added.prefix = v.prefixes[begin]
+	added := strings.Clone(text)
+	v.terms[added] = n
+	if len(added) >= softPrefix {
+		v.relate(added[:softPrefix], n)
 	}
-	v.stems, v.seen, v.numbered = append(v.stems, added), append(v.seen, occurrence{}), append(v.numbered, occurrence{})
+	v.stems, v.seen = append(v.stems, added), append(v.seen, occurrence{})
 	v.bytes += 2*wordBytes + int64(len(text))
 	return n
 }
 
-// of returns the number of a stem, if it has one, and that of its beginning; -1 and 0 for none.
-func (v *vocabulary) of(text string) (term, prefix int32) {
+// relate notes that a stem has a beginning.
+func (v *vocabulary) relate(begin string, term int32) {
+	prefix, ok := v.prefixes[begin]
+	if !ok {
+		prefix = int32(len(v.related))
+		v.prefixes[begin], v.related = prefix, append(v.related, nil)
+	}
+	v.related[prefix] = append(v.related[prefix], term)
+}
+
+// lookUp returns the number of a stem; -1 where no text has it.
+func (v *vocabulary) lookUp(text string) int32 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	term, ok := v.terms[text]
-	if !ok {
-		term = -1
+	if n, ok := v.terms[text]; ok {
+		return n
 	}
-	if len(text) >= softPrefix {
-		prefix = v.prefixes[text[:softPrefix]]
+	return -1
+}
+
+// relatives returns the stems that begin as a stem does, with itself.
+func (v *vocabulary) relatives(text string) []int32 {
+	if len(text) < softPrefix {
+		return nil
 	}
-	return term, prefix
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.related[v.prefixes[text[:softPrefix]]]
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/continuo-log/continuo/recall/lookup"
 	"github.com/continuo-log/continuo/store/postgres"
 	"github.com/continuo-log/continuo/store/sqlite"
+	"github.com/continuo-log/continuo/token"
 )
 
 const benchEntries = 10_000
@@ -57,7 +58,7 @@ func newTurnBench(b *testing.B, open func(b *testing.B) (maintenance.Store, erro
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { store.Close() })
-	t := &turnBench{B: b, store: store, log: continuo.NewLog(store, continuo.LogOptions{})}
+	t := &turnBench{B: b, store: store, log: continuo.NewLog(store, continuo.LogOptions{Counter: token.O200k()})}
 	if t.conversation, err = t.log.Import(b.Context(), continuo.Conversation{}, slices.Clone(entries)); err != nil {
 		b.Fatal(err)
 	}
