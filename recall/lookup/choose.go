@@ -29,14 +29,14 @@ func choose(request Request, terms []recall.Term, hits found, near vector.Near) 
 	}
 	signals := hits.terms[0]
 	rarity := recall.Rarity(int64(signals.len()), statistics.Documents)
-	signals.own = signals.own[:min(len(signals.own), maxSignals)]
+	signals.own = signals.own[max(0, len(signals.own)-maxSignals):]
 	signals.others = signals.others[:min(len(signals.others), maxSignals-len(signals.own))]
 	scores.add(request, signals, rarity)
 	for at := range near {
 		hit := index.Hit{ConversationID: at.ConversationID, Seq: at.Seq}
 		scores.add(request, termHits{others: []index.Hit{hit}}, recall.Rarity(1, statistics.Documents))
 	}
-	places := best(scores.around(), request.Candidates)
+	places := best(scores.around(request.Candidates), request.Candidates)
 	slices.SortFunc(places, func(a, b scored) int { return comparePlaces(a.place, b.place) })
 	chosen := make([]place, len(places))
 	for i := range places {
@@ -114,23 +114,77 @@ func (b boards) of(conversation string) *board {
 	return on
 }
 
-// around returns the places and their neighbours: one beside a place has half its score, the next one a quarter.
-func (b boards) around() (places []scored) {
+// around returns the places and their neighbours: one beside a place has half its score, the next one a quarter. Those that cannot
+// be among the best so many are left out.
+func (b boards) around(most int) (places []scored) {
+	least := b.least(most)
 	for conversation, on := range b {
-		spread := board{}
+		begin := len(places)
 		for seq, score := range on.all() {
-			spread.raise(seq, score)
-			for apart := int64(1); apart <= reach; apart++ {
+			for apart := int64(0); apart <= reach && score >= least; apart++ {
+				places = raise(places, begin, scored{place{conversation, seq - apart}, score})
+				places = raise(places, begin, scored{place{conversation, seq + apart}, score})
 				score /= 2
-				spread.raise(seq-apart, score)
-				spread.raise(seq+apart, score)
 			}
-		}
-		for seq, score := range spread.all() {
-			places = append(places, scored{place{conversation, seq}, score})
 		}
 	}
 	return places
+}
+
+// least returns a score that so many places have at least: that of the last of the best, or 0 where there are not so many.
+func (b boards) least(most int) int64 {
+	best := make(lowest, 0, most)
+	for _, on := range b {
+		for _, score := range on.all() {
+			best.add(score)
+		}
+	}
+	if len(best) < most {
+		return 0
+	}
+	return best[0]
+}
+
+// lowest is a heap of the highest scores, as many as it has room for, with the lowest of them at the top.
+type lowest []int64
+
+func (l *lowest) add(score int64) {
+	if len(*l) < cap(*l) {
+		*l = append(*l, score)
+		if len(*l) == cap(*l) {
+			slices.Sort(*l) // is a heap
+		}
+		return
+	}
+	heap := *l
+	if score <= heap[0] {
+		return
+	}
+	at := 0
+	for child := 1; child < len(heap); child = 2*at + 1 {
+		if child+1 < len(heap) && heap[child+1] < heap[child] {
+			child++
+		}
+		if heap[child] >= score {
+			break
+		}
+		heap[at], at = heap[child], child
+	}
+	heap[at] = score
+}
+
+// raise makes the score of a place at least so much. The places from an index on are of one conversation and ordered by their seqs, few of which
+// are higher.
+func raise(places []scored, from int, one scored) []scored {
+	at := len(places)
+	for at > from && places[at-1].seq > one.seq {
+		at--
+	}
+	if at > from && places[at-1].seq == one.seq {
+		places[at-1].score = max(places[at-1].score, one.score)
+		return places
+	}
+	return slices.Insert(places, at, one)
 }
 
 // board has scores by seq, in pages.
@@ -141,17 +195,16 @@ const boardPageSize = 256
 // boardPage has the scores of seqs that follow one another, as twice the score and 1, or 0 for none.
 type boardPage [boardPageSize]int64
 
-// at is where the score of a seq is, which may be that of a neighbour of the first entry.
+// at is where the score of a seq is.
 func (b *board) at(seq int64) *int64 {
-	n := seq + reach
-	page := int(n / boardPageSize)
+	page := int(seq / boardPageSize)
 	for len(b.pages) <= page {
 		b.pages = append(b.pages, nil)
 	}
 	if b.pages[page] == nil {
 		b.pages[page] = &boardPage{}
 	}
-	return &b.pages[page][n%boardPageSize]
+	return &b.pages[page][seq%boardPageSize]
 }
 
 // add adds to a score, and returns the sum.
@@ -159,12 +212,6 @@ func (b *board) add(seq, score int64) int64 {
 	at := b.at(seq)
 	*at = (*at + 2*score) | 1
 	return *at >> 1
-}
-
-// raise makes a score at least so much.
-func (b *board) raise(seq, score int64) {
-	at := b.at(seq)
-	*at = max(*at, 2*score|1)
 }
 
 // all yields the scores by rising seq.
@@ -175,7 +222,7 @@ func (b *board) all() func(yield func(seq, score int64) bool) {
 				continue
 			}
 			for i, value := range page {
-				if value != 0 && !yield(int64(p*boardPageSize+i)-reach, value>>1) {
+				if value != 0 && !yield(int64(p*boardPageSize+i), value>>1) {
 					return
 				}
 			}

@@ -36,7 +36,7 @@ func TestTheBestPlacesAreChosen(t *testing.T) {
 		for i, list := range hits.terms {
 			rarity := recall.Rarity(int64(list.len()), statistics.Documents)
 			var all []index.Hit
-			for _, seq := range list.own {
+			for _, seq := range slices.Backward(list.own) {
 				all = append(all, index.Hit{ConversationID: "b", Seq: seq})
 			}
 			all = append(all, list.others...)

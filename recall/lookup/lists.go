@@ -12,10 +12,10 @@ import (
 	"github.com/continuo-log/continuo/internal/pressure"
 )
 
-// termHits are the entries that have a term, the newest first: seqs of the searched conversation, and hits in others.
+// termHits are the entries that have a term.
 type termHits struct {
-	own    []int64
-	others []index.Hit
+	own    []int64     // seqs of the searched conversation, the oldest first
+	others []index.Hit // in other conversations, the newest first
 }
 
 func (t *termHits) len() int { return len(t.own) + len(t.others) }
@@ -45,7 +45,7 @@ type conversationLists struct {
 	prefixes          []*termList
 }
 
-// termList has the newest entries with a term, at most maxHits, the newest first. Its seqs are replaced, not changed.
+// termList has the newest entries with a term, at most maxHits, the oldest first. Seqs are added at the end; others are not changed.
 type termList struct {
 	term index.Term
 	seqs []int64
@@ -148,13 +148,16 @@ func (l *TermLists) put(conversation *continuo.Conversation, terms []index.Term,
 
 // add adds an entry, and returns by how many bytes the list has grown.
 func (t *termList) add(seq int64) int64 {
-	if len(t.seqs) > 0 && t.seqs[0] >= seq {
+	if n := len(t.seqs); n > 0 && t.seqs[n-1] >= seq {
 		return 0
 	}
 	before := cap(t.seqs)
-	t.seqs = append([]int64{seq}, t.seqs[:min(len(t.seqs), maxHits-1)]...)
+	t.seqs = newest(append(t.seqs, seq))
 	return 8 * int64(cap(t.seqs)-before)
 }
+
+// newest are the newest maxHits of seqs.
+func newest(seqs []int64) []int64 { return seqs[max(0, len(seqs)-maxHits):] }
 
 // has reports whether a document has a term.
 func has(d *index.Document, term index.Term) bool {
@@ -210,22 +213,23 @@ func (f Finder) own(ctx context.Context, request *Request, terms []index.Term) (
 			made = append(made, own.own)
 			continue
 		}
-		for k := len(newer) - 1; k >= 0; k-- {
+		own.own = seqs[:len(seqs):len(seqs)]
+		for k := range newer {
 			if has(&newer[k], terms[i]) {
 				own.own = append(own.own, newer[k].Seq)
 			}
 		}
-		own.own = append(own.own, seqs...)
-		own.own = own.own[:min(len(own.own), maxHits)]
+		own.own = newest(own.own)
 	}
 	f.Lists.put(conversation, missing, made, through)
 	return result, nil
 }
 
+// seqsOf are the seqs of hits, the oldest first.
 func seqsOf(hits []index.Hit) []int64 {
 	seqs := make([]int64, len(hits))
 	for i := range hits {
-		seqs[i] = hits[i].Seq
+		seqs[len(hits)-1-i] = hits[i].Seq
 	}
 	return seqs
 }
