@@ -149,7 +149,7 @@ func related(conversation continuo.Conversation, facts []heldFact, stems []strin
 	slices.SortFunc(matches, func(a, b match) int { return cmp.Compare(a.at, b.at) })
 	for _, one := range matches {
 		entry := facts[one.at].entry
-		items = append(items, lookup.Item{Entry: entry, Owner: conversation, Tokens: recall.TokensOf(entry)})
+		items = append(items, lookup.Item{Entry: entry, Owner: &conversation, Tokens: recall.TokensOf(entry)})
 	}
 	return items
 }

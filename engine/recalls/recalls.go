@@ -210,7 +210,7 @@ func (r *Recalls) choosePresent(ctx context.Context, items []lookup.Item, room *
 func (r *Recalls) deleted(ctx context.Context, chosen []chosenEntry) (map[place]bool, error) {
 	seqs, owners := map[string][]int64{}, map[string]continuo.Conversation{}
 	for i := range chosen {
-		owner := chosen[i].Owner
+		owner := *chosen[i].Owner
 		owners[owner.ID], seqs[owner.ID] = owner, append(seqs[owner.ID], chosen[i].Entry.Seq)
 	}
 	places := map[place]bool{}

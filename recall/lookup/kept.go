@@ -111,9 +111,10 @@ func (f Finder) readKept(ctx context.Context, owner continuo.Conversation, place
 		}
 		f.Entries.put(owner.ID, now.Revision, missing, entries)
 	}
+	items = slices.Grow(items, len(places))
 	for _, at := range places {
 		if entry := entries[at.seq]; entry != nil {
-			items = append(items, itemOf(entry, owner))
+			items = append(items, itemOf(entry, &owner))
 		}
 	}
 	return items, nil

@@ -101,7 +101,7 @@ type Request struct {
 type Item struct {
 	Entry *continuo.Entry
 	// Owner is the conversation that the entry was read from: the searched one, or another one in the scope.
-	Owner  continuo.Conversation
+	Owner  *continuo.Conversation
 	Score  recall.Scored
 	Words  []string // of the query, that the entry has
 	Weight int64    // of these words; see recall.Match
@@ -167,7 +167,7 @@ func (f Finder) Corpus(ctx context.Context, request Request) (*recall.Corpus, []
 	documents := make([]recall.Document, len(items))
 	for i := range items {
 		documents[i] = document(&items[i])
-		documents[i].Near = near.Of(&items[i].Owner, items[i].Entry.Seq)
+		documents[i].Near = near.Of(items[i].Owner, items[i].Entry.Seq)
 	}
 	statistics.Documents = max(statistics.Documents, int64(len(items)))
 	corpus := f.analyzer().Corpus(statistics, documents)
@@ -328,14 +328,14 @@ func (f Finder) readOwner(ctx context.Context, owner continuo.Conversation, plac
 			}
 			isHere := owner.ID == request.Conversation.ID || entry.ConversationID == owner.ID // otherwise it is found where it was written
 			if len(wanted) > 0 && wanted[0].seq == entry.Seq && isHere && Recallable(entry) {
-				items = append(items, itemOf(entry, owner))
+				items = append(items, itemOf(entry, &owner))
 			}
 		}
 	}
 	return items, nil
 }
 
-func itemOf(entry *continuo.Entry, owner continuo.Conversation) Item {
+func itemOf(entry *continuo.Entry, owner *continuo.Conversation) Item {
 	return Item{Entry: entry, Owner: owner, Tokens: recall.TokensOf(entry)}
 }
 
