@@ -161,33 +161,6 @@ func checkHitQuery(query index.HitQuery) error {
 	return nil
 }
 
-// AnyHits is part of index.Store.
-func (s *Store) AnyHits(ctx context.Context, query index.HitQuery) ([][]index.Hit, error) {
-	if err := checkHitQuery(query); err != nil {
-		return nil, fmt.Errorf("find places of any term: %w", err)
-	}
-	first, last := max(query.From, 0), int64(math.MaxInt64)
-	if query.To > 0 {
-		last = query.To
-	}
-	found := make([][]index.Hit, len(query.Terms))
-	err := s.read(ctx, func(conn *connection) error {
-		lowest, highest, err := reachOf(conn, query.ConversationID, first, last)
-		if err != nil {
-			return err
-		}
-		for i, term := range query.Terms {
-			one := query
-			one.Terms = []index.Term{term}
-			if found[i], err = matching(conn, one, first, last, lowest, highest); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	return found, err
-}
-
 // Documents is part of index.Store.
 func (s *Store) Documents(ctx context.Context, conversationID string, from, to int64) (found []index.Document, err error) {
 	err = s.read(ctx, func(conn *connection) error {
@@ -268,19 +241,24 @@ func scopeOf(query index.HitQuery) string {
 func matchOf(conn *connection, query index.HitQuery) (string, error) {
 	match := `"` + scopeOf(query) + `"`
 	for _, term := range query.Terms {
-		one := `"` + term.Text + `"`
-		if term.Or != "" {
-			one = `(` + one + ` OR "` + term.Or + `")`
-		}
-		if term.Prefix {
-			var err error
-			if one, err = anyOf(conn, term.Text); err != nil {
-				return "", err
-			}
+		one, err := matchTerm(conn, term)
+		if err != nil {
+			return "", err
 		}
 		match += " AND " + one
 	}
 	return match, nil
+}
+
+// matchTerm writes one term of a query.
+func matchTerm(conn *connection, term index.Term) (string, error) {
+	switch {
+	case term.Prefix:
+		return anyOf(conn, term.Text)
+	case term.Or != "":
+		return `("` + term.Text + `" OR "` + term.Or + `")`, nil
+	}
+	return `"` + term.Text + `"`, nil
 }
 
 // maxAlternatives bounds how many terms a prefix is expanded into.

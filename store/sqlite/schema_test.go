@@ -271,6 +271,9 @@ func TestQueriesReadOnlyWhatTheyReturn(t *testing.T) {
 	if plan := planOf(t, store, selectHits); !strings.HasPrefix(plan, "SCAN words VIRTUAL TABLE INDEX") || !strings.HasSuffix(plan, "; SEARCH documents USING COVERING INDEX documents_by_place (place=? AND conversation_id>?)") {
 		t.Errorf("places have the plan %s", plan)
 	}
+	if plan := planOf(t, store, selectHitPage); !strings.Contains(plan, "SEARCH documents USING COVERING INDEX documents_by_place (place=?)") || strings.Contains(plan, "TEMP B-TREE") {
+		t.Errorf("a page of places has the plan %s", plan)
+	}
 	// All that run are wanted, and the index has no others.
 	if plan := planOf(t, store, runningTurns); plan != "SCAN turns USING INDEX turns_by_lease" {
 		t.Errorf("running turns have the plan %s", plan)

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -171,6 +172,53 @@ func testAnyHits(t *testing.T, opener Opener) {
 	expectError(t, "no terms", err, continuo.ErrInvalid)
 	_, err = store.AnyHits(ctx, index.HitQuery{ProjectID: "p", Limit: 1, Terms: []index.Term{{Text: "a", Or: `b" OR "c`}}})
 	expectError(t, "a wrong term", err, continuo.ErrInvalid)
+}
+
+// testAnyHitsAmongOthers finds the documents of one conversation where a few, half or most documents with a term are of another.
+func testAnyHitsAmongOthers(t *testing.T, opener Opener) {
+	const documents = 700
+	store := open(t, opener)
+	for _, share := range []int{2, 50, 90, 98} {
+		random := rand.New(rand.NewPCG(uint64(share), 1))
+		own := map[string][]index.Document{}
+		for second := range documents {
+			id := fmt.Sprint("a", share)
+			if random.IntN(100) < share {
+				id = fmt.Sprint("b", share)
+			}
+			terms := fmt.Sprint("same", share)
+			if random.IntN(20) == 0 {
+				terms += fmt.Sprint(" rare", share)
+			}
+			own[id] = append(own[id], document(int64(len(own[id])+1), second, terms))
+		}
+		for id, of := range own {
+			create(t, store, id, int64(len(of)))
+			indexEntries(t, store, id, 0, of...)
+		}
+		for id, of := range own {
+			for _, limit := range []int{1, 100, 300, 2 * documents} {
+				query := inOne(id, fmt.Sprintf("same%d rare%d none", share, share))
+				query.Limit = limit
+				want := make([]string, len(query.Terms))
+				for i, term := range query.Terms {
+					want[i] = newestWith(id, of, term.Text, limit)
+				}
+				expectAnyHits(t, store, query, want...)
+			}
+		}
+	}
+}
+
+// newestWith are the newest documents of a conversation that have a term, as expectAnyHits wants them.
+func newestWith(id string, documents []index.Document, term string, limit int) string {
+	var found []string
+	for _, d := range slices.Backward(documents) {
+		if len(found) < limit && slices.Contains(d.Terms, term) {
+			found = append(found, fmt.Sprint(id, " ", d.Seq))
+		}
+	}
+	return strings.Join(found, ", ")
 }
 
 // testDocuments reads documents, with the terms as they were indexed.

@@ -169,6 +169,7 @@ func indexTests() []test {
 		{"documents are found, the newest first", testHits},
 		{"documents of one moment are all found", testManyHits},
 		{"the documents of each term are found by themselves", testAnyHits},
+		{"the documents of a term are found among those of other conversations", testAnyHitsAmongOthers},
 		{"documents are read with their terms", testDocuments},
 		{"vectors are kept with the index", testVectors},
 		{"the index says what is missing", testUnindexed},
