@@ -1,6 +1,9 @@
 package fulltext
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Signals are forms of a text that make it relevant to more than its own subject.
 type Signals struct {
@@ -42,51 +45,54 @@ type SignalScanner struct {
 	last [3]string // the words before, the newest first
 }
 
-func phraseSet(text string) map[string]bool {
-	set := map[string]bool{}
-	for line := range strings.SplitSeq(text, ",") {
-		set[strings.Join(strings.Fields(line), " ")] = true
-	}
-	return set
+// signalPhrase is a phrase that gives a text signals.
+type signalPhrase struct {
+	before  []string // its words but the last, in the reverse order
+	signals Signals
+	begins  bool // Standing holds for a text that begins with it
 }
 
 // The phrases have at most four words. An apostrophe separates words.
-var (
-	cues = phraseSet(`always, never, from now on, please make sure, please ensure, please remember, please use, please include, please avoid,
+const (
+	cues = `always, never, from now on, please make sure, please ensure, please remember, please use, please include, please avoid,
 please keep, make sure, i prefer, i d prefer, i would prefer, i d rather, i like to, i don t like, i dont like, i only,
-i want you to, whenever, don t use, don t include, don t mention, dont use, dont include, dont mention`)
-	preferences = phraseSet(`prefer, prefers, preferred, preferring, preference, preferences, rather than, instead of, favorite, favourite`)
-	standings   = phraseSet(`always, never, please always, please make sure, please remember, please don t, please do not, please ensure,
+i want you to, whenever, don t use, don t include, don t mention, dont use, dont include, dont mention`
+	preferences = `prefer, prefers, preferred, preferring, preference, preferences, rather than, instead of, favorite, favourite`
+	standings   = `always, never, please always, please make sure, please remember, please don t, please do not, please ensure,
 please use, please include, from now on, remember to, remember that, make sure, don t ever, i prefer, i d prefer, i d rather,
-i want you to, going forward`)
-	whenAsked = phraseSet(`when i ask, whenever i ask`)
+i want you to, going forward`
+	whenAsked = `when i ask, whenever i ask`
 )
 
-// phraseEnds are the last words of all phrases.
-var phraseEnds = func() map[string]bool {
-	ends := map[string]bool{}
-	for _, set := range []map[string]bool{cues, preferences, standings, whenAsked} {
-		for phrase := range set {
-			ends[phrase[strings.LastIndexByte(phrase, ' ')+1:]] = true
+// signalPhrases are the phrases by their last words.
+var signalPhrases = func() map[string][]signalPhrase {
+	all := map[string][]signalPhrase{}
+	add := func(list string, signals Signals, begins bool) {
+		for line := range strings.SplitSeq(list, ",") {
+			words := strings.Fields(line)
+			slices.Reverse(words)
+			all[words[0]] = append(all[words[0]], signalPhrase{words[1:], signals, begins})
 		}
 	}
-	return ends
+	add(cues, Signals{Cue: true}, false)
+	add(preferences, Signals{Prefers: true}, false)
+	add(standings, Signals{Standing: true}, true)
+	add(whenAsked, Signals{Standing: true}, false)
+	return all
 }()
 
 // EndsSignal reports whether a phrase of signals ends with a folded word.
-func EndsSignal(word string) bool { return phraseEnds[word] }
+func EndsSignal(word string) bool { return signalPhrases[word] != nil }
 
 // Word takes the next folded word of the text; ends is the result of EndsSignal for it.
 func (s *SignalScanner) Word(text string, ends bool) {
-	phrase := text
-	for n := 0; ends; n++ {
-		s.Cue = s.Cue || cues[phrase]
-		s.Prefers = s.Prefers || preferences[phrase]
-		s.Standing = s.Standing || whenAsked[phrase] || s.seen == n && standings[phrase]
-		if n == len(s.last) || s.last[n] == "" {
-			break
+	if ends {
+		for _, p := range signalPhrases[text] {
+			n := len(p.before)
+			if (!p.begins || s.seen == n) && slices.Equal(s.last[:n], p.before) {
+				s.Cue, s.Prefers, s.Standing = s.Cue || p.signals.Cue, s.Prefers || p.signals.Prefers, s.Standing || p.signals.Standing
+			}
 		}
-		phrase = s.last[n] + " " + phrase
 	}
 	s.last[2], s.last[1], s.last[0] = s.last[1], s.last[0], text
 	s.seen++

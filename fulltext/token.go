@@ -32,6 +32,7 @@ type scanner struct {
 	start, end int
 	wide       bool
 	folded     []byte // valid until the next step
+	same       bool   // folded is known to be the same as the text
 	fold       folder
 }
 
@@ -70,7 +71,7 @@ func (s *scanner) next() bool {
 
 // string returns the folded token; it allocates only when it differs from the text.
 func (s *scanner) string() string {
-	if source := s.text[s.start:s.end]; source == string(s.folded) {
+	if source := s.text[s.start:s.end]; s.same || source == string(s.folded) {
 		return source
 	}
 	return string(s.folded)
@@ -83,10 +84,12 @@ func (s *scanner) word() {
 		end++
 	}
 	s.start, s.end, s.wide, s.folded = s.offset, end, false, s.fold.out[:0]
+	other := byte(0)
 	for _, b := range []byte(s.text[s.start:min(end, s.start+MaxWord)]) {
+		other |= b ^ asciiFolds[b]
 		s.folded = append(s.folded, asciiFolds[b])
 	}
-	s.fold.out, s.offset = s.folded, end
+	s.fold.out, s.offset, s.same = s.folded, end, other == 0 && end-s.start <= MaxWord
 	if end < len(s.text) && s.text[end] >= utf8.RuneSelf {
 		s.longWord(end)
 	}
@@ -98,7 +101,7 @@ func (s *scanner) longWord(from int) {
 	for i := s.start; i < min(from, s.start+MaxWord); i++ {
 		s.fold.put(rune(asciiFolds[s.text[i]]))
 	}
-	s.offset, s.end, s.wide = from, from, false
+	s.offset, s.end, s.wide, s.same = from, from, false, false
 	for s.offset < len(s.text) {
 		r, size := utf8.DecodeRuneInString(s.text[s.offset:])
 		switch kindOf(r) {
@@ -117,7 +120,7 @@ func (s *scanner) longWord(from int) {
 
 // character reads a wide character of so many bytes, and the marks on it.
 func (s *scanner) character(size int) {
-	s.start, s.end, s.wide = s.offset, s.offset+size, true
+	s.start, s.end, s.wide, s.same = s.offset, s.offset+size, true, false
 	s.fold.begin()
 	s.fold.addWide(s.text[s.offset:s.end])
 	for s.offset = s.end; s.offset < len(s.text); {

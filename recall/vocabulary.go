@@ -53,7 +53,9 @@ type vocabulary struct {
 	bytes    int64
 	text     int64        // how many texts were analyzed
 	seen     []occurrence // by the number of a stem: in which text it occurred last
-	lists    sync.Pool    // of *termList, without stems
+	// What the form of the text before was made in.
+	distinct, times, order []int32
+	lists                  sync.Pool // of *termList, without stems
 }
 
 // occurrence is a stem's number among those of a text.
@@ -125,6 +127,7 @@ const longQuestion = 200
 
 func (v *vocabulary) analyze(text string) *form {
 	f := &form{question: strings.Contains(text[max(0, len(text)-longQuestion):], "?")}
+	f.distinct, f.times, f.order = v.distinct[:0], v.times[:0], v.order[:0]
 	scan := fulltext.SignalScanner{}
 	v.text++
 	names, numbers, firsts := 0, 0, 0
@@ -150,6 +153,7 @@ func (v *vocabulary) analyze(text string) *form {
 		f.times[at.number]++
 		f.order = append(f.order, at.number)
 	}
+	v.distinct, v.times, v.order = f.distinct, f.times, f.order
 	f.distinct, f.times, f.order = slices.Clone(f.distinct), slices.Clone(f.times), slices.Clone(f.order)
 	f.Signals = scan.Signals
 	f.names, f.numbers, f.firsts = logCount(names), logCount(numbers), logCount(firsts)
