@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	continuo "github.com/continuo-log/continuo"
 )
@@ -55,6 +56,7 @@ func (s Searcher) inParts(
 			return result, fmt.Errorf("search: %w", err)
 		}
 		for i, hits := range found {
+			result.Lists[i] = slices.Grow(result.Lists[i], min(len(hits), limit-len(result.Lists[i])))
 			for _, hit := range hits {
 				if hit.Seq >= p.from && hit.Seq <= p.to && len(result.Lists[i]) < limit {
 					result.Lists[i] = append(result.Lists[i], hit)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -94,6 +95,7 @@ func inPages(conn *connection, query index.HitQuery, first, last, lowest, highes
 
 // appendHits reads pairs of a seq and a place.
 func appendHits(hits []index.Hit, conversationID, pairs string) ([]index.Hit, error) {
+	hits = slices.Grow(hits, strings.Count(pairs, " ")/2+1)
 	for pairs != "" {
 		var seq, place string
 		seq, pairs, _ = strings.Cut(pairs, " ")
