@@ -181,7 +181,7 @@ func benchQuestions(b *testing.B, open func(b *testing.B) (maintenance.Store, er
 			for _, question := range questions[:60] {
 				t.time(&all, func() {
 					if _, err := finder.Find(b.Context(), lookup.Request{
-						Text: question, Conversation: t.conversation, ForUser: true, Candidates: 200, LeastWeight: 5 << 16,
+						Text: question, Conversation: t.conversation, ForUser: true, Candidates: 100, LeastWeight: 5 << 16,
 						May: func(seq int64) bool { return seq <= t.conversation.LastSeq-80 },
 					}); err != nil {
 						b.Fatal(err)

@@ -52,7 +52,7 @@ func benchRecall(b *testing.B, store maintenance.Store, size int64) {
 	b.Run("before a turn", func(b *testing.B) {
 		finder := lookup.Finder{Log: p.log, Store: p.store, Lists: &lookup.TermLists{}, Entries: &lookup.Entries{}, Analyzer: &recall.Analyzer{}}
 		for b.Loop() {
-			if found, err := finder.Find(b.Context(), lookup.Request{Text: question, Conversation: c, Candidates: 200}); err != nil || len(found) == 0 {
+			if found, err := finder.Find(b.Context(), lookup.Request{Text: question, Conversation: c, Candidates: 100}); err != nil || len(found) == 0 {
 				b.Fatal("nothing is found", err)
 			}
 		}
