@@ -59,7 +59,7 @@ func (b binder) textKind(tag reflect.StructTag) textKind {
 			read:    that(func(text string) bool { return checkPersona(text) == nil }),
 		}
 	case "path":
-		return textKind{allowed: "a path", read: b.path}
+		return textKind{allowed: "a path", read: b.localPath}
 	case "location": // of objects: a folder or a bucket, which is shown without its keys
 		return textKind{allowed: "a path", hidden: true, read: b.path, show: WithoutKeys}
 	default:
@@ -205,16 +205,21 @@ func isEndpoint(text string) bool {
 		location.User == nil && !strings.ContainsAny(text, "?# ")
 }
 
-// path reads a path of the file system; "~/" at its start is the home folder.
+// localPath reads a path of the file system, which no URL is.
+func (b binder) localPath(text string) (string, error) {
+	if path, err := b.path(text); err != nil || !strings.Contains(path, "://") {
+		return path, err
+	}
+	return "", errNotAllowed
+}
+
+// path reads a path of the file system, or the address of a bucket; "~/" at its start is the home folder.
 func (b binder) path(text string) (string, error) {
 	if text == "" || !isLine(text) {
 		return "", errNotAllowed
 	}
 	if scheme, _, ok := strings.Cut(text, "://"); ok && strings.HasPrefix(scheme, "postgres") {
 		return "", errors.New("a database is named by store.url (CONTINUO_STORE_URL), not by a path")
-	}
-	if strings.Contains(text, "://") {
-		return "", errNotAllowed
 	}
 	if rest, ok := strings.CutPrefix(text, "~/"); ok {
 		if b.home == "" {
