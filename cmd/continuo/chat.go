@@ -40,7 +40,7 @@ func (chatCommand) Help() string {
 
 A tool call that needs a decision is answered by a line that was begun after the question was shown. Lines typed before that are the next messages.
 
-With NO_COLOR or TERM=dumb the terminal shows lines instead of a screen. When standard input is no terminal, each line is a message: answers go to standard output, everything else to standard error.
+With TERM=dumb the terminal shows lines instead of a screen, with NO_COLOR the screen has no colours. When standard input is no terminal, each line is a message: answers go to standard output, everything else to standard error.
 
 Examples:
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -17,11 +18,11 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// hasScreen reports whether the chat is shown as a screen: on a terminal that can draw, unless colours are not wanted.
+// hasScreen reports whether the chat is shown as a screen: on a terminal that can draw.
 func (t *chatSession) hasScreen() bool {
 	_, isFile := t.in.(*os.File)
 	_, isChecked := t.out.(*checkedWriter)
-	return !t.plain && bool(t.paint) && isFile && isChecked
+	return !t.plain && !t.isDumb && isFile && isChecked
 }
 
 // runScreen shows the chat as a screen until the person leaves.
@@ -29,7 +30,11 @@ func (t *chatSession) runScreen(ctx context.Context, pick bool, remarks *remarks
 	terminal, in, out := t.app, t.in.(*os.File), t.out.(*checkedWriter)
 	backend := newScreenBackend(t)
 	options := chatscreen.Options{Notes: t.screenNotes(), Editor: cmp.Or(envValue(t.env, "VISUAL"), envValue(t.env, "EDITOR")), Pick: pick}
-	screen := chatscreen.NewScreen(ctx, backend, options, in, out.file, t.env)
+	env := t.env
+	if !t.paint {
+		env = append(slices.Clone(env), "NO_COLOR=1") // whatever text the person's variable has
+	}
+	screen := chatscreen.NewScreen(ctx, backend, options, in, out.file, env)
 	terminal.err = screen.Notes()
 	remarks.to(screen.Notes())
 	left := make(chan struct{})

@@ -60,13 +60,19 @@ func (w *watchedScreen) picture() string {
 // startOnScreen runs the program as a person would, in a terminal of a size that answers what it is asked.
 func startOnScreen(t *testing.T, dir string, width, height int, args ...string) onScreen {
 	t.Helper()
+	return startOnScreenWith(t, "", dir, width, height, args...)
+}
+
+// startOnScreenWith is startOnScreen with a variable of the environment, NAME=value.
+func startOnScreenWith(t *testing.T, variable, dir string, width, height int, args ...string) onScreen {
+	t.Helper()
 	person, tty := openTerminal(t)
 	size := [4]uint16{uint16(height), uint16(width)}
 	control(t, person, syscall.TIOCSWINSZ, unsafe.Pointer(&size))
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Args[0] = "continuo"
 	cmd.Dir = dir
-	cmd.Env = []string{"HOME=" + dir, "TERM=xterm-256color", "CONTINUO_STORE_PATH=" + filepath.Join(dir, "continuo.db")}
+	cmd.Env = []string{"HOME=" + dir, "TERM=xterm-256color", "CONTINUO_STORE_PATH=" + filepath.Join(dir, "continuo.db"), variable}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	emulator := vt.NewSafeEmulator(width, height)
@@ -200,5 +206,44 @@ func TestChatOnTheScreen(t *testing.T) {
 	p.seen.wait(t, `Continue with: continuo chat s1`)
 	if code := p.end(); code != 0 {
 		t.Errorf("ended with %d:\n%s", code, p.seen)
+	}
+}
+
+// isColoured reports whether anything in the picture has a colour.
+func (p onScreen) isColoured() bool {
+	for y := range p.emulator.Height() {
+		for x := range p.emulator.Width() {
+			if cell := p.emulator.CellAt(x, y); cell != nil && (cell.Style.Fg != nil || cell.Style.Bg != nil) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// With NO_COLOR, whatever its text, the screen and what it leaves on the terminal have no colours; without it they have.
+func TestAScreenWithoutColours(t *testing.T) {
+	for variable, want := range map[string]bool{"NO_COLOR=yes": false, "NO_COLOR=": true} {
+		t.Run(variable, func(t *testing.T) {
+			dir := t.TempDir()
+			m := newHeldModel(t, dir)
+			p := startOnScreenWith(t, variable, dir, 80, 24, "chat", "s1")
+			p.seen.wait(t, `\n›\n`)
+			p.types("hello\r")
+			m.gets("hello")
+			m.reply("# Heading\n\n```go\nfunc main() { return \"text\" } // done\n```\n")
+			p.seen.wait(t, `Heading\n\n  func main(?s:.*)next request: 2 of 2 messages`)
+			if got := p.isColoured(); got != want {
+				t.Errorf("the screen has colours: %v, want %v", got, want)
+			}
+			p.types("\x03\x03")
+			p.seen.wait(t, `Continue with: continuo chat s1`)
+			if code := p.end(); code != 0 {
+				t.Errorf("ended with %d:\n%s", code, p.seen)
+			}
+			if got := p.isColoured(); got != want {
+				t.Errorf("what it leaves has colours: %v, want %v", got, want)
+			}
+		})
 	}
 }

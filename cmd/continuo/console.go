@@ -21,6 +21,7 @@ type console struct {
 	out, err io.Writer
 	// inTerminal, outTerminal and errTerminal say that the file is a terminal.
 	inTerminal, outTerminal, errTerminal bool
+	isDumb                               bool // TERM=dumb: the terminal cannot draw
 	// paint colours what goes to out, notePaint what goes to err.
 	paint, notePaint term.Style
 	width            int              // of the terminal at out, in columns; 0 if it is no terminal
@@ -56,7 +57,8 @@ func newConsole(in, out, errors *os.File, env []string) *console {
 		in: in, out: &checkedWriter{file: out}, err: errors,
 		secrets: secret.FromEnv(env), inTerminal: term.IsTerminal(in), outTerminal: term.IsTerminal(out), errTerminal: term.IsTerminal(errors),
 	}
-	colours := !hasValue(env, "NO_COLOR") && !slices.Contains(env, "TERM=dumb")
+	c.isDumb = slices.Contains(env, "TERM=dumb")
+	colours := !hasValue(env, "NO_COLOR") && !c.isDumb
 	c.paint, c.notePaint = term.Style(colours && c.outTerminal), term.Style(colours && c.errTerminal)
 	c.measure()
 	return c

@@ -10,18 +10,20 @@ import (
 	"sync"
 
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/colorprofile"
 )
 
 // Screen is a screen on a terminal.
 type Screen struct {
 	model   *Model
+	profile colorprofile.Profile // the colours of the terminal
 	program *tea.Program
 }
 
 // NewScreen makes a screen of a terminal's files. Env is in the form of os.Environ.
 func NewScreen(ctx context.Context, backend Backend, options Options, in, out *os.File, env []string) *Screen {
 	model := New(ctx, backend, options)
-	return &Screen{model, tea.NewProgram(model, tea.WithInput(in), tea.WithOutput(out), tea.WithEnvironment(env), tea.WithoutSignalHandler())}
+	return &Screen{model, colorprofile.Env(env), tea.NewProgram(model, tea.WithInput(in), tea.WithOutput(out), tea.WithEnvironment(env), tea.WithoutSignalHandler())}
 }
 
 // Run shows the screen until the person leaves. What was said in the meantime is then written to out, so that the
@@ -31,7 +33,8 @@ func (s *Screen) Run(out io.Writer) error {
 	if err != nil && !errors.Is(err, tea.ErrInterrupted) {
 		return fmt.Errorf("the screen of the chat: %w", err)
 	}
-	_, err = io.WriteString(out, s.model.Transcript(max(s.model.width-1, 8)))
+	coloured := &colorprofile.Writer{Forward: out, Profile: s.profile}
+	_, err = coloured.WriteString(s.model.Transcript(max(s.model.width-1, 8)))
 	return err
 }
 
