@@ -1,4 +1,4 @@
--- The schema of a Continuo database (PostgreSQL), version 1: all of store/postgres/migrations.
+-- The schema of a Continuo database (PostgreSQL), version 2: all of store/postgres/migrations.
 -- Made by the tests of store/postgres; rewrite it with: go test ./store/postgres -run Schema -update
 
 CREATE SCHEMA IF NOT EXISTS continuo;
@@ -378,3 +378,11 @@ CREATE TABLE continuo.leases (
   fence    bigint NOT NULL,                -- how many owners it has had
   renewals bigint NOT NULL DEFAULT 0       -- how often one renewed it
 );
+
+-- The terms of a document include those of the periods of its project that it was added in, by which the newest documents with a
+-- common word are found. Documents that there are have none: the index of words is made again, in the background.
+
+TRUNCATE continuo.documents;
+
+UPDATE continuo.conversations SET indexed_seq = fork_seq, indexed_title = NULL
+WHERE NOT deleted AND (indexed_seq <> fork_seq OR indexed_title IS NOT NULL);

@@ -86,7 +86,7 @@ func (p part) split(indexed int64) []part {
 
 // query returns the query of the part's places that follow a place, the newest first.
 func (p part) query(terms []Term, after Hit) HitQuery {
-	q := HitQuery{ConversationID: p.id, From: p.from, To: p.to, Terms: terms, Limit: candidatePage}
+	q := HitQuery{ConversationID: p.id, From: p.from, To: p.to, Terms: terms, Limit: candidatePage, Expect: p.to - p.from + 1}
 	if p.whole { // open ranges are cheaper for an index
 		q.From, q.To = 1, 0
 	}

@@ -73,6 +73,8 @@ type HitQuery struct {
 	// Before continues after the last hit of the previous page; zero for the first page.
 	Before Hit
 	Limit  int // at least 1
+	// Expect is how many documents there are about in the conversation and the range. Default 0: not known.
+	Expect int64
 }
 
 // Hit is a search hit: the position of a document.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -259,11 +260,19 @@ func (r rawPostgres) crowd(b *testing.B, from, to, size int) {
 		title, at := crowdTitle(i, size), crowdTime(i)
 		ids, keys, titles = append(ids, crowdID(i)), append(keys, crowdKey(i)), append(titles, title)
 		stamps, added = append(stamps, at.Format(stampLayout)), append(added, at.UnixNano())
-		terms = append(terms, strings.Join(fulltext.Terms(title), " "))
+		terms = append(terms, strings.Join(append(fulltext.Terms(title), periodTerms(at)...), " "))
 	}
 	r.exec(b, crowdConversations, continuo.DefaultProject, ids, keys, titles, stamps)
 	r.exec(b, crowdKeys, continuo.DefaultProject, ids, keys)
 	r.exec(b, crowdDocuments, continuo.DefaultProject, ids, added, terms)
+}
+
+// periodTerms are those of package postgres for the periods that a document was added in.
+func periodTerms(at time.Time) (terms []string) {
+	for level, shift := range []int{43, 48} {
+		terms = append(terms, fmt.Sprintf(":%d%s:%s", level, strconv.FormatInt(at.UnixNano()>>shift, 36), continuo.DefaultProject))
+	}
+	return terms
 }
 
 func (r rawPostgres) finish(b *testing.B) {

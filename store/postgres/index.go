@@ -172,7 +172,7 @@ func putDocuments(ctx context.Context, tx pgx.Tx, batch index.Batch, projectID s
 	for _, document := range batch.Documents {
 		if len(document.Terms) > 0 {
 			seqs, added = append(seqs, document.Seq), append(added, document.Added)
-			terms = append(terms, strings.Join(document.Terms, " "))
+			terms = append(terms, strings.Join(append(slices.Clip(document.Terms), periodsOf(projectID, document.Added)...), " "))
 		}
 	}
 	if batch.Title != nil && !slices.Contains(seqs, 0) { // a title without words has no document

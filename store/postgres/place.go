@@ -14,8 +14,9 @@ import (
 )
 
 // Search hits are found newest first. Common terms are found among the newest documents, which are read in
-// the order of their age and compared one by one. Terms not found there are rare enough for the index of
-// terms, which has no order. So a page takes about the same time however many documents there are.
+// the order of their age and compared one by one. The index of terms has no order: in a large scope it is asked for those of
+// the newest periods first, and for all only when these are too few. So a page takes about the same time however many
+// documents there are.
 const (
 	// The limit inside makes the planner read by age before it looks for the terms.
 	newestHits = `
@@ -30,6 +31,9 @@ ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @limit`
 SELECT conversation_id, seq, added FROM continuo.documents WHERE {scope}
 ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT 1 OFFSET @window - 1`
 
+	newestDocument = `
+SELECT added, project_id FROM continuo.documents WHERE {scope} ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT 1`
+
 	// MATERIALIZED keeps the planner from reading by age, past all documents without the terms.
 	rareHits = `
 WITH found AS MATERIALIZED (
@@ -37,21 +41,10 @@ WITH found AS MATERIALIZED (
 SELECT conversation_id, seq, added FROM found
 ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @limit`
 
-	// One list for each term. The scope is one of the query's terms: conditions on columns that an index has would make the
-	// planner read all documents of a conversation instead, and unpack the terms of each, once for each term.
-	anyHits = `
-SELECT term.number, hits.conversations, hits.seqs, hits.added
-FROM unnest(@terms::text[]) WITH ORDINALITY AS term (query, number) CROSS JOIN LATERAL (
-  SELECT {conversations} AS conversations, array_agg(seq) AS seqs, array_agg(added) AS added FROM (
-    WITH found AS MATERIALIZED (
-      SELECT conversation_id, seq, added FROM continuo.documents WHERE terms @@ term.query::tsquery AND seq + 0 BETWEEN @from AND @to AND {filter})
-    SELECT conversation_id, seq, added FROM found ORDER BY added DESC, conversation_id DESC, seq DESC LIMIT @limit) AS newest) AS hits
-WHERE hits.seqs IS NOT NULL`
-
 	selectDocuments = `
 SELECT seq, added, tsvector_to_array(terms) FROM continuo.documents WHERE conversation_id = $1 AND seq BETWEEN $2 AND $3 ORDER BY seq`
 
-	// Each document has two additional terms, for its conversation and its project. They begin with a colon,
+	// Each document has additional terms, for its conversation, its project, and its periods. They begin with a colon,
 	// which no term of a text does, and so no prefix search finds them.
 	conversationTerm = ":c"
 	projectTerm      = ":p"
@@ -60,16 +53,15 @@ SELECT seq, added, tsvector_to_array(terms) FROM continuo.documents WHERE conver
 	scopeConversation = `conversation_id = @conversation AND (added, seq) < (@order, @seq) AND seq BETWEEN @from AND @to`
 
 	// Narrows hits to those of some conversations.
-	ofConversations = `conversation_id IN (SELECT id FROM continuo.conversations WHERE project_id = @project AND NOT deleted`
+	noFilter        = `true`
+	ofConversations = `conversation_id IN (SELECT id FROM continuo.conversations WHERE `
+	inProject       = `project_id = @project AND NOT deleted`
 	isOfUser        = ` AND user_id <> '' AND user_id = @user`
 	hasLabels       = ` AND labels IS NOT NULL AND labels @> @labels::jsonb`
 )
 
-// windows returns the sizes of the ranges that are read by age, one after the other, as long as each yields
-// at least worthwhile hits: terms with fewer hits are rare, and the index of terms is faster for them.
-func windows() []int { return []int{2_000, 8_000} }
-
-const worthwhile = 4
+// ageWindow is how many documents are read by age before the index of terms is asked.
+const ageWindow = 2_000
 
 // Hits is part of index.Store.
 func (s *Store) Hits(ctx context.Context, query index.HitQuery) (found []index.Hit, err error) {
@@ -77,7 +69,10 @@ func (s *Store) Hits(ctx context.Context, query index.HitQuery) (found []index.H
 		return nil, err
 	}
 	err = s.read(ctx, func(ctx context.Context, q querier) error {
-		found, err = newHitSearch(q, query).run(ctx, query.Limit)
+		search, err := newHitSearch(ctx, q, query)
+		if err == nil {
+			found, err = search.run(ctx, query.Limit)
+		}
 		return err
 	})
 	return found, err
@@ -101,51 +96,6 @@ func checkHitQuery(query index.HitQuery) error {
 	return nil
 }
 
-// AnyHits is part of index.Store.
-func (s *Store) AnyHits(ctx context.Context, query index.HitQuery) ([][]index.Hit, error) {
-	if err := checkHitQuery(query); err != nil {
-		return nil, err
-	}
-	found := make([][]index.Hit, len(query.Terms))
-	err := s.read(ctx, func(ctx context.Context, q querier) error {
-		query.Before = index.Hit{}
-		search := newHitSearch(q, query)
-		args := search.args(0, query.Limit)
-		scope := index.Term{Text: projectTerm + query.ProjectID}
-		if query.ConversationID != "" {
-			scope.Text = conversationTerm + query.ConversationID
-		}
-		var terms []string
-		for _, term := range query.Terms {
-			terms = append(terms, tsquery([]index.Term{scope, term}))
-		}
-		args["terms"] = terms
-		conversations := "NULL::text[]"
-		if query.ConversationID == "" {
-			conversations = "array_agg(conversation_id)"
-		}
-		statement := strings.NewReplacer("{conversations}", conversations, "{filter}", search.filter).Replace(anyHits)
-		clear(found)
-		rows, _ := q.Query(ctx, statement, pgx.QueryExecModeExec, args)
-		var number int64
-		var of []string
-		var seq, added []int64
-		_, err := pgx.ForEachRow(rows, []any{&number, &of, &seq, &added}, func() error {
-			hits := make([]index.Hit, len(seq))
-			for i := range hits {
-				hits[i] = index.Hit{ConversationID: query.ConversationID, Seq: seq[i], Order: added[i]}
-				if query.ConversationID == "" {
-					hits[i].ConversationID = of[i]
-				}
-			}
-			found[number-1] = hits
-			return nil
-		})
-		return err
-	})
-	return found, err
-}
-
 // Documents is part of index.Store.
 func (s *Store) Documents(ctx context.Context, conversationID string, from, to int64) (found []index.Document, err error) {
 	err = s.read(ctx, func(ctx context.Context, q querier) error {
@@ -164,8 +114,10 @@ type hitSearch struct {
 	querier        querier
 	scope          string
 	terms          string // as a tsquery
-	scoped         string // the terms and the term of the scope
+	scoped         string // the terms and those of the scope
+	within         string // the scope as a tsquery
 	filter         string // of conversations
+	few            bool   // the scope is some conversations, by their terms
 	project        string
 	user           string
 	labels         string // a JSON object
@@ -174,32 +126,56 @@ type hitSearch struct {
 	before         index.Hit
 }
 
-func newHitSearch(q querier, query index.HitQuery) *hitSearch {
+func newHitSearch(ctx context.Context, q querier, query index.HitQuery) (*hitSearch, error) {
 	p := &hitSearch{
 		querier: q, scope: scopeProject, terms: tsquery(query.Terms), project: query.ProjectID,
 		conversationID: query.ConversationID, from: query.From, to: query.To,
 		filter: hitFilter(query), user: query.UserID, labels: string(rawjson.MustMarshal(query.Labels)),
 	}
-	scope := index.Term{Text: projectTerm + query.ProjectID}
+	scope := []index.Term{{Text: projectTerm + query.ProjectID}}
 	if query.ConversationID != "" {
-		p.scope, scope.Text = scopeConversation, conversationTerm+query.ConversationID
+		p.scope, scope[0].Text = scopeConversation, conversationTerm+query.ConversationID
 	}
-	p.scoped = tsquery([]index.Term{scope}) + " & " + p.terms
+	p.within = anyOf(scope)
 	if p.to == 0 {
 		p.to = math.MaxInt64
 	}
 	if p.before = query.Before; p.before == (index.Hit{}) {
 		p.before.Order = math.MaxInt64
 	}
-	return p
+	err := p.narrow(ctx)
+	p.scoped = p.within + " & " + p.terms
+	return p, err
+}
+
+// maxNamed is how many conversations are looked up by their terms. Where there are more, all hits of the project are filtered.
+const maxNamed = 64
+
+// narrow looks up the conversations that the filter lets pass. Where they are few, their terms take its place.
+func (p *hitSearch) narrow(ctx context.Context) error {
+	if p.filter == noFilter || p.conversationID != "" {
+		return nil
+	}
+	statement := `SELECT id FROM continuo.conversations WHERE ` + strings.TrimPrefix(strings.TrimSuffix(p.filter, ")"), ofConversations) + ` LIMIT @limit`
+	rows, _ := p.querier.Query(ctx, statement, p.args(0, maxNamed+1))
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(ids) > maxNamed {
+		return err
+	}
+	var named []index.Term
+	for _, id := range append(ids, "") { // none is no query
+		named = append(named, index.Term{Text: conversationTerm + id})
+	}
+	p.few, p.within, p.filter = true, anyOf(named), noFilter
+	return nil
 }
 
 // hitFilter is the condition on the conversations of hits.
 func hitFilter(query index.HitQuery) string {
 	if query.UserID == "" && len(query.Labels) == 0 {
-		return "true"
+		return noFilter
 	}
-	filter := ofConversations
+	filter := ofConversations + inProject
 	if query.UserID != "" {
 		filter += isOfUser
 	}
@@ -210,24 +186,43 @@ func hitFilter(query index.HitQuery) string {
 }
 
 func (p *hitSearch) run(ctx context.Context, limit int) ([]index.Hit, error) {
-	var found []index.Hit
-	for _, window := range windows() {
-		newest, err := p.collect(ctx, newestHits, window, limit-len(found))
-		found = append(found, newest...)
+	if p.few {
+		return p.collect(ctx, rareHits, 0, limit)
+	}
+	found, err := p.collect(ctx, newestHits, ageWindow, limit)
+	if err != nil || len(found) == limit {
+		return found, err
+	}
+	end, err := p.collect(ctx, windowEnd, ageWindow, 1)
+	if err != nil || len(end) == 0 { // there are no more documents
+		return found, err
+	}
+	seen := pace{oldest: end[0].Order, documents: ageWindow}
+	if err := p.querier.QueryRow(ctx, strings.Replace(newestDocument, "{scope}", p.scope, 1), p.args(0, 1)).Scan(&seen.newest, &seen.project); err != nil {
+		return found, err
+	}
+	p.before = end[0]
+	if recent, since := seen.periodsOf(documentsWith(limit-len(found), len(found), ageWindow), p.before.Order); recent != "" {
+		scoped := p.scoped
+		p.scoped = p.inPeriods(recent) + " & " + p.terms
+		more, err := p.collect(ctx, rareHits, 0, limit-len(found))
+		p.scoped = scoped
+		found = append(found, more...)
 		if err != nil || len(found) == limit {
 			return found, err
 		}
-		end, err := p.collect(ctx, windowEnd, window, 1)
-		if err != nil || len(end) == 0 { // there are no more documents
-			return found, err
-		}
-		p.before = end[0]
-		if len(newest) < worthwhile {
-			break
-		}
+		p.before = index.Hit{Order: since} // those since then are found
 	}
 	rare, err := p.collect(ctx, rareHits, 0, limit-len(found))
 	return append(found, rare...), err
+}
+
+// inPeriods is the scope within periods, which are of one project.
+func (p *hitSearch) inPeriods(periods string) string {
+	if p.conversationID == "" {
+		return periods
+	}
+	return p.within + " & " + periods
 }
 
 // collect runs one of the statements. The statement is planned at each call, because the plan depends on the
@@ -257,6 +252,15 @@ func (p *hitSearch) seqBefore() int64 {
 		return math.MaxInt64
 	}
 	return math.MinInt64
+}
+
+// anyOf matches documents with any of the terms.
+func anyOf(terms []index.Term) string {
+	parts := make([]string, len(terms))
+	for i := range terms {
+		parts[i] = tsquery(terms[i : i+1])
+	}
+	return "(" + strings.Join(parts, " | ") + ")"
 }
 
 // tsquery matches documents with all of the terms. Quoting prevents any interpretation of the terms.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/continuo-log/continuo/fulltext/index"
 	"github.com/jackc/pgx/v5"
@@ -19,7 +20,7 @@ type testDocument struct {
 	terms   []string
 }
 
-// searchDocuments are more documents than are looked at by age: several have the same age, some terms are
+// searchDocuments are more documents than are looked at by age, over some days: several have the same age, some terms are
 // everywhere, others only where the index of terms finds them.
 func searchDocuments() []testDocument {
 	const count = 12_000
@@ -27,7 +28,7 @@ func searchDocuments() []testDocument {
 	for i := range count {
 		p := testDocument{project: "p" + fmt.Sprint(i%2), terms: []string{"all", fmt.Sprintf("nr%d", i)}}
 		p.ConversationID = fmt.Sprintf("c%d%d", i%2, i%6)
-		p.Seq, p.Order = int64(i), int64(i/5)
+		p.Seq, p.Order = int64(i), int64(i/5)*int64(30*time.Minute)
 		for term, in := range map[string]bool{"half": i%4 < 2, "old": i < 300, "middle": 5000 <= i && i < 5040, "rare": i%2000 == 8} {
 			if in {
 				p.terms = append(p.terms, term)
@@ -35,10 +36,15 @@ func searchDocuments() []testDocument {
 		}
 		all = append(all, p)
 	}
+	sortDocuments(all)
+	return all
+}
+
+// sortDocuments puts the newest first.
+func sortDocuments(all []testDocument) {
 	slices.SortFunc(all, func(a, b testDocument) int {
 		return cmp.Or(cmp.Compare(b.Order, a.Order), cmp.Compare(b.ConversationID, a.ConversationID), cmp.Compare(b.Seq, a.Seq))
 	})
-	return all
 }
 
 // writeDocuments writes documents without their conversations.
@@ -121,6 +127,71 @@ func TestPageOfAConversationStartsAfterAHitOfAnother(t *testing.T) {
 	}
 }
 
+func TestAnyHitsAreTheNewestOfEachTerm(t *testing.T) {
+	store := openAt(t, newDatabase(t, 0), Options{})
+	defer store.Close()
+	all := searchDocuments()
+	for _, document := range all {
+		if document.project == "p0" {
+			document.project, document.ConversationID = "p2", "long"
+			all = append(all, document)
+		}
+	}
+	sortDocuments(all)
+	writeDocuments(t, store, all)
+	for i := range 2 * maxNamed { // of one user; the others have no rows of their own
+		execute := `INSERT INTO continuo.conversations (id, project_id, user_id, title, active_mode, fork_seq, created_at, updated_at, last_seq, indexed_seq)
+VALUES ($1, 'p0', $2, '', 'chat', 0, '', '', 0, 0)`
+		_, err := store.pool.Exec(t.Context(), execute, fmt.Sprint("c0", i), []string{"few", "many"}[min(i/3, 1)])
+		must(t, err)
+	}
+	for _, query := range []index.HitQuery{
+		{ProjectID: "p0"},
+		{ProjectID: "p1", From: 500, To: 11_000},
+		{ProjectID: "p0", ConversationID: "c02", Expect: 2_000},
+		{ProjectID: "p0", ConversationID: "c02", Expect: 4 * sampleDepth}, // fewer than expected
+		{ProjectID: "p2", ConversationID: "long", Expect: 4 * sampleDepth},
+		{ProjectID: "p0", UserID: "few"},  // c00 and c02
+		{ProjectID: "p0", UserID: "many"}, // c04, of too many to be named
+	} {
+		for _, text := range []string{"all", "half", "old", "middle", "rare", "nr77", "absent"} {
+			query.Terms = append(query.Terms, index.Term{Text: text})
+		}
+		query.Limit = 150
+		lists, err := store.AnyHits(t.Context(), query)
+		must(t, err)
+		for i, term := range query.Terms {
+			one := query
+			one.Terms = []index.Term{term}
+			want := slices.DeleteFunc(hitsOf(all, one), func(hit index.Hit) bool {
+				return query.UserID != "" && (query.UserID == "many") != (hit.ConversationID == "c04")
+			})
+			if want = want[:min(len(want), query.Limit)]; !slices.Equal(lists[i], want) {
+				t.Errorf("%+v, %s: found %d places: %v\nwant %d: %v", query, term.Text, len(lists[i]), lists[i], len(want), want)
+			}
+		}
+	}
+}
+
+// TestTheIndexIsMadeAgainWithPeriods opens a database whose documents have no terms for periods.
+func TestTheIndexIsMadeAgainWithPeriods(t *testing.T) {
+	url := newDatabase(t, 0)
+	store := openAt(t, url, Options{})
+	createAt(t, store, "a")
+	appendAt(t, store, "a", 1)
+	title := ""
+	must(t, store.Index(t.Context(), index.Batch{ConversationID: "a", Through: 1, Title: &title, Documents: []index.Document{{Seq: 1, Terms: []string{"hello"}}}}))
+	must(t, store.Close())
+	execute(t, url, `UPDATE continuo.schema_version SET version = 1`)
+	store = openAt(t, url, Options{})
+	defer store.Close()
+	waiting, err := store.Unindexed(t.Context(), index.UnindexedQuery{Limit: 9})
+	must(t, err)
+	if len(waiting) != 1 || waiting[0].Indexed != 0 || waiting[0].Title {
+		t.Errorf("waiting to be indexed: %+v", waiting)
+	}
+}
+
 // hitsOf finds places by looking at every document.
 func hitsOf(all []testDocument, query index.HitQuery) []index.Hit {
 	var found []index.Hit
@@ -184,7 +255,7 @@ func TestHitsAreSearchedByAgeAndThenByTerm(t *testing.T) {
 			t.Errorf("%s\n%s", s.sql, plan)
 		}
 	}
-	if ways["age"] != 2 || ways["term"] != 1 {
+	if ways["age"] != 3 || ways["term"] != 1 {
 		t.Errorf("statements by the way that they go: %v", ways)
 	}
 }
@@ -221,7 +292,7 @@ const randomDocuments = `
 INSERT INTO continuo.documents (conversation_id, seq, project_id, added, terms)
 SELECT 'conv_' || i % 1000, i / 1000 + 1, 'p', i::bigint * 1000000000, array_to_tsvector(
   ARRAY(SELECT 'w' || floor(power(50000, random()))::int FROM generate_series(1, $2::int) AS word WHERE word + i > 0)
-  || ARRAY[':cconv_' || i % 1000, ':pp', CASE WHEN i % 2 = 0 THEN 'even' ELSE 'odd' END]
+  || string_to_array(($3::text[])[i + 1], ' ') || ARRAY[':cconv_' || i % 1000, ':pp', CASE WHEN i % 2 = 0 THEN 'even' ELSE 'odd' END]
   || CASE WHEN random() < 0.5 THEN ARRAY['common'] ELSE '{}' END
   || CASE WHEN random() < 0.3 THEN ARRAY['usual'] ELSE '{}' END
   || CASE WHEN random() < 0.01 THEN ARRAY['percent'] ELSE '{}' END
@@ -233,9 +304,13 @@ FROM generate_series(0, $1::int - 1) AS i`
 func putRandomDocuments(b testing.TB, s *Store, count, terms int) {
 	b.Helper()
 	ctx := b.Context()
+	var periods []string
+	for i := range count {
+		periods = append(periods, strings.Join(periodsOf("p", int64(i)*1_000_000_000), " "))
+	}
 	_, err := s.pool.Exec(ctx, `DROP INDEX continuo.documents_by_term`)
 	if err == nil {
-		_, err = s.pool.Exec(ctx, randomDocuments, count, terms)
+		_, err = s.pool.Exec(ctx, randomDocuments, count, terms, periods)
 	}
 	if err == nil {
 		_, err = s.pool.Exec(ctx, `CREATE INDEX documents_by_term ON continuo.documents USING gin (terms)`)
