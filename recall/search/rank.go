@@ -17,16 +17,9 @@ import (
 	"github.com/continuo-log/continuo/recall/vector"
 )
 
-// place is the position of an entry that may match.
-type place struct {
-	conversation string
-	seq          int64
-}
-
 // candidates are the places that may match, and what is known of them.
 type candidates struct {
-	scores     map[place]int64
-	orders     map[place]int64 // in the index
+	*places
 	statistics recall.Statistics
 	unindexed  []continuo.Range
 	cut        bool // a term has more entries than were listed
@@ -101,7 +94,7 @@ func isQuestion(terms []recall.Term) bool {
 
 // candidates looks the terms of a query up.
 func (s Searcher) candidates(ctx context.Context, request index.Request, query fulltext.Loose, terms []recall.Term, isQuestion bool, at cursor) (*candidates, error) {
-	found := &candidates{scores: map[place]int64{}, orders: map[place]int64{}, statistics: recall.Statistics{Counts: map[string]int64{}}}
+	found := &candidates{places: newPlaces(), statistics: recall.Statistics{Counts: map[string]int64{}}}
 	if len(query.Required) > 0 && len(query.Words) == 0 { // nothing but conditions: the order is that of the index
 		return found, s.require(ctx, request, query, at, found)
 	}
@@ -138,7 +131,7 @@ func (s Searcher) candidates(ctx context.Context, request index.Request, query f
 	for _, list := range lists[longer:] {
 		more := make([]index.Hit, 0, len(list))
 		for _, hit := range list {
-			if _, known := found.scores[placeOf(request, hit)]; !known {
+			if !found.has(placeOf(request, hit)) {
 				more = append(more, hit)
 			}
 		}
@@ -216,9 +209,7 @@ func placeOf(request index.Request, hit index.Hit) place {
 
 func (c *candidates) add(request index.Request, hits []index.Hit, score int64) {
 	for _, hit := range hits {
-		at := placeOf(request, hit)
-		c.scores[at] += score
-		c.orders[at] = hit.Order
+		c.places.add(placeOf(request, hit), score, hit.Order)
 	}
 }
 
@@ -229,49 +220,18 @@ func (c *candidates) addNear(request index.Request, near vector.Near) {
 		if request.Conversation != nil {
 			found.conversation = request.Conversation.ID // a fork has what it began with
 		}
-		c.scores[found] += recall.Rarity(1, c.statistics.Documents)
+		c.places.add(found, recall.Rarity(1, c.statistics.Documents), 0)
 	}
 }
 
 // keep keeps the places of a list, and adds those without a score.
 func (c *candidates) keep(request index.Request, list []index.Hit) {
-	kept := make(map[place]int64, len(list))
+	kept := newPlaces()
 	for _, hit := range list {
 		at := placeOf(request, hit)
-		kept[at] = c.scores[at]
-		c.orders[at] = hit.Order
+		kept.add(at, c.score(at), hit.Order)
 	}
-	c.scores = kept
-}
-
-// neighbourReach is how far from a match entries are read that may have none of a question's words.
-const neighbourReach = 2
-
-// inOrder returns the places, those first that are worth most.
-func (c *candidates) inOrder(isQuestion bool) []place {
-	worth := c.scores
-	if isQuestion {
-		worth = make(map[place]int64, 3*len(c.scores))
-		for at, score := range c.scores {
-			worth[at] = max(worth[at], score)
-			for apart := int64(1); apart <= neighbourReach && at.seq > 0; apart++ {
-				score /= 2
-				for _, seq := range []int64{at.seq - apart, at.seq + apart} {
-					if beside := (place{at.conversation, seq}); seq > 0 {
-						worth[beside] = max(worth[beside], score)
-					}
-				}
-			}
-		}
-	}
-	places := make([]place, 0, len(worth))
-	for at := range worth {
-		places = append(places, at)
-	}
-	slices.SortFunc(places, func(a, b place) int {
-		return cmp.Or(cmp.Compare(worth[b], worth[a]), cmp.Compare(c.orders[b], c.orders[a]), cmp.Compare(a.conversation, b.conversation), cmp.Compare(b.seq, a.seq))
-	})
-	return places
+	c.places = kept
 }
 
 // reader reads candidates and keeps those that the filters let pass.
@@ -288,7 +248,7 @@ type reader struct {
 
 // candidates reads until enough entries are read.
 func (r *reader) candidates(found *candidates, ranking *Ranking) error {
-	places := found.inOrder(r.isQuestion)
+	places := found.inOrder(r.isQuestion, maxOthers+maxRead)
 	looked := 0
 	for len(places) > 0 && len(r.read) < maxRead && looked < maxOthers {
 		n := min(len(places), maxRead)
@@ -346,7 +306,7 @@ const maxGap = 8
 // conversation reads places of one conversation, in the order of seqs.
 func (r *reader) conversation(owner continuo.Conversation, places []place, found *candidates) error {
 	if places[0].seq == 0 {
-		title := index.Candidate{Hit: index.Hit{ConversationID: owner.ID, Order: found.orders[places[0]]}, Conversation: owner}
+		title := index.Candidate{Hit: index.Hit{ConversationID: owner.ID, Order: found.order(places[0])}, Conversation: owner}
 		r.keep(title)
 		places = places[1:]
 	}
@@ -372,7 +332,7 @@ func (r *reader) conversation(owner continuo.Conversation, places []place, found
 				wanted = wanted[1:]
 			}
 			if len(wanted) > 0 && wanted[0].seq == entry.Seq {
-				r.keep(index.Candidate{Hit: index.Hit{ConversationID: owner.ID, Seq: entry.Seq, Order: found.orders[wanted[0]]}, Conversation: owner, Entry: *entry})
+				r.keep(index.Candidate{Hit: index.Hit{ConversationID: owner.ID, Seq: entry.Seq, Order: found.order(wanted[0])}, Conversation: owner, Entry: *entry})
 			}
 		}
 	}
