@@ -113,7 +113,7 @@ func (s Searcher) candidates(ctx context.Context, request index.Request, query f
 	documents := found.statistics.Documents
 	for _, list := range lists {
 		documents = max(documents, 2*int64(len(list)))
-		found.cut = found.cut || len(list) == maxHits
+		found.cut = found.cut || len(list) == mostHits(&request)
 	}
 	found.statistics.Documents = documents
 	byRarity := make([]int, 0, longer)
@@ -153,7 +153,7 @@ func (s Searcher) require(ctx context.Context, request index.Request, query full
 	if err != nil {
 		return err
 	}
-	found.cut = len(lists[0]) == maxHits
+	found.cut = len(lists[0]) == mostHits(&request)
 	found.keep(request, lists[0])
 	return nil
 }
@@ -177,7 +177,7 @@ func (s Searcher) lookUp(
 	inProject func(index.HitQuery) ([][]index.Hit, error), inOne inConversation,
 ) ([][]index.Hit, error) {
 	if request.Conversation == nil {
-		lists, err := inProject(index.HitQuery{ProjectID: request.ProjectID, UserID: request.UserID, Labels: request.Labels, Terms: terms, Limit: maxHits})
+		lists, err := inProject(index.HitQuery{ProjectID: request.ProjectID, UserID: request.UserID, Labels: request.Labels, Terms: terms, Limit: mostHits(&request)})
 		if err != nil {
 			return nil, fmt.Errorf("search: %w", err)
 		}
@@ -194,10 +194,18 @@ func (s Searcher) lookUp(
 			to = min(to, bound)
 		}
 	}
-	any, err := inOne(ctx, *request.Conversation, terms, max(request.From, 1), min(to, request.Conversation.LastSeq), maxHits)
+	any, err := inOne(ctx, *request.Conversation, terms, max(request.From, 1), min(to, request.Conversation.LastSeq), mostHits(&request))
 	found.unindexed = any.Unindexed
 	found.statistics.Documents = max(found.statistics.Documents, request.Conversation.LastSeq)
 	return any.Lists, err
+}
+
+// mostHits is how many entries with one term are looked up.
+func mostHits(request *index.Request) int {
+	if request.Conversation == nil && request.UserID == "" && len(request.Labels) == 0 {
+		return maxOfProject
+	}
+	return maxHits
 }
 
 func placeOf(request index.Request, hit index.Hit) place {

@@ -41,6 +41,7 @@ const (
 	lookedUp     = 32    // stems that are looked up
 	counted      = 12    // the rarest of them that count
 	maxHits      = 2_000 // of one term
+	maxOfProject = 500   // of one term, in all of a project: they are of many conversations, which are far apart
 	maxRead      = 240   // entries that are ranked
 	maxOthers    = 2_000 // entries that are looked at for those that the filters let pass
 	maxUnindexed = 2_000
