@@ -41,6 +41,7 @@ const (
 	lookedUp     = 32    // stems that are looked up
 	counted      = 12    // the rarest of them that count
 	maxHits      = 2_000 // of one stem
+	maxOfProject = 500   // of one stem, in the other conversations of a project: they are far apart
 	maxSignals   = 100   // entries that are found because of their form
 	maxUnindexed = 2_000
 	reach        = 2 // neighbours on each side
@@ -208,9 +209,9 @@ func (f Finder) hits(ctx context.Context, request Request, terms []index.Term) (
 			return found{}, err
 		}
 	}
-	query := index.HitQuery{ProjectID: request.Conversation.ProjectID, Terms: terms, Limit: maxHits}
+	query := index.HitQuery{ProjectID: request.Conversation.ProjectID, Terms: terms, Limit: maxOfProject}
 	if request.Scope == User {
-		query.UserID = request.Conversation.UserID
+		query.UserID, query.Limit = request.Conversation.UserID, maxHits
 	}
 	lists, err := f.Store.AnyHits(ctx, query)
 	for i := range lists {
