@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -53,11 +54,10 @@ SELECT seq, added, tsvector_to_array(terms) FROM continuo.documents WHERE conver
 	scopeConversation = `conversation_id = @conversation AND (added, seq) < (@order, @seq) AND seq BETWEEN @from AND @to`
 
 	// Narrows hits to those of some conversations.
-	noFilter        = `true`
-	ofConversations = `conversation_id IN (SELECT id FROM continuo.conversations WHERE `
-	inProject       = `project_id = @project AND NOT deleted`
-	isOfUser        = ` AND user_id <> '' AND user_id = @user`
-	hasLabels       = ` AND labels IS NOT NULL AND labels @> @labels::jsonb`
+	noFilter            = `true`
+	selectConversations = `SELECT id FROM continuo.conversations WHERE project_id = @project AND NOT deleted`
+	isOfUser            = ` AND user_id <> '' AND user_id = @user`
+	hasLabels           = ` AND labels IS NOT NULL AND labels @> @labels::jsonb`
 )
 
 // ageWindow is how many documents are read by age before the index of terms is asked.
@@ -130,7 +130,7 @@ func newHitSearch(ctx context.Context, q querier, query index.HitQuery) (*hitSea
 	p := &hitSearch{
 		querier: q, scope: scopeProject, terms: tsquery(query.Terms), project: query.ProjectID,
 		conversationID: query.ConversationID, from: query.From, to: query.To,
-		filter: hitFilter(query), user: query.UserID, labels: string(rawjson.MustMarshal(query.Labels)),
+		filter: noFilter, user: query.UserID, labels: string(rawjson.MustMarshal(query.Labels)),
 	}
 	scope := []index.Term{{Text: projectTerm + query.ProjectID}}
 	if query.ConversationID != "" {
@@ -143,7 +143,7 @@ func newHitSearch(ctx context.Context, q querier, query index.HitQuery) (*hitSea
 	if p.before = query.Before; p.before == (index.Hit{}) {
 		p.before.Order = math.MaxInt64
 	}
-	err := p.narrow(ctx)
+	err := p.narrow(ctx, query)
 	p.scoped = p.within + " & " + p.terms
 	return p, err
 }
@@ -151,13 +151,24 @@ func newHitSearch(ctx context.Context, q querier, query index.HitQuery) (*hitSea
 // maxNamed is how many conversations are looked up by their terms. Where there are more, all hits of the project are filtered.
 const maxNamed = 64
 
-// narrow looks up the conversations that the filter lets pass. Where they are few, their terms take its place.
-func (p *hitSearch) narrow(ctx context.Context) error {
-	if p.filter == noFilter || p.conversationID != "" {
+// narrow filters hits by the user and the labels of their conversations. Where these conversations are few, their terms take the
+// place of the filter.
+func (p *hitSearch) narrow(ctx context.Context, query index.HitQuery) error {
+	if query.UserID == "" && len(query.Labels) == 0 {
 		return nil
 	}
-	statement := `SELECT id FROM continuo.conversations WHERE ` + strings.TrimPrefix(strings.TrimSuffix(p.filter, ")"), ofConversations) + ` LIMIT @limit`
-	rows, _ := p.querier.Query(ctx, statement, p.args(0, maxNamed+1))
+	conversations := selectConversations
+	if query.UserID != "" {
+		conversations += isOfUser
+	}
+	if len(query.Labels) > 0 {
+		conversations += hasLabels
+	}
+	p.filter = "conversation_id IN (" + conversations + ")"
+	if p.conversationID != "" {
+		return nil
+	}
+	rows, _ := p.querier.Query(ctx, conversations+` LIMIT @limit`, p.args(0, maxNamed+1))
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	if err != nil || len(ids) > maxNamed {
 		return err
@@ -168,21 +179,6 @@ func (p *hitSearch) narrow(ctx context.Context) error {
 	}
 	p.few, p.within, p.filter = true, anyOf(named), noFilter
 	return nil
-}
-
-// hitFilter is the condition on the conversations of hits.
-func hitFilter(query index.HitQuery) string {
-	if query.UserID == "" && len(query.Labels) == 0 {
-		return noFilter
-	}
-	filter := ofConversations + inProject
-	if query.UserID != "" {
-		filter += isOfUser
-	}
-	if len(query.Labels) > 0 {
-		filter += hasLabels
-	}
-	return filter + ")"
 }
 
 func (p *hitSearch) run(ctx context.Context, limit int) ([]index.Hit, error) {
@@ -198,7 +194,11 @@ func (p *hitSearch) run(ctx context.Context, limit int) ([]index.Hit, error) {
 		return found, err
 	}
 	seen := pace{oldest: end[0].Order, documents: ageWindow}
-	if err := p.querier.QueryRow(ctx, strings.Replace(newestDocument, "{scope}", p.scope, 1), p.args(0, 1)).Scan(&seen.newest, &seen.project); err != nil {
+	err = p.querier.QueryRow(ctx, strings.Replace(newestDocument, "{scope}", p.scope, 1), p.args(0, 1)).Scan(&seen.newest, &seen.project)
+	if errors.Is(err, pgx.ErrNoRows) { // they were removed meanwhile
+		return found, nil
+	}
+	if err != nil {
 		return found, err
 	}
 	p.before = end[0]
