@@ -280,14 +280,18 @@ func (r ChatRequest) created() (continuo.Conversation, error) {
 	return created, err
 }
 
-// open claims the conversation that find has found, or creates it.
+// open claims the conversation that find has found and gives it a title where it has none, or creates it.
 func (ts *Turns) open(ctx context.Context, request ChatRequest, found continuo.Conversation) (continuo.Conversation, error) {
 	user, err := request.Scope.Owner(request.UserID)
 	if err != nil {
 		return continuo.Conversation{}, err
 	}
 	if found.ID != "" {
-		return ts.claim(ctx, found, user)
+		claimed, err := ts.claim(ctx, found, user)
+		if err != nil {
+			return claimed, err
+		}
+		return ts.entitle(ctx, claimed, request.Message)
 	}
 	conversation, err := ts.log.Create(ctx, found)
 	if found.Key == "" || !errors.Is(err, continuo.ErrExists) {
@@ -327,6 +331,15 @@ func (ts *Turns) claim(ctx context.Context, conversation continuo.Conversation, 
 		}
 	}
 	return continuo.Conversation{}, fmt.Errorf("session %q: %w: choose another session_id", cmp.Or(conversation.Key, conversation.ID), continuo.ErrOtherUser)
+}
+
+// entitle gives an empty conversation without a title the title that it would have if its first message created it.
+func (ts *Turns) entitle(ctx context.Context, conversation continuo.Conversation, first continuo.Content) (continuo.Conversation, error) {
+	title := conversations.TitleOf(first)
+	if conversation.Title != "" || conversation.LastSeq > 0 || title == "" {
+		return conversation, nil
+	}
+	return ts.log.Update(ctx, conversation.ID, continuo.ConversationChange{Title: &title})
 }
 
 // CheckMessage refuses an empty message.

@@ -27,6 +27,7 @@ export default async function newcomer(browser) {
       await w.row(text).first().waitFor();
       await page.getByText(text === 'What is my dog called?' ? /shown 3 messages/ : /shown 1 message/).waitFor();
     }
+    await page.getByRole('heading', { name: 'My dog is called Rex.', exact: true }).waitFor();
     await page.getByRole('link', { name: 'Request', exact: true }).last().click();
     await page.getByText('hash proved').waitFor();
     await page.getByRole('button', { name: /What if/ }).click();
@@ -37,6 +38,18 @@ export default async function newcomer(browser) {
     console.log(`# a new user: ${clicks} clicks, two messages and one number typed, ${((Date.now() - begun) / 1000).toFixed(1)} s with a program's hands`);
     expect(clicks <= 3, `it took ${clicks} clicks`);
     expect(/max_tokens=500/.test(page.url()), `the address has no limit: ${page.url()}`);
+  });
+
+  await w.check('on a phone, what is written in the picture of the log stays in its place', async () => {
+    const { id } = await call('POST', '/api/conversations', { title: 'A long beginning' }, { server: w.base });
+    const entries = Array.from({ length: 13 }, (_, i) => ({ role: i % 2 ? 'assistant' : 'user', content: 'word '.repeat(i ? 20 : 600) }));
+    await call('POST', `/api/conversations/${id}/entries`, { entries }, { server: w.base });
+    await page.setViewportSize({ width: 390, height: 844 });
+    await w.open(`/conversations/${id}/context?view=continuity&max_messages=5`);
+    await page.getByText('left out', { exact: false }).first().waitFor();
+    const wide = await page.locator('.fl rect.f-dropped + text').evaluateAll((texts) => texts.filter((t) => t.getBoundingClientRect().width > t.previousElementSibling.getBoundingClientRect().width).map((t) => t.textContent));
+    expect((await page.locator('.fl rect.f-dropped').count()) > 0 && !wide.length, `wider than their entries: ${wide.join(', ')}`);
+    await page.setViewportSize({ width: 1440, height: 900 });
   });
 
   await w.check('how do I connect: lines to copy, and the first request seen', async () => {
