@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -237,7 +236,11 @@ func (r *revokeKeyCommand) Run(ctx context.Context, a *app) error {
 		if !key.RevokedAt.IsZero() {
 			word = "was revoked already:"
 		}
-		a.print("%s %s", word, strings.TrimSpace(fmt.Sprintf("%s of project %s %s", revoked.ID, revoked.ProjectID, term.OneLine(revoked.Name, maxKeyName))))
+		named := revoked.ID
+		if revoked.Name != "" {
+			named += " (" + term.OneLine(revoked.Name, maxKeyName) + ")"
+		}
+		a.print("%s %s of project %s", word, named, revoked.ProjectID)
 	}
 	return w.warnWithoutKeys(ctx, a)
 }

@@ -221,6 +221,9 @@ func (a *app) reportLaunch(ctx context.Context, w *services, program string, beg
 	}
 	if !reported {
 		a.note("continuo: no request of %s was recorded: it sent none, or all were refused", program)
+		if len(w.settings.Models) == 0 && len(servedUpstreams(w.settings, a.env)) == 0 {
+			a.note("continuo: only the demo model answers here: set the key of a provider (continuo init), or have the agent name the model demo, for most by: continuo launch %s -- --model demo", program)
+		}
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func (r *request) replyCrew() (text string, calls []call) {
 // reply says as which role the model speaks and what it was shown, and repeats the last messages of the user
 // and of another role.
 func (s *crewRole) reply(asked int) string {
-	text := fmt.Sprintf("Here I am %s. I was shown %s of the talk. The user says: %s", s.name, plural(len(s.messages), "message"), quote(s.messages[asked].text, maxQuote))
+	text := fmt.Sprintf("Here I am %s. I was shown %s of the conversation. The user says: %s", s.name, plural(len(s.messages), "message"), quote(s.messages[asked].text, maxQuote))
 	if last := s.messages[len(s.messages)-1]; !last.user {
 		text += fmt.Sprintf(" %s said last: %s", last.name, quote(last.text, maxQuote))
 	}
