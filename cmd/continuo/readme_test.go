@@ -12,11 +12,7 @@ import (
 // TestReadme runs the commands of the README, in an empty folder with an
 // empty home: the curl lines against a server that was started as they say, the others unchanged.
 func TestReadme(t *testing.T) {
-	for _, tool := range []string{"sh", "curl"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("SKIPPED: the README's commands need %s, which is not installed", tool)
-		}
-	}
+	needShell(t)
 	dir := t.TempDir()
 	_, address := startServer(t, dir)
 	bin := filepath.Join(dir, "bin")
@@ -45,6 +41,16 @@ func TestReadme(t *testing.T) {
 	}
 	if len(printed) < 6 || !strings.Contains(printed[1], "My name is Ada") {
 		t.Errorf("%d commands were found, and the second said %q", len(printed), printed[1])
+	}
+}
+
+// needShell skips a test of a page's commands where they cannot be run.
+func needShell(t *testing.T) {
+	t.Helper()
+	for _, tool := range []string{"sh", "curl"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("SKIPPED: the commands of the page need %s, which is not installed", tool)
+		}
 	}
 }
 

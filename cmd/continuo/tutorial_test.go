@@ -12,8 +12,9 @@ import (
 var anyBlock = regexp.MustCompile("(?s)```([a-z]*)\n(.*?)```")
 
 // TestTutorial follows docs/tutorial.md in an empty folder with an empty home: it writes the files that the page shows, runs its
-// commands, and finds each line that they print there. A … on the page stands for anything.
+// commands, those of curl against a server that it starts, and finds each line that they print there. A … on the page stands for anything.
 func TestTutorial(t *testing.T) {
+	needShell(t)
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "tutorial.md"))
 	if err != nil {
 		t.Fatal(err)
@@ -26,7 +27,7 @@ func TestTutorial(t *testing.T) {
 	if err := os.Symlink(os.Args[0], filepath.Join(bin, "continuo")); err != nil {
 		t.Fatal(err)
 	}
-	ran := 0
+	ran, address := 0, ""
 	for _, block := range anyBlock.FindAllStringSubmatch(string(page), -1) {
 		switch language, text := block[1], block[2]; {
 		case language == "json":
@@ -44,9 +45,14 @@ func TestTutorial(t *testing.T) {
 				if line == "" {
 					continue
 				}
+				if line == "continuo serve &" {
+					_, address = startServer(t, dir)
+					continue
+				}
 				ran++
-				cmd := exec.CommandContext(t.Context(), "sh", "-c", line)
-				cmd.Dir, cmd.Env = dir, []string{"HOME=" + dir, "PATH=" + bin + ":" + os.Getenv("PATH")}
+				cmd := exec.CommandContext(t.Context(), "sh", "-c", strings.ReplaceAll(line, "http://127.0.0.1:8787", address))
+				cmd.Dir = dir
+				cmd.Env = []string{"HOME=" + dir, "PATH=" + bin + ":" + os.Getenv("PATH"), "CONTINUO_STORE_PATH=" + filepath.Join(dir, "continuo.db")}
 				out, err := cmd.CombinedOutput()
 				if err != nil {
 					t.Errorf("%s: %v\n%s", line, err, out)
@@ -55,7 +61,7 @@ func TestTutorial(t *testing.T) {
 			}
 		}
 	}
-	if ran < 8 {
+	if ran < 10 {
 		t.Errorf("only %d commands were found", ran)
 	}
 }
