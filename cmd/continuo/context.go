@@ -130,7 +130,7 @@ func (c *contextShowCommand) checkView() error {
 // show prints the summary, the plan, and the rendering if it was requested.
 func (c *contextShowCommand) show(ctx context.Context, a *app, w *services, conversation continuo.Conversation, shown *engine.Context) error {
 	a.print("%s", a.paint.Bold(titleOf(conversation)))
-	a.print("%s", a.paint.Dim(fmt.Sprintf("view %s · entry %s of %s · %s", term.OneLine(shown.View, 80), term.Number(shown.Plan.At), term.Number(conversation.LastSeq), contextLine(shown.Plan))))
+	a.print("%s", a.paint.Dim(fmt.Sprintf("view %s · %s · %s", term.OneLine(shown.View, 80), placeText(shown.Plan.At, conversation.LastSeq), contextLine(shown.Plan))))
 	if shown.Plan.Role != nil {
 		a.print("%s", a.paint.Dim(planText(shown.Plan)))
 	}

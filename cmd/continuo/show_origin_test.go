@@ -34,6 +34,18 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
+// TestPlaceText says where a request is in the log, also one that a message would get that is not in it.
+func TestPlaceText(t *testing.T) {
+	for _, test := range []struct {
+		at, last int64
+		want     string
+	}{{500, 915, "entry 500 of 915"}, {371, 369, "entry 371, 369 are in the log"}} {
+		if got := placeText(test.at, test.last); got != test.want {
+			t.Errorf("%d, %d: %q; want %q", test.at, test.last, got, test.want)
+		}
+	}
+}
+
 // TestContextLine counts what a model could have been shown: the record of a run is neither a message nor left out.
 func TestContextLine(t *testing.T) {
 	plan := &window.Plan{Totals: window.PlanTotals{Entries: 10, Kept: 4, Dropped: 1, Excluded: 5}, Items: []window.PlanItem{
@@ -44,6 +56,10 @@ func TestContextLine(t *testing.T) {
 	}}
 	if got := contextLine(plan); !strings.HasPrefix(got, "4 of 6 messages · ") || !strings.Contains(got, " · 2 left out · ") {
 		t.Error(got)
+	}
+	recalled := &window.Plan{Totals: window.PlanTotals{Entries: 28, Recalled: 14, Dropped: 14}}
+	if got := contextLine(recalled); !strings.HasPrefix(got, "14 of 28 messages · ") {
+		t.Errorf("the view recall: %s", got)
 	}
 	plan.Items = nil
 	if got := contextLine(plan); !strings.HasPrefix(got, "4 of 5 messages · ") || !strings.Contains(got, " · 1 left out · ") {

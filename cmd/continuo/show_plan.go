@@ -16,8 +16,12 @@ import (
 // contextLine summarizes on one line what a request contained.
 func contextLine(plan *window.Plan) string {
 	totals, forPeople := plan.Totals, forPeopleOnly(plan)
+	shown := totals.Kept
+	if shown == 0 { // the view recall shows entries in one text, and keeps none
+		shown = totals.Recalled
+	}
 	parts := []string{
-		fmt.Sprintf("%s of %s", term.Number(totals.Kept), term.Count(totals.Entries-forPeople, "message")),
+		fmt.Sprintf("%s of %s", term.Number(shown), term.Count(totals.Entries-forPeople, "message")),
 		term.OfLimit(totals.Tokens, plan.Limits.Tokens, "token"),
 	}
 	if left := totals.Dropped + totals.Excluded - forPeople; left > 0 {
@@ -40,6 +44,15 @@ func contextLine(plan *window.Plan) string {
 		parts = append(parts, "moved")
 	}
 	return strings.Join(parts, " · ")
+}
+
+// placeText says at which entry of a log a request is: behind the last one for a message that is not in the log, with
+// what would be recalled for it.
+func placeText(at, last int64) string {
+	if at > last {
+		return fmt.Sprintf("entry %s, %s are in the log", term.Number(at), term.Number(last))
+	}
+	return fmt.Sprintf("entry %s of %s", term.Number(at), term.Number(last))
 }
 
 // uiOnly is the reason for which a plan excludes entries that no model ever sees, such as the record of a run.
