@@ -170,7 +170,7 @@ func (c *workflowCheckCommand) Run(a *app) error {
 			parsed, err = workflow.Parse(file, text, folder.known)
 		}
 		if err == nil {
-			a.print("%s: %s is right: %s, %s", term.Clean(file), parsed.ID, term.Count(len(parsed.Nodes), "step"), term.Count(len(parsed.Edges), "edge"))
+			a.print("%s: %s is sound: %s, %s", term.Clean(file), parsed.ID, term.Count(len(parsed.Nodes), "step"), term.Count(len(parsed.Edges), "edge"))
 			for _, join := range parsed.Joins() {
 				a.print("%s: %s", term.Clean(file), join)
 			}
