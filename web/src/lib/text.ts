@@ -91,3 +91,6 @@ export function contentText(content: any): string {
   if (typeof content === 'object' && typeof content.text === 'string') return content.text;
   return JSON.stringify(content);
 }
+
+/** What a role of a crew says that has nothing to add. */
+export const nothing = '.....';

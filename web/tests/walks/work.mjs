@@ -17,6 +17,11 @@ export default async function work(browser) {
     await page.getByText('Ann', { exact: true }).waitFor();
     await page.getByText(/has seen up to/).first().waitFor();
     await page.getByText('finished').waitFor();
+    await page.getByRole('link', { name: 'Log', exact: true }).click();
+    await w.row('Make a plan for a small garden.').first().waitFor();
+    await w.row('Here I am Builder').first().waitFor();
+    await page.getByText(/Step builder: finished.*nothing to add/).first().waitFor();
+    await page.goBack();
     await page.getByRole('link', { name: /Compare roles/ }).click();
     await page.getByText(/Equal for/).waitFor();
     // Nobody has spoken to the crew at first, and the page has to find that out.
