@@ -10,6 +10,7 @@ import (
 
 	"github.com/continuo-log/continuo/internal/evidence"
 	"github.com/continuo-log/continuo/internal/recallbench"
+	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/recall/lookup"
 )
 
@@ -50,7 +51,24 @@ type evalRow struct {
 	Result  recallbench.Result `json:"result"`
 }
 
+// check checks the flags.
+func (c *evalRecallCommand) check() error {
+	if !(c.Threshold > 0 && c.Threshold <= 1) {
+		return usage("--threshold: given %v; allowed: a number above 0 and at most 1", c.Threshold)
+	}
+	for _, tokens := range c.Tokens {
+		if tokens < 0 {
+			return usage("--tokens: given %d; allowed: a whole number of at least 0; 0 is the limit of the view itself", tokens)
+		}
+	}
+	return nil
+}
+
+// Run measures.
 func (c *evalRecallCommand) Run(ctx context.Context, a *app) error {
+	if err := c.check(); err != nil {
+		return err
+	}
 	var rows []evalRow
 	for _, path := range c.Files {
 		conversations, err := evidence.Load(path)
@@ -87,7 +105,10 @@ func (c *evalRecallCommand) Run(ctx context.Context, a *app) error {
 }
 
 func (c *evalRecallCommand) show(a *app, row evalRow) {
-	note := ""
+	limit, note := term.Count(row.Tokens, "token"), ""
+	if row.Tokens == 0 {
+		limit = "its own limit"
+	}
 	if !row.Recalls {
 		note = "  without recalls"
 	}
@@ -97,7 +118,7 @@ func (c *evalRecallCommand) show(a *app, row evalRow) {
 		line := fmt.Sprintf("recall %.3f  full %.3f  of %d questions", recall, full, score.Questions)
 		switch {
 		case category == "":
-			a.print("%s  %s  %d tokens%s: %s", row.File, row.View, row.Tokens, note, line)
+			a.print("%s  %s  %s%s: %s", row.File, row.View, limit, note, line)
 		case c.Categories:
 			a.print("    %-26s %s", category, line)
 		}
