@@ -224,7 +224,7 @@ func (a *app) serveBanner(ctx context.Context, w *services, policy server.KeyPol
 		a.note("%s", line)
 	}
 	if w.settings.DefaultModel == config.DemoModel && len(w.settings.Models) == 0 {
-		a.note("\nThe demo model answers from what it is shown. For a real one, write to continuo.yaml:\n%s", p.Dim(term.Indent(modelExample, "  ")))
+		a.note("\nThe demo model answers from what it is shown. For a real one, run continuo init, or write to continuo.yaml:\n%s", p.Dim(term.Indent(modelExample, "  ")))
 	}
 	if words := storeInProject(w.settings); words != "" {
 		a.note("%s %s", p.Yellow("note:"), words)
