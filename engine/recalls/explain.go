@@ -39,7 +39,8 @@ type Explanation struct {
 	Outcome Outcome `json:"outcome" enum:"recalled,switched_off,no_question,too_long,all_shown,no_room,too_little"`
 	// Ranker identifies the ranking, and the reranker's model or that it failed.
 	Ranker string `json:"ranker"`
-	// Threshold is the probability, in millionths, below which an entry is not recalled for this message.
+	// Threshold is the probability, in millionths, below which an entry is not recalled for this message. A twentieth
+	// of it is enough for one that has half of the words of a question, by rarity.
 	Threshold int `json:"threshold"`
 	// Tokens is how many tokens the block may have.
 	Tokens int `json:"tokens"`
@@ -47,6 +48,8 @@ type Explanation struct {
 	Candidates int `json:"candidates"`
 	// Entries are the first of the ranking, or the one that was asked for.
 	Entries []ExplainedEntry `json:"entries"`
+
+	bar bar
 }
 
 // ExplainedEntry says why an entry is recalled or not.
@@ -79,7 +82,8 @@ const explainedEntries = 10
 func (r *Recalls) Explain(ctx context.Context, runner *turn.Runner, conversation continuo.Conversation, message continuo.Content, request ExplainRequest) (*Explanation, error) {
 	source := turn.Source{Context: ctx, Log: r.finder.Log, Conversation: conversation}
 	query := head(message.String(), maxQuery)
-	made := &Explanation{Query: head(query, maxStoredQuery), Outcome: Recalled, Ranker: recall.Version, Threshold: r.threshold(query, 1), Entries: []ExplainedEntry{}}
+	needed := r.barFor(query, 1)
+	made := &Explanation{Query: head(query, maxStoredQuery), Outcome: Recalled, Ranker: recall.Version, Threshold: needed.probability, Entries: []ExplainedEntry{}, bar: needed}
 	facts, err := r.related(ctx, conversation, query)
 	if err != nil {
 		return nil, err
@@ -174,7 +178,7 @@ func (e *Explanation) outcomeOf(item *lookup.Item, space *room, chosen bool) Out
 		return Recalled
 	case space != nil && space.deleted[placeOf(item)]:
 		return NotRecallable
-	case !isProbable(item, e.Threshold):
+	case !e.bar.isCleared(item):
 		return BelowThreshold
 	case e.Outcome == AllShown || space != nil && !space.may(item):
 		return Shown

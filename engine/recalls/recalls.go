@@ -257,7 +257,7 @@ type room struct {
 	said         map[place]bool // by entries that are taken: where they were written
 	tokens       int
 	items        int
-	threshold    int // the least probability of what is recalled, in millionths
+	bar          bar
 }
 
 // take makes entries part of the block.
@@ -324,7 +324,7 @@ func (r *Recalls) room(ctx context.Context, runner *turn.Runner, source turn.Sou
 		return nil, NoRoom, nil
 	}
 	found := roomIn(plan, source.Conversation, share)
-	found.threshold = r.threshold(query, 1)
+	found.bar = r.barFor(query, 1)
 	switch {
 	case len(found.leftOut) == 0 && found.tokens >= leastTokens:
 		return found, AllShown, nil
@@ -455,7 +455,7 @@ func (r *Recalls) choose(items []lookup.Item, room *room, query string) []chosen
 	tokens := room.tokens - blockTokens
 	for i := range items {
 		item := &items[i]
-		if !isProbable(item, room.threshold) || !room.may(item) || slices.ContainsFunc(sourcesOf(item), func(at place) bool { return said[at] }) {
+		if !room.bar.isCleared(item) || !room.may(item) || slices.ContainsFunc(sourcesOf(item), func(at place) bool { return said[at] }) {
 			continue
 		}
 		one := chosenEntry{Item: *item, text: item.Entry.Content.String()}
@@ -483,29 +483,48 @@ func (r *Recalls) choose(items []lookup.Item, room *room, query string) []chosen
 	return taken
 }
 
-// The first entries of the reranker may be less probable by their words.
+// bar is how probable what a message recalls must be.
+type bar struct {
+	probability int   // in millionths
+	messages    int64 // so many are looked for at once
+	asks        bool  // the message is a question
+}
+
+// barFor is the bar of a message. Where several messages are looked for at once it is higher: one in twenty turns may recall what
+// it does not need, not each message.
+func (r *Recalls) barFor(query string, messages int) bar {
+	asks, odds := recall.Asks(query), int64(messages)
+	if !asks {
+		odds *= statementOdds
+	}
+	probability := int64(r.options.Threshold)
+	return bar{int(1_000_000 * odds * probability / (1_000_000 + (odds-1)*probability)), int64(messages), asks}
+}
+
+// The first entries of the reranker may be less probable by their words, and those with half of the words of a question, by
+// rarity, may be much less: turns that need nothing seldom find such entries, and what the form of an entry says against it
+// counts less than that.
 const (
 	lifted   = 3
 	liftedBy = 3
+	manyBy   = 20
 )
 
-// isProbable reports whether an entry is as probable as it must be.
-func isProbable(item *lookup.Item, threshold int) bool {
-	if item.Reranked >= 1 && item.Reranked <= lifted {
+// isCleared reports whether an entry is as probable as it must be.
+func (b bar) isCleared(item *lookup.Item) bool {
+	threshold := b.probability
+	switch {
+	case b.asks && b.hasMany(item):
+		threshold /= manyBy
+	case item.Reranked >= 1 && item.Reranked <= lifted:
 		threshold /= liftedBy
 	}
 	return item.Score.Probability() >= threshold
 }
 
-// threshold is how probable what a message recalls must be, in millionths, where so many messages are looked for at once: one in
-// twenty may recall what it does not need, not each of them.
-func (r *Recalls) threshold(query string, messages int) int {
-	odds := int64(messages)
-	if !recall.Asks(query) {
-		odds *= statementOdds
-	}
-	probability := int64(r.options.Threshold)
-	return int(1_000_000 * odds * probability / (1_000_000 + (odds-1)*probability))
+// hasMany reports whether an entry lacks at most half of a message's words, by rarity, and of several messages its part of that.
+func (b bar) hasMany(item *lookup.Item) bool {
+	return item.Weight >= leastWeight && 2*b.messages*item.Weight >= (2*b.messages-1)*item.Weigher.Total
 }
 
 // inOrder puts facts first, and messages in the order of time.

@@ -58,7 +58,8 @@ func (r *Recalls) roleBlock(ctx context.Context, runner *turn.Runner, view *crew
 	asked = slices.DeleteFunc(asked, func(one continuo.Entry) bool { return notAsked(head(one.Content.String(), maxQuery)) != "" })
 	for i := range asked {
 		query := head(asked[i].Content.String(), maxQuery)
-		space.threshold = r.threshold(query, len(asked))
+		space.bar = r.barFor(query, len(asked))
+		space.bar.messages++ // a role may answer another of the messages that are new to it
 		if space.tokens < leastTokens || space.items == 0 {
 			continue
 		}

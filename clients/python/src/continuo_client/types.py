@@ -1035,7 +1035,8 @@ class Explanation(TypedDict):
     outcome: Literal["recalled", "switched_off", "no_question", "too_long", "all_shown", "no_room", "too_little"]
     # `ranker` identifies the ranking, and the reranker's model or that it failed.
     ranker: str
-    # `threshold` is the probability, in millionths, below which an entry is not recalled for this message.
+    # `threshold` is the probability, in millionths, below which an entry is not recalled for this message. A
+    # twentieth of it is enough for one that has half of the words of a question, by rarity.
     threshold: int
     # `tokens` is how many tokens the block may have.
     tokens: int
