@@ -62,7 +62,7 @@ type ChatConfig struct {
 type RecallConfig struct {
 	Share     float64 `key:"share" min:"0" max:"1" default:"0.25" help:"The share of a request's budget that earlier entries take at most which are shown again because a message may need them, in all views but replay and handoff. 0: nothing is recalled, and earlier recalls are not shown."`
 	Scope     string  `key:"scope" enum:"conversation,user,project" default:"conversation" help:"Where turns look for earlier entries: in the conversation, in all conversations of its user, or also in the project's conversations without a user. Words of another user are never recalled. Conversations without a user have, with user, only their own entries."`
-	Threshold float64 `key:"threshold" above:"0" max:"1" default:"0.15" help:"How probable it must be that a message needs an entry for the entry to be recalled, where the message asks something or refers to what was said; for others the odds must be four times as high. Lower values recall more, also where nothing is needed."`
+	Threshold float64 `key:"threshold" above:"0" max:"1" default:"0.15" help:"How probable it must be that a message needs an entry for the entry to be recalled, where the message asks something or refers to what was said; for others the odds must be four times as high, and for an entry with half of the words of a question a twentieth is enough. Lower values recall more, also where nothing is needed."`
 
 	Embeddings EmbeddingsConfig `key:"embeddings"`
 	Reranker   RerankerConfig   `key:"reranker"`
