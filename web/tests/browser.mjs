@@ -18,6 +18,20 @@ export async function launch() {
   return chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
 }
 
+/** Runs in every page: a link whose address lacks a value is an error at any moment, also before the page has read the value. */
+function watchLinks() {
+  const look = (a) => {
+    const to = a.getAttribute('href') ?? '';
+    if (/(^|[/=~?&])(undefined|null|NaN|\[object)/.test(to)) console.error(`a link whose address lacks a value: ${to}`);
+  };
+  new MutationObserver((changes) => {
+    for (const c of changes) {
+      if (c.type === 'attributes') look(c.target);
+      for (const e of c.addedNodes) if (e.nodeType === Node.ELEMENT_NODE) for (const a of [e, ...e.querySelectorAll('a[href]')]) if (a.matches('a[href]')) look(a);
+    }
+  }).observe(document, { subtree: true, childList: true, attributes: true, attributeFilter: ['href'] });
+}
+
 /** A person: a browser context of their own before one server, a page in it, and what counts as a failure there. */
 export class Walker {
   problems = [];
@@ -33,6 +47,7 @@ export class Walker {
     w.context = await browser.newContext({ viewport: { width: 1440, height: 900 }, colorScheme: 'light', reducedMotion: 'reduce', ...options });
     w.context.setDefaultTimeout(Number(process.env.INSPECTOR_PATIENCE || 90_000)); // for busy machines; nothing is measured by it
     w.#watch();
+    await w.context.addInitScript(watchLinks);
     w.page = await w.context.newPage();
     return w;
   }
