@@ -78,9 +78,12 @@ func (b benchmark) run(f figures) error {
 	command.Env = append(os.Environ(), b.env...)
 	command.Stderr = os.Stderr
 	fmt.Fprintln(os.Stderr, strings.Join(args, " "))
+	before := loadNow()
 	out, err := command.Output()
 	if err != nil {
 		return fmt.Errorf("%s: %w\n%s", b.name, err, out)
 	}
+	own := command.ProcessState.UserTime() + command.ProcessState.SystemTime() // with all that it has started
+	f.add(keyOf(place(b.dir, b.cpus), b.name, othersUnit), othersUnit, loadNow().othersSince(before, own))
 	return f.read(place(b.dir, b.cpus), string(out))
 }

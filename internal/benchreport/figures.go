@@ -49,21 +49,31 @@ func (f figures) read(place, output string) error {
 			if err != nil {
 				return fmt.Errorf("%q: %w", line, err)
 			}
-			key, unit := keyOf(place, match[1], fields[i+1]), fields[i+1]
-			old, found := f[key]
-			if !found {
-				old = figure{value, value}
-			}
-			if better(unit, value, old.best) {
-				old.best = value
-			}
-			if better(unit, old.worst, value) {
-				old.worst = value
-			}
-			f[key] = old
+			f.add(keyOf(place, match[1], fields[i+1]), fields[i+1], value)
 		}
 	}
 	return nil
+}
+
+// add adds one value.
+func (f figures) add(key, unit string, value float64) {
+	old, found := f[key]
+	if !found {
+		old = figure{value, value}
+	}
+	if better(unit, value, old.best) {
+		old.best = value
+	}
+	if better(unit, old.worst, value) {
+		old.worst = value
+	}
+	f[key] = old
+}
+
+// others is the least share of the processors that others took in a run of a row's benchmark.
+func (f figures) others(r row) float64 {
+	name, _, _ := strings.Cut(r.bench, "/")
+	return f[keyOf(place(r.dir, r.cpus), name, othersUnit)].best
 }
 
 // better compares two values of a unit: more of what is done per second, of a share and of the multiple of a bare engine's

@@ -8,9 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 const output = `goos: linux
@@ -85,6 +87,32 @@ func TestRatiosAreCheckedAgainstThePage(t *testing.T) {
 	}
 	if text, err := os.ReadFile(page); err != nil || !strings.HasPrefix(string(text), "# B\n") || !strings.HasSuffix(string(text), "end\n") {
 		t.Errorf("the rest of the page changed: %s, %v", text, err)
+	}
+}
+
+// TestABusyMachineIsNotJudged has a ratio that is worse in runs of which others took a part of the processors.
+func TestABusyMachineIsNotJudged(t *testing.T) {
+	worse := []row{{work: "appends", dir: ".", bench: "Append/log/writers=1"}}
+	for _, c := range []struct {
+		others []float64
+		fails  bool
+	}{{nil, true}, {[]float64{.9, .02}, true}, {[]float64{.02, .9}, true}, {[]float64{.9, .4}, false}} {
+		measured := figures{}
+		for _, share := range c.others {
+			measured.add(keyOf(".", "Append", othersUnit), othersUnit, share)
+		}
+		if err := verdict(worse, []string{"appends: 0.10"}, measured); (err != nil) != c.fails {
+			t.Errorf("others took %v: %v", c.others, err)
+		}
+	}
+	const line = "cpu  1000 100 300 9999 9999 10 20 30 7 0"
+	if used := usedOf(line); used != 14600*time.Millisecond {
+		t.Errorf("%q is %v", line, used)
+	}
+	before := load{time.Unix(0, 0), 5 * time.Second}
+	after := load{time.Unix(10, 0), 5*time.Second + time.Duration(runtime.NumCPU())*8*time.Second}
+	if share := after.othersSince(before, time.Duration(runtime.NumCPU())*5*time.Second); share < .299 || share > .301 {
+		t.Errorf("others took 0.3, not %v", share)
 	}
 }
 
