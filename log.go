@@ -274,6 +274,19 @@ func (l *Log) Conversation(ctx context.Context, id string) (Conversation, error)
 	return conversation, nil
 }
 
+// ConversationsByID finds those of some conversations that exist, with one query of the store.
+func (l *Log) ConversationsByID(ctx context.Context, ids []string) (map[string]*Conversation, error) {
+	found, err := l.store.ConversationsByID(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("find conversations: %w", err)
+	}
+	byID := make(map[string]*Conversation, len(found))
+	for i := range found {
+		byID[found[i].ID] = &found[i]
+	}
+	return byID, nil
+}
+
 // Find finds a conversation within a scope by its id or by its key; ErrNotFound. The id has precedence.
 func (l *Log) Find(ctx context.Context, scope Scope, idOrKey string) (Conversation, error) {
 	conversation, err := Conversation{}, ErrNotFound

@@ -36,6 +36,8 @@ type ConversationStore interface {
 	Conversation(ctx context.Context, id string) (Conversation, error)
 	// ConversationByKey finds a conversation by its project and key; ErrNotFound.
 	ConversationByKey(ctx context.Context, projectID, key string) (Conversation, error)
+	// ConversationsByID finds those of some conversations that exist, in any order.
+	ConversationsByID(ctx context.Context, ids []string) ([]Conversation, error)
 	// Conversations lists a project's conversations, the most recently changed first.
 	Conversations(ctx context.Context, query ConversationQuery) ([]Conversation, error)
 	// Update changes a conversation and returns the result; ErrNotFound, and ErrExists when another conversation of the
@@ -61,6 +63,10 @@ type EntryStore interface {
 	// Entries reads a conversation's own entries, not those that it inherited. For an archived one it fails with
 	// ErrArchived, unless forks inherit all entries of the query.
 	Entries(ctx context.Context, conversationID string, query EntryQuery) ([]Entry, error)
+	// EntriesAt reads single entries, of any conversations: the result has one for each place, in their order, with Seq 0
+	// where the store has none. It has fewer, perhaps none, where the stored form of the next one would exceed maxBytes
+	// (more than 0) in total.
+	EntriesAt(ctx context.Context, places []EntryPlace, maxBytes int64) ([]Entry, error)
 	// Revision returns a conversation's Revision; ErrNotFound, and ErrArchived.
 	Revision(ctx context.Context, conversationID string) (int64, error)
 	// EntrySizes adds up the sizes of a conversation's own entries in a range of seqs, without archived ones, each as
@@ -199,6 +205,12 @@ type ChangeNotifier interface {
 	// done. Nil means any conversation: this is the first call after every (re)connection. It calls lost once when the
 	// connection is lost.
 	WatchChanges(ctx context.Context, changed func(conversationIDs []string), lost func())
+}
+
+// EntryPlace is the place of an entry in the conversation that has it as its own.
+type EntryPlace struct {
+	ConversationID string
+	Seq            int64
 }
 
 // EntryQuery selects entries with From <= seq <= To, ascending or, with Backward, descending, at most Limit of them (at

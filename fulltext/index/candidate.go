@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -28,11 +27,11 @@ func (c *Candidate) Texts() []string {
 	return textsOf(&c.Entry)
 }
 
-// candidatePage is how many places the first query of the index requests. Each further one requests twice as many as the
-// one before, up to maxCandidatePage: a query for the next page looks up its terms again.
+// candidatePage is how many places the first query of the index requests. Each further one requests nextCandidatePage: it
+// looks the terms up again, and a page of a search reads no more.
 const (
-	candidatePage    = ranked
-	maxCandidatePage = 4 * candidatePage
+	candidatePage     = ranked
+	nextCandidatePage = examined
 )
 
 // Candidates yields the entries from to to of a conversation that may match, the newest first, through a
@@ -49,7 +48,7 @@ func (s Searcher) inConversation(ctx context.Context, conversation continuo.Conv
 			yield(Candidate{}, err)
 			return
 		}
-		src := source{Searcher: s, ctx: ctx, conversation: conversation, terms: query.Terms()}
+		src := source{Searcher: s, ctx: ctx, conversation: &conversation, terms: query.Terms()}
 		for _, p := range parts {
 			if after.Seq > 0 && !p.continues(after) && after.Seq <= p.to {
 				p.to, p.whole = after.Seq-1, false
@@ -64,30 +63,15 @@ func (s Searcher) inConversation(ctx context.Context, conversation continuo.Conv
 // inProject yields candidates of the conversations of a project, or of those that the request narrows them to.
 func (s Searcher) inProject(ctx context.Context, r *Request, query fulltext.Query, after Hit) iter.Seq2[Candidate, error] {
 	return func(yield func(Candidate, error) bool) {
-		known := map[string]continuo.Conversation{}
 		src := source{Searcher: s, ctx: ctx, terms: query.Terms()}
-		scope := continuo.Scope{ProjectID: r.ProjectID, UserID: r.UserID}
+		src.owners = Owners{Log: s.Log, Scope: continuo.Scope{ProjectID: r.ProjectID, UserID: r.UserID}, Kinds: r.Kinds}
 		all := HitQuery{ProjectID: r.ProjectID, UserID: r.UserID, Labels: r.Labels, Terms: src.terms, Limit: candidatePage, Before: after}
-		for run, err := range src.runs(all, math.MaxInt64) {
+		for hits, err := range src.hits(all, math.MaxInt64) {
 			if err != nil {
 				yield(Candidate{}, err)
 				return
 			}
-			id := run[0].ConversationID
-			conversation, ok := known[id]
-			if !ok {
-				conversation, err = s.Log.Conversation(ctx, id)
-				if err != nil && !errors.Is(err, continuo.ErrNotFound) {
-					yield(Candidate{}, err)
-					return
-				}
-				known[id] = conversation
-			}
-			if !scope.Has(conversation) || !conversation.ArchivedAt.IsZero() {
-				continue
-			}
-			src.conversation = conversation
-			if !src.yieldRun(run, yield) {
+			if !src.yieldEntries(hits, yield) {
 				return
 			}
 		}
@@ -97,41 +81,47 @@ func (s Searcher) inProject(ctx context.Context, r *Request, query fulltext.Quer
 // source reads candidates.
 type source struct {
 	Searcher
-	ctx          context.Context
-	conversation continuo.Conversation
-	terms        []Term
+	ctx   context.Context
+	terms []Term
+	// conversation is the searched one; nil: the owners of the hits.
+	conversation *continuo.Conversation
+	owners       Owners
 }
 
 // part yields the candidates of a part; false when the consumer has stopped.
 func (s *source) part(p part, after Hit, yield func(Candidate, error) bool) bool {
 	if !p.indexed {
-		for entry, err := range s.Log.Read(s.ctx, s.conversation, continuo.Range{From: p.from, To: p.to, Backward: true}) {
+		for entry, err := range s.Log.Read(s.ctx, *s.conversation, continuo.Range{From: p.from, To: p.to, Backward: true}) {
 			hit := Hit{ConversationID: p.id, Seq: entry.Seq}
-			if !yield(Candidate{Hit: hit, Conversation: s.conversation, Entry: entry}, err) || err != nil {
+			if !yield(Candidate{Hit: hit, Conversation: *s.conversation, Entry: entry}, err) || err != nil {
 				return false
 			}
 		}
 		return true
 	}
-	for run, err := range s.runs(p.query(s.terms, after), p.to) {
+	for hits, err := range s.hits(p.query(s.terms, after), p.to) {
 		if err != nil {
 			yield(Candidate{}, err)
 			return false
 		}
-		if !s.yieldRun(run, yield) {
+		if !s.yieldEntries(hits, yield) {
 			return false
 		}
 	}
 	return true
 }
 
-// maxRun is how many places are read with one read of the log.
-const maxRun = 64
+// readAtOnce is how many entries are read first with one query of the log; the next time twice as many, up to
+// maxReadAtOnce: a consumer that stops early has caused few reads in vain.
+const (
+	readAtOnce    = 16
+	maxReadAtOnce = 128
+)
 
-// runs pages through the places of a query, without entries above a seq: they were appended after the
-// conversation was read. Adjacent places in one conversation are yielded together.
-func (s *source) runs(query HitQuery, to int64) iter.Seq2[[]Hit, error] {
+// hits pages through the hits of a query, without entries above a seq: they were appended after the conversation was read.
+func (s *source) hits(query HitQuery, to int64) iter.Seq2[[]Hit, error] {
 	return func(yield func([]Hit, error) bool) {
+		atOnce := readAtOnce
 		for {
 			page, err := s.Store.Hits(s.ctx, query)
 			if err != nil {
@@ -140,18 +130,15 @@ func (s *source) runs(query HitQuery, to int64) iter.Seq2[[]Hit, error] {
 			}
 			full := len(page) == query.Limit
 			if full {
-				query.Before, query.Limit = page[len(page)-1], min(2*query.Limit, maxCandidatePage)
+				query.Before, query.Limit = page[len(page)-1], nextCandidatePage
 			}
 			page = slices.DeleteFunc(page, func(hit Hit) bool { return hit.Seq > to })
-			for first := 0; first < len(page); {
-				after := first + 1
-				for after < len(page) && after-first < maxRun && joins(page[first:after], page[after]) {
-					after++
-				}
-				if !yield(page[first:after], nil) {
+			for len(page) > 0 {
+				n := min(len(page), atOnce)
+				if !yield(page[:n], nil) {
 					return
 				}
-				first = after
+				page, atOnce = page[n:], min(2*atOnce, maxReadAtOnce)
 			}
 			if !full {
 				return
@@ -160,38 +147,54 @@ func (s *source) runs(query HitQuery, to int64) iter.Seq2[[]Hit, error] {
 	}
 }
 
-// joins reports whether a place continues a run: at most as many other entries as wanted ones are in between.
-func joins(run []Hit, hit Hit) bool {
-	last := run[len(run)-1]
-	return hit.ConversationID == last.ConversationID && hit.Seq > 0 && hit.Seq < last.Seq && run[0].Seq-hit.Seq <= 2*int64(len(run))
-}
-
-// yieldRun reads the entries of a run; false when the consumer has stopped.
-func (s *source) yieldRun(run []Hit, yield func(Candidate, error) bool) bool {
-	if run[0].Seq == 0 {
-		return yield(Candidate{Hit: run[0], Conversation: s.conversation}, nil)
+// yieldEntries reads the entries of hits; false when the consumer has stopped.
+func (s *source) yieldEntries(hits []Hit, yield func(Candidate, error) bool) bool {
+	searched, places, err := s.places(hits)
+	var entries []*continuo.Entry
+	if err == nil {
+		entries, err = s.Log.EntriesAt(s.ctx, places) // none for a title, whose seq is 0
 	}
-	stretch := continuo.Range{From: run[len(run)-1].Seq, To: run[0].Seq, Backward: true}
-	stretch.Expect = int(stretch.To - stretch.From + 1)
-	for entry, err := range s.Log.Read(s.ctx, s.conversation, stretch) {
+	if err != nil {
+		yield(Candidate{}, err)
+		return false
+	}
+	for i, hit := range searched {
+		candidate := Candidate{Hit: hit, Conversation: *places[i].Conversation}
 		switch {
-		case errors.Is(err, continuo.ErrNotFound), errors.Is(err, continuo.ErrArchived):
-			return true // the conversation was removed after the search
-		case err != nil:
-			yield(Candidate{}, err)
-			return false
+		case entries[i] != nil:
+			candidate.Entry = *entries[i]
+		case hit.Seq > 0:
+			continue // it was removed after the search
 		}
-		for len(run) > 0 && run[0].Seq > entry.Seq {
-			run = run[1:]
-		}
-		if len(run) == 0 {
-			return true
-		}
-		if run[0].Seq == entry.Seq && !yield(Candidate{Hit: run[0], Conversation: s.conversation, Entry: entry}, nil) {
+		if !yield(candidate, nil) {
 			return false
 		}
 	}
 	return true
+}
+
+// places are the places of the hits whose conversations are searched.
+func (s *source) places(hits []Hit) (searched []Hit, places []continuo.Place, err error) {
+	var owners map[string]*continuo.Conversation
+	if s.conversation == nil {
+		ids := make([]string, len(hits))
+		for i, hit := range hits {
+			ids[i] = hit.ConversationID
+		}
+		if owners, err = s.owners.Find(s.ctx, ids); err != nil {
+			return nil, nil, err
+		}
+	}
+	for _, hit := range hits {
+		owner := s.conversation
+		if owner == nil {
+			owner = owners[hit.ConversationID]
+		}
+		if owner != nil {
+			searched, places = append(searched, hit), append(places, continuo.Place{Conversation: owner, Seq: hit.Seq})
+		}
+	}
+	return searched, places, nil
 }
 
 // LargeOutputs yields the seqs of entries from to to of which only a preview is searched, the newest first, as far
@@ -208,12 +211,12 @@ func (s Searcher) LargeOutputs(ctx context.Context, conversation continuo.Conver
 			if !p.indexed {
 				continue
 			}
-			for run, err := range src.runs(p.query(src.terms, Hit{}), p.to) {
+			for hits, err := range src.hits(p.query(src.terms, Hit{}), p.to) {
 				if err != nil {
 					yield(0, err)
 					return
 				}
-				for _, hit := range run {
+				for _, hit := range hits {
 					if !yield(hit.Seq, nil) {
 						return
 					}

@@ -1,8 +1,6 @@
 package lookup
 
 import (
-	"context"
-	"slices"
 	"sync"
 
 	continuo "github.com/continuo-log/continuo"
@@ -32,26 +30,31 @@ const (
 	entryBytes = 600 // of an entry beside its text
 )
 
-// get adds what is kept of places at a revision to a map, and returns the other places.
-func (e *Entries) get(conversation string, revision int64, places []place, into map[int64]*continuo.Entry) (missing []place) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	kept := e.owned[conversation]
-	if kept == nil || kept.revision != revision {
-		return places
+// get fills in what is kept of places, and returns the numbers of the others.
+func (e *Entries) get(owners map[string]*owner, places []place, into []*continuo.Entry) (missing []int) {
+	if e != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
 	}
-	for _, at := range places {
-		if entry, ok := kept.entries[at.seq]; ok {
-			into[at.seq] = entry
-		} else {
-			missing = append(missing, at)
+	for i, at := range places {
+		if owner := owners[at.conversation]; e != nil && owner.isKept {
+			if kept := e.owned[at.conversation]; kept != nil && kept.revision == owner.revision {
+				if entry, known := kept.entries[at.seq]; known {
+					into[i] = entry
+					continue
+				}
+			}
 		}
+		missing = append(missing, i)
 	}
 	return missing
 }
 
-// put keeps entries that were read after the conversation had a revision.
-func (e *Entries) put(conversation string, revision int64, read []place, entries map[int64]*continuo.Entry) {
+// put keeps those of some entries that were read after their conversations had their revisions.
+func (e *Entries) put(owners map[string]*owner, places []place, entries []*continuo.Entry, read []int) {
+	if e == nil || len(read) == 0 {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := pressure.Read()
@@ -59,63 +62,23 @@ func (e *Entries) put(conversation string, revision int64, read []place, entries
 		e.owned, e.bytes = map[string]*keptEntries{}, 0
 	}
 	e.cycle = now.Cycle
-	kept := e.owned[conversation]
-	if kept == nil || kept.revision < revision {
-		kept = &keptEntries{revision, map[int64]*continuo.Entry{}}
-		e.owned[conversation] = kept
-	}
-	if kept.revision > revision {
-		return
-	}
-	for _, at := range read {
-		if _, known := kept.entries[at.seq]; known {
+	for _, i := range read {
+		at := places[i]
+		owner, kept := owners[at.conversation], e.owned[at.conversation]
+		if !owner.isKept {
 			continue
 		}
-		entry := entries[at.seq]
+		if kept == nil || kept.revision < owner.revision {
+			kept = &keptEntries{owner.revision, map[int64]*continuo.Entry{}}
+			e.owned[at.conversation] = kept
+		}
+		if _, known := kept.entries[at.seq]; known || kept.revision > owner.revision {
+			continue
+		}
+		entry := entries[i]
 		if kept.entries[at.seq] = entry; entry != nil {
 			e.bytes += int64(len(entry.Content.String()))
 		}
 		e.bytes += entryBytes
 	}
-}
-
-// readKept reads places as readOwner does, those that are kept from memory.
-func (f Finder) readKept(ctx context.Context, owner continuo.Conversation, places []place, request Request, items []Item) ([]Item, error) {
-	now, err := f.Log.Conversation(ctx, owner.ID)
-	if err != nil || !now.ArchivedAt.IsZero() {
-		return f.readOwner(ctx, owner, places, request, items)
-	}
-	last := owner.LastSeq
-	if owner.ID == request.Conversation.ID {
-		last = min(last, request.To)
-	}
-	for len(places) > 0 && places[0].seq < 1 {
-		places = places[1:]
-	}
-	for len(places) > 0 && places[len(places)-1].seq > last {
-		places = places[:len(places)-1]
-	}
-	entries := make(map[int64]*continuo.Entry, len(places))
-	missing := f.Entries.get(owner.ID, now.Revision, places, entries)
-	if len(missing) > 0 {
-		read, err := f.readOwner(ctx, owner, missing, request, nil)
-		if err != nil {
-			return nil, err
-		}
-		for i := range read {
-			copied := *read[i].Entry // not the page that it was read with
-			entries[copied.Seq] = &copied
-		}
-		if owner.ID != request.Conversation.ID { // what is missing there may have failed
-			missing = slices.DeleteFunc(slices.Clone(missing), func(at place) bool { return entries[at.seq] == nil })
-		}
-		f.Entries.put(owner.ID, now.Revision, missing, entries)
-	}
-	items = slices.Grow(items, len(places))
-	for _, at := range places {
-		if entry := entries[at.seq]; entry != nil {
-			items = append(items, itemOf(entry, &owner))
-		}
-	}
-	return items, nil
 }

@@ -10,7 +10,6 @@ package lookup
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -244,96 +243,6 @@ func countExtra(statistics *recall.Statistics, terms []recall.Term, extra []Item
 			}
 		}
 	}
-}
-
-// maxGap is how many entries that are not wanted are read with one read of the log.
-const maxGap = 8
-
-// read reads the chosen entries and those that are not indexed, in order.
-func (f Finder) read(ctx context.Context, request Request, chosen []place, unindexed []continuo.Range) ([]Item, error) {
-	left := int64(maxUnindexed)
-	for _, r := range unindexed {
-		for seq := r.To; seq >= r.From && left > 0; seq, left = seq-1, left-1 {
-			chosen = append(chosen, place{request.Conversation.ID, seq})
-		}
-	}
-	slices.SortFunc(chosen, comparePlaces)
-	chosen = slices.Compact(chosen)
-	var items []Item
-	for len(chosen) > 0 {
-		n := 1
-		for n < len(chosen) && chosen[n].conversation == chosen[0].conversation {
-			n++
-		}
-		owner, ok, err := f.owner(ctx, request, chosen[0].conversation)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			read := f.readOwner
-			if f.Entries != nil && isCounted(&owner) {
-				read = f.readKept
-			}
-			if items, err = read(ctx, owner, chosen[:n], request, items); err != nil {
-				return nil, err
-			}
-		}
-		chosen = chosen[n:]
-	}
-	return items, nil
-}
-
-// owner returns a conversation, if it is in the scope.
-func (f Finder) owner(ctx context.Context, request Request, id string) (continuo.Conversation, bool, error) {
-	if id == request.Conversation.ID {
-		return request.Conversation, true, nil
-	}
-	found, err := f.Log.Conversation(ctx, id)
-	if err != nil {
-		return found, false, nil // it was deleted after the search
-	}
-	scope := continuo.Scope{ProjectID: request.Conversation.ProjectID}
-	if request.Scope == User {
-		scope.UserID = request.Conversation.UserID
-	}
-	isOthers := request.ForUser && found.UserID != "" && found.UserID != request.Conversation.UserID
-	return found, scope.Has(found) && !isOthers && found.Kind == continuo.KindUser && found.ArchivedAt.IsZero(), ctx.Err()
-}
-
-// readOwner reads the places of one conversation.
-func (f Finder) readOwner(ctx context.Context, owner continuo.Conversation, places []place, request Request, items []Item) ([]Item, error) {
-	for len(places) > 0 {
-		n := 1
-		for n < len(places) && places[n].seq-places[n-1].seq <= maxGap {
-			n++
-		}
-		run := continuo.Range{From: max(1, places[0].seq), To: min(places[n-1].seq, owner.LastSeq)}
-		if owner.ID == request.Conversation.ID {
-			run.To = min(run.To, request.To)
-		}
-		run.Expect = int(run.To - run.From + 1)
-		wanted := places[:n]
-		places = places[n:]
-		if run.To < run.From {
-			continue
-		}
-		for entry, err := range f.Log.ReadShared(ctx, owner, run) {
-			if err != nil {
-				if ctx.Err() == nil && owner.ID != request.Conversation.ID {
-					break // it was removed after the search
-				}
-				return nil, fmt.Errorf("recall: %w", err)
-			}
-			for len(wanted) > 0 && wanted[0].seq < entry.Seq {
-				wanted = wanted[1:]
-			}
-			isHere := owner.ID == request.Conversation.ID || entry.ConversationID == owner.ID // otherwise it is found where it was written
-			if len(wanted) > 0 && wanted[0].seq == entry.Seq && isHere && Recallable(entry) {
-				items = append(items, itemOf(entry, &owner))
-			}
-		}
-	}
-	return items, nil
 }
 
 func itemOf(entry *continuo.Entry, owner *continuo.Conversation) Item {

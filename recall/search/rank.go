@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -34,7 +33,8 @@ func (s Searcher) rank(ctx context.Context, request index.Request, query fulltex
 	if err != nil {
 		return Ranking{}, err
 	}
-	reader := reader{Searcher: s, ctx: ctx, request: request, query: query, isQuestion: isQuestion, owners: map[string]*continuo.Conversation{}}
+	reader := reader{Searcher: s, ctx: ctx, request: request, query: query, isQuestion: isQuestion}
+	reader.owners = index.Owners{Log: s.Log, Scope: continuo.Scope{ProjectID: request.ProjectID, UserID: request.UserID}, Kinds: request.Kinds}
 	if isQuestion && s.Vectors != nil {
 		compared, err := s.compared(ctx, request)
 		if err != nil {
@@ -250,7 +250,7 @@ type reader struct {
 	query      fulltext.Loose
 	isQuestion bool
 	near       vector.Near
-	owners     map[string]*continuo.Conversation // nil for one that is not searched
+	owners     index.Owners
 	read       []Found
 }
 
@@ -262,89 +262,52 @@ func (r *reader) candidates(found *candidates, ranking *Ranking) error {
 		n := min(len(places), maxRead)
 		batch := places[:n:n]
 		places, looked = places[n:], looked+n
-		slices.SortFunc(batch, func(a, b place) int {
-			return cmp.Or(cmp.Compare(a.conversation, b.conversation), cmp.Compare(a.seq, b.seq))
-		})
-		for len(batch) > 0 {
-			n := 1
-			for n < len(batch) && batch[n].conversation == batch[0].conversation {
-				n++
-			}
-			owner, err := r.owner(batch[0].conversation)
-			if err != nil {
-				return err
-			}
-			if owner != nil {
-				if err := r.conversation(*owner, batch[:n], found); err != nil {
-					return err
-				}
-			}
-			batch = batch[n:]
+		if err := r.places(batch, found); err != nil {
+			return err
 		}
 	}
 	ranking.More = ranking.More || len(places) > 0
 	return nil
 }
 
-// owner returns a conversation, nil if it is not searched.
-func (r *reader) owner(id string) (*continuo.Conversation, error) {
-	if r.request.Conversation != nil {
-		return r.request.Conversation, nil
+// places reads some candidates.
+func (r *reader) places(batch []place, found *candidates) error {
+	owners, err := r.ownersOf(batch)
+	if err != nil {
+		return err
 	}
-	if owner, known := r.owners[id]; known {
-		return owner, nil
-	}
-	conversation, err := r.Log.Conversation(r.ctx, id)
-	if err != nil && !errors.Is(err, continuo.ErrNotFound) {
-		return nil, err
-	}
-	scope := continuo.Scope{ProjectID: r.request.ProjectID, UserID: r.request.UserID}
-	isKind := len(r.request.Kinds) == 0 || slices.Contains(r.request.Kinds, conversation.Kind)
-	if err != nil || !scope.Has(conversation) || !conversation.ArchivedAt.IsZero() || !isKind {
-		r.owners[id] = nil
-		return nil, nil
-	}
-	r.owners[id] = &conversation
-	return &conversation, nil
-}
-
-// maxGap is how many entries that are not wanted are read with one read of the log.
-const maxGap = 8
-
-// conversation reads places of one conversation, in the order of seqs.
-func (r *reader) conversation(owner continuo.Conversation, places []place, found *candidates) error {
-	if places[0].seq == 0 {
-		title := index.Candidate{Hit: index.Hit{ConversationID: owner.ID, Order: found.order(places[0])}, Conversation: owner}
-		r.keep(title)
-		places = places[1:]
-	}
-	for len(places) > 0 {
-		n := 1
-		for n < len(places) && places[n].seq-places[n-1].seq <= maxGap {
-			n++
+	wanted, orders := make([]continuo.Place, 0, len(batch)), make([]int64, 0, len(batch))
+	for _, at := range batch {
+		switch owner := owners[at.conversation]; {
+		case owner == nil:
+		case at.seq == 0:
+			r.keep(index.Candidate{Hit: index.Hit{ConversationID: owner.ID, Order: found.order(at)}, Conversation: *owner})
+		default:
+			wanted, orders = append(wanted, continuo.Place{Conversation: owner, Seq: at.seq}), append(orders, found.order(at))
 		}
-		wanted := places[:n]
-		places = places[n:]
-		run := continuo.Range{From: wanted[0].seq, To: min(wanted[n-1].seq, owner.LastSeq)}
-		if run.Expect = int(run.To - run.From + 1); run.Expect < 1 {
-			continue
-		}
-		for entry, err := range r.Log.ReadShared(r.ctx, owner, run) {
-			switch {
-			case errors.Is(err, continuo.ErrNotFound), errors.Is(err, continuo.ErrArchived):
-				return r.ctx.Err() // it was removed after the search
-			case err != nil:
-				return err
-			}
-			for len(wanted) > 0 && wanted[0].seq < entry.Seq {
-				wanted = wanted[1:]
-			}
-			if len(wanted) > 0 && wanted[0].seq == entry.Seq {
-				r.keep(index.Candidate{Hit: index.Hit{ConversationID: owner.ID, Seq: entry.Seq, Order: found.order(wanted[0])}, Conversation: owner, Entry: *entry})
-			}
+	}
+	entries, err := r.Log.EntriesAt(r.ctx, wanted)
+	if err != nil {
+		return err
+	}
+	for i, entry := range entries {
+		if owner := wanted[i].Conversation; entry != nil {
+			r.keep(index.Candidate{Hit: index.Hit{ConversationID: owner.ID, Seq: entry.Seq, Order: orders[i]}, Conversation: *owner, Entry: *entry})
 		}
 	}
 	return nil
+}
+
+// ownersOf finds the conversations of places, by their id, as far as they are searched.
+func (r *reader) ownersOf(batch []place) (map[string]*continuo.Conversation, error) {
+	if only := r.request.Conversation; only != nil {
+		return map[string]*continuo.Conversation{only.ID: only}, nil
+	}
+	ids := make([]string, len(batch))
+	for i, at := range batch {
+		ids[i] = at.conversation
+	}
+	return r.owners.Find(r.ctx, ids)
 }
 
 // unindexed reads the newest entries that the index does not have.

@@ -34,6 +34,8 @@ FROM continuo.conversations WHERE id = $1 AND last_seq >= $2 FOR KEY SHARE`
 
 	conversationByID = selectConversation + `WHERE id = $1 AND NOT deleted`
 
+	conversationsByID = selectConversation + `WHERE id = ANY($1) AND NOT deleted`
+
 	conversationByKey = selectConversation + `
 WHERE id = (SELECT conversation_id FROM continuo.conversation_keys WHERE project_id = $1 AND key = $2) AND NOT deleted`
 
@@ -152,6 +154,16 @@ func checkAncestors(ctx context.Context, tx pgx.Tx, lineage []continuo.Segment) 
 // Conversation is part of continuo.ConversationStore.
 func (s *Store) Conversation(ctx context.Context, id string) (continuo.Conversation, error) {
 	return s.oneConversation(ctx, conversationByID, id)
+}
+
+// ConversationsByID is part of continuo.ConversationStore.
+func (s *Store) ConversationsByID(ctx context.Context, ids []string) (found []continuo.Conversation, err error) {
+	err = s.read(ctx, func(ctx context.Context, q querier) error {
+		rows, _ := q.Query(ctx, conversationsByID, ids)
+		found, err = pgx.CollectRows(rows, rowToConversation)
+		return err
+	})
+	return found, err
 }
 
 // ConversationByKey is part of continuo.ConversationStore.

@@ -136,6 +136,13 @@ FROM continuo.conversations WHERE id = $1)`
 	entriesRef      = entriesAll + ` AND output_ref = $4`
 	entriesUsersRef = entriesRef + ` AND role = 'user' AND NOT hidden`
 
+	// Of the entry that exceeds the limit of bytes, the server sends only the size.
+	entriesAt = `
+SELECT n - 1, CASE WHEN total <= $3 THEN body END FROM (
+  SELECT n, body, octet_length(body) AS size, sum(octet_length(body)) OVER (ORDER BY n ROWS UNBOUNDED PRECEDING) AS total
+  FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS at (conversation_id, seq, n) JOIN continuo.entries USING (conversation_id, seq)) AS found
+WHERE total - size <= $3 ORDER BY n`
+
 	selectRevision = `SELECT revision, archived_at IS NOT NULL FROM continuo.conversations WHERE id = $1 AND NOT deleted`
 
 	sumSizes = `SELECT count(*), coalesce(sum(chars), 0)::bigint, coalesce(sum(tokens), 0)::bigint` + entriesAll
@@ -363,6 +370,37 @@ func (s *Store) Entries(ctx context.Context, conversationID string, query contin
 				return nil
 			}
 		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// EntriesAt is part of continuo.EntryStore.
+func (s *Store) EntriesAt(ctx context.Context, places []continuo.EntryPlace, maxBytes int64) (found []continuo.Entry, err error) {
+	ids, seqs := make([]string, len(places)), make([]int64, len(places))
+	for i, place := range places {
+		ids[i], seqs[i] = place.ConversationID, place.Seq
+	}
+	err = s.read(ctx, func(ctx context.Context, q querier) error {
+		end := len(places)
+		found = make([]continuo.Entry, end)
+		rows, err := q.Query(ctx, entriesAt, ids, seqs, maxBytes)
+		if err != nil {
+			return err
+		}
+		var at int
+		var body pgtype.DriverBytes // in the connection's buffer, valid until the next row
+		_, err = pgx.ForEachRow(rows, []any{&at, &body}, func() error {
+			if body == nil {
+				end = min(end, at)
+				return nil
+			}
+			return found[at].UnmarshalJSON(body) // json.Unmarshal would read the body twice
+		})
+		found = found[:end]
+		return err
 	})
 	if err != nil {
 		return nil, err

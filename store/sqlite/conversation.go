@@ -37,6 +37,7 @@ SELECT id, project_id, user_id, coalesce(key, ''), kind, title, active_mode, act
 	selectConversation = conversationColumns + ` FROM conversations `
 
 	conversationByID  = selectConversation + `WHERE id = ? AND deleted = 0`
+	conversationsByID = selectConversation + `WHERE id IN (SELECT value FROM json_each(?)) AND deleted = 0`
 	conversationByKey = selectConversation + `WHERE project_id = ? AND key = ?`
 
 	unarchived = selectConversation + `INDEXED BY conversations_by_change WHERE deleted = 0 AND archived_at IS NULL AND project_id = ? AND kind = ? `
@@ -147,6 +148,15 @@ func checkAncestors(conn *connection, lineage []continuo.Segment) error {
 // Conversation is part of continuo.ConversationStore.
 func (s *Store) Conversation(ctx context.Context, id string) (continuo.Conversation, error) {
 	return s.oneConversation(ctx, conversationByID, id)
+}
+
+// ConversationsByID is part of continuo.ConversationStore.
+func (s *Store) ConversationsByID(ctx context.Context, ids []string) (found []continuo.Conversation, err error) {
+	err = s.read(ctx, func(conn *connection) error {
+		found, err = readConversations(conn, conversationsByID, string(rawjson.MustMarshal(ids)))
+		return err
+	})
+	return found, err
 }
 
 // ConversationByKey is part of continuo.ConversationStore.

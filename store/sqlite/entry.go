@@ -11,6 +11,7 @@ import (
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
 	"github.com/continuo-log/continuo/store/internal/form"
 )
 
@@ -63,6 +64,13 @@ const (
 	entriesRef   = selectBodies + `INDEXED BY entries_by_output_ref
 ` + between + `AND conversation = (` + numberOf + `?2) AND output_ref = ?6 `
 	entriesUsersRef = entriesRef + `AND role = 'user' AND hidden = 0 `
+
+	// Places are a JSON array of arrays [conversation, seq], and are looked up in its order.
+	entriesAt = `
+SELECT at.key, octet_length(body), CASE WHEN octet_length(body) <= ?1 THEN body END
+FROM json_each(?2) AS at
+  CROSS JOIN conversations AS owner INDEXED BY conversations_by_id ON owner.id = at.value ->> 0
+  CROSS JOIN entries NOT INDEXED ON entries.place = owner.number << 32 | at.value ->> 1`
 
 	selectRevision = `SELECT revision, archived_at IS NOT NULL FROM conversations WHERE id = ? AND deleted = 0`
 
@@ -319,6 +327,40 @@ func (s *Store) Entries(ctx context.Context, conversationID string, query contin
 		return nil, err
 	}
 	return page.entries, nil
+}
+
+// EntriesAt is part of continuo.EntryStore.
+func (s *Store) EntriesAt(ctx context.Context, places []continuo.EntryPlace, maxBytes int64) ([]continuo.Entry, error) {
+	rows := make([][2]any, len(places))
+	for i, place := range places {
+		seq, _ := seqRange(place.Seq, 0)
+		rows[i] = [2]any{place.ConversationID, seq}
+	}
+	found, end := make([]continuo.Entry, len(places)), len(places)
+	err := s.read(ctx, func(conn *connection) error {
+		left := maxBytes
+		err := conn.query(entriesAt, []any{left, string(rawjson.MustMarshal(rows))}, func(rows *sql.Rows) error {
+			var at int
+			var size int64
+			var body sql.NullString
+			if err := rows.Scan(&at, &size, &body); err != nil {
+				return err
+			}
+			if left -= size; left < 0 {
+				end = at
+				return errEnough
+			}
+			return found[at].Decode(body.String)
+		})
+		if errors.Is(err, errEnough) {
+			err = nil
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found[:end], nil
 }
 
 // Revision is part of continuo.EntryStore.

@@ -36,6 +36,11 @@ func (c *Calls) Conversation(ctx context.Context, id string) (continuo.Conversat
 	return c.Store.Conversation(ctx, id)
 }
 
+func (c *Calls) ConversationsByID(ctx context.Context, ids []string) ([]continuo.Conversation, error) {
+	c.note("ConversationsByID")
+	return c.Store.ConversationsByID(ctx, ids)
+}
+
 func (c *Calls) ConversationByKey(ctx context.Context, projectID, key string) (continuo.Conversation, error) {
 	c.note("ConversationByKey")
 	return c.Store.ConversationByKey(ctx, projectID, key)
@@ -54,6 +59,11 @@ func (c *Calls) Update(ctx context.Context, id string, change continuo.Conversat
 func (c *Calls) Entries(ctx context.Context, id string, query continuo.EntryQuery) ([]continuo.Entry, error) {
 	c.note("Entries")
 	return c.Store.Entries(ctx, id, query)
+}
+
+func (c *Calls) EntriesAt(ctx context.Context, places []continuo.EntryPlace, maxBytes int64) ([]continuo.Entry, error) {
+	c.note("EntriesAt")
+	return c.Store.EntriesAt(ctx, places, maxBytes)
 }
 
 func (c *Calls) Append(ctx context.Context, batch continuo.Batch) error {

@@ -145,6 +145,68 @@ func testEntryBytes(t *testing.T, opener Opener) {
 	sameSeqs(t, continuo.EntryQuery{Limit: 9}, read(t, store, "a", continuo.EntryQuery{From: 10, To: 12, Limit: 9, MaxBytes: 1}), nil)
 }
 
+// testEntriesAt reads places in an order of its own, some twice and some that do not exist, under every bound.
+func testEntriesAt(t *testing.T, opener Opener) {
+	store := open(t, opener)
+	all := map[continuo.EntryPlace]continuo.Entry{}
+	for i, id := range []string{"a", "b", "c"} {
+		made := entries(id, 1, int64(4+i))
+		c := conversation(id)
+		c.LastSeq = int64(len(made))
+		noError(t, store.Create(t.Context(), c, made))
+		for _, e := range made {
+			all[continuo.EntryPlace{ConversationID: id, Seq: e.Seq}] = e
+		}
+	}
+	noError(t, store.Delete(t.Context(), "c"))
+	places := placesOf("b", 5, "a", 2, "a", 0, "c", 1, "b", 5, "none", 1, "b", 1<<40, "a", 1, "b", 6, "a", 5)
+	var want []continuo.Entry
+	sum := []int64{0} // of the first so many
+	for _, place := range places {
+		entry, size := all[place], 0
+		if place.ConversationID == "c" {
+			entry = continuo.Entry{}
+		}
+		if entry.Seq > 0 {
+			body, err := entry.MarshalJSON()
+			noError(t, err)
+			size = len(body)
+		}
+		want = append(want, entry)
+		sum = append(sum, sum[len(sum)-1]+int64(size))
+	}
+	for n := range len(places) {
+		for _, most := range []int64{max(1, sum[n]), sum[n+1] + 1, 1 << 30} {
+			found, err := store.EntriesAt(t.Context(), places, most)
+			noError(t, err)
+			fit := 0
+			for fit < len(places) && sum[fit+1] <= most {
+				fit++
+			}
+			sameEntries(t, fmt.Sprintf("in %d bytes", most), found, want[:fit])
+		}
+	}
+	if found, err := store.EntriesAt(t.Context(), nil, 1); err != nil || len(found) > 0 {
+		t.Errorf("of no places there are %v, %v", seqs(found), err)
+	}
+	found, err := store.ConversationsByID(t.Context(), []string{"b", "none", "a", "c", "b"})
+	noError(t, err)
+	slices.SortFunc(found, func(x, y continuo.Conversation) int { return strings.Compare(x.ID, y.ID) })
+	if len(found) != 2 || found[0].ID != "a" || found[1].ID != "b" || found[1].LastSeq != 5 {
+		t.Errorf("found %+v, want a and b", found)
+	}
+	if found, err := store.ConversationsByID(t.Context(), nil); err != nil || len(found) > 0 {
+		t.Errorf("of no ids there are %v, %v", found, err)
+	}
+}
+
+func placesOf(idsAndSeqs ...any) (places []continuo.EntryPlace) {
+	for pair := range slices.Chunk(idsAndSeqs, 2) {
+		places = append(places, continuo.EntryPlace{ConversationID: pair[0].(string), Seq: int64(pair[1].(int))})
+	}
+	return places
+}
+
 // testEntrySizes compares with what is read, also of a fork, behind the end, and after a redaction.
 func testEntrySizes(t *testing.T, opener Opener) {
 	store := open(t, opener)

@@ -209,6 +209,19 @@ func (m *memory) Conversation(ctx context.Context, id string) (continuo.Conversa
 	return c.Conversation, nil
 }
 
+func (m *memory) ConversationsByID(ctx context.Context, ids []string) (found []continuo.Conversation, err error) {
+	if err := m.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	for _, c := range m.conversations {
+		if !c.deleted && slices.Contains(ids, c.ID) {
+			found = append(found, c.Conversation)
+		}
+	}
+	return found, nil
+}
+
 func (m *memory) ConversationByKey(ctx context.Context, projectID, key string) (continuo.Conversation, error) {
 	if err := m.begin(ctx); err != nil {
 		return continuo.Conversation{}, err

@@ -180,6 +180,33 @@ func (m *memory) EntrySizes(ctx context.Context, conversationID string, from, to
 	return sum, nil
 }
 
+func (m *memory) EntriesAt(ctx context.Context, places []continuo.EntryPlace, maxBytes int64) ([]continuo.Entry, error) {
+	if err := m.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer m.mu.Unlock()
+	var found []continuo.Entry
+	for _, place := range places {
+		var body []byte
+		if c := m.find(place.ConversationID); c != nil {
+			if i := slices.IndexFunc(c.entries, func(e memoryEntry) bool { return e.seq == place.Seq }); i >= 0 {
+				body = c.entries[i].body
+			}
+		}
+		if maxBytes -= int64(len(body)); maxBytes < 0 {
+			break
+		}
+		entry := continuo.Entry{}
+		if body != nil {
+			if err := json.Unmarshal(body, &entry); err != nil {
+				return nil, err
+			}
+		}
+		found = append(found, entry)
+	}
+	return found, nil
+}
+
 // firstBytes returns the longest prefix of entries within a number of bytes; 0 for all.
 func firstBytes(entries []memoryEntry, most int64) []memoryEntry {
 	if most == 0 {

@@ -38,6 +38,7 @@ func testModel(t *testing.T, opener Opener) {
 			"fork":    m.fork,
 			"delete":  m.delete,
 			"read":    m.read,
+			"entries": m.places,
 			"prefix":  m.prefixes,
 			"list":    m.list,
 			"blob":    m.blob,
@@ -311,6 +312,27 @@ func (m *model) read(rt *rapid.T) {
 		query.OutputRef = outputRef(rapid.Int64Range(1, 12).Draw(rt, "ref"))
 	}
 	_, _ = both(rt, m, "entries", func(s maintenance.Store) ([]continuo.Entry, error) { return entriesOf(s, now.ID, query) })
+}
+
+// places reads entries of several conversations.
+func (m *model) places(rt *rapid.T) {
+	places := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) continuo.EntryPlace {
+		return continuo.EntryPlace{ConversationID: m.pick(rt).ID, Seq: rapid.Int64Range(-1, 12).Draw(rt, "seq")}
+	}), 0, 9).Draw(rt, "places")
+	most := rapid.SampledFrom([]int64{1, 400, 1000, 4000, 1 << 40}).Draw(rt, "bytes")
+	_, _ = both(rt, m, "entries at", func(s maintenance.Store) ([]continuo.Entry, error) {
+		found, err := s.EntriesAt(context.Background(), places, most)
+		return append([]continuo.Entry{}, found...), err
+	})
+	_, _ = both(rt, m, "conversations by id", func(s maintenance.Store) ([]continuo.Conversation, error) {
+		var ids []string
+		for _, place := range places {
+			ids = append(ids, place.ConversationID)
+		}
+		found, err := s.ConversationsByID(context.Background(), ids)
+		slices.SortFunc(found, func(a, b continuo.Conversation) int { return strings.Compare(a.ID, b.ID) })
+		return append([]continuo.Conversation{}, found...), err
+	})
 }
 
 // entriesOf treats nil and empty as equal.

@@ -98,6 +98,7 @@ func logTests() []test {
 		{"entries are read exactly as asked", testEntries},
 		{"users and outputs are found", testNarrowQueries},
 		{"a page of entries is bounded by bytes", testEntryBytes},
+		{"single entries of several conversations are read", testEntriesAt},
 		{"sizes of entries are added up", testEntrySizes},
 		{"an append that lost the race is refused", testConflict},
 		{"a batch is appended whole or not at all", testAllOrNothing},

@@ -21,6 +21,12 @@ func (s *store) Conversation(ctx context.Context, id string) (found continuo.Con
 	return s.Store.Conversation(ctx, id)
 }
 
+// ConversationsByID is part of [continuo.Store].
+func (s *store) ConversationsByID(ctx context.Context, ids []string) (found []continuo.Conversation, err error) {
+	defer s.measure(ctx, "conversation")(&err)
+	return s.Store.ConversationsByID(ctx, ids)
+}
+
 // ConversationByKey is part of [continuo.Store].
 func (s *store) ConversationByKey(ctx context.Context, projectID, key string) (found continuo.Conversation, err error) {
 	defer s.measure(ctx, "conversation")(&err)

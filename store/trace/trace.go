@@ -102,6 +102,13 @@ func (s *store) Entries(ctx context.Context, conversationID string, query contin
 	return s.Store.Entries(ctx, conversationID, query)
 }
 
+// EntriesAt is part of [continuo.Store].
+func (s *store) EntriesAt(ctx context.Context, places []continuo.EntryPlace, maxBytes int64) (entries []continuo.Entry, err error) {
+	ctx, end := s.begin(ctx, "entries")
+	defer func() { end(err, attribute.Int(span.Entries, len(entries))) }()
+	return s.Store.EntriesAt(ctx, places, maxBytes)
+}
+
 // UpdateTurn is part of [continuo.Store]. Lease renewals are not traced.
 func (s *store) UpdateTurn(ctx context.Context, update continuo.TurnUpdate) (signals []continuo.TurnSignal, err error) {
 	if len(update.Events) == 0 && update.State == "" {
