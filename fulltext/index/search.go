@@ -35,6 +35,8 @@ type Request struct {
 	Limit int
 	// Cursor continues after the page that returned it.
 	Cursor string
+	// Skip leaves matches out that the caller has. Default: none.
+	Skip func(conversationID string, seq int64) bool
 	// Patience bounds how long missing entries are indexed first; negative: not at all. Default 2 s.
 	Patience time.Duration
 }
@@ -256,7 +258,8 @@ func (r *Request) collect(candidates iter.Seq2[Candidate, error], query fulltext
 		}
 		seen++
 		s.end = candidate.Hit
-		if item, ok := r.match(&candidate, query); ok && (!at.inside() || item.rank().compare(at.Shown) > 0) {
+		isKnown := r.Skip != nil && r.Skip(candidate.Conversation.ID, candidate.Hit.Seq)
+		if item, ok := r.match(&candidate, query); ok && !isKnown && (!at.inside() || item.rank().compare(at.Shown) > 0) {
 			s.items = append(s.items, item)
 		}
 		if candidate.Hit == at.End || seen == most {
@@ -275,7 +278,7 @@ func (r *Request) collect(candidates iter.Seq2[Candidate, error], query fulltext
 // match checks a candidate.
 func (r *Request) match(candidate *Candidate, query fulltext.Query) (Item, bool) {
 	entry := &candidate.Entry
-	if r.Role != "" && entry.Role != r.Role || !r.isSearched(candidate.Conversation.Kind) {
+	if r.Role != "" && entry.Role != r.Role {
 		return Item{}, false
 	}
 	texts := candidate.Texts()
@@ -291,10 +294,6 @@ func (r *Request) match(candidate *Candidate, query fulltext.Query) (Item, bool)
 		item.CreatedAt = candidate.Conversation.CreatedAt
 	}
 	return item, true
-}
-
-func (r *Request) isSearched(kind continuo.Kind) bool {
-	return r.Conversation != nil || len(r.Kinds) == 0 || slices.Contains(r.Kinds, kind)
 }
 
 // KindNames lists the names for kinds of conversations to search: users' own conversations (the default),

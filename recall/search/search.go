@@ -122,12 +122,13 @@ func (s Searcher) Search(ctx context.Context, request index.Request) (index.Resu
 	return s.rest(ctx, request, at, result)
 }
 
-// restPages bounds how many pages of the strict search are read for one page.
-const restPages = 8
+// restPages bounds how many pages of the strict search, each of up to 2 000 entries that are looked at, are read for one page.
+const restPages = 3
 
 // rest fills a page with entries that have all words of the query and were not ranked.
 func (s Searcher) rest(ctx context.Context, request index.Request, at cursor, result index.Result) (index.Result, error) {
 	limit := request.Limit
+	request.Skip = at.has
 	for range restPages {
 		request.Cursor, request.Patience, request.Limit = at.Rest, -1, limit-len(result.Items)
 		if request.Limit == 0 {
@@ -141,10 +142,8 @@ func (s Searcher) rest(ctx context.Context, request index.Request, at cursor, re
 			return result, err
 		}
 		for _, item := range page.Items {
-			if !at.has(item.ConversationID, item.Seq) {
-				item.Score = 0
-				result.Items = append(result.Items, item)
-			}
+			item.Score = 0
+			result.Items = append(result.Items, item)
 		}
 		if at.Rest = page.NextCursor; at.Rest == "" {
 			return result, nil

@@ -268,3 +268,43 @@ func TestAnOldPhraseOfCommonWordsIsRanked(t *testing.T) {
 		}
 	}
 }
+
+// counting counts how often each entry is read.
+type counting struct {
+	maintenance.Store
+	reads map[continuo.EntryPlace]int
+}
+
+func (c *counting) EntriesAt(ctx context.Context, places []continuo.EntryPlace, maxBytes int64) ([]continuo.Entry, error) {
+	for _, place := range places {
+		c.reads[place]++
+	}
+	return c.Store.EntriesAt(ctx, places, maxBytes)
+}
+
+// TestNoEntryIsReadAgainAndAgain searches for a phrase of words that very many entries have, and few one after the other: once
+// an entry is ranked, and once it is looked at for what was not.
+func TestNoEntryIsReadAgainAndAgain(t *testing.T) {
+	store := &counting{Store: storetest.NewMemory(), reads: map[continuo.EntryPlace]int{}}
+	p := newFixture(t, store)
+	var texts []string
+	for i := range 3000 {
+		text := fmt.Sprintf("the lantern of house %d", i)
+		if i%105 == 104 { // 19 of the newest 2 000, and 9 before
+			text = fmt.Sprintf("lantern the %d", i)
+		}
+		texts = append(texts, text)
+	}
+	c := p.begin(continuo.Conversation{}, texts...)
+	p.search(index.Request{Query: `"lantern the"`, Conversation: &c}) // indexes the entries
+	clear(store.reads)
+	result := p.search(index.Request{Query: `"lantern the"`, Conversation: &c})
+	if len(result.Items) != 20 || result.NextCursor == "" {
+		t.Errorf("found %s, want 20 of the 28 entries with the phrase, and where to go on", names(result.Items))
+	}
+	for place, n := range store.reads {
+		if n > 2 {
+			t.Fatalf("entry %d was read %d times for one page", place.Seq, n)
+		}
+	}
+}
