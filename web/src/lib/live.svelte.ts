@@ -26,8 +26,12 @@ class Live {
   }
 
   start() {
-    // Elsewhere a stream that does not open yet must not keep the list from being read.
-    setTimeout(this.#resolve, 1500);
+    // Elsewhere a stream that does not open yet must not keep the list from being read. When it opens after that, rows may
+    // have been missed.
+    setTimeout(() => {
+      this.#wasOpen = true;
+      this.#resolve();
+    }, 1500);
     this.#feed ??= follow(
       () => '/api/events?kind=all',
       {

@@ -41,6 +41,7 @@ export class Timeline {
   #feed: Following | null = null;
   #turnFeed: Following | null = null;
   #catching: Promise<void> | null = null;
+  #catchingNext: Promise<void> | null = null;
   #closed = false;
   #pending: (() => void)[] = [];
 
@@ -68,6 +69,7 @@ export class Timeline {
   }
 
   #listen() {
+    if (this.#closed) return; // while it was read
     this.#feed?.close();
     const last = this.last;
     this.#feed = follow(
@@ -163,22 +165,29 @@ export class Timeline {
     }
   }
 
-  /** Reads what was appended since. */
+  /** Reads what was appended until now. A reading that has begun may lack the newest: another one follows it. */
   catchUp(): Promise<void> {
-    this.#catching ??= (async () => {
-      try {
-        for (;;) {
-          const page = await get(`${conv(this.id)}/entries?from=${this.last + 1}&limit=200`);
-          if (page.data.length) this.add(page.data, true);
-          if (!page.has_more || !page.data.length) return;
-        }
-      } catch {
-        // The next event asks again.
-      } finally {
-        this.#catching = null;
+    if (!this.#catching) {
+      this.#catching = this.#readNewer().finally(() => (this.#catching = null));
+      return this.#catching;
+    }
+    this.#catchingNext ??= this.#catching.then(() => {
+      this.#catchingNext = null;
+      return this.catchUp();
+    });
+    return this.#catchingNext;
+  }
+
+  async #readNewer() {
+    try {
+      for (;;) {
+        const page = await get(`${conv(this.id)}/entries?from=${this.last + 1}&limit=200`);
+        if (page.data.length) this.add(page.data, true);
+        if (!page.has_more || !page.data.length) return;
       }
-    })();
-    return this.#catching;
+    } catch {
+      // The next event asks again.
+    }
   }
 
   async refreshTurn() {
@@ -210,6 +219,7 @@ export class Timeline {
   }
 
   followTurn(id: string) {
+    if (this.#closed) return;
     this.#turnFeed?.close();
     const turn = new LiveTurn(id);
     this.turn = turn;
