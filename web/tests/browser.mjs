@@ -117,8 +117,25 @@ export class Walker {
   /** Says something to the model that streams. */
   async talk(text) {
     await this.page.getByLabel('Model', { exact: true }).selectOption('sonnet');
-    await this.page.getByLabel('Message', { exact: true }).fill(text);
+    await this.send(text);
+  }
+
+  /** Sends a message, and returns when its turn has begun. */
+  async send(text) {
+    const field = this.page.getByLabel('Message', { exact: true });
+    await field.fill(text);
     await this.page.keyboard.press('Enter');
+    await this.page.waitForFunction((f) => !f.value, await field.elementHandle());
+  }
+
+  /** The answer that is streamed. */
+  get answer() {
+    return this.page.getByRole('article', { name: 'The answer in progress' });
+  }
+
+  /** Waits for the end of the turn in progress: its answer is in the log then. */
+  answered() {
+    return this.answer.waitFor({ state: 'detached' });
   }
 
   address() {
@@ -154,6 +171,9 @@ export async function axe(page, where, rules) {
   const serious = found.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical');
   expect(!serious.length, `axe on ${where}:\n  ${serious.map((v) => `${v.id}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(' | ')}`).join('\n  ')}`);
 }
+
+/** Waits until what the page has drawn by now was measured and put in its place. */
+export const drawn = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
 
 /** How far a page has jumped by itself since it was loaded: the sum of its layout shifts (CLS), of which 0.1 is "good". */
 export const shifts = (page) => page.evaluate(() => new Promise((done) => {

@@ -121,9 +121,9 @@ export default async function keys(browser) {
     expect(!kept.includes(ours), 'the page keeps the key');
     // The session lives longer than the page, and talks.
     await w.open(`/conversations/${made.id}`);
-    await page.getByLabel('Message', { exact: true }).fill('And now?');
-    await page.keyboard.press('Enter');
+    await w.send('And now?');
     await page.getByText(/demo model/).first().waitFor();
+    await w.answered(); // nothing is written any more that another page could be taken for
   }, refused);
 
   await w.check('with keys: another origin reads and writes nothing, with the session of the person who opened it', async () => {
@@ -181,7 +181,9 @@ export default async function keys(browser) {
     await unlock(phone, key, '/conversations');
     await phone.page.getByRole('link', { name: 'Ours alone' }).waitFor();
     await phone.end();
+    const loaded = page.waitForEvent('load'); // the page before may ask for a key, too
     await page.getByRole('button', { name: 'Log out' }).click();
+    await loaded;
     await page.getByRole('dialog', { name: 'This server needs a key' }).waitFor();
     expect((await w.context.cookies()).length === 0, 'the cookie is kept');
     const status = await page.evaluate(() => fetch('/api/conversations').then((r) => r.status));

@@ -1,5 +1,5 @@
 // A conversation of many entries: what the page reads and draws of it is bounded, whatever its length.
-import { Walker, expect } from '../browser.mjs';
+import { Walker, drawn, expect } from '../browser.mjs';
 import { long } from '../fixtures.mjs';
 
 export default async function longLog(browser) {
@@ -26,6 +26,7 @@ export default async function longLog(browser) {
     const middle = Math.floor(n / 2);
     await w.open(`/conversations/${id}?seq=${middle}`);
     await page.locator(`#e${middle}`).waitFor();
+    await drawn(page);
     const box = page.getByRole('region', { name: 'Log' });
     const from = () => page.locator(`#e${middle}`).evaluate((e) => e.getBoundingClientRect().top - e.closest('.scroller').getBoundingClientRect().top);
     const place = await from();

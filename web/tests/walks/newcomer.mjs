@@ -22,10 +22,10 @@ export default async function newcomer(browser) {
     await page.getByRole('button', { name: 'New', exact: true }).click();
     await page.getByText('Nothing was said yet').waitFor();
     for (const text of ['My dog is called Rex.', 'What is my dog called?']) {
-      await page.getByLabel('Message', { exact: true }).fill(text);
-      await page.keyboard.press('Enter');
+      await w.send(text);
       await w.row(text).first().waitFor();
       await page.getByText(text === 'What is my dog called?' ? /shown 3 messages/ : /shown 1 message/).waitFor();
+      await w.answered(); // the log has its request then
     }
     await page.getByRole('heading', { name: 'My dog is called Rex.', exact: true }).waitFor();
     await page.getByRole('link', { name: 'Request', exact: true }).last().click();

@@ -25,8 +25,10 @@ export default async function talk(browser) {
     await edit.locator('summary').click();
     await edit.locator('.diff .a').first().waitFor();
     await page.reload();
+    await page.locator('article.e').first().waitFor(); // before it there is no log to go through
     await page.keyboard.press('g');
-    await page.getByText('func (q *Queue) next()').first().waitFor();
+    await w.row('Uploads that fail are lost').waitFor();
+    await page.locator('details.call[open]').getByText('func (q *Queue) next()').first().waitFor();
     await page.getByRole('button', { name: /Find/ }).click();
     await page.getByLabel('Find in this conversation').fill('#60');
     await page.keyboard.press('Enter');
@@ -36,39 +38,42 @@ export default async function talk(browser) {
   await w.check('talk: a stream of 200 pieces a second grows, keeps its place, and ends in the log', async () => {
     await w.open(`/conversations/${coding}`);
     await w.talk('stream a long answer');
-    await page.getByRole('article', { name: 'The answer in progress' }).waitFor();
-    await page.getByText('piece 20 ', { exact: false }).waitFor();
+    await w.answer.getByText('piece 20 ', { exact: false }).waitFor();
     // The newest text stays in sight while the answer grows: a frame may come between the text and the scrolling.
     await page.waitForFunction(() => {
       const b = document.querySelector('.scroller');
       return b.scrollHeight - b.clientHeight > 2000 && b.scrollHeight - b.scrollTop - b.clientHeight < 60;
     });
     await page.getByText('piece 399', { exact: false }).waitFor();
-    await page.getByRole('article', { name: 'The answer in progress' }).waitFor({ state: 'detached' });
+    await w.answered();
     expect((await page.getByText('piece 399', { exact: false }).count()) === 1, 'the answer is shown twice');
   });
 
   await w.check('stop a turn, and resume one that broke off', async () => {
     await w.talk('stream until I stop you');
-    await page.getByText('piece 20 ', { exact: false }).last().waitFor();
+    await w.answer.getByText('piece 20 ', { exact: false }).waitFor(); // of this answer: the one before has it, too
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText(/Broke off after/).waitFor();
     await page.getByText('cancelled').first().waitFor();
+    await w.answered();
     await w.talk('break off');
     // The answer that was cancelled can be resumed until the next message is in the log.
     await w.row('This answer will break').getByRole('button', { name: /Resume/ }).waitFor();
     await page.locator('body').click({ position: { x: 700, y: 20 } });
     await page.keyboard.press('r');
     await page.getByText(/shown \d+ messages/).last().waitFor();
+    await w.answered();
   });
 
   await w.check('a call waits for a person, and is allowed by a key', async () => {
     await w.talk('search the log');
     await page.getByText('waits for you').first().waitFor();
-    await page.getByRole('group', { name: 'A call waits for you' }).waitFor();
-    await page.getByRole('button', { name: /Allow/ }).click();
+    // It is asked for below the answer in progress first, and with the entry once that was read.
+    const ask = page.getByRole('article', { name: /^Entry \d+, assistant$/ }).getByRole('group', { name: 'A call waits for you' });
+    await ask.getByRole('button', { name: /Allow/ }).click();
     await page.getByRole('group', { name: 'A call waits for you' }).waitFor({ state: 'detached' });
     await page.locator('details.call').filter({ hasText: 'conversation_search' }).last().waitFor();
+    await w.answered();
   });
 
   await w.check('an edited message continues in a fork', async () => {
@@ -87,7 +92,8 @@ export default async function talk(browser) {
     await page.getByLabel('Message', { exact: true }).fill('What colour is this?');
     await page.getByRole('button', { name: 'Send' }).click();
     await page.locator('img.shown').waitFor();
-    expect((await page.locator('img.shown').first().evaluate((i) => i.naturalWidth)) === 10, 'the image is not shown');
+    expect((await page.locator('img.shown').first().evaluate((i) => i.decode().then(() => i.naturalWidth))) === 10, 'the image is not shown');
+    await w.answered();
   });
 
   await w.check('what did the model see for this answer: verdicts, budgets, bytes, heaviest parts, curl', async () => {
@@ -109,7 +115,7 @@ export default async function talk(browser) {
     await page.getByText('What is recorded of it').waitFor();
     await page.locator('body').click({ position: { x: 700, y: 20 } });
     await page.keyboard.press('y');
-    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    const copied = await (await page.waitForFunction(() => navigator.clipboard.readText())).jsonValue(); // it is empty until the page has written it
     expect(copied.startsWith('curl ') && copied.includes('"messages":['), `not a curl command: ${copied.slice(0, 200)}`);
   });
 
@@ -120,6 +126,7 @@ export default async function talk(browser) {
     await page.getByRole('row').filter({ hasText: 'dropped' }).first().waitFor();
     await page.keyboard.press('Escape');
     await page.locator('body').click({ position: { x: 700, y: 20 } });
+    await page.getByRole('link', { name: /^Request after/ }).waitFor();
     await page.keyboard.press(']');
     await page.waitForURL(new RegExp(`requests/${requests[1]}`));
     await page.getByText(/byte for byte as in/).first().waitFor();
@@ -127,6 +134,7 @@ export default async function talk(browser) {
 
   await w.check('what changed between two requests', async () => {
     await page.locator('body').click({ position: { x: 700, y: 20 } });
+    await page.getByRole('link', { name: /^Compare/ }).waitFor();
     await page.keyboard.press('c');
     await page.waitForURL(/\/compare\?/);
     await page.getByText(/messages? equal/).first().waitFor();
