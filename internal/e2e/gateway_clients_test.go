@@ -47,8 +47,10 @@ func startScriptedMock(t *testing.T) child {
 	t.Helper()
 	script := clientsFile(t, "upstream", "aimock-scripted.mjs")
 	npmFile(t, "@copilotkit", "aimock", "package.json")
-	command := exec.Command(newNode(t), script, "--modules", filepath.Dir(npmPath(t)), "--port", freePort(t)) //nolint:noctx // start ends it
-	return start(t, command, `listening (http://127\.0\.0\.1:\d+)`, "/v1/models")
+	command := func(port string) *exec.Cmd {
+		return exec.Command(newNode(t), script, "--modules", filepath.Dir(npmPath(t)), "--port", port) //nolint:noctx // start ends it
+	}
+	return startOnPort(t, command, `listening (http://127\.0\.0\.1:\d+)`, "/v1/models")
 }
 
 // alternating is a proxy that sends each request to the next of two servers.

@@ -73,19 +73,47 @@ type child struct {
 // match of pattern's group, and until the path ready answers there.
 func start(t testing.TB, command *exec.Cmd, pattern, ready string) child {
 	t.Helper()
+	started, err := tryStart(t, command, pattern, ready)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return started
+}
+
+// tryStart is start, with an error where the program ends before it listens.
+func tryStart(t testing.TB, command *exec.Cmd, pattern, ready string) (child, error) {
+	t.Helper()
 	output := &outputWatcher{pattern: regexp.MustCompile(pattern), found: make(chan string, 1)}
 	command.Stdout, command.Stderr = output, output
 	ended := spawn(t, command)
-	t.Cleanup(func() { stop(t, command, ended, output) })
+	end := func() { stop(t, command, ended, output) }
 	select {
 	case url := <-output.found:
+		t.Cleanup(end)
 		waitReady(t, url+ready)
-		return child{url: url, pid: command.Process.Pid}
+		return child{url: url, pid: command.Process.Pid}, nil
 	case <-ended:
-		t.Fatalf("%s ended before it listened:\n%s", command.Path, output)
+		return child{}, fmt.Errorf("%s ended before it listened:\n%s", command.Path, output)
 	case <-time.After(startTime):
+		t.Cleanup(end)
 		t.Fatalf("%s does not listen:\n%s", command.Path, output)
 	}
+	return child{}, nil
+}
+
+// startOnPort is start for a program that has to be given its port. Another program may take the port before it does: it
+// ends then, and gets another one.
+func startOnPort(t *testing.T, command func(port string) *exec.Cmd, pattern, ready string) child {
+	t.Helper()
+	var failed error
+	for range 5 {
+		started, err := tryStart(t, command(freePort(t)), pattern, ready)
+		if err == nil {
+			return started
+		}
+		failed = err
+	}
+	t.Fatal(failed)
 	return child{}
 }
 

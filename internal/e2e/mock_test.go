@@ -118,12 +118,12 @@ func clientsFile(t testing.TB, path ...string) string {
 func startFaulty(t *testing.T) child {
 	t.Helper()
 	script := clientsFile(t, "upstream", "faulty-sse.mjs")
-	command := exec.Command(node(t), script, "--port", freePort(t)) //nolint:noctx // start ends it
-	return start(t, command, `listening (http://127\.0\.0\.1:\d+)`, "/v1/models")
+	command := func(port string) *exec.Cmd { return exec.Command(node(t), script, "--port", port) } //nolint:noctx // start ends it
+	return startOnPort(t, command, `listening (http://127\.0\.0\.1:\d+)`, "/v1/models")
 }
 
-// freePort finds a port without a listener, below those that the kernel assigns: another test
-// must not get it before the program that it is for has begun.
+// freePort finds a port without a listener, below those that the kernel assigns: few others can get it before the
+// program that it is for has begun; see startOnPort.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 100 {

@@ -33,22 +33,28 @@ type botAPI struct {
 func startBotAPI(t *testing.T) botAPI {
 	t.Helper()
 	modules := filepath.Dir(filepath.Dir(npmFile(t, "telegram-test-api", "package.json")))
-	script := `const T = require("telegram-test-api"); const s = new (T.default ?? T)({port: ` + freePort(t) + `, host: "127.0.0.1", storeTimeout: 600});
+	command := func(port string) *exec.Cmd {
+		script := `const T = require("telegram-test-api"); const s = new (T.default ?? T)({port: ` + port + `, host: "127.0.0.1", storeTimeout: 600});
 s.start().then(() => console.log("bot api " + s.config.apiURL));`
-	command := exec.Command(node(t), "-e", script) //nolint:noctx // start ends it
-	command.Env = append(os.Environ(), "NODE_PATH="+modules)
-	return botAPI{t, start(t, command, `bot api (http://127\.0\.0\.1:\d+)`, "/bot1:x/getMe")}
+		c := exec.Command(node(t), "-e", script) //nolint:noctx // start ends it
+		c.Env = append(os.Environ(), "NODE_PATH="+modules)
+		return c
+	}
+	return botAPI{t, startOnPort(t, command, `bot api (http://127\.0\.0\.1:\d+)`, "/bot1:x/getMe")}
 }
 
 // through puts a proxy before it that makes calls fail as planned, and refuses long messages; or skips the test, loudly.
 func (b botAPI) through(plan string) child {
 	b.t.Helper()
 	script := clientsFile(b.t, "telegram", "tg-fault-proxy.mjs")
-	port := freePort(b.t)
-	command := exec.Command(node(b.t), script, "--port", port, "--to", b.url, "--plan", plan) //nolint:noctx // start ends it
+	var last string // the port of the one that runs
+	command := func(port string) *exec.Cmd {
+		last = port
+		return exec.Command(node(b.t), script, "--port", port, "--to", b.url, "--plan", plan) //nolint:noctx // start ends it
+	}
 	// It says where it listens without the scheme; the rest of the line is the address behind it.
-	proxy := start(b.t, command, `proxy on \d+ -> (http://127\.0\.0\.1:\d+)`, "/bot1:x/getMe")
-	proxy.url = "http://127.0.0.1:" + port
+	proxy := startOnPort(b.t, command, `proxy on \d+ -> (http://127\.0\.0\.1:\d+)`, "/bot1:x/getMe")
+	proxy.url = "http://127.0.0.1:" + last
 	return proxy
 }
 
