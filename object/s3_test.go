@@ -159,8 +159,8 @@ func (f readFunc) Read(p []byte) (int, error) { return f(p) }
 
 func TestAServiceThatDoesNotAnswer(t *testing.T) {
 	f := startS3(t)
-	options := Options{Timeout: 2 * time.Second} // opening has to end within it, too
-	b := openWith(t, t.Context(), f.location(""), options)
+	options := Options{Timeout: time.Second}
+	b := openInTime(t, f.location(""), options)
 	f.answerWith(func(_ http.ResponseWriter, r *http.Request) bool {
 		_, _ = io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()
@@ -191,6 +191,21 @@ func TestAServiceThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
+// openInTime opens a bucket with a short time limit, which holds for opening, too, however busy the machine is.
+func openInTime(t *testing.T, location string, options Options) *Bucket {
+	t.Helper()
+	for {
+		b, err := Open(t.Context(), location, options)
+		if err == nil {
+			t.Cleanup(func() { _ = b.Close() })
+			return b
+		}
+		if options.Timeout == 0 || !errors.Is(err, continuo.ErrUnavailable) {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestHalfAnAnswerIsNoObject has a service that breaks off, or stops, in the middle of an object.
 func TestHalfAnAnswerIsNoObject(t *testing.T) {
 	for _, test := range []struct {
@@ -200,11 +215,10 @@ func TestHalfAnAnswerIsNoObject(t *testing.T) {
 		want    error
 	}{
 		{"breaks off", 0, func(*http.Request) { panic(http.ErrAbortHandler) }, io.ErrUnexpectedEOF},
-		// Opening has to end within the timeout, too.
-		{"stops", 3 * time.Second, func(r *http.Request) { <-r.Context().Done() }, continuo.ErrUnavailable},
+		{"stops", time.Second, func(r *http.Request) { <-r.Context().Done() }, continuo.ErrUnavailable},
 	} {
 		f := startS3(t)
-		b := openWith(t, t.Context(), f.location(""), Options{Timeout: test.timeout})
+		b := openInTime(t, f.location(""), Options{Timeout: test.timeout})
 		f.answerWith(func(w http.ResponseWriter, r *http.Request) bool {
 			w.Header().Set("Content-Length", "10")
 			_, _ = io.WriteString(w, "01234")
@@ -213,6 +227,9 @@ func TestHalfAnAnswerIsNoObject(t *testing.T) {
 			return true
 		})
 		body, err := b.ReadObject(t.Context(), "a", 0, -1)
+		for test.timeout > 0 && errors.Is(err, continuo.ErrUnavailable) { // the beginning came too late on a busy machine
+			body, err = b.ReadObject(t.Context(), "a", 0, -1)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
