@@ -140,7 +140,7 @@ func TestAnAgentIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var failed error
-	for delta, err := range of(w.Env("patient"), func(o *Options) { o.Grace = 20 * time.Second }).Stream(ctx, body("go")) {
+	for delta, err := range of(w.Env("patient"), func(o *Options) { o.Grace = 5 * time.Minute }).Stream(ctx, body("go")) {
 		if delta.Text == "begun" {
 			cancel()
 		}

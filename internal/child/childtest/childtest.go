@@ -62,7 +62,7 @@ func Report() net.Conn {
 func Block() { _, _ = io.Copy(io.Discard, Report()) }
 
 // limit is how long a test waits for an event that must come.
-const limit = 30 * time.Second
+const limit = 5 * time.Minute
 
 // Witness receives the reports of processes.
 type Witness struct {
@@ -101,7 +101,7 @@ func (w *Witness) Running() net.Conn {
 // Gone fails the test unless a process that reported has ended or is just ending.
 func (w *Witness) Gone(process net.Conn) {
 	w.t.Helper()
-	_ = process.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = process.SetReadDeadline(time.Now().Add(limit))
 	if _, err := process.Read(make([]byte, 1)); err == nil || os.IsTimeout(err) {
 		w.t.Errorf("a process is still there: %v", err)
 	}
@@ -113,7 +113,7 @@ func NoGoroutines(t *testing.T, packages ...string) {
 	t.Helper()
 	packages = append(packages, "internal/child")
 	var left string
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); runtime.Gosched() {
 		if left = goroutines(packages); left == "" {
 			return
 		}
