@@ -36,7 +36,7 @@ func (s *crewHarness) check(ctx context.Context) (found evidence) {
 		p.checkTurns(entries)
 		w := newRoleChecker(p, entries)
 		for i := range entries {
-			if entries[i].Error != nil && !entries[i].Content.IsEmpty() {
+			if isCutAnswer(entries[i]) {
 				found.cut++
 			}
 			if event := entries[i].RunEvent; event != nil && event.Kind == continuo.RunNodeBegan {

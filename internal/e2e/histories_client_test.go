@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ type recordingClient struct {
 	random       *rand.Rand
 	conversation *sharedConversation
 	any          func() *killable
+	calm         *atomic.Bool // no faults come any more: every answer is waited for
 	said         int
 	length       int64  // of the log as it was last seen
 	turn         string // the one whose message the log ended with, but for entries by hand, when it was last seen
@@ -37,6 +39,9 @@ type sharedConversation struct {
 // unknown then.
 const callTime = 3 * time.Second
 
+// longestLog is how many entries a client adds to at most, so that a log stays shorter than a page.
+const longestLog = 800
+
 // runUntilStopped does one thing after another until stop is closed.
 func (w *recordingClient) runUntilStopped(ctx context.Context, stop <-chan struct{}) {
 	for {
@@ -46,7 +51,7 @@ func (w *recordingClient) runUntilStopped(ctx context.Context, stop <-chan struc
 		case <-time.After(time.Duration(20+w.random.IntN(80)) * time.Millisecond):
 		}
 		switch chance := w.random.IntN(100); {
-		case chance < 30:
+		case chance < 30 || w.length > longestLog:
 			w.read(ctx, w.any())
 		case chance < 45:
 			w.append(ctx, -1)
@@ -64,7 +69,11 @@ func (w *recordingClient) runUntilStopped(ctx context.Context, stop <-chan struc
 
 // answered is the status and the body of an answer; status 0 means that none came.
 func (w *recordingClient) answered(ctx context.Context, method, path string, body any, header ...string) (status int, text []byte) {
-	ctx, cancel := context.WithTimeout(ctx, callTime/10+time.Duration(w.random.Int64N(int64(callTime*9/10))))
+	limit := callTime/10 + time.Duration(w.random.Int64N(int64(callTime*9/10)))
+	if w.calm.Load() {
+		limit = patience
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	response, err := w.any().do(ctx, method, path, body, header...)
 	if err != nil {
@@ -150,7 +159,11 @@ func (w *recordingClient) read(ctx context.Context, k *killable) (entries []cont
 		Data    []continuo.Entry
 		HasMore bool `json:"has_more"`
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTime)
+	limit := callTime
+	if w.calm.Load() {
+		limit = patience
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if status, err := k.get(ctx, w.path("/entries?limit=1000"), &page); err != nil || status != http.StatusOK {
 		return nil, false

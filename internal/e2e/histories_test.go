@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ type faultyReplicas struct {
 	database *pgtest.Server
 	proxies  [2]*databaseProxy
 	urls     [2]string
+	calm     atomic.Bool // no faults come any more
 
 	mu    sync.Mutex
 	slots [2]*killable
@@ -138,18 +140,40 @@ func TestHistories(t *testing.T) {
 			b.create(ctx, conversation.key)
 		}
 		chances := rand.New(rand.NewPCG(random.Uint64(), random.Uint64()))
-		w := &recordingClient{t: t, number: i, random: chances, conversation: conversation, any: func() *killable { return b.at(chances.IntN(2)) }}
+		w := &recordingClient{t: t, number: i, random: chances, conversation: conversation, calm: &b.calm, any: func() *killable { return b.at(chances.IntN(2)) }}
 		clients = append(clients, w)
 		running.Go(func() { w.runUntilStopped(ctx, stop) })
 	}
 	for range rounds(1, 3) { // so few that the log of a conversation stays shorter than a page
 		b.round()
 	}
+	b.calm.Store(true)
+	for i := 0; i < len(clients); i += 2 { // on a busy machine no turn may have been answered in time before
+		clients[i].conversation.awaitSome(ctx)
+	}
 	close(stop)
 	running.Wait()
 	for i := 0; i < len(clients); i += 2 {
 		b.checkHistory(ctx, clients[i], clients[i+1])
 	}
+}
+
+// awaitSome waits until the history of a conversation has something of each kind.
+func (s *sharedConversation) awaitSome(ctx context.Context) {
+	for until := time.Now().Add(patience); time.Now().Before(until) && ctx.Err() == nil; <-time.After(50 * time.Millisecond) {
+		if showsMuch(s.history.Operations()) {
+			return
+		}
+	}
+}
+
+// showsMuch reports whether entries were added and read, and turns ended.
+func showsMuch(history []historytest.Operation) bool {
+	done := map[historytest.Kind]bool{}
+	for _, o := range history {
+		done[o.Kind] = done[o.Kind] || o.Outcome == historytest.Done
+	}
+	return done[historytest.Append] && done[historytest.Read] && done[historytest.Begin]
 }
 
 // create begins an empty conversation.

@@ -63,8 +63,9 @@ func paused(t *testing.T, database func(*testing.T) string) {
 	t.Logf("%d pauses; all turns were closed after: median %v, max %v", pauses, share(took, 0.5), slices.Max(took))
 }
 
-// pauseLease is how long a turn of these programs stays its own.
-const pauseLease = time.Second
+// pauseLease is how long a turn of these programs stays its own: so long that a program that only waits for a processor or a disk
+// keeps its turns.
+const pauseLease = 3 * time.Second
 
 // longScript is a turn that takes longer than a lease.
 func longScript(random *rand.Rand, tag string) script {

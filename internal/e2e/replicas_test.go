@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -97,7 +98,7 @@ type roamingClient struct {
 	replicaSet *replicaSet
 	appended   []string // texts that it appended without a turn, acknowledged
 	retries    int      // how often it went on elsewhere
-	turned     int
+	turned     atomic.Int64
 	broken     int // of them, how many went on, as turns of their own, with one that broke off
 }
 
@@ -159,7 +160,7 @@ func (r *roamingClient) turn(ctx context.Context, a *attempt) *outcome {
 	if err := a.end().read(&end); err != nil || end.Error != nil && end.Error.Reason != continuo.ReasonInterrupted {
 		r.errorf("turn %s ends with %v, %s", a.id, err, show(a.end()))
 	}
-	r.turned++
+	r.turned.Add(1)
 	if a.before != nil {
 		r.broken++
 	}
@@ -352,13 +353,24 @@ func TestReplicas(t *testing.T) {
 	pause()
 	f.replace(f.intN(len(f.slots)))
 	pause()
+	turned := func() (sum int) {
+		for _, r := range roamers {
+			sum += int(r.turned.Load())
+		}
+		return sum
+	}
+	least := 2 * len(roamers)
+	for until := time.Now().Add(patience); turned() < least && !t.Failed() && time.Now().Before(until); {
+		pause() // so busy is the machine
+	}
 	close(stop)
 	running.Wait()
-	var turns, broken, moved int
+	var broken, moved int
 	for _, r := range roamers {
 		r.checkQuiet(ctx, f.reference)
-		turns, broken, moved = turns+r.turned, broken+r.broken, moved+r.retries
+		broken, moved = broken+r.broken, moved+r.retries
 	}
+	turns := turned()
 	if t.Failed() {
 		for _, k := range f.slots {
 			t.Logf("a replica said:\n%s", k.output)
@@ -366,7 +378,7 @@ func TestReplicas(t *testing.T) {
 	}
 	t.Logf("%d turns in %d conversations, of which %d went on with one that broke off when its request was made again; clients went on elsewhere %d times",
 		turns, len(roamers), broken, moved)
-	if least := 2 * len(roamers); turns < least {
+	if turns < least {
 		t.Errorf("only %d turns ran, want at least %d: the test shows little", turns, least)
 	}
 }
