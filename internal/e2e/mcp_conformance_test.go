@@ -104,7 +104,7 @@ func (s suite) run(t *testing.T, url, expected string) {
 
 // suiteTries is how often the suite may fail: it gives up on some answers after a second of its own, which a busy machine
 // may take. What does not conform fails each time.
-const suiteTries = 3
+const suiteTries = 8
 
 // once runs the suite and returns its summary.
 func (s suite) once(t *testing.T, arguments []string) (report []byte, err error) {
