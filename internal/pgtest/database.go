@@ -16,9 +16,9 @@ import (
 
 const (
 	// sessionTimeout bounds the work of one connection of this package.
-	sessionTimeout = 2 * time.Minute
+	sessionTimeout = 5 * time.Minute
 	// closeTimeout bounds the wait until connections to a template are closed.
-	closeTimeout = 10 * time.Second
+	closeTimeout = 2 * time.Minute
 )
 
 // counter numbers from 1.

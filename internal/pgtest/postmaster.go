@@ -15,7 +15,7 @@ import (
 )
 
 // startTimeout bounds a start, recovery included, and a stop.
-const startTimeout = time.Minute
+const startTimeout = 5 * time.Minute
 
 // postmaster is a server's first process, our child; the others are its children.
 type postmaster struct {

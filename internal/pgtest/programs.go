@@ -23,7 +23,7 @@ const (
 	// requiredEnv makes tests fail, not skip, without PostgreSQL.
 	requiredEnv = "CONTINUO_PG_REQUIRED"
 	// programTimeout bounds one run of a program that is expected to end soon.
-	programTimeout = 2 * time.Minute
+	programTimeout = 5 * time.Minute
 )
 
 var errAbsent = errors.New("no PostgreSQL here")

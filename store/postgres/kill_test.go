@@ -100,13 +100,13 @@ func (w *workload) total() (total int64) {
 // after waits until so many more rounds were acknowledged.
 func (w *workload) after(t *testing.T, more int64) {
 	t.Helper()
-	want, giveUp := w.total()+more, time.After(time.Minute)
+	want, giveUp := w.total()+more, time.After(5*time.Minute)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for w.total() < want && !t.Failed() {
 		select {
 		case <-giveUp:
-			t.Fatalf("%d rounds after a minute, want %d", w.total(), want)
+			t.Fatalf("%d rounds after five minutes, want %d", w.total(), want)
 		case <-tick.C:
 		}
 	}
@@ -148,7 +148,7 @@ func (w *workload) end(t *testing.T) {
 // TestARestartIsNotNoticed kills the server under 32 writers and starts it again.
 func TestARestartIsNotNoticed(t *testing.T) {
 	server := pgtest.Start(t, pgtest.Options{Replication: true}) // what was acknowledged outlives it
-	store := openAt(t, server.URL("postgres"), Options{Patience: time.Minute})
+	store := openAt(t, server.URL("postgres"), Options{Patience: 5 * time.Minute})
 	defer store.Close()
 	work := startWorkload(t, store, 32)
 	for range times(1, 3) {
@@ -166,7 +166,7 @@ func TestARestartIsNotNoticed(t *testing.T) {
 func TestLostAnswersAreNotNoticed(t *testing.T) {
 	server := pgtest.Start(t, pgtest.Options{ListenTCP: true})
 	network := startNetwork(t, server.URL("postgres"))
-	store := openAt(t, network.url, Options{Patience: time.Minute})
+	store := openAt(t, network.url, Options{Patience: 5 * time.Minute})
 	defer store.Close()
 	work := startWorkload(t, store, 8)
 	for range times(40, 150) {
@@ -247,7 +247,7 @@ func TestLostConnectionsAreNotNoticed(t *testing.T) {
 	for _, partitions := range []int{0, 4} {
 		t.Run(fmt.Sprint("partitions=", partitions), func(t *testing.T) {
 			url := newDatabase(t, partitions)
-			store := openAt(t, url, Options{Patience: time.Minute, Name: "to be ended"})
+			store := openAt(t, url, Options{Patience: 5 * time.Minute, Name: "to be ended"})
 			defer store.Close()
 			admin, err := pgxpool.New(t.Context(), url)
 			if err != nil {

@@ -90,7 +90,7 @@ func TestTheStoreIsOpenedWhileTheServerStarts(t *testing.T) {
 	server.Stop(t, pgtest.Fast)
 	opened := make(chan error, 1)
 	go func() {
-		store, err := Open(t.Context(), server.URL("postgres"), Options{Patience: time.Minute})
+		store, err := Open(t.Context(), server.URL("postgres"), Options{Patience: 5 * time.Minute})
 		if err == nil {
 			err = store.Close()
 		}
