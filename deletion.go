@@ -70,23 +70,89 @@ func (l *Log) noteNewDeletions(ctx context.Context, conversationID string, entri
 	return l.noteDeletions(ctx, conversationID, entries, conversation.LastSeq)
 }
 
-// Deleted returns those of some entries of which a client deleted an item, in the conversation or in what it was forked from
-// before the fork.
+// Deleted returns those of some entries of which a client deleted an item, or one of another entry of their group, in the
+// conversation or in what it was forked from before the fork: what views do not show.
 func (l *Log) Deleted(ctx context.Context, conversation Conversation, seqs []int64) (deleted []int64, err error) {
-	for _, segment := range append(conversation.Lineage[:len(conversation.Lineage):len(conversation.Lineage)], Segment{conversation.ID, conversation.LastSeq}) {
-		_, err := l.Mark(ctx, segment.ConversationID, deletions)
-		for i := 0; err == nil && i < len(seqs); i++ {
-			var mark Mark
-			switch mark, err = l.Mark(ctx, segment.ConversationID, deletionMark(seqs[i])); {
-			case errors.Is(err, ErrNotFound):
-				err = nil
-			case err == nil && mark.Seq <= segment.Through:
-				deleted = append(deleted, seqs[i])
-			}
-		}
-		if err != nil && !errors.Is(err, ErrNotFound) {
+	segments, err := l.withDeletions(ctx, conversation)
+	if err != nil || len(segments) == 0 {
+		return nil, err
+	}
+	for _, seq := range seqs {
+		group, err := l.groupOf(ctx, conversation, seq)
+		if err != nil {
 			return nil, err
+		}
+		isDeleted, err := l.isDeleted(ctx, segments, group)
+		if err != nil {
+			return nil, err
+		}
+		if isDeleted {
+			deleted = append(deleted, seq)
 		}
 	}
 	return deleted, nil
+}
+
+// withDeletions are the conversation and those that it was forked from, as far as they have deletions.
+func (l *Log) withDeletions(ctx context.Context, conversation Conversation) (segments []Segment, err error) {
+	own := Segment{conversation.ID, conversation.LastSeq}
+	for _, segment := range append(conversation.Lineage[:len(conversation.Lineage):len(conversation.Lineage)], own) {
+		switch _, err := l.Mark(ctx, segment.ConversationID, deletions); {
+		case err == nil:
+			segments = append(segments, segment)
+		case !errors.Is(err, ErrNotFound):
+			return nil, err
+		}
+	}
+	return segments, nil
+}
+
+// isDeleted reports whether one of some entries is deleted in one of some segments.
+func (l *Log) isDeleted(ctx context.Context, segments []Segment, seqs []int64) (bool, error) {
+	for _, segment := range segments {
+		for _, seq := range seqs {
+			mark, err := l.Mark(ctx, segment.ConversationID, deletionMark(seq))
+			switch {
+			case err == nil && mark.Seq <= segment.Through:
+				return true, nil
+			case err != nil && !errors.Is(err, ErrNotFound):
+				return false, err
+			}
+		}
+	}
+	return false, nil
+}
+
+// groupOf returns the seqs of an answer with calls and their results, one of which has a seq; only the seq of an entry without
+// a group.
+func (l *Log) groupOf(ctx context.Context, conversation Conversation, seq int64) ([]int64, error) {
+	if seq < 1 || seq > conversation.LastSeq {
+		return []int64{seq}, nil
+	}
+	head := seq
+	for entry, err := range l.ReadShared(ctx, conversation, Range{To: seq, Backward: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if entry.Seq == seq && (entry.Hidden || entry.Role != Tool && !entry.HasCalls()) {
+			return []int64{seq}, nil
+		}
+		if !entry.Hidden && entry.Role != Tool {
+			head = entry.Seq
+			break
+		}
+	}
+	group := []int64{head}
+	for entry, err := range l.ReadShared(ctx, conversation, Range{From: head + 1}) {
+		switch {
+		case err != nil:
+			return nil, err
+		case entry.Hidden:
+		case entry.Role == Tool:
+			group = append(group, entry.Seq)
+		default:
+			return group, nil
+		}
+	}
+	return group, nil
 }

@@ -57,3 +57,33 @@ func TestDeletedEntriesAreKnown(t *testing.T) {
 		}
 	}
 }
+
+// TestAGroupIsDeletedAsAWhole: the call, its results, and nothing beside them.
+func TestAGroupIsDeletedAsAWhole(t *testing.T) {
+	for name, test := range map[string]struct{ deleted, want []int64 }{
+		"the answer":   {[]int64{2}, []int64{2, 3, 4}},
+		"a result":     {[]int64{4}, []int64{2, 3, 4}},
+		"the message":  {[]int64{1}, []int64{1}},
+		"what is next": {[]int64{5}, []int64{5}},
+	} {
+		log := continuo.NewLog(storetest.NewMemory(), continuo.LogOptions{})
+		entries := []continuo.Entry{
+			{Role: continuo.User, Content: continuo.Text("look")},
+			{Role: continuo.Assistant, Content: continuo.Null(), ToolCalls: []continuo.ToolCall{continuo.FunctionCall("a", "look", "{}"), continuo.FunctionCall("b", "look", "{}")}},
+			{Role: continuo.Tool, ToolCallID: "a", Content: continuo.Text("one")},
+			{Role: continuo.Tool, ToolCallID: "b", Content: continuo.Text("two")},
+			{Role: continuo.Assistant, Content: continuo.Text("done")},
+		}
+		for _, seq := range test.deleted {
+			entries = append(entries, continuo.DeletionOf(seq, "x"))
+		}
+		c, err := log.Import(t.Context(), continuo.Conversation{}, entries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := log.Deleted(t.Context(), c, []int64{1, 2, 3, 4, 5, 6, 7, 8})
+		if err != nil || !slices.Equal(found, test.want) {
+			t.Errorf("%s: %v, %v, want %v", name, found, err, test.want)
+		}
+	}
+}

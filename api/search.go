@@ -91,7 +91,8 @@ type SearchPage struct {
 //
 // Some 240 entries with the rarest words are ranked together; `next_cursor` continues with the rest of them, then with
 // further entries that have all of the words, the newest first, whose `score` is 0. A page may have few matches, or none,
-// although `has_more` is true. An entry that was just appended is found. With `conversation`, also what a fork began with is found; without, each entry is found once, in the conversation
+// although `has_more` is true. An entry that was just appended is found. One of which a client of the gateway deleted an
+// item is found as well, with `deleted`: the log has it, and no model is shown it. With `conversation`, also what a fork began with is found; without, each entry is found once, in the conversation
 // that it was written to.
 func (s *Service) Search(ctx context.Context, scope continuo.Scope, in SearchQuery) (SearchPage, error) {
 	request := index.Request{

@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -27,6 +28,7 @@ type matches struct {
 
 func (f *projectServer) searchConversations(c *call, in api.SearchQuery) (matches, error) {
 	page, err := f.api.Search(c.ctx, f.scope, in)
+	page.Data = slices.DeleteFunc(page.Data, func(item index.Item) bool { return item.Deleted }) // a model reads them
 	return matches{page.Data, cursorOf(page.NextCursor), page.Incomplete}, err
 }
 

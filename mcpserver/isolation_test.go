@@ -159,3 +159,20 @@ func TestListsAndSearchesOfUsers(t *testing.T) {
 	all.fails("search_conversations", `{"query": "x", "metadata": {"plan": {}}}`, "invalid_value", "metadata")
 	all.fails("search_conversations", `{"query": "x", "conversation": "of-adax", "metadata": {"plan": "pro"}}`, "invalid_value", "conversation")
 }
+
+// TestASearchLeavesOutWhatAClientDeleted: a model reads the matches.
+func TestASearchLeavesOutWhatAClientDeleted(t *testing.T) {
+	w := newWorld(t)
+	made, err := w.log.Create(t.Context(), continuo.Conversation{ProjectID: "default", Key: "deleted"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.add(made, continuo.Entry{Role: continuo.User, Content: continuo.Text("a cormorant")}, continuo.Entry{Role: continuo.User, Content: continuo.Text("another cormorant")})
+	w.add(made, continuo.DeletionOf(1, "item"))
+	var found struct {
+		Matches []struct{ Seq int64 }
+	}
+	if w.client("default", nil).call("search_conversations", `{"query": "cormorant"}`, &found); len(found.Matches) != 1 || found.Matches[0].Seq != 2 {
+		t.Errorf("found %+v", found.Matches)
+	}
+}

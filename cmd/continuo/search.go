@@ -32,6 +32,8 @@ func (searchCommand) Help() string {
 
 An entry needs some of the words, in any form; rare words, names and dates count most. Words "in quotes" must occur side by side. -word leaves out entries with it (write it in one argument with the others, or all of them after --). word* must occur, and also finds longer ones. Case and accents make no difference. Chinese, Japanese and other scripts without spaces are searched by their characters.
 
+What a client of the gateway deleted is found, and labelled: the log still has it, although no model is shown it.
+
 Entries that are not indexed yet are indexed first; Ctrl-C stops that, and the indexed part is kept. The exit code is 0 also when nothing matches.
 
 Examples:
@@ -144,6 +146,9 @@ func (a *app) printFound(result index.Result, query string) {
 		head := fmt.Sprintf("%s %s %s", a.paint.Cyan(term.OneLine(name, 60)), a.paint.Bold(place), a.paint.Dim(term.Time(item.CreatedAt)))
 		if item.Seq > 0 && item.Title != "" {
 			head += " " + a.paint.Dim(term.OneLine(item.Title, 40))
+		}
+		if item.Deleted {
+			head += " " + a.paint.Yellow("(deleted by a client)")
 		}
 		a.print("%s\n    %s", head, a.highlighted(item.Snippet))
 	}

@@ -3,6 +3,8 @@ package conversations
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -25,6 +27,9 @@ func (cv *Conversations) Search(ctx context.Context, scope continuo.Scope, reque
 	ctx = continuo.WithOwner(ctx, scope.ProjectID, user) // requests to other servers are charged to it
 	began := time.Now()
 	result, err := cv.Searcher().Search(ctx, request)
+	if err == nil {
+		err = cv.noteDeleted(ctx, request.Conversation, result.Items)
+	}
 	took := time.Since(began)
 	cv.options.Searched(ctx, took)
 	if err != nil {
@@ -43,6 +48,39 @@ func (cv *Conversations) Search(ctx context.Context, scope continuo.Scope, reque
 	}
 	logger.InfoContext(ctx, "searched", attributes...)
 	return result, nil
+}
+
+// noteDeleted marks the matches that clients have deleted: who searches the log still finds what it has. All are of one
+// conversation where one was searched.
+func (cv *Conversations) noteDeleted(ctx context.Context, searched *continuo.Conversation, items []index.Item) error {
+	seqs := map[string][]int64{}
+	for i := range items {
+		if items[i].Seq > 0 {
+			seqs[items[i].ConversationID] = append(seqs[items[i].ConversationID], items[i].Seq)
+		}
+	}
+	deleted := map[string][]int64{}
+	for id := range seqs {
+		conversation, err := cv.searched(ctx, searched, id)
+		if err == nil {
+			deleted[id], err = cv.log.Deleted(ctx, conversation, seqs[id])
+		}
+		if err != nil && !errors.Is(err, continuo.ErrNotFound) && !errors.Is(err, continuo.ErrArchived) { // it was removed meanwhile
+			return fmt.Errorf("search: %w", err)
+		}
+	}
+	for i := range items {
+		items[i].Deleted = slices.Contains(deleted[items[i].ConversationID], items[i].Seq)
+	}
+	return nil
+}
+
+// searched is the one conversation that was searched, or the one with an id.
+func (cv *Conversations) searched(ctx context.Context, one *continuo.Conversation, id string) (continuo.Conversation, error) {
+	if one != nil {
+		return *one, nil
+	}
+	return cv.log.Conversation(ctx, id)
 }
 
 // Searcher is what searches.

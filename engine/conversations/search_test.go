@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -138,4 +139,46 @@ func TestTheIndexIsKeptUpToTheLog(t *testing.T) {
 			t.Errorf("logged %s", logged)
 		}
 	})
+}
+
+// TestASearchMarksWhatAClientDeleted: the log still has it. In one conversation and in all; a fork from before has it unmarked.
+func TestASearchMarksWhatAClientDeleted(t *testing.T) {
+	e, _, _ := searched(t, storetest.NewMemory(), false)
+	said := func(text string) continuo.Entry {
+		return continuo.Entry{Role: continuo.User, Content: continuo.Text(text)}
+	}
+	of, err := e.Log.Import(t.Context(), continuo.Conversation{ProjectID: "p"}, []continuo.Entry{said("a needle"), said("another needle")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fork, err := e.Log.Fork(t.Context(), of.ID, 0, continuo.Conversation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Log.Append(t.Context(), of.ID, []continuo.Entry{continuo.DeletionOf(1, "item")}, continuo.AppendOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if of, err = e.Log.Conversation(t.Context(), of.ID); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		in   *continuo.Conversation
+		want map[int64]bool
+	}{
+		"the conversation":   {&of, map[int64]bool{1: true, 2: false}},
+		"all of the project": {nil, map[int64]bool{1: true, 2: false}},
+		"the fork":           {&fork, map[int64]bool{1: false, 2: false}},
+	} {
+		result, err := e.Conversations.Search(t.Context(), continuo.Scope{ProjectID: "p"}, index.Request{Query: "needle", Conversation: test.in})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[int64]bool{}
+		for _, item := range result.Items {
+			got[item.Seq] = item.Deleted
+		}
+		if !maps.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
+	}
 }

@@ -76,6 +76,9 @@ type Item struct {
 	CreatedAt      time.Time        `json:"created_at"` // of the entry, or of the conversation
 	Score          int64            `json:"score"`      // more is better
 	Snippet        fulltext.Snippet `json:"snippet"`
+	// Deleted says that a client of the gateway deleted an item of the entry or of its group: the log has it, and no model is
+	// shown it any more.
+	Deleted bool `json:"deleted,omitempty"`
 }
 
 // rank is the sort key of items.

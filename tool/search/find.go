@@ -2,9 +2,11 @@ package search
 
 import (
 	"context"
+	"slices"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
+	"github.com/continuo-log/continuo/recall/search"
 	"github.com/continuo-log/continuo/tool"
 )
 
@@ -27,6 +29,9 @@ func (t Tool) rank(ctx context.Context, call tool.Call, query *query, page *page
 	if err != nil {
 		return err
 	}
+	if ranking.Found, err = t.present(ctx, conversation, ranking.Found); err != nil {
+		return err
+	}
 	page.inPart, page.more, page.shown = ranking.Previews, ranking.More, min(page.skip, len(ranking.Found))
 	found := ranking.Found[page.shown:]
 	for i := range found {
@@ -36,6 +41,16 @@ func (t Tool) rank(ctx context.Context, call tool.Call, query *query, page *page
 	}
 	page.done = true
 	return nil
+}
+
+// present returns the matches that no client has deleted. All are asked for, so that pages skip what was shown.
+func (t Tool) present(ctx context.Context, conversation continuo.Conversation, found []search.Found) ([]search.Found, error) {
+	seqs := make([]int64, len(found))
+	for i := range found {
+		seqs[i] = found[i].Entry.Seq
+	}
+	deleted, err := t.Log.Deleted(ctx, conversation, seqs)
+	return slices.DeleteFunc(found, func(f search.Found) bool { return slices.Contains(deleted, f.Entry.Seq) }), err
 }
 
 // maxLarge bounds how many large outputs are counted.

@@ -6,8 +6,8 @@
 // match. show.go writes the matches as a text, in which no line of an entry can be mistaken for a line of the tool.
 //
 // Pitfalls: package recall/search decides what words find, and in which order. For an expression, a
-// line of more than 16 KiB is matched in pieces that overlap by 1 KiB. Hidden and redacted entries, reasoning
-// and the group of the call itself are never found. For an output that is stored beside the log only its
+// line of more than 16 KiB is matched in pieces that overlap by 1 KiB. Hidden and redacted entries, what clients have
+// deleted, reasoning and the group of the call itself are never found. For an output that is stored beside the log only its
 // preview is searched; the last lines then say that fs.search searches all of it.
 package search
 
@@ -110,6 +110,9 @@ func (t Tool) fill(ctx context.Context, call tool.Call, query *query, page *page
 		if match == nil && query.takes(entry.Role) && entry.Output != nil {
 			page.inPart++
 		}
+		if match, err = t.unlessDeleted(ctx, call.Conversation, match); err != nil {
+			return err
+		}
 		if match != nil && page.skip > 0 {
 			page.skip--
 			match = nil
@@ -121,6 +124,18 @@ func (t Tool) fill(ctx context.Context, call tool.Call, query *query, page *page
 	}
 	page.done = true
 	return nil
+}
+
+// unlessDeleted returns a match, nil for nil and for an entry that a client has deleted.
+func (t Tool) unlessDeleted(ctx context.Context, conversation continuo.Conversation, found *match) (*match, error) {
+	if found == nil {
+		return nil, nil
+	}
+	deleted, err := t.Log.Deleted(ctx, conversation, []int64{found.entry.Seq})
+	if err != nil || len(deleted) > 0 {
+		return nil, err
+	}
+	return found, nil
 }
 
 func (t Tool) maxTime() time.Duration {

@@ -482,3 +482,31 @@ func TestALargeOutputIsLeftToFsSearch(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatAClientDeletedIsNotFound deletes a result: its whole group is found no more, by words and by an expression, on the
+// first page and after it; a fork from before finds it.
+func TestWhatAClientDeletedIsNotFound(t *testing.T) {
+	p := newFixture(t, join(
+		userEntries("look for the pelican"),
+		calls("c1", "look", `{"for":"pelican"}`, continuo.Entry{Content: continuo.Text("a pelican in the harbour")}),
+		[]continuo.Entry{{Role: continuo.Assistant, Content: continuo.Text("The pelican is there.")}},
+	)...)
+	p.finds(`{"query":"pelican","regex":true}`, "#4 #3 #2 #1")
+	before, err := p.tool.Log.Fork(t.Context(), p.conversation.ID, 0, continuo.Conversation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.append(continuo.DeletionOf(3, "item"))
+	for arguments, want := range map[string]string{
+		`{"query":"pelican","regex":true}`:          "#4 #1",
+		`{"query":"pelican","regex":true,"skip":1}`: "#1",
+		`{"query":"harbour"}`:                       "",
+		`{"query":"pelican","role":"tool"}`:         "",
+		`{"query":"pelican","skip":2}`:              "",
+		`{"query":"pelican in the harbour"}`:        "#1 #4",
+	} {
+		p.finds(arguments, want)
+	}
+	p.conversation = before
+	p.finds(`{"query":"harbour"}`, "#3")
+}

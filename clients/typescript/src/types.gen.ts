@@ -2408,6 +2408,11 @@ export interface SearchHit {
   /** more is better */
   score: number;
   snippet: Snippet;
+  /**
+   * `deleted` says that a client of the gateway deleted an item of the entry or of its group: the log has it,
+   * and no model is shown it any more.
+   */
+  deleted?: boolean;
 }
 
 /** SearchPage is a list of matches, with a note whether the index was complete. */

@@ -579,8 +579,9 @@ class Continuo(Transport):
         Some 240 entries with the rarest words are ranked together; `next_cursor` continues with the rest of
         them, then with further entries that have all of the words, the newest first, whose `score` is 0. A
         page may have few matches, or none, although `has_more` is true. An entry that was just appended is
-        found. With `conversation`, also what a fork began with is found; without, each entry is found once,
-        in the conversation that it was written to.
+        found. One of which a client of the gateway deleted an item is found as well, with `deleted`: the log
+        has it, and no model is shown it. With `conversation`, also what a fork began with is found; without,
+        each entry is found once, in the conversation that it was written to.
 
         conversation: The id or key of the one conversation to search; without it those of the project are.
         user_id: Only what is this user's. A key that is bound to a user sees that user's alone, and may not

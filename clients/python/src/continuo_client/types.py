@@ -2254,6 +2254,9 @@ class SearchHit(TypedDict):
     # more is better
     score: int
     snippet: Snippet
+    # `deleted` says that a client of the gateway deleted an item of the entry or of its group: the log has it,
+    # and no model is shown it any more.
+    deleted: NotRequired[bool]
 
 
 class SearchPage(TypedDict):
