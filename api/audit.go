@@ -41,7 +41,7 @@ type AuditFilter struct {
 	from, to time.Time
 }
 
-// Check reads the cursor.
+// Check reads the cursor and the times.
 func (in *AuditFilter) Check() error {
 	cursor := FeedCursor{After: in.After}
 	if err := cursor.Check(); err != nil {
@@ -61,6 +61,9 @@ func (in *AuditFilter) Check() error {
 			return Refuse(given.name, "%s must be a time such as 2026-11-01T08:00:00Z, not %q", given.name, Bounded(*given.text))
 		}
 		*given.at = at
+	}
+	if in.From != nil && in.To != nil && in.from.After(in.to) {
+		return Refuse("to", "from is %s and to is %s: from must not come after to", Bounded(*in.From), Bounded(*in.To))
 	}
 	return nil
 }

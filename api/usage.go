@@ -36,7 +36,7 @@ type UsageQuery struct {
 	groups []continuo.SpendingGroup
 }
 
-// Check refuses unknown groups, and what is no day.
+// Check refuses unknown groups, what is no day, and days that end before they begin.
 func (in *UsageQuery) Check() (err error) {
 	if in.groups, err = SpendingGroups(in.By); err != nil {
 		return Refuse("by", "by: %s", err)
@@ -51,6 +51,9 @@ func (in *UsageQuery) Check() (err error) {
 		if _, err := time.Parse(time.DateOnly, *given.day); err != nil {
 			return Refuse(given.name, "%s must be a day such as 2026-11-01, not %q", given.name, Bounded(*given.day))
 		}
+	}
+	if in.From != nil && in.To != nil && *in.From > *in.To {
+		return Refuse("to", "from is %s and to is %s: from must not come after to", *in.From, *in.To)
 	}
 	return nil
 }

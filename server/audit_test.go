@@ -75,6 +75,7 @@ func TestWhoChangedWhat(t *testing.T) {
 		t.Errorf("another project sees %+v", others)
 	}
 	ask(t, handler, "GET", "/api/audit?after=x", "", as(shown)...).failed(400, "invalid_request", "after")
+	ask(t, handler, "GET", "/api/audit?from=2026-11-02T00:00:00Z&to=2026-11-01T00:00:00Z", "", as(shown)...).failed(400, "invalid_request", "to")
 	ask(t, handler, "GET", "/api/audit?from=x", "", as(shown)...).failed(400, "invalid_request", "from")
 	if all := fmt.Sprint(events); strings.Contains(all, "swordfish") || strings.Contains(all, shown) {
 		t.Errorf("the log has content: %s", all)

@@ -143,6 +143,8 @@ func TestConversationFiltersAreChecked(t *testing.T) {
 		ask(t, handler, "GET", "/api/conversations"+query, "").failed(400, "invalid_request", param)
 	}
 	ask(t, handler, "GET", "/api/usage?from=x", "").failed(400, "invalid_request", "from")
+	ask(t, handler, "GET", "/api/usage?from=2026-11-02&to=2026-11-01", "").failed(400, "invalid_request", "to")
+	ask(t, handler, "GET", "/api/usage?from=2026-11-02&to=2026-11-02", "").into(200, &struct{}{})
 	ask(t, handler, "GET", "/api/usage?by=day,hour", "").failed(400, "invalid_request", "by")
 	ask(t, handler, "GET", "/api/usage?by=day,day", "").failed(400, "invalid_request", "by")
 }

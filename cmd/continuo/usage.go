@@ -46,14 +46,21 @@ func (c *usageCommand) Run(ctx context.Context, a *app) error {
 	if c.From != "" && c.To != "" && c.From > c.To {
 		return usage("--from %s is after --to %s", c.From, c.To)
 	}
+	since := ""
+	if c.Since != nil {
+		since = continuo.DayOf(time.Now().Add(-time.Duration(*c.Since)))
+	}
+	if c.To != "" && since > c.To {
+		return usage("--since begins on %s, after --to %s", since, c.To)
+	}
 	w, err := a.wireStore(ctx, openExisting)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
 	query := continuo.SpendingQuery{ProjectID: w.settings.Project, KeyID: c.Key, UserID: c.User, From: c.From, To: c.To, By: groups}
-	if c.Since != nil {
-		query.From = continuo.DayOf(time.Now().Add(-time.Duration(*c.Since)))
+	if since != "" {
+		query.From = since
 	}
 	sums, err := w.store.Spent(ctx, query)
 	if err != nil {
