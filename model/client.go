@@ -16,6 +16,9 @@ type ClientOptions struct {
 	APIKey string
 	// APIKeyFunc returns the key for each request; it replaces APIKey. Default none.
 	APIKeyFunc func(context.Context) (string, error)
+	// KeyNote says where the key comes from, or that there is none, such as "the key in OPENAI_API_KEY was sent": the error of a
+	// request that the upstream refuses with 401 or 403 ends with it. It must not hold the key. Default none.
+	KeyNote string
 	// Name is the upstream's name of the model, returned by Info. Only Gemini's requests are sent to it: in the other
 	// protocols the request's body names a model, and is not inspected.
 	Name string

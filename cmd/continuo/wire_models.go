@@ -183,9 +183,20 @@ func (w modelWiring) upstream(m config.ModelConfig) (model.Model, error) {
 	limits := w.limits
 	silence := max(limits.IdleTimeout, firstToken(m, limits)) + time.Second // of the connection; guarded distinguishes the two, and first
 	return protocol.model(model.ClientOptions{
-		BaseURL: m.BaseURL, APIKey: envValue(w.env, m.APIKeyEnv), Name: m.Model, Provider: m.Provider,
+		BaseURL: m.BaseURL, APIKey: envValue(w.env, m.APIKeyEnv), KeyNote: keyNote(m), Name: m.Model, Provider: m.Provider,
 		ContextWindow: m.ContextWindow, Headers: m.Headers, IdleTimeout: silence, ConnectTimeout: limits.ConnectTimeout,
 	}), nil
+}
+
+// keyNote says which key requests have.
+func keyNote(m config.ModelConfig) string {
+	switch {
+	case m.APIKeyEnv == "":
+		return "no key was sent: api_key_env names no variable"
+	case !m.APIKeySet:
+		return "no key was sent: " + m.APIKeyEnv + " is not set"
+	}
+	return "the key in " + m.APIKeyEnv + " was sent"
 }
 
 // envValue finds a variable in an environment, of duplicates the last one. "" if it is not set.

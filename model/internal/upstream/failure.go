@@ -36,6 +36,9 @@ func (r *Response) statusFailure() *failure.Failure {
 	}
 	answered := strings.TrimSpace(fmt.Sprintf("%s answered %d %s", r.call.host, status, http.StatusText(status)))
 	failed.Message = fmt.Sprintf("%s: %s", answered, cmp.Or(r.call.clean(message.text, maxMessage), "it gave no reason"))
+	if r.call.keyNote != "" && (status == http.StatusUnauthorized || status == http.StatusForbidden) {
+		failed.Message = fmt.Sprintf("%s (%s)", strings.TrimRight(failed.Message, "."), r.call.keyNote)
+	}
 	return failed
 }
 

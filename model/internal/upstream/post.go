@@ -78,7 +78,10 @@ func (m *Model) request(ctx context.Context, call *call, body []byte) (*http.Req
 	if client != nil {
 		client.Apply(request.Header)
 	}
-	if !(client != nil && client.KeepsKey) {
+	if client != nil && client.KeepsKey {
+		call.keyNote = "with the client's own credentials"
+	} else {
+		call.keyNote = m.options.KeyNote
 		key, err := m.key(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("get the API key: %w", err)
@@ -106,6 +109,7 @@ type call struct {
 	request context.Context // ends with ctx, by the time limit, or at the end
 	host    string
 	secrets []string
+	keyNote string // whose key was sent; "" where that is not known
 	watchdog
 }
 

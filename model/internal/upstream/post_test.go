@@ -243,3 +243,44 @@ func TestShorten(t *testing.T) {
 		}
 	}
 }
+
+// TestARefusedKeyIsNamed: where it comes from, never the key. A client's own credentials are not those of the settings.
+func TestARefusedKeyIsNamed(t *testing.T) {
+	const note = "the key in SOME_KEY was sent"
+	for name, test := range map[string]struct {
+		status   int
+		note     string
+		ctx      func(context.Context) context.Context
+		contains string
+	}{
+		"401":              {401, note, nil, "no such account (" + note + ")"},
+		"403":              {403, note, nil, "no such account (" + note + ")"},
+		"another status":   {404, note, nil, ""},
+		"without a note":   {401, "", nil, ""},
+		"the client's own": {401, note, keepsKey, "no such account (with the client's own credentials)"},
+		"forwarded by us":  {401, note, forwards, "no such account (" + note + ")"},
+	} {
+		m := client(func(*http.Request) (*http.Response, error) {
+			body := io.NopCloser(strings.NewReader(`{"error":{"message":"no such account"}}`))
+			return &http.Response{StatusCode: test.status, Body: body}, nil
+		})
+		m.options.KeyNote = test.note
+		ctx := t.Context()
+		if test.ctx != nil {
+			ctx = test.ctx(ctx)
+		}
+		_, err := m.Post(ctx, []byte(`{}`))
+		message := model.AsError(err).Message
+		if test.contains == "" && strings.Contains(message, "(") || !strings.Contains(message, test.contains) || strings.Contains(message, "secret-key") {
+			t.Errorf("%s: %s", name, message)
+		}
+	}
+}
+
+func keepsKey(ctx context.Context) context.Context {
+	return model.WithClientHeaders(ctx, &model.ClientHeaders{KeepsKey: true})
+}
+
+func forwards(ctx context.Context) context.Context {
+	return model.WithForwarding(ctx, &model.Forwarding{})
+}
