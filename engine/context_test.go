@@ -148,3 +148,31 @@ func TestTheContextOfARunThatFailedIsThatOfItsResumption(t *testing.T) {
 		}
 	}
 }
+
+// TestToolsAreShownAsTheyAreSent: under the names that requests have for them.
+func TestToolsAreShownAsTheyAreSent(t *testing.T) {
+	m := &scriptedModel{answer: answerWell}
+	e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) {
+		o.Tools, o.Policy = tool.Set{&counted{name: "store.look"}}, tool.Policy{Otherwise: tool.Allow}
+	})
+	chat, err := e.Turns.Chat(t.Context(), request("s1", "hello"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lastOf(t, chat)
+	conversation, err := e.Log.Find(t.Context(), continuo.Scope{ProjectID: "default"}, "s1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	replayed, err := e.Contexts.Request(t.Context(), conversation, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := e.Contexts.Build(t.Context(), conversation, engine.ContextRequest{At: 1, System: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(shown.Tools) != 1 || !strings.Contains(string(replayed.Body), `"name":"`+shown.Tools[0].Name+`"`) {
+		t.Errorf("shown are %+v, sent was %s", shown.Tools, replayed.Body)
+	}
+}

@@ -93,7 +93,7 @@ type Context struct {
 	View     string            `json:"view"`
 	Format   Format            `json:"format"`
 	Messages []json.RawMessage `json:"messages,omitzero"` // in the formats of models
-	// Tools are the tools that the model is offered with the messages; with `system`, in the formats of models.
+	// Tools are the tools that the model is offered with the messages, by the names that requests have; with `system`, in the formats of models.
 	Tools []continuo.ToolSpec `json:"tools,omitempty"`
 	// Parts are the parts of an object that has `messages` and then `tools`, as they are here, without spaces; with `system`, in
 	// the formats of models. Their tokens add up to those of the plan and of its prompt.

@@ -3,8 +3,10 @@ package contexts
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/render"
 	"github.com/continuo-log/continuo/window"
 )
 
@@ -84,9 +86,12 @@ func nameProfile(parts []RequestPart, body []byte, plan *window.Plan) {
 	}
 }
 
-// addParts adds the tools of a context's reader, and the parts of what it is sent.
+// addParts adds the tools of a context's reader, under the names that requests have for them, and the parts of what it is sent.
 func (c *Context) addParts(envelope continuo.Envelope) error {
-	c.Tools = envelope.Tools
+	c.Tools = slices.Clone(envelope.Tools)
+	for i := range c.Tools {
+		c.Tools[i].Name = render.ToolName(c.Tools[i].Name)
+	}
 	body, err := c.body()
 	if err != nil {
 		return err

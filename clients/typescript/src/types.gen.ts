@@ -405,7 +405,10 @@ export interface Context {
   format: Format;
   /** in the formats of models */
   messages?: (Record<string, unknown>)[];
-  /** `tools` are the tools that the model is offered with the messages; with `system`, in the formats of models. */
+  /**
+   * `tools` are the tools that the model is offered with the messages, by the names that requests have; with
+   * `system`, in the formats of models.
+   */
   tools?: ToolSpec[];
   /**
    * `parts` are the parts of an object that has `messages` and then `tools`, as they are here, without spaces;
@@ -459,7 +462,10 @@ export interface ConversationContext {
   format: Format;
   /** in the formats of models */
   messages?: (Record<string, unknown>)[];
-  /** `tools` are the tools that the model is offered with the messages; with `system`, in the formats of models. */
+  /**
+   * `tools` are the tools that the model is offered with the messages, by the names that requests have; with
+   * `system`, in the formats of models.
+   */
   tools?: ToolSpec[];
   /**
    * `parts` are the parts of an object that has `messages` and then `tools`, as they are here, without spaces;

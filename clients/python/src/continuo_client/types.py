@@ -380,8 +380,8 @@ class Context(TypedDict):
     format: Format
     # in the formats of models
     messages: NotRequired[list[dict[str, Any]]]
-    # `tools` are the tools that the model is offered with the messages; with `system`, in the formats of
-    # models.
+    # `tools` are the tools that the model is offered with the messages, by the names that requests have; with
+    # `system`, in the formats of models.
     tools: NotRequired[list[ToolSpec]]
     # `parts` are the parts of an object that has `messages` and then `tools`, as they are here, without spaces;
     # with `system`, in the formats of models. Their tokens add up to those of the plan and of its prompt.
@@ -430,8 +430,8 @@ class ConversationContext(TypedDict):
     format: Format
     # in the formats of models
     messages: NotRequired[list[dict[str, Any]]]
-    # `tools` are the tools that the model is offered with the messages; with `system`, in the formats of
-    # models.
+    # `tools` are the tools that the model is offered with the messages, by the names that requests have; with
+    # `system`, in the formats of models.
     tools: NotRequired[list[ToolSpec]]
     # `parts` are the parts of an object that has `messages` and then `tools`, as they are here, without spaces;
     # with `system`, in the formats of models. Their tokens add up to those of the plan and of its prompt.
