@@ -179,8 +179,10 @@ func TestToolChoiceNone(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	answer, entry := answer(t, body(user("12345678"), assistant("1234"), user("1")))
-	if usage := answer.Usage(); usage == nil || usage.InputTokens != 4 || usage.OutputTokens != (len([]rune(entry.Content.String()))+3)/4 {
+	answer, entry := answer(t, []byte(`{"messages":[{"role":"user","content":"12345678"},{"role":"assistant","content":"1234"},{"role":"user","content":"1"}],
+		"tools":[{"type":"function","function":{"name":"look"}}],"tool_choice":"none"}`))
+	const tools = len(`{"type":"function","function":{"name":"look"}}`) // they are sent although none may be called
+	if usage := answer.Usage(); usage == nil || usage.InputTokens != (13+tools+3)/4 || usage.OutputTokens != (len([]rune(entry.Content.String()))+3)/4 {
 		t.Errorf("got %+v", usage)
 	}
 }

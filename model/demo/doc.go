@@ -37,8 +37,8 @@
 // the user's message and another role's last message. Otherwise it has nothing to add, and answers only
 // ".....". So a cycle of roles that all use this model ends by itself.
 //
-// The same body gives the same answer. Usage is a rough count, four characters a token. It understands no
-// other instructions.
+// The same body gives the same answer. Usage is a rough count of messages and definitions of tools, four characters a
+// token. It understands no other instructions.
 package demo
 
 import (

@@ -19,7 +19,7 @@ type request struct {
 	messages []message
 	tools    []string
 	marker   string // the line about messages left out, empty when there is none
-	size     int    // characters of all messages
+	size     int    // characters of all messages and of the definitions of tools
 }
 
 // message is a message other than a system message.
@@ -28,6 +28,24 @@ type message struct {
 	text   string
 	callID string            // of a tool result
 	calls  map[string]string // of an assistant message: names by id
+}
+
+// toolSpec is a tool of a request, and how many characters its definition has.
+type toolSpec struct {
+	name string
+	size int
+}
+
+// UnmarshalJSON is part of json.Unmarshaler.
+func (t *toolSpec) UnmarshalJSON(data []byte) error {
+	var wire struct {
+		Function struct {
+			Name string `json:"name"`
+		} `json:"function"`
+	}
+	err := json.Unmarshal(data, &wire)
+	*t = toolSpec{wire.Function.Name, utf8.RuneCount(data)}
+	return err
 }
 
 func parseRequest(body []byte) (*request, error) {
@@ -43,11 +61,7 @@ func parseRequest(body []byte) (*request, error) {
 				} `json:"function"`
 			} `json:"tool_calls"`
 		} `json:"messages"`
-		Tools []struct {
-			Function struct {
-				Name string `json:"name"`
-			} `json:"function"`
-		} `json:"tools"`
+		Tools      []toolSpec      `json:"tools"`
 		ToolChoice json.RawMessage `json:"tool_choice"`
 	}
 	if err := json.Unmarshal(body, &wire); err != nil {
@@ -76,9 +90,11 @@ func parseRequest(body []byte) (*request, error) {
 		}
 		parsed.messages = append(parsed.messages, message{given.Role, text, given.ToolCallID, calls})
 	}
-	if choice, _ := rawjson.String(wire.ToolChoice); choice != "none" {
-		for _, tool := range wire.Tools {
-			parsed.tools = append(parsed.tools, tool.Function.Name)
+	choice, _ := rawjson.String(wire.ToolChoice)
+	for _, tool := range wire.Tools {
+		parsed.size += tool.size
+		if choice != "none" {
+			parsed.tools = append(parsed.tools, tool.name)
 		}
 	}
 	parsed.step, parsed.role = parseStep(parsed.systems), parseRole(parsed.systems, parsed.messages)
