@@ -37,6 +37,9 @@ func (in *ConnectQuery) Check() error {
 type Connections struct {
 	BaseURLs []clients.Endpoint `json:"base_urls"`
 	Clients  []clients.Ready    `json:"clients"`
+	// What to set before an agent is connected: the server has none of the models that agents ask for by themselves. Absent
+	// where it has an upstream.
+	Note string `json:"note,omitempty"`
 }
 
 func (s *Service) connectOperation() Operation {
@@ -57,5 +60,9 @@ func (s *Service) Connect(_ context.Context, _ continuo.Scope, in ConnectQuery) 
 	if !slices.Contains(s.Engine.Catalog.Models(), model) {
 		return Connections{}, oneOf("model", model, s.Engine.Catalog.Models()...)
 	}
-	return Connections{BaseURLs: clients.Endpoints(in.BaseURL), Clients: clients.All(in.BaseURL, model, in.Keys)}, nil
+	connections := Connections{BaseURLs: clients.Endpoints(in.BaseURL), Clients: clients.All(in.BaseURL, model, in.Keys)}
+	if !s.Engine.Catalog.ServesOthers() {
+		connections.Note = clients.WithoutUpstream(s.Engine.Catalog.Models())
+	}
+	return connections, nil
 }

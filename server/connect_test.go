@@ -30,3 +30,21 @@ func TestReadyLinesOfClients(t *testing.T) {
 		ask(t, handler, "GET", "/api/connect?base_url="+address, "").failed(400, "invalid_request", "base_url")
 	}
 }
+
+// TestConnectSaysWhatToSet: without an upstream, agents ask for models that the server does not have.
+func TestConnectSaysWhatToSet(t *testing.T) {
+	none := func(string, string) (engine.Upstream, bool) { return engine.Upstream{}, false }
+	for name, test := range map[string]struct {
+		options engine.Options
+		says    bool
+	}{
+		"without an upstream": {engine.Options{}, true},
+		"with one":            {engine.Options{Serve: none}, false},
+	} {
+		var got api.Connections
+		ask(t, New(newEngine(t, test.options), Options{}), "GET", "/api/connect", "").into(200, &got)
+		if says := strings.Contains(got.Note, "upstreams") && strings.Contains(got.Note, "OPENAI_API_KEY") && strings.Contains(got.Note, "has only obedient"); says != test.says || !says && got.Note != "" {
+			t.Errorf("%s: %q", name, got.Note)
+		}
+	}
+}

@@ -210,9 +210,12 @@ func envValue(env []string, name string) string {
 }
 
 // serving returns a function that finds the models of clients' requests at the upstreams of the settings, or else at the
-// vendors whose keys are in the environment. A model is made when it is first asked for.
+// vendors whose keys are in the environment; nil for none. A model is made when it is first asked for.
 func (w modelWiring) serving(settings *config.Config) func(name, protocol string) (engine.Upstream, bool) {
 	upstreams := servedUpstreams(settings, w.env)
+	if len(upstreams) == 0 {
+		return nil
+	}
 	var mu sync.Mutex
 	made := map[[2]string]engine.Upstream{}
 	return func(name, protocol string) (engine.Upstream, bool) {

@@ -134,6 +134,9 @@ func (cat *Catalog) Served(name, protocol string) (Upstream, error) {
 	return Upstream{}, fmt.Errorf("%w: unknown model %q; allowed: %s", continuo.ErrInvalid, name, strings.Join(cat.Models(), ", "))
 }
 
+// ServesOthers reports whether clients may ask for models besides those of Models.
+func (cat *Catalog) ServesOthers() bool { return cat.Options.Serve != nil }
+
 // NameOf is the name of a provider's model: the first of Models that is it, else the provider's own name where Serve finds it.
 func (cat *Catalog) NameOf(provider, model string) (name string, ok bool) {
 	for _, name := range cat.Models() {

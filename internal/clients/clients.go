@@ -143,6 +143,13 @@ func Endpoints(base string) []Endpoint {
 	}
 }
 
+// WithoutUpstream says what to set before an agent is connected to a server that has only some models.
+func WithoutUpstream(models []string) string {
+	return fmt.Sprintf("Set an upstream before you connect an agent: agents ask for models such as gpt-… and claude-…, and this server has only %s; "+
+		"name upstreams in its settings, or, where those have no models, set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY where it starts.",
+		strings.Join(models, ", "))
+}
+
 // All are the ready lines for a server. Model is one that it has; keys says that it needs API keys.
 func All(base, model string, keys bool) []Ready {
 	key, header, secret := "none", "", ""

@@ -389,6 +389,11 @@ export type ComparisonSide = "equal" | "left" | "right";
 export interface Connections {
   base_urls: Endpoint[];
   clients: Ready[];
+  /**
+   * What to set before an agent is connected: the server has none of the models that agents ask for by
+   * themselves. Absent where it has an upstream.
+   */
+  note?: string;
 }
 
 /** A string, or a list of parts; null in an entry that has only calls. */

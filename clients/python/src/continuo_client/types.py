@@ -368,6 +368,9 @@ class Connections(TypedDict):
     """Connections say how clients are pointed at the server."""
     base_urls: list[Endpoint]
     clients: list[Ready]
+    # What to set before an agent is connected: the server has none of the models that agents ask for by
+    # themselves. Absent where it has an upstream.
+    note: NotRequired[str]
 
 
 # A string, or a list of parts; null in an entry that has only calls.
