@@ -187,8 +187,11 @@ type message struct {
 	Data      any       `json:"data"`
 }
 
-// maxWebhookAnswer bounds what is read of an answer.
-const maxWebhookAnswer = 64 << 10
+// The status of an answer says all. Its body is read so that the connection can be used again, as far as it comes at once.
+const (
+	maxWebhookAnswer   = 64 << 10
+	webhookAnswerDelay = 200 * time.Millisecond
+)
 
 // post sends a message once; a status other than 2xx is an error. Errors do not have the URL, which may have a credential.
 func (h Webhook) post(ctx context.Context, id string, body []byte) error {
@@ -209,7 +212,8 @@ func (h Webhook) post(ctx context.Context, id string, body []byte) error {
 		return withoutURL(err)
 	}
 	defer response.Body.Close()
-	_, _ = io.CopyN(io.Discard, response.Body, maxWebhookAnswer) // so that the connection can be used again
+	defer time.AfterFunc(webhookAnswerDelay, cancel).Stop()
+	_, _ = io.CopyN(io.Discard, response.Body, maxWebhookAnswer)
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		return fmt.Errorf("the receiver answered %s", response.Status)
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -232,4 +233,48 @@ func TestPruningWaitsForWebhooks(t *testing.T) {
 	if lost.Load() != 1 {
 		t.Errorf("it said %d times that it lost turns", lost.Load())
 	}
+}
+
+// endless accepts each message, and never ends its answer; it notes when messages came.
+type endless struct{ came chan time.Time }
+
+func (e endless) RoundTrip(request *http.Request) (*http.Response, error) {
+	e.came <- time.Now()
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(untilDone{request.Context()})}, nil
+}
+
+type untilDone struct{ ctx context.Context }
+
+func (u untilDone) Read([]byte) (int, error) {
+	<-u.ctx.Done()
+	return 0, u.ctx.Err()
+}
+
+// TestAnAnswerThatDoesNotEndHoldsNothing: its status says that the message was accepted.
+func TestAnAnswerThatDoesNotEndHoldsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := storetest.NewMemory()
+		h := &hooked{t: t, store: store, log: continuo.NewLog(store, continuo.LogOptions{})}
+		if err := store.Create(t.Context(), continuo.Conversation{ID: "c", ProjectID: "p"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.log.SetFeedPosition(t.Context(), ledger.WebhookPosition("crm"), 0); err != nil {
+			t.Fatal(err)
+		}
+		came := make(chan time.Time, 10)
+		h.hook = ledger.Webhook{
+			Name: "crm", URL: "http://receiver.invalid", Secret: "secret", Client: &http.Client{Transport: endless{came}},
+			Body: func(turn continuo.FinishedTurn) any { return turn.TurnID },
+			Wait: func(context.Context, time.Duration) error { return errors.New("it was not accepted") },
+		}
+		h.end("t1", continuo.TurnFinished)
+		h.end("t2", continuo.TurnFinished)
+		stop := h.sends()
+		first, second := <-came, <-came
+		if took := second.Sub(first); took > time.Second {
+			t.Errorf("the second message came %s after the first", took)
+		}
+		synctest.Wait()
+		stop()
+	})
 }
