@@ -303,16 +303,16 @@ func wrongField(parent string, object rawjson.Object) error {
 		var entry continuo.Entry
 		err := json.Unmarshal(rawjson.MustMarshal(rawjson.Object{field}), &entry)
 		path := pathOf(parent, field.Key)
-		var wrong *json.UnmarshalTypeError
+		wrong, ok := rawjson.AsWrongType(err)
 		switch {
 		case err == nil:
 			continue
-		case !errors.As(err, &wrong):
-			return Refuse(path, "%s: %s", path, strings.TrimPrefix(err.Error(), "entry: "))
+		case !ok:
+			return Refuse(path, "%s: %s", path, strings.TrimPrefix(rawjson.Explain(err), "entry: "))
 		case wrong.Field == field.Key:
-			return Refuse(path, "%s must be %s, not %s", path, expectedValue(wrong.Type), wrong.Value)
+			return Refuse(path, "%s must be %s, not %s", path, wrong.Want, wrong.Got)
 		default:
-			return Refuse(path, "%s: a value in it must be %s, not %s", path, expectedValue(wrong.Type), wrong.Value)
+			return Refuse(path, "%s: a value in it must be %s, not %s", path, wrong.Want, wrong.Got)
 		}
 	}
 	return Refuse(parent, "the entry cannot be read")

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+
+	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
 // decodeObject reads a JSON object into a struct. It refuses what encoding/json accepts: unknown members, duplicate members,
@@ -88,32 +90,14 @@ func wrongValue(name string, err error) error {
 	if errors.As(err, &refused) {
 		return refused
 	}
-	var wrong *json.UnmarshalTypeError
-	if !errors.As(err, &wrong) {
-		return Refuse(name, "%s: %s", name, err.Error())
+	wrong, ok := rawjson.AsWrongType(err)
+	if !ok {
+		return Refuse(name, "%s: %s", name, rawjson.Explain(err))
 	}
 	if wrong.Field != "" {
 		name += "." + wrong.Field
 	}
-	return wrongType(name, "%s must be %s, not %s", name, expectedValue(wrong.Type), wrong.Value)
-}
-
-// expectedValue names the JSON value that a Go type is read from.
-func expectedValue(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int, reflect.Int64:
-		return "a whole number"
-	case reflect.Float64:
-		return "a number"
-	case reflect.Slice:
-		return "a list"
-	default:
-		return "an object"
-	}
+	return wrongType(name, "%s must be %s, not %s", name, wrong.Want, wrong.Got)
 }
 
 // oneOf checks a name against the known ones; "" is the default and valid.

@@ -44,7 +44,7 @@ func (a *responsesAPI) read(r *http.Request, lenient bool) (*responseRequest, er
 	}
 	read := &responseRequest{body: body, echo: &responseEcho{}}
 	if err := json.Unmarshal(body, &read.Request); err != nil {
-		return nil, api.Refuse(memberOf(err), "the body is not a request for a response: %s", err)
+		return nil, api.Refuse(memberOf(err), "the body is not a request for a response: %s", rawjson.Explain(err))
 	}
 	if err := json.Unmarshal(body, read.echo); err != nil {
 		read.echo = &responseEcho{}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"slices"
+	"strings"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/internal/rawjson"
@@ -90,14 +91,15 @@ type ownExport struct {
 	location string
 	head     ownLine
 	lines    [][]byte // the original lines, the header first, within the limit
+	numbers  []int    // where each stands in the file
 	size     int
 	// envelopes maps SHA-256 hashes to texts.
 	envelopes map[string]string
 }
 
-func (o *ownExport) add(raw []byte, limit int) {
+func (o *ownExport) add(raw []byte, number, limit int) {
 	if o.size += len(raw); o.size <= limit {
-		o.lines = append(o.lines, raw)
+		o.lines, o.numbers = append(o.lines, raw), append(o.numbers, number)
 	}
 }
 
@@ -133,16 +135,17 @@ func (o *ownExport) claimEnvelope(entry *continuo.Entry, document *Document) {
 }
 
 // ownLine reads a line other than an entry.
-func (r *reader) ownLine(raw []byte, location string) bool {
+func (r *reader) ownLine(raw []byte, number int) bool {
 	var line ownLine
+	location := r.lineLocation(number)
 	if err := json.Unmarshal(raw, &line); err != nil {
-		return r.fail(location, invalid("the line with the field %q cannot be read: %v", ownKey, err))
+		return r.fail(location, invalid("the line with the field %q cannot be read: %s", ownKey, rawjson.Explain(err)))
 	}
 	switch {
 	case line.Line == ownEnd && r.own != nil:
 		own := r.own
 		r.own = nil
-		own.add(raw, r.options.MaxBytes)
+		own.add(raw, number, r.options.MaxBytes)
 		return r.yieldDocument(own.document(line, r.options.MaxBytes))
 	case line.Line == ownEnvelope && r.own != nil:
 		if err := r.own.addEnvelope(line, len(raw), r.options.MaxBytes); err != nil {
@@ -161,7 +164,7 @@ func (r *reader) ownLine(raw []byte, location string) bool {
 		return r.fail(location, invalid("the header has no conversation"))
 	}
 	r.own = &ownExport{location: location, head: line, envelopes: map[string]string{}}
-	r.own.add(raw, r.options.MaxBytes)
+	r.own.add(raw, number, r.options.MaxBytes)
 	return true
 }
 
@@ -194,7 +197,7 @@ func (o *ownExport) document(end ownLine, maxBytes int) (Document, error) {
 	for i, raw := range lines {
 		entry, err := readOwn(report.clean(i, raw), &group)
 		if err != nil {
-			return document, o.named(invalid("entry %d: %v", i, err))
+			return document, o.named(invalid("entry %d (line %d): %v", i, o.numbers[i+1], err))
 		}
 		o.claimEnvelope(&entry, &document)
 		document.Entries = append(document.Entries, entry)
@@ -208,9 +211,16 @@ func (o *ownExport) document(end ownLine, maxBytes int) (Document, error) {
 	return document, err
 }
 
+// unreadable says which field of an entry cannot be read, and what it must be.
+func unreadable(raw json.RawMessage, err error) error {
+	object, _ := rawjson.ParseObject(raw)
+	problem := rawjson.ExplainMember(object, err, func(member []byte) error { return json.Unmarshal(member, &continuo.Entry{}) })
+	return errors.New(strings.Replace(problem, ": entry: ", ": ", 1))
+}
+
 func readOwn(raw json.RawMessage, group *continuo.Group) (entry continuo.Entry, err error) {
 	if err := json.Unmarshal(raw, &entry); err != nil {
-		return entry, err
+		return entry, unreadable(raw, err)
 	}
 	if !storable(entry.CreatedAt) {
 		return entry, fmt.Errorf("field created_at is out of range")

@@ -2,6 +2,7 @@ package interchange
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -194,5 +195,33 @@ func TestOwnFormThatIsNotWhole(t *testing.T) {
 	}
 	if documents != 2 {
 		t.Errorf("%d conversations in a file of two", documents)
+	}
+}
+
+// TestAnUnreadableLineOfTheOwnForm is named, with the field and what it must be; nothing speaks of Go.
+func TestAnUnreadableLineOfTheOwnForm(t *testing.T) {
+	for name, test := range map[string]struct{ header, entry, want string }{
+		"a number":       {"", `{"role":"user","content":"a","chars":"x"}`, "entry 1 (line 3): field chars must be a whole number, not a string"},
+		"a role":         {"", `{"role":5,"content":"a"}`, "entry 1 (line 3): field role must be a string, not a number"},
+		"an object":      {"", `{"role":"user","content":"a","round":"x"}`, "entry 1 (line 3): field round must be an object, not a string"},
+		"a deep field":   {"", `{"role":"assistant","content":"a","round":{"usage":{"input_tokens":"many"}}}`, "entry 1 (line 3): field round.usage.input_tokens must be a whole number, not a string"},
+		"a list":         {"", `{"role":"assistant","content":"a","tool_calls":5}`, "entry 1 (line 3): field tool_calls must be a list, not a number"},
+		"a call":         {"", `{"role":"assistant","content":"a","tool_calls":[{"id":5}]}`, "entry 1 (line 3): field tool_calls: tool call: id must be a string"},
+		"content":        {"", `{"role":"user","content":5}`, "entry 1 (line 3): field content: content must be a string, null or a list of parts"},
+		"a time":         {"", `{"role":"user","content":"a","created_at":"yesterday"}`, "entry 1 (line 3): field created_at: a time must be as in 2026-11-01T08:00:00Z, not \"yesterday\""},
+		"a version":      {`{"continuo":"conversation","version":"one"}`, "", "the line with the field \"continuo\" cannot be read: field version must be a whole number, not a string"},
+		"a conversation": {`{"continuo":"conversation","version":1,"conversation":{"id":"c","last_seq":"one"}}`, "", "field conversation.last_seq must be a whole number, not a string"},
+	} {
+		lines := []string{cmp.Or(test.header, `{"continuo":"conversation","version":1,"conversation":{"id":"c"}}`), `{"role":"user","content":"x"}`, cmp.Or(test.entry, `{"role":"user","content":"x"}`), `{"continuo":"end","entries":2}`}
+		var failed string
+		for _, err := range Read("test", strings.NewReader(strings.Join(lines, "\n")), Options{}) {
+			if err != nil {
+				failed = err.Error()
+				break
+			}
+		}
+		if !strings.HasSuffix(failed, test.want) || strings.Contains(failed, "Go ") {
+			t.Errorf("%s: %s\nwant %s", name, failed, test.want)
+		}
 	}
 }

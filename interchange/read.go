@@ -113,9 +113,9 @@ func (r *reader) object() bool {
 	case err != nil:
 		return r.fail(location, err)
 	case object.Get(ownKey) != nil:
-		return r.ownLine(raw, location)
+		return r.ownLine(raw, line)
 	case r.own != nil:
-		r.own.add(raw, r.options.MaxBytes)
+		r.own.add(raw, line, r.options.MaxBytes)
 		return true
 	}
 	return r.conversation(raw, location)

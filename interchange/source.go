@@ -56,7 +56,10 @@ func parseSource(raw []byte) (*source, error) {
 func parseList(raw []byte) (*source, error) {
 	s := &source{}
 	if err := json.Unmarshal(raw, &s.messages); err != nil {
-		return nil, invalid("messages must be a JSON list: %v", err)
+		if wrong, ok := rawjson.AsWrongType(err); ok {
+			return nil, invalid("messages must be a JSON list, not %s", wrong.Got)
+		}
+		return nil, invalid("messages must be a JSON list: %s", rawjson.Explain(err))
 	}
 	return s, nil
 }

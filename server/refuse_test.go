@@ -42,7 +42,7 @@ func TestChatRefuses(t *testing.T) {
 		{"a mistyped field", `{"message": "a", "sesion_id": "x"}`, 400, "invalid_request", "sesion_id", "did you mean session_id?"},
 		{"a field in another case", `{"Message": "a"}`, 400, "invalid_request", "Message", ""},
 		{"a field twice", `{"message": "a", "message": "b"}`, 400, "invalid_request", "message", "twice"},
-		{"session number", `{"message": "a", "session_id": 5}`, 400, "invalid_request", "session_id", "must be a string, not number"},
+		{"session number", `{"message": "a", "session_id": 5}`, 400, "invalid_request", "session_id", "must be a string, not a number"},
 		{"session too long", `{"message": "a", "session_id": "` + long + `"}`, 400, "invalid_request", "session_id", "128"},
 		{"session blank", `{"message": "a", "session_id": " "}`, 400, "invalid_request", "session_id", ""},
 		{"session path", `{"message": "a", "session_id": "../../etc"}`, 400, "invalid_request", "session_id", ""},

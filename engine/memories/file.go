@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	continuo "github.com/continuo-log/continuo"
+	"github.com/continuo-log/continuo/internal/rawjson"
 )
 
 // The bounds of a file.
@@ -165,7 +166,6 @@ func (r *fileReader) fact(at int) error {
 func (r *fileReader) decode(at int, into any) error {
 	err := r.decoder.Decode(into)
 	var syntax *json.SyntaxError
-	var wrong *json.UnmarshalTypeError
 	switch {
 	case err == nil:
 		return nil
@@ -173,17 +173,8 @@ func (r *fileReader) decode(at int, into any) error {
 		return r.fails(len(r.data), "the file ends too early")
 	case errors.As(err, &syntax):
 		return r.fails(at, "this is not valid JSON: %v", err)
-	case errors.As(err, &wrong):
-		return r.fails(at, "%s cannot be a JSON %s", cmpField(wrong.Field), wrong.Value)
 	}
-	return r.fails(at, "%s", strings.TrimPrefix(err.Error(), "json: "))
-}
-
-func cmpField(name string) string {
-	if name == "" {
-		return "this value"
-	}
-	return "the field " + name
+	return r.fails(at, "%s", rawjson.Explain(err))
 }
 
 // next is the offset of the next byte that is no space.

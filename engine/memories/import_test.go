@@ -225,11 +225,11 @@ func TestFilesThatAreNoMemory(t *testing.T) {
 		data, want string
 	}{
 		"nothing":                {"", "line 1: the file ends too early"},
-		"a list":                 {"\n[1]", "line 2: this value cannot be a JSON array"},
+		"a list":                 {"\n[1]", "line 2: it must be an object, not a list"},
 		"a conversation":         {`{"continuo": "conversation", "version": 1}`, `line 1: this is no export of a memory: the field continuo is "conversation"`},
 		"another version":        {`{"continuo": "memory", "version": 2}`, "line 1: the export has version 2"},
 		"an unknown field":       {head + fact(`"by"`, `"admin": true, "by"`), `line 2: unknown field "admin"`},
-		"a wrong type":           {head + fact() + "\n" + fact(`"id": 1`, `"id": "x"`), "line 3: the field id cannot be a JSON string"},
+		"a wrong type":           {head + fact() + "\n" + fact(`"id": 1`, `"id": "x"`), "line 3: field id must be a whole number, not a string"},
 		"truncated":              {head + fact() + "\n" + second[:80], "line 3: the file ends too early"},
 		"no JSON":                {head + fact() + "\nhello", "line 3: this is not valid JSON"},
 		"the same id again":      {head + fact() + "\n" + fact(), "line 3: the id 1 of the fact does not follow 1"},
@@ -243,7 +243,7 @@ func TestFilesThatAreNoMemory(t *testing.T) {
 		"two documents":          {`{"continuo": "memory", "version": 1, "facts": []}` + "\n{}", "line 2: the file has more than one export"},
 		"a document's fact":      {"{\"continuo\": \"memory\",\n \"version\": 1,\n \"facts\": [\n" + fact() + ",\n" + fact() + "\n]}", "line 5: the id 1"},
 		"deep":                   {head + strings.Repeat("[", 100_000), "line 2: this is not valid JSON"},
-		"a time that is no time": {head + fact("2024-01-02T03:04:05Z", "yesterday"), "line 2: "},
+		"a time that is no time": {head + fact("2024-01-02T03:04:05Z", "yesterday"), `line 2: a time must be as in 2026-11-01T08:00:00Z, not "yesterday"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := memories.ReadFile([]byte(one.data))
