@@ -85,13 +85,10 @@ func (r *fileReader) agentTools(e *entry, prefix string, section *yamltree.Node)
 
 // persona checks that an agent has exactly one persona, and reads its file, of which only the name is shown.
 func (a *AgentConfig) persona(r *fileReader, e *entry) {
-	text, file := e.fromFile("persona"), e.fromFile("persona_file")
-	switch {
-	case text == nil && file == nil:
-		r.problems.add(e.at, "agents.%s: neither persona nor persona_file is there; an agent needs one of them", a.ID)
-	case text != nil && file != nil:
-		r.problems.add(file.origin, "%s: there is a persona too; an agent has one of them", file.key)
-	case file != nil:
+	if !e.group.needs.check(r, e) {
+		return
+	}
+	if file := e.fromFile("persona_file"); file != nil {
 		read, err := readPersona(a.PersonaFile)
 		if err != nil {
 			r.problems.add(file.origin, "%s: read the persona: %w", file.key, err)

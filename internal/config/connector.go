@@ -69,16 +69,12 @@ func (c *ConnectorConfig) check(l *loader, e *entry) {
 
 // conflict reports conflicts between settings that are each valid, and sets the values that follow from them.
 func (c *ConnectorConfig) conflict(r *fileReader, e *entry) {
+	if !e.group.needs.check(r, e) {
+		return
+	}
 	command, agent := e.fromFile("command"), e.fromFile("acp")
 	others, only := []string{"permissions"}, "acp"
-	switch {
-	case command == nil && agent == nil:
-		r.problems.add(e.at, "connectors.%s: neither command nor acp is there; a connector needs one of them", c.Name)
-		return
-	case command != nil && agent != nil:
-		r.problems.add(agent.origin, "%s: there is a command too; a connector has one of them", agent.key)
-		return
-	case agent != nil:
+	if agent != nil {
 		others, only = []string{"prompt", "format"}, "command"
 	}
 	r.refuse(e, "only a connector with "+only+" has", others...)

@@ -22,8 +22,58 @@ type group struct {
 	isName  func(string) bool             // whether a text has the form of a name
 	taken   func(name string) string      // why an entry cannot have a name, and what to do; "" if it can
 	begin   func(name string) groupConfig // makes the settings of one, with a non-nil map for each mapping
+	needs   needs                         // what an entry must have
 	note    string                        // for docs/settings.md
 	example string
+}
+
+// needs are the settings that an entry must have, by their keys. The JSON Schema demands them, too.
+type needs struct {
+	all    []string            // each of them
+	either []string            // exactly one of these two
+	with   map[string][]string // settings that only an entry with all of some others has; finish refuses them
+}
+
+// check reports what an entry lacks, or has twice; it reports false then.
+func (n needs) check(r *fileReader, e *entry) bool {
+	name, isSound := e.group.key+"."+e.name, true
+	for _, key := range n.all {
+		if e.fromFile(key) == nil {
+			r.problems.add(e.at, "%s: %s is missing", name, key)
+			isSound = false
+		}
+	}
+	if len(n.either) == 0 {
+		return isSound
+	}
+	one, other := n.either[0], n.either[1]
+	switch first, second := e.fromFile(one), e.fromFile(other); {
+	case first == nil && second == nil:
+		r.problems.add(e.at, "%s: neither %s nor %s is there; %s needs one of them", name, one, other, e.group.one)
+		return false
+	case first != nil && second != nil:
+		r.problems.add(second.origin, "%s: there is a %s too; %s has one of them", second.key, one, e.group.one)
+		return false
+	}
+	return isSound
+}
+
+// schema adds to the JSON Schema of an entry.
+func (n needs) schema(entry *node) {
+	more := map[string]any{}
+	if len(n.all) > 0 {
+		more["required"] = n.all
+	}
+	if len(n.either) > 0 {
+		more["oneOf"] = []any{map[string]any{"required": n.either[:1]}, map[string]any{"required": n.either[1:]}}
+	}
+	if len(more) > 0 {
+		entry.Type = "object" // with something in it
+	}
+	if len(n.with) > 0 {
+		more["dependentRequired"] = n.with
+	}
+	entry.More = more
 }
 
 // groupConfig is what the settings of one entry of a group are read into.
@@ -52,7 +102,11 @@ const shortNameForm = "a small letter, then at most 63 small letters, digits, _ 
 var groups = []*group{{
 	key: "models", one: "a model", full: "a model", many: "models", called: "name",
 	allowed: "one line of text without spaces around it", isName: isName, taken: takenByDemo,
-	begin:   func(name string) groupConfig { return &ModelConfig{Name: name, Headers: map[string]string{}} },
+	begin: func(name string) groupConfig { return &ModelConfig{Name: name, Headers: map[string]string{}} },
+	needs: needs{with: map[string][]string{
+		"input_price": {"output_price"}, "output_price": {"input_price"},
+		"cached_input_price": {"input_price", "output_price"}, "cache_write_price": {"input_price", "output_price"},
+	}},
 	note:    "Models are set in the file only. NAME is what requests, agents and `model` call the model.",
 	example: exampleModels,
 }, {
@@ -65,18 +119,23 @@ var groups = []*group{{
 	key: "agents", one: "an agent", full: "an agent", many: "agents", called: "id",
 	allowed: shortNameForm, isName: shortName.MatchString, taken: takenByNoAgent,
 	begin:   func(id string) groupConfig { return &AgentConfig{ID: id} },
+	needs:   needs{either: []string{"persona", "persona_file"}},
 	note:    "Agents are set in the file only. NAME is the agent's id, by which requests, conversations and workflows name it; see\n[modes and agents](modes.md).",
 	example: exampleAgents,
 }, {
 	key: "connectors", one: "a connector", full: "a connector", many: "connectors", called: "name",
 	allowed: shortNameForm, isName: shortName.MatchString, taken: takenByModels,
-	begin:   func(name string) groupConfig { return &ConnectorConfig{Name: name, Env: map[string]string{}} },
+	begin: func(name string) groupConfig { return &ConnectorConfig{Name: name, Env: map[string]string{}} },
+	needs: needs{either: []string{"command", "acp"}, with: map[string][]string{
+		"prompt": {"command"}, "format": {"command"}, "permissions": {"acp"},
+	}},
 	note:    "Connectors are set in the file only. NAME is what requests, agents and `model` call the connector, instead of a\nmodel; see [connectors](connectors.md).",
 	example: exampleConnectors,
 }, {
 	key: "webhooks", one: "a webhook", full: "a webhook", many: "webhooks", called: "name",
 	allowed: shortNameForm, isName: shortName.MatchString, taken: func(string) string { return "" },
 	begin:   func(name string) groupConfig { return &WebhookConfig{Name: name} },
+	needs:   needs{all: []string{"url", "secret"}},
 	note:    "Webhooks are set in the file only. NAME is what metrics and the log call the webhook, and what its place in the feed is kept\nunder: one with another name is a new one, which gets the turns that end from then on; see [the API](api.md#webhooks).",
 	example: exampleWebhooks,
 }, {
@@ -85,6 +144,9 @@ var groups = []*group{{
 	begin: func(name string) groupConfig {
 		return &MCPServerConfig{Name: name, Env: map[string]string{}, Headers: map[string]string{}}
 	},
+	needs: needs{either: []string{"command", "url"}, with: map[string][]string{
+		"env": {"command"}, "dir": {"command"}, "headers": {"url"},
+	}},
 	note:    "MCP servers are set in the file only. NAME begins the names of the server's tools; see [MCP servers](mcp-servers.md).",
 	example: exampleMCP,
 }}

@@ -74,13 +74,9 @@ func (m *MCPServerConfig) check(*loader, *entry) {}
 
 // conflict reports conflicts between settings that are each valid.
 func (m *MCPServerConfig) conflict(r *fileReader, e *entry) {
-	command, address := e.fromFile("command"), e.fromFile("url")
 	switch {
-	case command == nil && address == nil:
-		r.problems.add(e.at, "mcp.servers.%s: neither command nor url is there; a server needs one of them", m.Name)
-	case command != nil && address != nil:
-		r.problems.add(address.origin, "%s: there is a command too; a server has one of them", address.key)
-	case address != nil:
+	case !e.group.needs.check(r, e):
+	case e.fromFile("url") != nil:
 		r.refuse(e, "only a server with a command has", "env", "dir")
 	default:
 		r.refuse(e, "only a server with a url has", "headers")

@@ -88,8 +88,8 @@ func (n *node) section() *properties {
 	return n.Properties
 }
 
-// JSONSchema is the JSON Schema (draft 2020-12) of a settings file, for editors: its keys, with what they mean, and the
-// types and bounds of their values. Load checks more than that.
+// JSONSchema is the JSON Schema (draft 2020-12) of a settings file, for editors: its keys, with what they mean, the types and
+// bounds of their values, and what an entry of a group must have. Load checks more than that.
 func JSONSchema() []byte {
 	root := &node{
 		Schema: "https://json-schema.org/draft/2020-12/schema", ID: "https://github.com/continuo-log/continuo/continuo.schema.json",
@@ -101,6 +101,7 @@ func JSONSchema() []byte {
 		entry := &node{}
 		entry.section()
 		add(entry, binder{fileOnly: true}.settings("", g.begin("NAME")))
+		g.needs.schema(entry)
 		if g.key == "agents" { // a list of names is short for a policy
 			tools := entry.Properties.at("tools")
 			policy := *tools

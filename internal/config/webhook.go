@@ -24,10 +24,8 @@ func (h *WebhookConfig) finish(r *fileReader, e *entry, sound bool) {
 			r.problems.add(secret.origin, "%s: %s begins with whsec_, so base64 must follow", secret.key, secret.value.show())
 		}
 	}
-	for _, key := range []string{"url", "secret"} {
-		if sound && e.fromFile(key) == nil {
-			r.problems.add(e.at, "webhooks.%s: %s is missing", h.Name, key)
-		}
+	if sound {
+		e.group.needs.check(r, e)
 	}
 	e.hintUnset()
 	r.config.Webhooks[h.Name] = *h
