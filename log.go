@@ -276,6 +276,9 @@ func (l *Log) Conversation(ctx context.Context, id string) (Conversation, error)
 
 // ConversationsByID finds those of some conversations that exist, with one query of the store.
 func (l *Log) ConversationsByID(ctx context.Context, ids []string) (map[string]*Conversation, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
 	found, err := l.store.ConversationsByID(ctx, ids)
 	if err != nil {
 		return nil, fmt.Errorf("find conversations: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -59,12 +60,13 @@ func (cv *Conversations) noteDeleted(ctx context.Context, searched *continuo.Con
 			seqs[items[i].ConversationID] = append(seqs[items[i].ConversationID], items[i].Seq)
 		}
 	}
+	in, err := cv.searched(ctx, searched, slices.Collect(maps.Keys(seqs)))
+	if err != nil {
+		return err
+	}
 	deleted := map[string][]int64{}
-	for id := range seqs {
-		conversation, err := cv.searched(ctx, searched, id)
-		if err == nil {
-			deleted[id], err = cv.log.Deleted(ctx, conversation, seqs[id])
-		}
+	for id, conversation := range in {
+		deleted[id], err = cv.log.Deleted(ctx, *conversation, seqs[id])
 		if err != nil && !errors.Is(err, continuo.ErrNotFound) && !errors.Is(err, continuo.ErrArchived) { // it was removed meanwhile
 			return fmt.Errorf("search: %w", err)
 		}
@@ -75,12 +77,12 @@ func (cv *Conversations) noteDeleted(ctx context.Context, searched *continuo.Con
 	return nil
 }
 
-// searched is the one conversation that was searched, or the one with an id.
-func (cv *Conversations) searched(ctx context.Context, one *continuo.Conversation, id string) (continuo.Conversation, error) {
+// searched is the one conversation that was searched, or those with some ids.
+func (cv *Conversations) searched(ctx context.Context, one *continuo.Conversation, ids []string) (map[string]*continuo.Conversation, error) {
 	if one != nil {
-		return *one, nil
+		return map[string]*continuo.Conversation{one.ID: one}, nil
 	}
-	return cv.log.Conversation(ctx, id)
+	return cv.log.ConversationsByID(ctx, ids)
 }
 
 // Searcher is what searches.

@@ -29,9 +29,6 @@ func (o *Owners) Find(ctx context.Context, ids []string) (map[string]*continuo.C
 			unknown = append(unknown, id)
 		}
 	}
-	if len(unknown) == 0 {
-		return o.known, nil
-	}
 	found, err := o.Log.ConversationsByID(ctx, unknown)
 	for id, conversation := range found {
 		isKind := len(o.Kinds) == 0 || slices.Contains(o.Kinds, conversation.Kind)
