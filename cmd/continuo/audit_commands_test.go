@@ -10,7 +10,7 @@ import (
 
 // readingCommands are those that change nothing that the audit log is about: they read, or write files of the caller.
 var readingCommands = strings.Split(`audit,completion,config check,config get,config schema,context show,conversations list,conversations show,
-crew context,crew init,crew list,crew schema,crew status,doctor,eval recall,export,health,init,keys list,licenses,ls,
+crew check,crew context,crew init,crew list,crew schema,crew status,doctor,eval recall,export,health,init,keys list,licenses,ls,
 memory export,memory list,memory show,projects list,recall explain,replay,run list,run show,search,show,
 task list,task logs,task prompt,task show,transcript,usage,version,workflow check,workflow init,workflow list,workflow schema,workflow show,
 complete,man`, ",")

@@ -22,6 +22,7 @@ type crewCommand struct {
 	Reset   crewResetCommand   `cmd:"" help:"Reset a crew: its roles see no earlier entries. The entries are kept."`
 	Restore crewRestoreCommand `cmd:"" help:"Undo the newest reset."`
 	Context crewContextCommand `cmd:"" help:"Show which entries a role is or was shown, and why."`
+	Check   crewCheckCommand   `cmd:"" help:"Report the errors of crew files."`
 	Init    crewInitCommand    `cmd:"" help:"Write a commented crew to begin with."`
 	Schema  crewSchemaCommand  `cmd:"" help:"Write the JSON Schema of crew files, for editors."`
 }

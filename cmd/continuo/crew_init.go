@@ -41,7 +41,7 @@ func (i *crewInitCommand) Run(a *app) error {
 	if one, err := (crewFolder{dir: settings.Crews.Dir, known: crew.Known{Any: true}}).Crew(i.Name); err == nil {
 		return fmt.Errorf("crew %s: %w in the folder %s; give another name", one.ID, continuo.ErrExists, settings.Crews.Dir)
 	} else if !errors.Is(err, continuo.ErrNotFound) {
-		return fmt.Errorf("crew %s: %w in the folder %s, and is not right: continuo doctor says why", i.Name, continuo.ErrExists, settings.Crews.Dir)
+		return fmt.Errorf("crew %s: %w in the folder %s, and is not right: continuo crew check says why", i.Name, continuo.ErrExists, settings.Crews.Dir)
 	}
 	text := exampleID.ReplaceAll(crew.Example(), []byte("id: "+i.Name))
 	text = bytes.ReplaceAll(text, []byte("crew run example"), []byte("crew run "+i.Name))
@@ -49,7 +49,7 @@ func (i *crewInitCommand) Run(a *app) error {
 		return err
 	}
 	a.print("%s", file)
-	a.note("Change it, check it with: continuo doctor, and run it with: continuo crew run %s \"Make a plan for a small garden.\"", i.Name)
+	a.note("Change it, check it with: continuo crew check %s, and run it with: continuo crew run %s \"Make a plan for a small garden.\"", file, i.Name)
 	return nil
 }
 

@@ -71,6 +71,3 @@ func (w workflowFolder) ids() (ids []string) {
 func countOf(names []string) string {
 	return term.Number(len(names)) + " (" + term.OneLine(strings.Join(names, ", "), 60) + ")"
 }
-
-// readWorkflow reads a file. A failure to read it is one of its problems.
-func readWorkflow(name string) ([]byte, error) { return readSource(name, "workflow") }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/api"
 	"github.com/continuo-log/continuo/internal/term"
 	"github.com/continuo-log/continuo/workflow"
@@ -162,31 +161,14 @@ func (c *workflowCheckCommand) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	var wrong error
-	for _, file := range c.Files {
-		text, err := readWorkflow(file)
-		var parsed *workflow.Workflow
-		if err == nil {
-			parsed, err = workflow.Parse(file, text, folder.known)
+	return a.checkFiles("workflow", c.Files, func(file string, text []byte) ([]string, error) {
+		parsed, err := workflow.Parse(file, text, folder.known)
+		if err != nil {
+			return nil, err
 		}
-		if err == nil {
-			a.print("%s: %s is sound: %s, %s", term.Clean(file), parsed.ID, term.Count(len(parsed.Nodes), "step"), term.Count(len(parsed.Edges), "edge"))
-			for _, join := range parsed.Joins() {
-				a.print("%s: %s", term.Clean(file), join)
-			}
-			continue
-		}
-		wrong = &reportedError{fmt.Errorf("%w: %w", continuo.ErrInvalid, err)}
-		var problems *workflow.Problems
-		if !errors.As(err, &problems) {
-			a.print("%s:1:1: %s", term.Clean(file), term.Clean(err.Error()))
-			continue
-		}
-		for _, p := range problems.List {
-			a.print("%s:%d:%d: %s", term.Clean(p.File), p.Line, p.Column, term.OneLine(p.Message, 2000))
-		}
-	}
-	return wrong
+		sound := fmt.Sprintf("%s is sound: %s, %s", parsed.ID, term.Count(len(parsed.Nodes), "step"), term.Count(len(parsed.Edges), "edge"))
+		return append([]string{sound}, parsed.Joins()...), nil
+	})
 }
 
 type workflowSchemaCommand struct{}
