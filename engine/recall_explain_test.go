@@ -2,8 +2,10 @@ package engine_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/engine/recalls"
 	"github.com/continuo-log/continuo/window"
@@ -85,5 +87,45 @@ func TestMessagesThatAskNothingRecallLess(t *testing.T) {
 		if made.Threshold != want {
 			t.Errorf("%q: the threshold is %d, want %d", query, made.Threshold, want)
 		}
+	}
+}
+
+// TestAShortConversationAnswersQuestions: no single word weighs much there. What asks nothing, and words that several entries
+// have, recall nothing; the turn does what is explained.
+func TestAShortConversationAnswersQuestions(t *testing.T) {
+	var entries []continuo.Entry
+	for i, text := range []string{
+		"I want to plant a vegetable garden this spring.", "Lovely. How large is the bed?",
+		"Four metres by two, and it lies in the sun until noon.", "Then potatoes, beans and lettuce will do well there.",
+		"My neighbour swears by Annabelle: she says those early potatoes are ready in June.", "Annabelle is a good choice; plant it in April.",
+		"How do I keep slugs away from the lettuce?", "Put copper tape around the bed, and water in the morning.",
+		"And what about the beans?", "Sow them in the middle of May, when it does not freeze any more.",
+		"Thanks, I will buy the copper tape tomorrow.", "Good luck with the garden.", "The tape was sold out.", "Try a beer trap instead.",
+	} {
+		entries = append(entries, continuo.Entry{Role: []continuo.Role{continuo.User, continuo.Assistant}[i%2], Content: continuo.Text(text)})
+	}
+	r := newRecalling(t, 0)
+	c, err := r.Log.Import(t.Context(), continuo.Conversation{ProjectID: "default", Key: "s", UserID: "anna"}, entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for query, want := range map[string]recalls.Outcome{
+		"Which potatoes are early?":        recalls.Recalled,
+		"What did my neighbour recommend?": recalls.Recalled,
+		"Thanks for the early potatoes!":   recalls.TooLittle,
+		"What about lettuce?":              recalls.TooLittle,
+		"What should I cook today?":        recalls.TooLittle,
+	} {
+		made, err := r.Contexts.ExplainRecall(t.Context(), c, engine.ContextRequest{View: window.Continuity, Query: query}, recalls.ExplainRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if made.Outcome != want {
+			t.Errorf("%q: %s, want %s: %+v", query, made.Outcome, want, made.Entries)
+		}
+	}
+	c = r.say("s", "anna", "Which potatoes are early?")
+	if blocks := r.entries(c); !slices.ContainsFunc(blocks, func(e continuo.Entry) bool { return e.HoldsRecall() && e.Recall.Items[0].Seq == 5 }) {
+		t.Error("the turn did not recall what was explained")
 	}
 }

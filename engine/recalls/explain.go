@@ -93,6 +93,9 @@ func (r *Recalls) Explain(ctx context.Context, runner *turn.Runner, conversation
 		return nil, err
 	}
 	isNarrow := r.options.Scope == lookup.Conversation && len(facts) == 0
+	if _, isRole := runner.View.(crewview.View); space != nil && !isRole {
+		space.least = leastOf(conversation, query, isNarrow)
+	}
 	switch {
 	case outcome == AllShown && space != nil && !isNarrow:
 		made.Tokens = space.tokens

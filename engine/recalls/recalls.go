@@ -64,7 +64,7 @@ const (
 	maxItems         = 20 // of one block
 	maxTerms         = 40 // of a message: a longer one says itself what it is about
 	// leastWeight is how much one entry must have in common with a message, in units of 1/65536: greetings and thanks have
-	// less, two rare words of a long conversation more.
+	// less, two rare words of a long conversation more. See leastOf for questions in short ones.
 	leastWeight   = 5 << 16
 	charsPerToken = 4
 	leastTokens   = 40 // below which no block is made
@@ -151,13 +151,15 @@ func (r *Recalls) recall(ctx context.Context, runner *turn.Runner, source turn.S
 		}
 	}
 	isNarrow := r.options.Scope == lookup.Conversation && len(facts) == 0
-	if isNarrow && r.finder.IsCommon(source.Conversation, query, leastWeight) { // before the request is planned
+	least := leastOf(source.Conversation, query, isNarrow)
+	if isNarrow && r.finder.IsCommon(source.Conversation, query, least) { // before the request is planned
 		return nil, nil
 	}
 	room, outcome, err := r.room(ctx, runner, source, message, query)
 	if err != nil || room == nil || outcome == AllShown && isNarrow {
 		return nil, err
 	}
+	room.least = least
 	items, err := r.finder.Find(ctx, r.request(source.Conversation, query, facts, room))
 	if err != nil {
 		return nil, err
@@ -178,7 +180,7 @@ func forOwner(ctx context.Context, conversation *continuo.Conversation) context.
 // words alone decide: it is asked for few messages. The items are left in the order that counts.
 func (r *Recalls) chooseReranked(ctx context.Context, items []lookup.Item, room *room, query string) (chosen []chosenEntry, ranker string, err error) {
 	chosen, err = r.choosePresent(ctx, items, room, query)
-	if err != nil || !hasEnough(chosen) {
+	if err != nil || !room.hasEnough(chosen) {
 		return nil, recall.Version, err
 	}
 	if r.finder.Reranker == nil {
@@ -187,7 +189,7 @@ func (r *Recalls) chooseReranked(ctx context.Context, items []lookup.Item, room 
 	words := slices.Clone(items)
 	ranker = r.finder.Rerank(forOwner(ctx, &room.conversation), query, items, room.may)
 	again, err := r.choosePresent(ctx, items, room, query)
-	if err != nil || !hasEnough(again) {
+	if err != nil || !room.hasEnough(again) {
 		copy(items, words)
 		return chosen, recall.Version, err
 	}
@@ -237,7 +239,7 @@ func (r *Recalls) related(ctx context.Context, conversation continuo.Conversatio
 // request is what a turn looks for.
 func (r *Recalls) request(conversation continuo.Conversation, query string, facts []lookup.Item, room *room) lookup.Request {
 	return lookup.Request{
-		Text: query, Conversation: conversation, Scope: r.options.Scope, ForUser: true, Candidates: turnCandidates, LeastWeight: leastWeight,
+		Text: query, Conversation: conversation, Scope: r.options.Scope, ForUser: true, Candidates: turnCandidates, LeastWeight: room.least,
 		May: room.leftOut.has, Extra: facts,
 	}
 }
@@ -258,6 +260,7 @@ type room struct {
 	tokens       int
 	items        int
 	bar          bar
+	least        int64 // what one entry must have in common with the message; see leastOf
 }
 
 // take makes entries part of the block.
@@ -372,7 +375,7 @@ func planned(ctx context.Context, runner *turn.Runner, ahead turn.Ahead) (*windo
 func roomIn(plan *window.Plan, conversation continuo.Conversation, share float64) *room {
 	found := &room{
 		conversation: conversation, leftOut: leftOutOf(plan), recalled: map[place]bool{}, deleted: map[place]bool{}, said: map[place]bool{},
-		tokens: budget(plan, share), items: maxItems,
+		tokens: budget(plan, share), items: maxItems, least: leastWeight,
 	}
 	if shown := plan.Profile; shown != nil && shown.Entry != nil {
 		for _, fact := range shown.Entry.Profile.Facts {
@@ -388,8 +391,18 @@ func roomIn(plan *window.Plan, conversation continuo.Conversation, share float64
 }
 
 // hasEnough reports whether one of the entries has enough in common with the message.
-func hasEnough(chosen []chosenEntry) bool {
-	return slices.ContainsFunc(chosen, func(one chosenEntry) bool { return one.Weight >= leastWeight })
+func (r *room) hasEnough(chosen []chosenEntry) bool {
+	return slices.ContainsFunc(chosen, func(one chosenEntry) bool { return one.Weight >= r.least })
+}
+
+// leastOf is how much one entry must have in common with a message. In a conversation of less than some 220 entries no single
+// word weighs leastWeight: there a question needs what a word weighs that one entry has. Narrow is a search of the conversation
+// alone, without facts: in others words weigh more.
+func leastOf(conversation continuo.Conversation, query string, isNarrow bool) int64 {
+	if !isNarrow || !recall.Asks(query) {
+		return leastWeight
+	}
+	return min(leastWeight, recall.Rarity(1, conversation.LastSeq))
 }
 
 // isCommand reports whether a message has only commands to a client, such as /model NAME or !ls: they ask nothing.
