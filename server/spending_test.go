@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/auth"
 	"github.com/continuo-log/continuo/engine"
 	"github.com/continuo-log/continuo/engine/ledger"
@@ -19,8 +20,9 @@ func TestBudgetOfAKey(t *testing.T) {
 	_, freeShown := keys.newKey("project")
 	now := time.Now().UTC()
 	checker := auth.NewChecker(keys, auth.Options{Keep: time.Nanosecond})
-	budgets := ledger.BudgetOptions{Key: checker.Key, Now: func() time.Time { return now }}
-	handler := New(engineOver(t, keys.Store, engine.Options{Budgets: budgets}), Options{Keys: checker})
+	clock := func() time.Time { return now } // of what is spent, too: a day may end while the test runs
+	budgets := ledger.BudgetOptions{Key: checker.Key, Now: clock}
+	handler := New(engineWith(t, keys.Store, continuo.LogOptions{Now: clock}, engine.Options{Budgets: budgets}), Options{Keys: checker})
 	chat := func(shown, session string) *reply {
 		t.Helper()
 		return ask(t, handler, "POST", "/chat", `{"session_id": "`+session+`", "message": "hello"}`, as(shown)...)
