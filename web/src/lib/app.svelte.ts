@@ -23,7 +23,7 @@ class App {
     this.notice = text;
     this.offer = offer;
     clearTimeout(this.#noticeTimer);
-    this.#noticeTimer = setTimeout(() => (this.notice = ''), offer ? 8000 : 2200);
+    this.#noticeTimer = setTimeout(() => (this.notice = ''), offer ? 30_000 : 2200); // an offer takes longer to read, to decide on, and to reach by keyboard
   }
 
   async begin() {

@@ -38,20 +38,25 @@ export default async function talk(browser) {
   await w.check('talk: a stream of 200 pieces a second grows, keeps its place, and ends in the log', async () => {
     await w.open(`/conversations/${coding}`);
     await w.talk('stream a long answer');
-    await w.answer.getByText('piece 20 ', { exact: false }).waitFor();
-    // The newest text stays in sight while the answer grows: a frame may come between the text and the scrolling.
-    await page.waitForFunction(() => {
-      const b = document.querySelector('.scroller');
-      return b.scrollHeight - b.clientHeight > 2000 && b.scrollHeight - b.scrollTop - b.clientHeight < 60;
-    });
     await page.getByText('piece 399', { exact: false }).waitFor();
     await w.answered();
     expect((await page.getByText('piece 399', { exact: false }).count()) === 1, 'the answer is shown twice');
+    await w.talk('stream until I stop you');
+    await w.answer.getByText('piece 20 ', { exact: false }).waitFor();
+    // The newest text stays in sight while the answer grows: a frame may come between the text and the scrolling.
+    const height = await page.evaluate(() => document.querySelector('.scroller').scrollHeight);
+    await page.waitForFunction((before) => {
+      const b = document.querySelector('.scroller');
+      return b.scrollHeight - before > 200 && b.scrollHeight - b.scrollTop - b.clientHeight < 60;
+    }, height);
   });
 
   await w.check('stop a turn, and resume one that broke off', async () => {
-    await w.talk('stream until I stop you');
-    await w.answer.getByText('piece 20 ', { exact: false }).waitFor(); // of this answer: the one before has it, too
+    if (!(await w.answer.count())) { // this check is run alone
+      await w.open(`/conversations/${coding}`);
+      await w.talk('stream until I stop you');
+    }
+    await w.answer.getByText('piece 20 ', { exact: false }).waitFor();
     await page.getByRole('button', { name: 'Stop' }).click();
     await page.getByText(/Broke off after/).waitFor();
     await page.getByText('cancelled').first().waitFor();
