@@ -136,11 +136,13 @@ FROM continuo.conversations WHERE id = $1)`
 	entriesRef      = entriesAll + ` AND output_ref = $4`
 	entriesUsersRef = entriesRef + ` AND role = 'user' AND NOT hidden`
 
-	// Of the entry that exceeds the limit of bytes, the server sends only the size.
+	// Of the entry that exceeds the limit of bytes, the server sends only the size. With OFFSET 0 each place is looked up by the
+	// index: the planner would rather read all entries of a table that is not very large.
 	entriesAt = `
 SELECT n - 1, CASE WHEN total <= $3 THEN body END FROM (
   SELECT n, body, octet_length(body) AS size, sum(octet_length(body)) OVER (ORDER BY n ROWS UNBOUNDED PRECEDING) AS total
-  FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS at (conversation_id, seq, n) JOIN continuo.entries USING (conversation_id, seq)) AS found
+  FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS at (conversation_id, seq, n) CROSS JOIN LATERAL (
+    SELECT body FROM continuo.entries WHERE conversation_id = at.conversation_id AND seq = at.seq OFFSET 0) AS entry) AS found
 WHERE total - size <= $3 ORDER BY n`
 
 	selectRevision = `SELECT revision, archived_at IS NOT NULL FROM continuo.conversations WHERE id = $1 AND NOT deleted`

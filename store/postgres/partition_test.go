@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -368,5 +369,35 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestPlacesAreLookedUpByTheIndex: for some hundred places in a table of some thousand entries, the planner would rather read
+// all entries and join them.
+func TestPlacesAreLookedUpByTheIndex(t *testing.T) {
+	url := newDatabase(t, 0)
+	store := openAt(t, url, Options{})
+	defer store.Close()
+	log := continuo.NewLog(store, continuo.LogOptions{})
+	entries := make([]continuo.Entry, 4000)
+	for i := range entries {
+		entries[i] = continuo.Entry{Role: continuo.User, Content: continuo.Text("text")}
+	}
+	c, err := log.Import(t.Context(), continuo.Conversation{}, entries)
+	must(t, err)
+	var ids []string
+	var seqs []int64
+	for seq := int64(1); seq < c.LastSeq; seq += 10 {
+		ids, seqs = append(ids, c.ID), append(seqs, seq)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	must(t, err)
+	_, err = conn.Exec(t.Context(), "ANALYZE continuo.entries")
+	must(t, errors.Join(err, conn.Close(t.Context())))
+	for _, generic := range []bool{false, true} {
+		plan := statement{entriesAt, []any{ids, seqs, int64(1 << 20)}}.explain(t, url, generic)
+		if strings.Contains(plan, "Seq Scan") || !strings.Contains(plan, "Index Scan") {
+			t.Errorf("generic %v: %s", generic, plan)
+		}
 	}
 }
