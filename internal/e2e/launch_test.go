@@ -425,6 +425,9 @@ var (
 	runNumbers = regexp.MustCompile(`\d+`)
 	// Qwen Code's and Gemini's terminal misses the output of a command that ends at once, now and then.
 	shellOutput = regexp.MustCompile(`Output: (?:marker-42|\(empty\))`)
+	// Gemini CLI lists its skills in the order in which their files were read.
+	skillList = regexp.MustCompile(`(?s)<available_skills>.*?</available_skills>`)
+	skill     = regexp.MustCompile(`(?s)<skill>.*?</skill>`)
 )
 
 // normalised are the requests of a run without what differs between runs.
@@ -439,6 +442,11 @@ func normalised(all []exchange, home string) []string {
 		text := strings.ReplaceAll(string(rawjson.MustMarshal(withoutIDs(body))), home, "HOME")
 		text = strings.ReplaceAll(text, strings.ReplaceAll(home, "/", "-"), "HOME")
 		text = shellOutput.ReplaceAllString(text, "Output")
+		text = skillList.ReplaceAllStringFunc(text, func(list string) string {
+			skills := skill.FindAllString(list, -1)
+			slices.Sort(skills)
+			return strings.Join(skills, "\n")
+		})
 		texts = append(texts, runNumbers.ReplaceAllString(runIDs.ReplaceAllString(text, "ID"), "N"))
 	}
 	slices.Sort(texts)
