@@ -177,7 +177,8 @@ func comparable(rows []row, text string) (steady, wide []row, err error) {
 	return steady, wide, nil
 }
 
-// regressed returns the rows whose ratio is worse than the page's, and says how much.
+// regressed returns the rows whose best ratio is worse than the worst on the page, and says how much: the bare engine and
+// Continuo wait for different things, so that the same program has other ratios on another day.
 func regressed(rows []row, measured figures, text string) (worse []row, messages []string, err error) {
 	for _, r := range rows {
 		now, found := measured.of(r, r.ratio)
@@ -185,9 +186,9 @@ func regressed(rows []row, measured figures, text string) (worse []row, messages
 		if !found || !known {
 			return nil, nil, fmt.Errorf("%s: no ratio is measured, or %s has none: run make bench-report", r.work, page)
 		}
-		if isWorse(r.ratio, now.best, before.best) {
+		if isWorse(r.ratio, now.best, before.worst) {
 			worse = append(worse, r)
-			messages = append(messages, fmt.Sprintf("%s: %.2f %s, where %s has %.2f", r.work, now.best, r.than, page, before.best))
+			messages = append(messages, fmt.Sprintf("%s: %.2f %s, where %s has %s", r.work, now.best, r.than, page, shownRatio(before)))
 		}
 	}
 	return worse, messages, nil
