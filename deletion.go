@@ -77,10 +77,20 @@ func (l *Log) Deleted(ctx context.Context, conversation Conversation, seqs []int
 	if err != nil || len(segments) == 0 {
 		return nil, err
 	}
-	for _, seq := range seqs {
-		group, err := l.groupOf(ctx, conversation, seq)
-		if err != nil {
-			return nil, err
+	places := make([]Place, len(seqs))
+	for i, seq := range seqs {
+		places[i] = Place{&conversation, seq}
+	}
+	entries, err := l.EntriesAt(ctx, places)
+	if err != nil {
+		return nil, err
+	}
+	for i, seq := range seqs {
+		group := []int64{seq}
+		if entry := entries[i]; entry != nil && !entry.Hidden && (entry.Role == Tool || entry.HasCalls()) {
+			if group, err = l.groupOf(ctx, conversation, seq); err != nil {
+				return nil, err
+			}
 		}
 		isDeleted, err := l.isDeleted(ctx, segments, group)
 		if err != nil {
@@ -123,19 +133,12 @@ func (l *Log) isDeleted(ctx context.Context, segments []Segment, seqs []int64) (
 	return false, nil
 }
 
-// groupOf returns the seqs of an answer with calls and their results, one of which has a seq; only the seq of an entry without
-// a group.
+// groupOf returns the seqs of an answer with calls and their results, one of which has a seq.
 func (l *Log) groupOf(ctx context.Context, conversation Conversation, seq int64) ([]int64, error) {
-	if seq < 1 || seq > conversation.LastSeq {
-		return []int64{seq}, nil
-	}
 	head := seq
 	for entry, err := range l.ReadShared(ctx, conversation, Range{To: seq, Backward: true}) {
 		if err != nil {
 			return nil, err
-		}
-		if entry.Seq == seq && (entry.Hidden || entry.Role != Tool && !entry.HasCalls()) {
-			return []int64{seq}, nil
 		}
 		if !entry.Hidden && entry.Role != Tool {
 			head = entry.Seq
