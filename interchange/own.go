@@ -91,7 +91,7 @@ type ownExport struct {
 	location string
 	head     ownLine
 	lines    [][]byte // the original lines, the header first, within the limit
-	numbers  []int    // where each stands in the file
+	numbers  []int    // the line number of each in the file
 	size     int
 	// envelopes maps SHA-256 hashes to texts.
 	envelopes map[string]string

@@ -261,8 +261,8 @@ func (r *Request) collect(candidates iter.Seq2[Candidate, error], query fulltext
 		}
 		seen++
 		s.end = candidate.Hit
-		isKnown := r.Skip != nil && r.Skip(candidate.Conversation.ID, candidate.Hit.Seq)
-		if item, ok := r.match(&candidate, query); ok && !isKnown && (!at.inside() || item.rank().compare(at.Shown) > 0) {
+		isSkipped := r.Skip != nil && r.Skip(candidate.Conversation.ID, candidate.Hit.Seq)
+		if item, ok := r.match(&candidate, query); ok && !isSkipped && (!at.inside() || item.rank().compare(at.Shown) > 0) {
 			s.items = append(s.items, item)
 		}
 		if candidate.Hit == at.End || seen == most {

@@ -23,7 +23,7 @@ type load struct {
 }
 
 func loadNow() load {
-	text, _ := os.ReadFile("/proc/stat") // absent but on Linux: then nobody else is seen
+	text, _ := os.ReadFile("/proc/stat") // only Linux has it; elsewhere no other load is seen
 	line, _, _ := strings.Cut(string(text), "\n")
 	return load{time.Now(), usedOf(line)}
 }
