@@ -83,7 +83,7 @@ func (d *diagnosis) askModel(ctx context.Context, name string, m config.ModelCon
 	case status == http.StatusOK:
 		d.add("online", good, "%s: %s answers in %s and takes the key", name, m.BaseURL, took)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		d.add("online", bad, "%s: %s refuses access (status %d; %s)", name, m.BaseURL, status, keyNote(m))
+		d.add("online", bad, "%s: %s refuses access (status %d; %s)", name, m.BaseURL, status, keyNote(m.APIKeyEnv, key))
 	case status == http.StatusNotFound, status == http.StatusMethodNotAllowed:
 		d.add("online", warning, "%s: %s answers but lists no models (status %d); whether it takes the key is not known", name, m.BaseURL, status)
 	default:

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -41,6 +42,11 @@ func newUpstream(t *testing.T) *httptest.Server {
 			return
 		}
 		answerUpstream(w, r, newest.Role, newest.Content)
+	})
+	mux.HandleFunc("POST /v1/embeddings", func(w http.ResponseWriter, r *http.Request) {
+		if checkKey(w, r) {
+			_, _ = io.WriteString(w, `{"data":[{"index":0,"embedding":[1]}]}`)
+		}
 	})
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)

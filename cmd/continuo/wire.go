@@ -146,8 +146,10 @@ func (a *app) embedder(settings config.EmbeddingsConfig) vector.Embedder {
 	if settings.BaseURL == "" {
 		return nil
 	}
+	key := envValue(a.env, settings.APIKeyEnv)
 	return embedding.New(embedding.Options{
-		BaseURL: settings.BaseURL, Provider: settings.Provider(), Model: settings.Model, Key: envValue(a.env, settings.APIKeyEnv), Dimensions: settings.Dimensions,
+		BaseURL: settings.BaseURL, Provider: settings.Provider(), Model: settings.Model, Key: key, KeyNote: keyNote(settings.APIKeyEnv, key),
+		Dimensions: settings.Dimensions,
 	})
 }
 
@@ -156,8 +158,10 @@ func (a *app) reranker(settings config.RerankerConfig) reorder.Reranker {
 	if settings.BaseURL == "" {
 		return nil
 	}
+	key := envValue(a.env, settings.APIKeyEnv)
 	return rerank.New(rerank.Options{
-		BaseURL: settings.BaseURL, Provider: settings.Provider(), Model: settings.Model, Key: envValue(a.env, settings.APIKeyEnv), Timeout: settings.Timeout,
+		BaseURL: settings.BaseURL, Provider: settings.Provider(), Model: settings.Model, Key: key, KeyNote: keyNote(settings.APIKeyEnv, key),
+		Timeout: settings.Timeout,
 	})
 }
 

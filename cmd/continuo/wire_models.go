@@ -182,21 +182,22 @@ func (w modelWiring) upstream(m config.ModelConfig) (model.Model, error) {
 	}
 	limits := w.limits
 	silence := max(limits.IdleTimeout, firstToken(m, limits)) + time.Second // of the connection; guarded distinguishes the two, and first
+	key := envValue(w.env, m.APIKeyEnv)
 	return protocol.model(model.ClientOptions{
-		BaseURL: m.BaseURL, APIKey: envValue(w.env, m.APIKeyEnv), KeyNote: keyNote(m), Name: m.Model, Provider: m.Provider,
+		BaseURL: m.BaseURL, APIKey: key, KeyNote: keyNote(m.APIKeyEnv, key), Name: m.Model, Provider: m.Provider,
 		ContextWindow: m.ContextWindow, Headers: m.Headers, IdleTimeout: silence, ConnectTimeout: limits.ConnectTimeout,
 	}), nil
 }
 
-// keyNote says which key requests have.
-func keyNote(m config.ModelConfig) string {
+// keyNote says which key requests have, of the setting api_key_env and the key in that variable.
+func keyNote(variable, key string) string {
 	switch {
-	case m.APIKeyEnv == "":
+	case variable == "":
 		return "no key was sent: api_key_env names no variable"
-	case !m.APIKeySet:
-		return "no key was sent: " + m.APIKeyEnv + " is not set"
+	case key == "":
+		return "no key was sent: " + variable + " is not set"
 	}
-	return "the key in " + m.APIKeyEnv + " was sent"
+	return "the key in " + variable + " was sent"
 }
 
 // envValue finds a variable in an environment, of duplicates the last one. "" if it is not set.

@@ -19,11 +19,14 @@ import (
 
 // Options configures a client.
 type Options struct {
-	BaseURL    string // as for models: with /v1, without a slash at its end
-	Provider   string // who it is, as prices name it
-	Model      string
-	Key        string // "" sends none
-	Dimensions int    // 0: as many as the model has
+	BaseURL  string // as for models: with /v1, without a slash at its end
+	Provider string // who it is, as prices name it
+	Model    string
+	Key      string // "" sends none
+	// KeyNote says where the key comes from, or that there is none: the error of a request that is refused with 401 or 403 ends
+	// with it. It must not hold the key. Default none.
+	KeyNote    string
+	Dimensions int // 0: as many as the model has
 	// Timeout bounds a request. Default 30 s.
 	Timeout time.Duration
 	// Failures and Cooldown: see the package comment. Defaults 3 and 30 s.
@@ -45,7 +48,7 @@ const maxResponse = 16 << 20
 // New makes a client.
 func New(options Options) *Client {
 	return &Client{options, textserver.New[response](textserver.Options{
-		Name: "embeddings", URL: options.BaseURL + "/embeddings", Key: options.Key, MaxResponse: maxResponse,
+		Name: "embeddings", URL: options.BaseURL + "/embeddings", Key: options.Key, KeyNote: options.KeyNote, MaxResponse: maxResponse,
 		Timeout: cmp.Or(options.Timeout, 30*time.Second), Failures: options.Failures, Cooldown: options.Cooldown, HTTP: options.HTTP,
 		IsHealthy: isRefusal,
 	})}

@@ -23,6 +23,9 @@ type Options struct {
 	Provider string // who it is, as prices name it
 	Model    string
 	Key      string // "" sends none
+	// KeyNote says where the key comes from, or that there is none: the error of a request that is refused with 401 or 403 ends
+	// with it. It must not hold the key. Default none.
+	KeyNote string
 	// Timeout bounds a request. Default 500 ms.
 	Timeout time.Duration
 	// Failures and Cooldown: see the package comment. Defaults 3 and 30 s.
@@ -44,7 +47,7 @@ const maxResponse = 4 << 20
 // New makes a client.
 func New(options Options) *Client {
 	return &Client{options, textserver.New[response](textserver.Options{
-		Name: "reranker", URL: options.BaseURL + "/rerank", Key: options.Key, MaxResponse: maxResponse,
+		Name: "reranker", URL: options.BaseURL + "/rerank", Key: options.Key, KeyNote: options.KeyNote, MaxResponse: maxResponse,
 		Timeout: cmp.Or(options.Timeout, 500*time.Millisecond), Failures: options.Failures, Cooldown: options.Cooldown, HTTP: options.HTTP,
 	})}
 }

@@ -21,6 +21,7 @@ type Options struct {
 	Name        string        // of the breaker, in its errors
 	URL         string        // of the requests
 	Key         string        // "" sends none
+	KeyNote     string        // says where the key comes from, as model.Options has it
 	MaxResponse int64         // bytes of a response that are read
 	Timeout     time.Duration // bounds a request
 	// Failures and Cooldown: see the package comment. Defaults 3 and 30 s.
@@ -58,9 +59,15 @@ func New[R any](options Options) *Client[R] {
 type StatusError struct {
 	Status int
 	Text   string // the beginning of the response
+	Note   string // which key was refused; "" where none was, or where that is not known
 }
 
-func (e *StatusError) Error() string { return fmt.Sprintf("status %d: %q", e.Status, e.Text) }
+func (e *StatusError) Error() string {
+	if e.Note != "" {
+		return fmt.Sprintf("status %d: %q (%s)", e.Status, e.Text, e.Note)
+	}
+	return fmt.Sprintf("status %d: %q", e.Status, e.Text)
+}
 
 // maxError bounds the bytes of a refusal that are read.
 const maxError = 300
@@ -92,7 +99,11 @@ func (c *Client[R]) post(ctx context.Context, request any, decode func(io.Reader
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, maxError))
-		return none, &StatusError{answer.StatusCode, string(text)}
+		refusal := &StatusError{Status: answer.StatusCode, Text: string(text)}
+		if refusal.Status == http.StatusUnauthorized || refusal.Status == http.StatusForbidden {
+			refusal.Note = c.options.KeyNote
+		}
+		return none, refusal
 	}
 	return decode(io.LimitReader(answer.Body, c.options.MaxResponse))
 }
