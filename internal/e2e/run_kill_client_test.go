@@ -26,6 +26,9 @@ type clientRun struct {
 	waits             int // the visit of the question that it waits with
 	waitsSince        int // how many kills there were when it began to wait
 	waitsAt           int // how many entries the log had then
+	// unsure says that a decision on it was sent and not answered. The database may still commit what a program had sent
+	// to it when it was killed, also after a client has looked again.
+	unsure bool
 }
 
 // runsPerClient is how many runs one conversation has at most.
@@ -179,17 +182,30 @@ func (j *runClient) decide(ctx context.Context, k *killable, run *clientRun) {
 		return
 	}
 	if run.waits != visit {
-		run.waits, run.waitsSince, run.waitsAt = visit, kills, len(entries)
+		run.waits, run.waitsSince, run.waitsAt, run.unsure = visit, kills, len(entries), false
 		j.harness.killPoints.disarm() // no other kill point may come
 	}
 	if len(entries) != run.waitsAt {
-		j.errorf("run %s waits, and the log grew from %d to %d entries", run.id, run.waitsAt, len(entries))
+		if !run.unsure {
+			j.errorf("run %s waits, and the log grew from %d to %d entries", run.id, run.waitsAt, len(entries))
+		}
+		return
 	}
 	if visit == 1 && kills == run.waitsSince && !j.harness.isEnding() {
 		return
 	}
-	var status struct{ State continuo.RunState }
-	if j.post(ctx, k, "/api/runs/"+run.id+"/approvals", decisions[visit-1], &status) == nil {
+	response, err := k.do(ctx, http.MethodPost, "/api/runs/"+run.id+"/approvals", decisions[visit-1])
+	if err != nil {
+		run.unsure = true
+		return
+	}
+	_ = response.Body.Close()
+	switch code := response.StatusCode; {
+	case code < http.StatusBadRequest:
 		j.harness.addDecision(kills > run.waitsSince)
+	case code >= http.StatusInternalServerError:
+		run.unsure = true
+	case !run.unsure || code != http.StatusNotFound && code != http.StatusConflict: // else nothing waits any more
+		j.errorf("the decision on run %s is answered with %d", run.id, code)
 	}
 }
