@@ -302,6 +302,19 @@ func TestLaunchedAgents(t *testing.T) {
 	}
 }
 
+// An agent whose second run begins after midnight tells its model another day.
+func TestRunsBeforeAndAfterMidnightAreEqual(t *testing.T) {
+	t.Parallel()
+	said := func(words string) []exchange {
+		return []exchange{{body: string(rawjson.MustMarshal(map[string]string{"content": words}))}}
+	}
+	before := normalised(said("Today's date is Monday, November 30, 2026. Files of Nov 30 11:59:58 PM."), "/home/a")
+	after := normalised(said("Today's date is Tuesday, December 1, 2026. Files of Dec  1 12:00:01 AM."), "/home/b")
+	if !slices.Equal(before, after) {
+		t.Errorf("%q differs from %q", before, after)
+	}
+}
+
 // upstreamsAt are settings with an upstream of each protocol.
 func upstreamsAt(url string) string {
 	return fmt.Sprintf(`upstreams:
@@ -423,6 +436,10 @@ var (
 		`\b(?:call|toolu|msg|rs|ses|prt|fc|fco|resp|req|at|ctc|chatcmpl|TOOL)[_-][A-Za-z0-9_-]+|` +
 		`[0-9a-f]{16,}|cch=\w+|cc_version=[\w.]+|YWlt[\w+/=]+|Chunk ID: \w+`)
 	runNumbers = regexp.MustCompile(`\d+`)
+	// Agents say which day it is, and midnight may come between two runs.
+	runDays = regexp.MustCompile(`\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|Mon|Tue|Wed|Thu|Fri|Sat|Sun|` +
+		`January|February|March|April|May|June|July|August|September|October|November|December|` +
+		`Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Oct|Nov|Dec|[AP]M)\b(?: +\d+\b)?`)
 	// Qwen Code's and Gemini's terminal misses the output of a command that ends at once, now and then.
 	shellOutput = regexp.MustCompile(`Output: (?:marker-42|\(empty\))`)
 	// Gemini CLI lists its skills in the order in which their files were read.
@@ -447,7 +464,8 @@ func normalised(all []exchange, home string) []string {
 			slices.Sort(skills)
 			return strings.Join(skills, "\n")
 		})
-		texts = append(texts, runNumbers.ReplaceAllString(runIDs.ReplaceAllString(text, "ID"), "N"))
+		text = runDays.ReplaceAllString(runIDs.ReplaceAllString(text, "ID"), "DAY")
+		texts = append(texts, runNumbers.ReplaceAllString(text, "N"))
 	}
 	slices.Sort(texts)
 	return texts
