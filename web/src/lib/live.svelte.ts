@@ -13,6 +13,7 @@ class Live {
   opened: Promise<void>;
   #handlers = new Set<Handler>();
   #newest = new Map<string, any>();
+  #deleted = new Set<string>();
   #feed: Following | null = null;
   #wasOpen = false;
   #resolve!: () => void;
@@ -43,6 +44,8 @@ class Live {
         },
         removed: (gone) => {
           this.#newest.delete(gone.id);
+          if (!gone.archived) this.#deleted.add(gone.id);
+          if (this.#deleted.size > known) this.#deleted.delete(this.#deleted.keys().next().value!);
           this.#emit('removed', gone);
         },
       },
@@ -61,6 +64,11 @@ class Live {
   newer<T extends { id: string; updated_at?: string }>(row: T): T {
     const said = this.#newest.get(row.id);
     return said && said.updated_at >= (row.updated_at ?? '') ? said : row;
+  }
+
+  /** Whether the stream has said that a conversation was deleted: an answer that was read before still has it. */
+  deleted(id: string): boolean {
+    return this.#deleted.has(id);
   }
 
   #emit(event: 'conversation' | 'removed' | 'again', data: any) {

@@ -1,5 +1,5 @@
 // The list, and a page that loses its connection, its conversation or its mouse.
-import { Walker, call, expect, shifts } from '../browser.mjs';
+import { Walker, call, drawn, expect, shifts } from '../browser.mjs';
 import { session } from '../fixtures.mjs';
 
 export default async function reader(browser) {
@@ -13,12 +13,29 @@ export default async function reader(browser) {
     await call('POST', '/api/conversations', { key: 'live', title: 'Begun meanwhile' });
     await page.getByRole('button', { name: /new conversation/ }).click();
     await page.getByRole('link', { name: 'Begun meanwhile' }).waitFor();
-    // What is deleted elsewhere leaves the list, and nothing is loaded for it.
-    await call('DELETE', '/api/conversations/live');
-    await page.getByRole('link', { name: 'Begun meanwhile' }).waitFor({ state: 'detached' });
+    // What is deleted elsewhere leaves the list, nothing is loaded for it, and no answer from before brings it back.
+    const ordered = /\/api\/conversations\?.*sort=tokens/;
+    let isRead, release;
+    const read = new Promise((r) => (isRead = r));
+    const deleted = new Promise((r) => (release = r));
+    await page.route(ordered, async (route) => {
+      const response = await route.fetch();
+      isRead();
+      await deleted;
+      await route.fulfill({ response });
+    });
+    const answer = page.waitForResponse(ordered);
     await page.getByLabel('Sort', { exact: true }).selectOption('tokens');
     expect(w.address() === '/conversations?sort=tokens', `the order is not in the address: ${w.address()}`);
+    await read;
+    await call('DELETE', '/api/conversations/live');
+    await page.getByRole('link', { name: 'Begun meanwhile' }).waitFor({ state: 'detached' });
+    release();
+    await (await answer).finished();
     await page.getByRole('columnheader', { name: 'Tokens in ↓' }).waitFor();
+    await drawn(page);
+    expect((await page.getByRole('link', { name: 'Begun meanwhile' }).count()) === 0, 'a conversation that was deleted is listed again');
+    await page.unroute(ordered);
     await page.getByLabel('Sort', { exact: true }).selectOption('');
     await page.getByLabel('Mode', { exact: true }).selectOption('agent');
     expect(w.address() === '/conversations?mode=agent', `the filter is not in the address: ${w.address()}`);
