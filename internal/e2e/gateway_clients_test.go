@@ -48,7 +48,7 @@ func startScriptedMock(t *testing.T) child {
 	script := clientsFile(t, "upstream", "aimock-scripted.mjs")
 	npmFile(t, "@copilotkit", "aimock", "package.json")
 	command := func(port string) *exec.Cmd {
-		return exec.Command(newNode(t), script, "--modules", filepath.Dir(npmPath(t)), "--port", port) //nolint:noctx // start ends it
+		return exec.Command(newNode(t), keepOpen, script, "--modules", filepath.Dir(npmPath(t)), "--port", port) //nolint:noctx // start ends it
 	}
 	return startOnPort(t, command, `listening (http://127\.0\.0\.1:\d+)`, "/v1/models")
 }

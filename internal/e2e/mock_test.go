@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,7 +56,7 @@ func startMock(t *testing.T) mock {
 	if _, err := os.Stat(script); err != nil {
 		t.Skipf("SKIPPED: there is no mock of model providers in %s: run make npm, or set CONTINUO_NPM_DIR to a folder whose node_modules have @copilotkit/aimock", dir)
 	}
-	command := exec.Command(node(t), script, "--port", "0", "--fixtures", filepath.Join("testdata", "faults.json")) //nolint:noctx // start ends it
+	command := exec.Command(node(t), keepOpen, script, "--port", "0", "--fixtures", filepath.Join("testdata", "faults.json")) //nolint:noctx // start ends it
 	return mock{start(t, command, `listening on (http://127\.0\.0\.1:\d+)`, "/ready")}
 }
 
@@ -66,6 +68,34 @@ func node(t testing.TB) string {
 		t.Skip("SKIPPED: there is no node in PATH: install Node.js 20 or newer")
 	}
 	return path
+}
+
+// keepOpen is an argument of Node.js for servers that are asked in turns: they keep connections that rest. Else Node.js
+// closes these after six seconds, and a request that is sent over one at that moment is lost; those who send it cannot
+// know whether it was received, so that a POST is not sent again.
+var keepOpen = "--import=data:text/javascript," + url.PathEscape(`import { Server } from "node:http";
+const listen = Server.prototype.listen;
+Server.prototype.listen = function (...to) { this.keepAliveTimeout = 0; return listen.apply(this, to); };`)
+
+// A server of Node.js says in each answer after how many seconds it closes a connection, unless it keeps it.
+func TestServersOfNodeKeepConnections(t *testing.T) {
+	t.Parallel()
+	const script = `require("http").createServer((_, answer) => answer.end()).listen(0, "127.0.0.1", function () {
+  console.log("http://127.0.0.1:" + this.address().port);
+})`
+	server := start(t, exec.Command(node(t), keepOpen, "-e", script), `(http://127\.0\.0\.1:\d+)`, "/") //nolint:noctx // start ends it
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if seconds := answer.Header.Get("Keep-Alive"); seconds != "" {
+		t.Errorf("it keeps connections for %s", seconds)
+	}
 }
 
 // asked is a request that the mock got.
@@ -118,7 +148,7 @@ func clientsFile(t testing.TB, path ...string) string {
 func startFaulty(t *testing.T) child {
 	t.Helper()
 	script := clientsFile(t, "upstream", "faulty-sse.mjs")
-	command := func(port string) *exec.Cmd { return exec.Command(node(t), script, "--port", port) } //nolint:noctx // start ends it
+	command := func(port string) *exec.Cmd { return exec.Command(node(t), keepOpen, script, "--port", port) } //nolint:noctx // start ends it
 	return startOnPort(t, command, `listening (http://127\.0\.0\.1:\d+)`, "/v1/models")
 }
 

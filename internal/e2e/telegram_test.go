@@ -36,7 +36,7 @@ func startBotAPI(t *testing.T) botAPI {
 	command := func(port string) *exec.Cmd {
 		script := `const T = require("telegram-test-api"); const s = new (T.default ?? T)({port: ` + port + `, host: "127.0.0.1", storeTimeout: 600});
 s.start().then(() => console.log("bot api " + s.config.apiURL));`
-		c := exec.Command(node(t), "-e", script) //nolint:noctx // start ends it
+		c := exec.Command(node(t), keepOpen, "-e", script) //nolint:noctx // start ends it
 		c.Env = append(os.Environ(), "NODE_PATH="+modules)
 		return c
 	}
@@ -50,7 +50,7 @@ func (b botAPI) through(plan string) child {
 	var last string // the port of the one that runs
 	command := func(port string) *exec.Cmd {
 		last = port
-		return exec.Command(node(b.t), script, "--port", port, "--to", b.url, "--plan", plan) //nolint:noctx // start ends it
+		return exec.Command(node(b.t), keepOpen, script, "--port", port, "--to", b.url, "--plan", plan) //nolint:noctx // start ends it
 	}
 	// It says where it listens without the scheme; the rest of the line is the address behind it.
 	proxy := startOnPort(b.t, command, `proxy on \d+ -> (http://127\.0\.0\.1:\d+)`, "/bot1:x/getMe")
