@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -156,6 +157,43 @@ func cuttingProxy(t *testing.T, target string) (string, *atomic.Int64) {
 	}))
 	t.Cleanup(server.Close)
 	return server.URL, cuts
+}
+
+// A stream whose end is that of its connection, as through an old proxy, may break off within a character: the Python
+// client continues it.
+func TestAStreamThatBreaksOffWithinACharacter(t *testing.T) {
+	t.Parallel()
+	const event = "id: %d\nevent: %s\ndata: %s\n\n"
+	turn := fmt.Sprintf(event, 1, "turn", `{"conversation_id":"conv_1","turn_id":"turn_1"}`)
+	delta := fmt.Sprintf(event, 2, "delta", `{"text":"żółć"}`)
+	done := fmt.Sprintf(event, 3, "done", `{"response":"żółć"}`)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		connection, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer connection.Close()
+		_, _ = io.WriteString(connection, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+		if r.Method == http.MethodPost {
+			_, _ = io.WriteString(connection, turn+delta[:strings.Index(delta, "ż")+1])
+			return
+		}
+		_, _ = io.WriteString(connection, delta+done)
+	}))
+	t.Cleanup(server.Close)
+	client, err := filepath.Abs(filepath.Join("..", "..", "clients", "python"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := pythonExample(t, client)
+	const script = `import sys; from continuo_client import Continuo
+print(*(event["event"] for event in Continuo(sys.argv[1]).chat_stream({"message": "hello"})))`
+	command.Args = []string{command.Path, "-B", "-W", "error", "-c", script, server.URL}
+	command.Env = append(command.Env, "PATH="+os.Getenv("PATH"))
+	if output, err := command.CombinedOutput(); err != nil || strings.TrimSpace(string(output)) != "turn delta done" {
+		t.Errorf("%v\n%s", err, output)
+	}
 }
 
 var errCut = errors.New("cut by the test")

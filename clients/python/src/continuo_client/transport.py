@@ -170,6 +170,8 @@ def _events(response: http.client.HTTPResponse) -> Iterator[dict[str, Any]]:
     event: dict[str, Any] = {"event": "message"}
     data: list[str] = []
     for raw in response:
+        if not raw.endswith(b"\n"):
+            return  # the connection ended within a line, and perhaps within a character
         line = raw.decode().rstrip("\r\n")
         if not line:
             if data:
