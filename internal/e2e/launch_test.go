@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -221,7 +222,7 @@ func (r *agentRun) ask(text string, small, cancel bool) string {
 	}
 	select {
 	case err := <-ended:
-		if err != nil && !cancel {
+		if err != nil && !cancel && !errors.Is(err, exec.ErrWaitDelay) {
 			r.t.Errorf("%s, %q: %v\n%s", r.name, text, err, lastLines(said.String()))
 		}
 	case <-ctx.Done():
