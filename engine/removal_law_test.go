@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"compress/gzip"
 	"context"
 	"database/sql"
@@ -16,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
@@ -203,9 +205,10 @@ func (w *removals) check(err error) {
 
 func (w *removals) user() string { return []string{"anna", "bo"}[w.random.IntN(2)] }
 
+// word is a new word. It is so long that no id has its bytes or their hexadecimal digits by chance.
 func (w *removals) word() string {
 	w.next++
-	return fmt.Sprintf("zq%dx", w.next)
+	return fmt.Sprintf("zqword%dxqz", w.next)
 }
 
 // tell runs a turn with a new word, which asks about an earlier place.
@@ -407,17 +410,17 @@ func (w *removals) forget() {
 	w.holds()
 }
 
-// holds looks for what was removed in all tables. What the background was appending while it was removed is removed by the
-// same goroutine right after, so the tables are read again.
+// holds looks for what was removed in all tables, and in the archives. What the background was appending while it was removed is
+// removed by the same goroutine right after, so the tables are read again.
 func (w *removals) holds() {
 	w.t.Helper()
-	for range 100 {
-		if first(w.dump(true), w.gone) == "" && first(w.dump(false), w.deleted) == "" {
-			return
-		}
+	found, until := w.inTables(), time.Now().Add(5*time.Minute)
+	for found != "" && time.Now().Before(until) {
+		found = w.inTables()
 	}
-	w.lacks(w.dump(true), w.gone)
-	w.lacks(w.dump(false), w.deleted)
+	if found != "" {
+		w.t.Fatalf("removed, and still there: %s", found)
+	}
 	for _, c := range w.open {
 		if c = w.now(c); !c.ArchivedAt.IsZero() {
 			text := archiveText(w.t, w.objects, c)
@@ -425,6 +428,11 @@ func (w *removals) holds() {
 			w.lacks(text, w.deleted)
 		}
 	}
+}
+
+// inTables finds what was removed in the tables; "" for nothing.
+func (w *removals) inTables() string {
+	return cmp.Or(first(w.dump(true), w.gone), first(w.dump(false), w.deleted))
 }
 
 func (w *removals) lacks(rows string, words []string) {
