@@ -1,6 +1,7 @@
 package index_test
 
 import (
+	"cmp"
 	"os"
 	"strings"
 	"sync"
@@ -88,11 +89,15 @@ func (p *fixture) again(c continuo.Conversation) continuo.Conversation {
 	return c
 }
 
+// patience is long enough to index what the tests append, also on a slow machine.
+const patience = 5 * time.Minute
+
 func (p *fixture) search(request index.Request) index.Result {
 	p.Helper()
 	if request.ProjectID == "" {
 		request.ProjectID = continuo.DefaultProject
 	}
+	request.Patience = cmp.Or(request.Patience, patience)
 	result, err := p.searcher().Search(p.Context(), request)
 	if err != nil {
 		p.Fatalf("%+v: %v", request, err)

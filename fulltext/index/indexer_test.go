@@ -205,7 +205,7 @@ func TestAConversationThatCannotBeIndexedBlocksNoOther(t *testing.T) {
 	if done || !errors.Is(err, wrong) || strings.Contains(p.waiting(), "good") {
 		t.Errorf("done %t, %v; %s wait", done, err, p.waiting())
 	}
-	result, err := p.searcher().Search(t.Context(), index.Request{ProjectID: good.ProjectID, Query: "needle"})
+	result, err := p.searcher().Search(t.Context(), index.Request{ProjectID: good.ProjectID, Query: "needle", Patience: patience})
 	if err != nil || names(result.Items) != "good#1" || !result.Incomplete || result.Waiting != 90 || !errors.Is(result.Problem, wrong) {
 		t.Errorf("%+v, %v", result, err)
 	}
@@ -216,7 +216,7 @@ func TestAConversationThatCannotBeIndexedBlocksNoOther(t *testing.T) {
 		asked++
 		return continuo.ErrReadOnly
 	}
-	result, err = p.searcher().Search(t.Context(), index.Request{ProjectID: good.ProjectID, Query: "needle"})
+	result, err = p.searcher().Search(t.Context(), index.Request{ProjectID: good.ProjectID, Query: "needle", Patience: patience})
 	if err != nil || asked != 1 || names(result.Items) != "good#1" || !errors.Is(result.Problem, continuo.ErrReadOnly) {
 		t.Errorf("asked %d times: %+v, %v", asked, result, err)
 	}

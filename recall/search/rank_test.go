@@ -70,7 +70,7 @@ func TestSearchesCompareEmbeddings(t *testing.T) {
 		}
 		find := func(request index.Request) (keys []string) {
 			p.Helper()
-			request.ProjectID = continuo.DefaultProject
+			request.ProjectID, request.Patience = continuo.DefaultProject, patience
 			found, err := search.Searcher{Log: p.log, Store: p.store, Vectors: &vector.Finder{Store: vectors, Embedder: embedder}}.Search(p.Context(), request)
 			if err != nil {
 				p.Fatal(err)
@@ -149,7 +149,7 @@ func TestSearchesAreReranked(t *testing.T) {
 			if order != nil {
 				searcher.Reranker = &reorder.Merger{Reranker: byText{order, &asked}}
 			}
-			request := index.Request{ProjectID: continuo.DefaultProject, Query: query, Limit: 7}
+			request := index.Request{ProjectID: continuo.DefaultProject, Query: query, Limit: 7, Patience: patience}
 			for range pages {
 				page, err := searcher.Search(p.Context(), request)
 				if err != nil {

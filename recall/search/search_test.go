@@ -1,6 +1,7 @@
 package search_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,11 +64,15 @@ func entries(texts ...string) []continuo.Entry {
 	return all
 }
 
+// patience is long enough to index what the tests append, also on a slow machine.
+const patience = 5 * time.Minute
+
 func (p *fixture) search(request index.Request) index.Result {
 	p.Helper()
 	if request.ProjectID == "" {
 		request.ProjectID = continuo.DefaultProject
 	}
+	request.Patience = cmp.Or(request.Patience, patience)
 	result, err := search.Searcher{Log: p.log, Store: p.store}.Search(p.Context(), request)
 	if err != nil {
 		p.Fatalf("%+v: %v", request, err)
