@@ -166,8 +166,11 @@ func TestBranchesContinueAfterEveryWrite(t *testing.T) {
 		if len(events) != 7 || len(slices.Compact(events)) != 7 {
 			t.Fatalf("after %d writes finished were %v", writes, events)
 		}
-		if dies.left > 0 {
-			t.Logf("the run makes %d writes", writes-dies.left)
+		dies.mu.Lock()
+		left := dies.left
+		dies.mu.Unlock()
+		if left > 0 {
+			t.Logf("the run makes %d writes", writes-left)
 			return
 		}
 	}

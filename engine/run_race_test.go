@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/engine"
@@ -153,38 +154,37 @@ func TestAStopWithinTheLastStepsEnd(t *testing.T) {
 
 // Calls of somebody else's turn that wait for a person hold what a run records, but not for ever.
 func TestARunsChangesHaveATimeLimit(t *testing.T) {
-	store := storetest.NewMemory()
-	m := &scriptedModel{answer: func(a stepRequest) (string, error) {
-		if a.step == "" && strings.HasPrefix(a.messages[len(a.messages)-1], "user: ") {
-			return "call buy {}", nil
+	synctest.Test(t, func(t *testing.T) {
+		store := storetest.NewMemory()
+		m := &scriptedModel{answer: func(a stepRequest) (string, error) {
+			if a.step == "" && strings.HasPrefix(a.messages[len(a.messages)-1], "user: ") {
+				return "call buy {}", nil
+			}
+			return "fine", nil
+		}}
+		e := newRunEngine(t, store, m, func(o *engine.Options) {
+			withWorkflow(t, sideBySide)(o)
+			o.Tools, o.Policy, o.Wait = tool.Set{&counted{name: "buy"}}, tool.Policy{}, time.Minute
+		})
+		run := startOf(t, e, "side")
+		awaitRun(t, e, run)
+		chat, err := e.Turns.Chat(t.Context(), request(run.ConversationID, "Buy it."))
+		if err != nil {
+			t.Fatal(err)
 		}
-		return "fine", nil
-	}}
-	e := newRunEngine(t, store, m, func(o *engine.Options) {
-		withWorkflow(t, sideBySide)(o)
-		o.Tools, o.Policy, o.Wait = tool.Set{&counted{name: "buy"}}, tool.Policy{}, otherWait
+		for event := range chat.Events {
+			if event.Kind == "asked" {
+				break
+			}
+		}
+		if _, err := e.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true}, true); !errors.Is(err, continuo.ErrBusy) {
+			t.Errorf("a decision: %v", err)
+		}
+		if _, err := e.Runs.Cancel(t.Context(), run); !errors.Is(err, continuo.ErrBusy) {
+			t.Errorf("the end: %v", err)
+		}
 	})
-	run := startOf(t, e, "side")
-	awaitRun(t, e, run)
-	chat, err := e.Turns.Chat(t.Context(), request(run.ConversationID, "Buy it."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for event := range chat.Events {
-		if event.Kind == "asked" {
-			break
-		}
-	}
-	if _, err := e.Runs.Decide(t.Context(), run, engine.RunDecision{Approved: true}, true); !errors.Is(err, continuo.ErrBusy) {
-		t.Errorf("a decision: %v", err)
-	}
-	if _, err := e.Runs.Cancel(t.Context(), run); !errors.Is(err, continuo.ErrBusy) {
-		t.Errorf("the end: %v", err)
-	}
 }
-
-// otherWait is how long an engine of these tests waits.
-const otherWait = 100_000_000 // ns
 
 // panickingModel is a model with a fault of its own.
 type panickingModel struct{ scriptedModel }

@@ -148,6 +148,7 @@ func TestAProgramsWordsAreNotLogged(t *testing.T) {
 		if _, err := e.Tasks.Kill(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, "it told hush-money"); err != nil {
 			t.Error(err)
 		}
+		_ = e.Close(t.Context()) // it logs until then
 		line := logged.String()
 		if strings.Contains(line, "hush-hush") != logText || strings.Contains(line, "hush-money") != logText || !strings.Contains(line, "msg=turn_failed") || !strings.Contains(line, "reason=upstream") || !strings.Contains(line, "msg=agent_killed") {
 			t.Errorf("text %v: logged\n%s", logText, line)
