@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -27,20 +28,22 @@ func (s *scriptedRoles) hangBob() <-chan struct{} {
 
 // A role that hangs loses its turn when its time is up, is not asked twice for it, and the others go on.
 func TestARoleThatHangsLosesItsTurn(t *testing.T) {
-	scripted := &scriptedRoles{answer: answerTimes(1), timesOut: func(p rolePrompt) bool { return p.role == "forgets" }}
-	text := strings.Replace(threeRoleCrew, "display_name: Bob,", "display_name: Bob, timeout: 1s,", 1)
-	e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, text), nil)
-	sendMessage(t, e, "Hello")
-	status := awaitCycle(t, e)
-	if status.State != continuo.RunFinished || status.Roles[0].Answers != 1 || status.Roles[2].Answers != 1 || status.Roles[1].Cursor != 0 {
-		t.Errorf("it is %s (%s): %+v", status.State, status.Reason, status.Roles)
-	}
-	if failed := status.Roles[1].Failed; !strings.Contains(failed, "took longer than 1s; raise the role's timeout, or crew.agent_timeout") {
-		t.Errorf("it failed: %s", failed)
-	}
-	if n := len(scripted.prompts("forgets")); n != 2 { // in each of the cycle's two rounds
-		t.Errorf("the one that hangs was asked %d times", n)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		scripted := &scriptedRoles{answer: answerTimes(1), timesOut: func(p rolePrompt) bool { return p.role == "forgets" }}
+		text := strings.Replace(threeRoleCrew, "display_name: Bob,", "display_name: Bob, timeout: 1s,", 1)
+		e := newCrewEngine(t, storetest.NewMemory(), scripted, newCrewSource(t, text), nil)
+		sendMessage(t, e, "Hello")
+		status := awaitCycle(t, e)
+		if status.State != continuo.RunFinished || status.Roles[0].Answers != 1 || status.Roles[2].Answers != 1 || status.Roles[1].Cursor != 0 {
+			t.Errorf("it is %s (%s): %+v", status.State, status.Reason, status.Roles)
+		}
+		if failed := status.Roles[1].Failed; !strings.Contains(failed, "took longer than 1s; raise the role's timeout, or crew.agent_timeout") {
+			t.Errorf("it failed: %s", failed)
+		}
+		if n := len(scripted.prompts("forgets")); n != 2 { // in each of the cycle's two rounds
+			t.Errorf("the one that hangs was asked %d times", n)
+		}
+	})
 }
 
 // An agent that ends is started again, told who it is, and shown the whole history, once.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -282,32 +283,35 @@ func TestAModelSummarizesAHistory(t *testing.T) {
 // A deployment that does not begin leaves nothing behind, and what a person does to an agent's conversation does not
 // change the result of its work.
 func TestWhatDoesNotBeginLeavesNothing(t *testing.T) {
-	entered := make(chan struct{}, 1)
-	m := &scriptedModel{answer: func(a stepRequest) (string, error) {
-		if strings.Contains(a.messages[0], "Wait") {
-			return "call wait {}", nil
+	synctest.Test(t, func(t *testing.T) { // a refusal waits a moment for room
+		entered := make(chan struct{}, 1)
+		m := &scriptedModel{answer: func(a stepRequest) (string, error) {
+			if strings.Contains(a.messages[0], "Wait") {
+				return "call wait {}", nil
+			}
+			return "done", nil
+		}}
+		e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) {
+			o.Tools, o.Policy, o.MaxTurns = tool.Set{waitTool{&counted{name: "wait"}, entered}}, tool.Policy{Otherwise: tool.Allow}, 1
+		})
+		quick := createTask(t, e, "Quick", "")
+		agent := awaitAgent(t, e, deploy(t, e, quick.ID, ""))
+		metadata := json.RawMessage(`{"task_id": 5}`)
+		if _, err := e.Log.Update(t.Context(), agent.ConversationID, continuo.ConversationChange{Metadata: metadata}); err != nil {
+			t.Fatal(err)
 		}
-		return "done", nil
-	}}
-	e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) {
-		o.Tools, o.Policy, o.MaxTurns = tool.Set{waitTool{&counted{name: "wait"}, entered}}, tool.Policy{Otherwise: tool.Allow}, 1
+		if _, err := e.Log.Append(t.Context(), agent.ConversationID, []continuo.Entry{{Role: continuo.User, Content: continuo.Text("And now?")}}, continuo.AppendOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // who knows the end may be faster than who leaves the place
+		deploy(t, e, createTask(t, e, "Wait", "").ID, "")
+		<-entered
+		if _, err := e.Tasks.Deploy(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: quick.ID}); !errors.Is(err, engine.ErrTooManyTurns) {
+			t.Errorf("beyond the turns of a project: %v", err)
+		}
+		now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, quick.ID)
+		if err != nil || now.State != engine.TaskCompleted || len(now.Agents) != 1 || now.Agents[0].TaskID != quick.ID {
+			t.Errorf("the task is %+v, %v", now, err)
+		}
 	})
-	quick := createTask(t, e, "Quick", "")
-	agent := awaitAgent(t, e, deploy(t, e, quick.ID, ""))
-	metadata := json.RawMessage(`{"task_id": 5}`)
-	if _, err := e.Log.Update(t.Context(), agent.ConversationID, continuo.ConversationChange{Metadata: metadata}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.Log.Append(t.Context(), agent.ConversationID, []continuo.Entry{{Role: continuo.User, Content: continuo.Text("And now?")}}, continuo.AppendOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	deploy(t, e, createTask(t, e, "Wait", "").ID, "")
-	<-entered
-	if _, err := e.Tasks.Deploy(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: quick.ID}); !errors.Is(err, engine.ErrTooManyTurns) {
-		t.Errorf("beyond the turns of a project: %v", err)
-	}
-	now, err := e.Tasks.Get(t.Context(), continuo.Scope{ProjectID: "default"}, quick.ID)
-	if err != nil || now.State != engine.TaskCompleted || len(now.Agents) != 1 || now.Agents[0].TaskID != quick.ID {
-		t.Errorf("the task is %+v, %v", now, err)
-	}
 }

@@ -63,7 +63,7 @@ func newHooked(t *testing.T) *hooked {
 	}))
 	t.Cleanup(server.Close)
 	h.hook = ledger.Webhook{
-		Name: "crm", URL: server.URL, Secret: "secret", Now: func() time.Time { return now },
+		Name: "crm", URL: server.URL, Secret: "secret", Timeout: 5 * time.Minute, Now: func() time.Time { return now },
 		Body: func(turn continuo.FinishedTurn) any { return turn.TurnID },
 		Wait: func(ctx context.Context, d time.Duration) error {
 			h.waits <- d
