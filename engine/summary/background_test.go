@@ -314,11 +314,11 @@ func TestASummaryWaitsForOpenCalls(t *testing.T) {
 }
 
 // planted are facts of the kinds that a summary has to name.
-var planted = map[string]string{
-	"decision":      "We decided to keep the orders in PostgreSQL because of the audit.",
-	"open question": "Who renews the certificate of the harbour gate is still open.",
-	"file name":     "The tides are read by cmd/harbour/parse_tide.go.",
-	"number":        "The kiln holds 4711 litres.",
+var planted = []struct{ kind, fact string }{
+	{"decision", "We decided to keep the orders in PostgreSQL because of the audit."},
+	{"open question", "Who renews the certificate of the harbour gate is still open."},
+	{"file name", "The tides are read by cmd/harbour/parse_tide.go."},
+	{"number", "The kiln holds 4711 litres."},
 }
 
 // figure is a short sentence about an amount.
@@ -327,11 +327,14 @@ var figure = regexp.MustCompile(`^.{1,30}\b\d{4} [a-z]+\.$`)
 // obedient can only repeat sentences that it is shown, of the kinds that its rules ask for, those of the summary so far first.
 // Each kind has a quarter of the room.
 func obedient() *scriptedModel {
-	kinds := map[string]func(sentence string) bool{
-		"decided":        func(s string) bool { return strings.Contains(s, "decided") },
-		"Open questions": func(s string) bool { return strings.Contains(s, "is still open") },
-		"File names":     func(s string) bool { return strings.Contains(s, ".go") },
-		"numbers":        figure.MatchString,
+	kinds := []struct {
+		name string
+		is   func(sentence string) bool
+	}{
+		{"decided", func(s string) bool { return strings.Contains(s, "decided") }},
+		{"Open questions", func(s string) bool { return strings.Contains(s, "is still open") }},
+		{"File names", func(s string) bool { return strings.Contains(s, ".go") }},
+		{"numbers", figure.MatchString},
 	}
 	return &scriptedModel{name: "small-1", answer: func(_ context.Context, body string) (string, error) {
 		var request struct{ Messages []struct{ Content string } }
@@ -346,12 +349,12 @@ func obedient() *scriptedModel {
 			return "", fmt.Errorf("no size in the rules: %w", err)
 		}
 		said := []string{"So far:"}
-		for kind, is := range kinds {
+		for _, kind := range kinds {
 			left := most/len(kinds) - len(said[0])
 			for line := range strings.Lines(shown) {
 				for sentence := range strings.SplitAfterSeq(strings.TrimSpace(strings.TrimPrefix(line, "User:")), ". ") {
 					sentence = strings.TrimSpace(sentence)
-					if strings.Contains(rules, kind) && is(sentence) && !slices.Contains(said, sentence) && len(sentence) < left {
+					if strings.Contains(rules, kind.name) && kind.is(sentence) && !slices.Contains(said, sentence) && len(sentence) < left {
 						said, left = append(said, sentence), left-len(sentence)-1
 					}
 				}
@@ -395,8 +398,8 @@ func plant(t *testing.T, messages []evidence.Message) {
 		answer = text(i + 1)
 		message := text(i)
 		if i == 6 {
-			for _, fact := range planted {
-				message += "\n" + fact
+			for _, one := range planted {
+				message += "\n" + one.fact
 			}
 		}
 		conversation = s.send("s", message)
@@ -406,9 +409,9 @@ func plant(t *testing.T, messages []evidence.Message) {
 		t.Fatalf("%d summaries", len(summaries))
 	}
 	bodies := s.chat.bodies()
-	for kind, fact := range planted {
-		if !strings.Contains(bodies[len(bodies)-1], fact) {
-			t.Errorf("the %s is lost: the summary is\n%s", kind, summaries[len(summaries)-1].Content.String())
+	for _, one := range planted {
+		if !strings.Contains(bodies[len(bodies)-1], one.fact) {
+			t.Errorf("the %s is lost: the summary is\n%s", one.kind, summaries[len(summaries)-1].Content.String())
 		}
 	}
 }
