@@ -62,6 +62,9 @@ func (tk *Tasks) Deploy(ctx context.Context, request DeployRequest) (*DeployedAg
 	if begun, err := tk.existingAgent(ctx, status.Scope, request.Key, link); begun != nil || err != nil {
 		return begun, err
 	}
+	if err := tk.agents.Room(ctx, request.Scope.ProjectID); err != nil && ctx.Err() != nil {
+		return nil, err
+	}
 	if err := tk.agents.Enter(request.Scope.ProjectID); err != nil {
 		return nil, fmt.Errorf("%w: the project may have %d at once; wait until one has ended, or end one", ErrTooManyAgents, tk.agents.Most)
 	}

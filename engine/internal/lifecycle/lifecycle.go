@@ -45,7 +45,7 @@ func (l *Lifecycle) Wait() { l.turns.Wait() }
 
 // Room returns nil when a project may begin a turn, else an error after a short wait.
 func (l *Lifecycle) Room(ctx context.Context, project string) error {
-	return l.quota.room(ctx, project)
+	return l.quota.Room(ctx, project)
 }
 
 // IsClosed reports whether no more turns may begin.

@@ -20,12 +20,12 @@ type Quota struct {
 	left       chan struct{}  // closed when a turn leaves; nil without waiters
 }
 
-// quotaGrace is how long room waits for a turn to leave: a client that has received a turn's end must not be refused
+// quotaGrace is how long Room waits for a turn to leave: a client that has received a turn's end must not be refused
 // because the turn is still being counted, which takes a moment on a busy machine.
 const quotaGrace = time.Second
 
-// room returns nil when a project may begin a turn, else an error after quotaGrace.
-func (q *Quota) room(ctx context.Context, project string) error {
+// Room returns nil when a project may begin a turn, else an error after quotaGrace.
+func (q *Quota) Room(ctx context.Context, project string) error {
 	grace := time.NewTimer(quotaGrace)
 	defer grace.Stop()
 	for {
