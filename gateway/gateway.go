@@ -189,6 +189,9 @@ func (g *Gateway) answerBody(w http.ResponseWriter, r *http.Request, scope conti
 	defer place.end()
 	for range maxMatches {
 		found, err := g.match(r, scope, asked, repeat)
+		if errors.Is(err, continuo.ErrExists) {
+			continue // its session was begun by a fork since it was looked for
+		}
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -175,5 +176,43 @@ func TestOneRequestAtTwoReplicas(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// hookedStore calls a function after a number of look-ups.
+type hookedStore struct {
+	prefixedStore
+	after int
+	next  func()
+}
+
+func (s *hookedStore) Prefixes(ctx context.Context, query continuo.PrefixQuery) ([]continuo.Prefix, []continuo.Conversation, error) {
+	rows, conversations, err := s.prefixedStore.Prefixes(ctx, query)
+	if s.after--; s.after == 0 {
+		s.next()
+	}
+	return rows, conversations, err
+}
+
+// A session that begins with another one's history is a fork of it. Two tries of its first request make one, also where the
+// other try makes it after this one has looked for it.
+func TestAForkedSessionThatBeginsMeanwhile(t *testing.T) {
+	const (
+		one = `{"model":"gpt","messages":[{"role":"user","content":"one"}]}`
+		two = `{"model":"gpt","messages":[{"role":"user","content":"one"},{"role":"assistant","content":"Yes."},{"role":"user","content":"two"}]}`
+	)
+	store := storetest.NewMemory()
+	u := newUpstream(t, whole("Yes."), whole("So."))
+	other := newGatewayOver(t, u, store)
+	other.post(t, "/v1/chat/completions", one)
+	header := []string{"X-Session-Id", "s", "User-Agent", "opencode/1", "Idempotency-Key", "k"}
+	var first *http.Response
+	hooked := &hookedStore{prefixedStore: store, after: 2, next: func() { first, _ = other.post(t, "/v1/chat/completions", two, header...) }}
+	second, answer := newGatewayOver(t, u, hooked).post(t, "/v1/chat/completions", two, header...)
+	if second.StatusCode != http.StatusOK || !strings.Contains(answer, "So.") || second.Header.Get("X-Continuo-Turn") != first.Header.Get("X-Continuo-Turn") {
+		t.Errorf("the second try: %d %s, turn %s, not %s", second.StatusCode, answer, second.Header.Get("X-Continuo-Turn"), first.Header.Get("X-Continuo-Turn"))
+	}
+	if asked := len(u.requests); asked != 2 {
+		t.Errorf("the upstream was asked %d times", asked)
 	}
 }

@@ -51,35 +51,46 @@ func (s *search) isOwn(c *candidate) bool {
 
 // inSession decides among the conversations of the client's session.
 func (s *search) inSession(ctx context.Context) (*Match, error) {
+	if m, err := s.knownInSession(ctx); m != nil || err != nil {
+		return m, err
+	}
+	first, err := s.ofSession(ctx, s.session)
+	switch {
+	case err != nil:
+		return nil, err
+	case first == nil:
+		return s.newSession(ctx)
+	case first.LastSeq == 0: // a side call came first
+		return s.of(BySession, &candidate{conversation: *first}), nil
+	}
+	if m, err := s.knownInSession(ctx); m != nil || err != nil { // the session has begun since its messages were looked for
+		return m, err
+	}
+	return &Match{ // the client replaced the whole history
+		By: BySession, Conversation: *first, Fork: true, Rewritten: true, Parent: first.ID, search: s, request: s.query.Request,
+		chain: s.states[0], tracked: true,
+	}, nil
+}
+
+// knownInSession decides by the messages that the client's session has; nil where it has none of the request's.
+func (s *search) knownInSession(ctx context.Context) (*Match, error) {
 	all, err := s.find(ctx, s.states[0].session, continuo.KindUser)
 	if err != nil {
 		return nil, err
 	}
 	c := s.best(all)
-	if c != nil {
-		switch s.rank(c) {
-		case rankRetried, rankRepeated:
-			return s.retry(BySession, c), nil
-		case rankExtended:
-			return s.extend(ctx, BySession, c)
-		case rankDiverged:
-			return s.fork(ctx, BySession, c)
-		}
+	if c == nil {
+		return nil, nil
 	}
-	first, err := s.ofSession(ctx, s.session)
-	if err != nil {
-		return nil, err
+	switch s.rank(c) {
+	case rankRetried, rankRepeated:
+		return s.retry(BySession, c), nil
+	case rankExtended:
+		return s.extend(ctx, BySession, c)
+	case rankDiverged:
+		return s.fork(ctx, BySession, c)
 	}
-	if first != nil && first.LastSeq == 0 { // a side call came first
-		return s.of(BySession, &candidate{conversation: *first}), nil
-	}
-	if first != nil { // the client replaced the whole history
-		return &Match{
-			By: BySession, Conversation: *first, Fork: true, Rewritten: true, Parent: first.ID, search: s, request: s.query.Request,
-			chain: s.states[0], tracked: true,
-		}, nil
-	}
-	return s.newSession(ctx)
+	return nil, nil
 }
 
 // newSession decides about a session that is not known: it may begin with another one's history.

@@ -167,6 +167,38 @@ func TestTheSessionDecides(t *testing.T) {
 	expect(t, s, "session extend 4", two.conversation) // opencode has no such calls: its person wrote that
 }
 
+// hookedPrefixes calls a function after its next look-up.
+type hookedPrefixes struct {
+	continuo.PrefixStore
+	next func()
+}
+
+func (s *hookedPrefixes) Prefixes(ctx context.Context, query continuo.PrefixQuery) ([]continuo.Prefix, []continuo.Conversation, error) {
+	rows, conversations, err := s.PrefixStore.Prefixes(ctx, query)
+	if next := s.next; next != nil {
+		s.next = nil
+		next()
+	}
+	return rows, conversations, err
+}
+
+// A session that another try of the request begins, after its messages were looked for and before the session was, is the
+// request's: the client has replaced nothing.
+func TestASessionThatBeginsMeanwhile(t *testing.T) {
+	store := stores["memory"](t)
+	g := newGateway(t, store)
+	query := match.Query{Header: http.Header{"User-Agent": {"opencode/1.18"}, "X-Session-Id": {"1"}}, IdempotencyKey: "k"}
+	var first *turn
+	prefixes := &hookedPrefixes{store, func() { first = g.ask(query, history("u hi")) }}
+	second := &gateway{t: t, log: g.log, match: match.New(match.Options{Log: g.log, Prefixes: prefixes})}
+	again := query
+	again.Request = &request.Request{Entries: history("u hi")}
+	found, err := second.match.Match(t.Context(), again)
+	if err != nil || !found.Retry || found.RetryOf != first.id || found.Conversation.ID != first.conversation {
+		t.Errorf("the second try is %+v, %v, not of %s", found, err, first.id)
+	}
+}
+
 func TestANamedConversation(t *testing.T) {
 	g := newGateway(t, stores["memory"](t))
 	created, err := g.log.Create(t.Context(), continuo.Conversation{Key: "k"})
