@@ -326,8 +326,7 @@ func TestMCPServersThatAreRefused(t *testing.T) {
 			}
 		})
 	}
-	gone := &toolServer{Server: httptest.NewServer(http.NotFoundHandler())}
-	gone.Close()
+	gone := &toolServer{Server: &httptest.Server{URL: "http://127.0.0.1:1"}} // no program has this port
 	response, body := newMCPGateway(t, u, gone).post(t, "/v1/responses", `{"model":"gpt","input":"hi","tools":[`+mcpTool(gone, "")+`]}`)
 	if response.StatusCode != http.StatusFailedDependency || strings.Contains(body, "http://") {
 		t.Errorf("a server that cannot be reached: got %d %s", response.StatusCode, body)

@@ -215,9 +215,15 @@ func (s *Source) session(ctx context.Context) (*session, error) {
 	}
 }
 
+// reason returns why there is no session: also where the session has ended and run has not noticed it.
 func (s *Source) reason() error {
-	if err := s.Err(); err != nil {
-		return err
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.err != nil:
+		return s.err
+	case s.current != nil && context.Cause(s.current.ctx) != nil:
+		return context.Cause(s.current.ctx)
 	}
 	return errors.New("its session ended")
 }

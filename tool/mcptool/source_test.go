@@ -114,6 +114,17 @@ func TestACallWaitsForARestartForALimitedTime(t *testing.T) {
 	wantResult(t, find(t, source, "echo").Run(ctx, tool.Call{}), true, "nothing was done")
 }
 
+// A call whose wait ends before the end of the session was noticed says the cause, too.
+func TestTheCauseOfASessionThatHasJustEnded(t *testing.T) {
+	life := &session{}
+	life.ctx, life.fail = context.WithCancelCause(t.Context())
+	life.fail(errors.New("the disk is gone"))
+	source := &Source{options: Options{CallWait: time.Nanosecond}, ctx: t.Context(), current: life, changed: make(chan struct{})}
+	if _, err := source.session(t.Context()); err == nil || !strings.Contains(err.Error(), "the disk is gone") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 // failedStart waits until a start has failed.
 func (s *Source) failedStart(t *testing.T) <-chan struct{} {
 	t.Helper()
