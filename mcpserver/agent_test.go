@@ -32,27 +32,25 @@ func TestAgentIsFollowed(t *testing.T) {
 	if agent.Status != "running" && agent.Status != "queued" {
 		t.Errorf("it is %s", agent.Status)
 	}
+	go func() {
+		for _, piece := range []string{"First. ", "Second. ", "Third."} {
+			w.worker.pieces <- piece
+		}
+	}()
 	output := ""
 	for from := 0; len(output) < len("First. Second. Third."); {
-		go func() {
-			for _, piece := range []string{"First. ", "Second. ", "Third."} {
-				if from == 0 {
-					w.worker.pieces <- piece
-				}
-			}
-		}()
-		more := c.outputOf(agent.ID, from, 20)
+		more := c.outputOf(agent.ID, from, 300)
 		if more.From != from || more.NextFrom != from+len(more.Output) || more.Output == "" {
 			t.Fatalf("from %d: %+v", from, more)
 		}
 		output, from = output+more.Output, more.NextFrom
 	}
 	close(w.worker.pieces)
-	end := c.outputOf(agent.ID, len(output), 20)
+	end := c.outputOf(agent.ID, len(output), 300)
 	if output != "First. Second. Third." || end.Status != "completed" || end.Output != "" {
 		t.Errorf("it said %q and is %+v", output, end)
 	}
-	if last := c.outputOf(agent.ID, -6, 20); last.Output != "Third." {
+	if last := c.outputOf(agent.ID, -6, 300); last.Output != "Third." {
 		t.Errorf("at the end it said %+v", last)
 	}
 }
@@ -60,7 +58,7 @@ func TestAgentIsFollowed(t *testing.T) {
 func TestDeployWaits(t *testing.T) {
 	c := newWorld(t).client("default", nil)
 	var agent output
-	c.call("deploy_headless_agent", fmt.Sprintf(`{"task_id": %q, "prompt": "Be quick.", "wait_seconds": 20}`, c.given("Work")), &agent)
+	c.call("deploy_headless_agent", fmt.Sprintf(`{"task_id": %q, "prompt": "Be quick.", "wait_seconds": 300}`, c.given("Work")), &agent)
 	if agent.Status != "completed" || agent.Output != "It is done." {
 		t.Errorf("it is %+v", agent)
 	}
@@ -72,10 +70,10 @@ func TestAgentIsKilled(t *testing.T) {
 	c := w.client("default", nil)
 	agent := c.deployed()
 	w.worker.pieces <- "I begin"
-	c.outputOf(agent.ID, 0, 20)
+	c.outputOf(agent.ID, 0, 300)
 	var killed output
 	c.call("kill_real_agent", fmt.Sprintf(`{"agent_id": %q, "reason": "enough"}`, agent.ID), &killed)
-	if end := c.outputOf(agent.ID, 0, 20); killed.Reason != "enough" || end.Reason != "enough" || killed.Status != "killed" || end.Status != "killed" || end.Output != "I begin" {
+	if end := c.outputOf(agent.ID, 0, 300); killed.Reason != "enough" || end.Reason != "enough" || killed.Status != "killed" || end.Status != "killed" || end.Output != "I begin" {
 		t.Errorf("killed it was %+v, then %+v", killed, end)
 	}
 }
@@ -88,7 +86,7 @@ func TestProgress(t *testing.T) {
 		notified <- request.Params
 	}})
 	agent := c.deployed()
-	params := &mcp.CallToolParams{Name: "get_agent_output", Arguments: map[string]any{"agent_id": agent.ID, "wait_seconds": 20, "from": 1000}}
+	params := &mcp.CallToolParams{Name: "get_agent_output", Arguments: map[string]any{"agent_id": agent.ID, "wait_seconds": 300, "from": 1000}}
 	params.SetProgressToken("p1")
 	ended := make(chan error, 1)
 	go func() {
@@ -98,7 +96,7 @@ func TestProgress(t *testing.T) {
 	last := -1.0
 	for i := range 4 {
 		progress := within(t, "progress", notified)
-		if progress.ProgressToken != "p1" || progress.Total != 20 || progress.Progress <= last || !strings.Contains(progress.Message, agent.ID) {
+		if progress.ProgressToken != "p1" || progress.Total != 300 || progress.Progress <= last || !strings.Contains(progress.Message, agent.ID) {
 			t.Errorf("told %+v after %v", progress, last)
 		}
 		last = progress.Progress
@@ -120,7 +118,7 @@ func TestProgressOfSummaries(t *testing.T) {
 	}})
 	var history []map[string]string
 	for range 6 {
-		history = append(history, map[string]string{"role": "assistant", "content": strings.Repeat("On and on. ", 20)})
+		history = append(history, map[string]string{"role": "assistant", "content": strings.Repeat("On and on. ", 300)})
 	}
 	params := &mcp.CallToolParams{Name: "create_real_task", Arguments: map[string]any{"description": "Go on", "compression": "semantic", "conversation_history": history}}
 	params.SetProgressToken("p1")

@@ -20,7 +20,7 @@ func TestProjectsAreApart(t *testing.T) {
 	w.calls(conversation, "call_"+mark, mark)
 	task := owner.given("about " + mark)
 	var agent output
-	owner.call("deploy_headless_agent", fmt.Sprintf(`{"task_id": %q, "wait_seconds": 20}`, task), &agent)
+	owner.call("deploy_headless_agent", fmt.Sprintf(`{"task_id": %q, "wait_seconds": 300}`, task), &agent)
 	own := thief.given("mine")
 	nobody := "0199c5f0d1a270008000000000000000"
 	for _, row := range []struct{ tool, arguments, id, none string }{

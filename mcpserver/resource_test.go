@@ -219,8 +219,8 @@ func TestReplicas(t *testing.T) {
 	first, second := one.overHTTP("default", nil, ""), two.overHTTP("default", nil, "")
 	id := first.given("Work")
 	var agent output
-	second.call("deploy_headless_agent", fmt.Sprintf(`{"task_id": %q, "wait_seconds": 20}`, id), &agent)
-	if seen := first.outputOf(agent.ID, 0, 20); seen.Output != "It is done." || seen.Status != "completed" {
+	second.call("deploy_headless_agent", fmt.Sprintf(`{"task_id": %q, "wait_seconds": 300}`, id), &agent)
+	if seen := first.outputOf(agent.ID, 0, 300); seen.Output != "It is done." || seen.Status != "completed" {
 		t.Errorf("the other replica shows %+v", seen)
 	}
 }

@@ -214,7 +214,7 @@ func TestListOfTasks(t *testing.T) {
 	for i := range 7 {
 		want = append([]string{c.given(fmt.Sprint("Task ", i))}, want...)
 	}
-	c.call("deploy_headless_agent", fmt.Sprintf(`{"task_id": %q, "wait_seconds": 20}`, want[3]), nil)
+	c.call("deploy_headless_agent", fmt.Sprintf(`{"task_id": %q, "wait_seconds": 300}`, want[3]), nil)
 	type page struct {
 		Tasks []struct {
 			ID     string `json:"task_id"`
