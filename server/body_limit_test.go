@@ -106,10 +106,10 @@ func TestABodyThatArrivesHasNoDeadlineAfterwards(t *testing.T) {
 		select {
 		case <-r.Context().Done(): // net/http found the read deadline, and took it for a client that is gone
 			w.WriteHeader(http.StatusTeapot)
-		case <-time.After(200 * time.Millisecond):
+		case <-time.After(600 * time.Millisecond):
 			_, _ = fmt.Fprint(w, len(body))
 		}
-	}), 50*time.Millisecond)
+	}), 500*time.Millisecond)
 	server := httptest.NewServer(handler)
 	defer server.Close()
 	for range 2 { // on one connection

@@ -30,8 +30,8 @@ import (
 	"github.com/continuo-log/continuo/turn"
 )
 
-// mark is in every text of the victim, and in no other.
-const mark = "xyzzy"
+// mark is in every text of the victim, and in no other: keys, which are random, have no l and no u.
+const mark = "plugh"
 
 // victim is a project that has one of everything, and thief another one with a good key of its own. Both
 // call their first conversation s1.
@@ -44,7 +44,7 @@ type victim struct {
 	turns           []string // of each of them
 	call            string   // that waits
 	run             continuo.Run
-	crew            engine.CrewStatus // of the session crews-xyzzy
+	crew            engine.CrewStatus // of the session crews-plugh
 	task            engine.TaskStatus
 	agent           engine.DeployedAgent // that worked on it
 	marks           []string             // what no answer to the thief may have
@@ -80,7 +80,7 @@ func newVictim(t *testing.T, store maintenance.Store) *victim {
 	options.Policy = tool.Policy{Ask: []string{"test.upper"}, Otherwise: tool.Allow}
 	options.Workflows = workflowFolder{"testdata/workflows"}
 	options.Crews, options.StepPause = crewFolder{"testdata/crews"}, time.Nanosecond
-	options.Wait = time.Second // a thief who gets that far shall not hold the test up
+	options.Wait = time.Minute // a thief who gets that far shall not hold the test up for longer
 	e := engineWith(t, store, continuo.LogOptions{MaxInlinePart: 1}, options)
 	keys, v := &keyring{store, t}, &victim{t: t, idempotencyKeys: [2]string{"once-more", "append-more"}}
 	trail := audit.NewTrail(keys.Store, audit.Options{})

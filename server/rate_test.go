@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/continuo-log/continuo/auth"
@@ -60,18 +61,20 @@ func TestPacesAreForgotten(t *testing.T) {
 }
 
 func TestRateLimited(t *testing.T) {
-	keys := newKeyring(t)
-	_, shown := keys.newKey("default")
-	_, other := keys.newKey("default")
-	handler := newKeyedServer(t, keys, Options{RequestsPerSecond: 1})
-	ask(t, handler, "GET", "/api/models", "", as(shown)...).into(200, &struct{}{})
-	refused := ask(t, handler, "GET", "/api/models", "", as(shown)...)
-	if body := refused.failed(429, "rate_limited", ""); body.Error.Type != "rate_limit_error" || refused.header.Get("Retry-After") != "1" {
-		t.Errorf("type %s, Retry-After %q", body.Error.Type, refused.header.Get("Retry-After"))
-	}
-	ask(t, handler, "POST", "/chat", `{"message": "hello"}`, as(shown)...).failed(429, "rate_limited", "")
-	ask(t, handler, "GET", "/api/models", "", as(other)...).into(200, &struct{}{})
-	ask(t, handler, "GET", "/healthz", "").into(200, &struct{}{})
+	synctest.Test(t, func(t *testing.T) { // all requests come within a second
+		keys := newKeyring(t)
+		_, shown := keys.newKey("default")
+		_, other := keys.newKey("default")
+		handler := newKeyedServer(t, keys, Options{RequestsPerSecond: 1})
+		ask(t, handler, "GET", "/api/models", "", as(shown)...).into(200, &struct{}{})
+		refused := ask(t, handler, "GET", "/api/models", "", as(shown)...)
+		if body := refused.failed(429, "rate_limited", ""); body.Error.Type != "rate_limit_error" || refused.header.Get("Retry-After") != "1" {
+			t.Errorf("type %s, Retry-After %q", body.Error.Type, refused.header.Get("Retry-After"))
+		}
+		ask(t, handler, "POST", "/chat", `{"message": "hello"}`, as(shown)...).failed(429, "rate_limited", "")
+		ask(t, handler, "GET", "/api/models", "", as(other)...).into(200, &struct{}{})
+		ask(t, handler, "GET", "/healthz", "").into(200, &struct{}{})
+	})
 }
 
 // A project that has all the turns that it may have is refused another one, and begins nothing; others do not

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,9 +19,9 @@ func TestBudgetOfAKey(t *testing.T) {
 	keys := newKeyring(t)
 	key, shown := keys.newKey("project")
 	_, freeShown := keys.newKey("project")
-	now := time.Now().UTC()
+	now, later := time.Now().UTC(), atomic.Int64{} // days
 	checker := auth.NewChecker(keys, auth.Options{Keep: time.Nanosecond})
-	clock := func() time.Time { return now } // of what is spent, too: a day may end while the test runs
+	clock := func() time.Time { return now.AddDate(0, 0, int(later.Load())) } // of what is spent, too: a day may end while the test runs
 	budgets := ledger.BudgetOptions{Key: checker.Key, Now: clock}
 	handler := New(engineWith(t, keys.Store, continuo.LogOptions{Now: clock}, engine.Options{Budgets: budgets}), Options{Keys: checker})
 	chat := func(shown, session string) *reply {
@@ -52,9 +53,9 @@ func TestBudgetOfAKey(t *testing.T) {
 	chat(freeShown, "b").into(200, &struct{}{})
 	ask(t, handler, "POST", "/api/keys", `{"name": "more"}`, as(shown)...).failed(403, "budgeted", "")
 	ask(t, handler, "POST", "/api/keys", `{"budget": {"tokens": 5, "period": "year"}}`, as(freeShown)...).failed(400, "invalid_request", "budget")
-	now = now.AddDate(0, 0, 1)
+	later.Store(1)
 	chat(shown, "b").into(200, &struct{}{})
-	now = now.AddDate(0, 0, -1)
+	later.Store(0)
 	set(auth.Budget{Tokens: 1_000_000, Period: auth.PeriodMonth})
 	chat(shown, "b").into(200, &struct{}{})
 }
