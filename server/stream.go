@@ -76,16 +76,12 @@ type eventStream struct {
 	ended     bool // the last event has been written
 	closed    bool // nothing may be written any more
 	err       error
-	keepAlive *time.Timer // no goroutine waits for it: there are many streams
+	keepAlive *time.Timer // no goroutine waits for it: there are many streams; nil before the first write
 	interval  time.Duration
 }
 
 func newEventStream(w http.ResponseWriter, keepAlive time.Duration) *eventStream {
-	e := &eventStream{out: sse.NewWriter(w), control: http.NewResponseController(w), interval: keepAlive}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.keepAlive = time.AfterFunc(keepAlive, e.sendKeepAlive)
-	return e
+	return &eventStream{out: sse.NewWriter(w), control: http.NewResponseController(w), interval: keepAlive}
 }
 
 // sendHeader sends the header, for a client that would wait long for the first event.
@@ -109,10 +105,7 @@ func (e *eventStream) flush() {
 
 // sendKeepAlive sends a comment, and the next one after the interval.
 func (e *eventStream) sendKeepAlive() {
-	e.write(func() error {
-		e.keepAlive.Reset(e.interval)
-		return e.out.Comment("keep-alive")
-	})
+	e.write(func() error { return e.out.Comment("keep-alive") })
 }
 
 // sendTurnEvent sends a turn's event to the client, under the event's id. The callers send the end of the turn.
@@ -165,13 +158,13 @@ func (e *eventStream) send(id, name string, value any) {
 		e.ended = name == "done" || name == "error" || name == "end"
 		return e.out.Write(sse.Event{ID: id, Type: name, Data: data})
 	})
-	e.keepAlive.Reset(e.interval)
 }
 
 // writeLimit is how long a client may take to read one event.
 const writeLimit = 30 * time.Second
 
-// write performs one write, unless an earlier one failed.
+// write performs one write, unless an earlier one failed. A comment follows it after the interval; none comes before the
+// first write, since it would send the header.
 func (e *eventStream) write(one func() error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -180,6 +173,11 @@ func (e *eventStream) write(one func() error) {
 	}
 	_ = e.control.SetWriteDeadline(time.Now().Add(writeLimit)) // where the connection has deadlines
 	e.err = one()
+	if e.keepAlive == nil {
+		e.keepAlive = time.AfterFunc(e.interval, e.sendKeepAlive)
+	} else {
+		e.keepAlive.Reset(e.interval)
+	}
 }
 
 // disconnected reports whether the client has disconnected.
@@ -195,7 +193,8 @@ func (e *eventStream) close() {
 	e.sendAs(0, "error", api.ProblemOf(errors.New("the stream broke off")))
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.closed = true
-	e.keepAlive.Stop()
+	if e.closed = true; e.keepAlive != nil {
+		e.keepAlive.Stop()
+	}
 	_ = e.control.SetWriteDeadline(time.Time{}) // the connection's next answer has its own deadline
 }

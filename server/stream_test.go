@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -213,6 +214,26 @@ func TestStreamAlwaysEnds(t *testing.T) {
 			t.Errorf("after %q: %v, %d events", last, err, len(events))
 		}
 	}
+}
+
+// A client that has the header misses nothing that comes: no comment sends the header before the handler does.
+func TestAKeepAliveSendsNoHeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recorder := httptest.NewRecorder()
+		out := newEventStream(recorder, time.Second)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if recorder.Flushed || recorder.Body.Len() > 0 {
+			t.Errorf("before the header came %q", recorder.Body)
+		}
+		out.sendHeader()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if comments := strings.Count(recorder.Body.String(), ": keep-alive\n"); comments < 59 {
+			t.Errorf("%d comments came in a minute", comments)
+		}
+		out.close()
+	})
 }
 
 // flushes is a client that has what was flushed.
