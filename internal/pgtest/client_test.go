@@ -51,7 +51,7 @@ func expect[V comparable](t testing.TB, url string, want V, statement string, ar
 // eventually waits for an answer that is true.
 func eventually(t testing.TB, server *Server, what, question string) {
 	t.Helper()
-	if err := server.await(time.Minute, what, question); err != nil {
+	if err := server.await(startTimeout, what, question); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -34,6 +34,7 @@ const (
 	settingsName = "settings.conf"
 	accessName   = "access.conf"
 	ownerName    = "owner" // contains the process that the cluster belongs to
+	portName     = "port"  // contains the TCP port that the cluster has claimed
 )
 
 // makeFolder makes the folder of a cluster: owned by the account, closed to others.
@@ -102,12 +103,20 @@ func removeLeftovers() {
 	}
 }
 
-// freePort returns a port that is not in use, outside of the range from which systems take the ports of outgoing
-// connections: such a connection could take it while the server is down.
-func freePort() (int, error) {
-	const first, count, attempts = 15000, 15000, 100
+// claimPort returns a port that is not in use and that no other cluster of this machine has claimed, and claims it for the
+// cluster of a folder: its server takes it only later, and again after each restart. The ports are outside of the range from
+// which systems take those of outgoing connections, and below those that package e2e gives to other programs.
+func claimPort(folder string) (int, error) {
+	const first, count, attempts = 15000, 5000, 100
 	for range attempts {
 		port := first + rand.IntN(count)
+		// Of two that claim a port at once, at least one finds the other's claim: each writes before it reads.
+		if err := os.WriteFile(filepath.Join(folder, portName), []byte(strconv.Itoa(port)), 0o600); err != nil {
+			return 0, fmt.Errorf("claim a port for PostgreSQL: %w", err)
+		}
+		if isClaimed(port, folder) {
+			continue
+		}
 		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 		if err != nil {
 			continue
@@ -115,6 +124,20 @@ func freePort() (int, error) {
 		return port, listener.Close()
 	}
 	return 0, fmt.Errorf("find a free port for PostgreSQL: %d ports from %d on are taken", attempts, first)
+}
+
+// isClaimed reports whether a cluster with another folder has claimed a port.
+func isClaimed(port int, folder string) bool {
+	for _, parent := range parentFolders(false) {
+		claims, _ := filepath.Glob(filepath.Join(parent, folderPrefix+"*", portName))
+		for _, file := range claims {
+			claimed, err := os.ReadFile(file)
+			if err == nil && filepath.Dir(file) != folder && string(claimed) == strconv.Itoa(port) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // initialize makes an empty cluster.

@@ -123,15 +123,15 @@ func newServer(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	port := socketPort
-	if options.ListenTCP {
-		if port, err = freePort(); err != nil {
-			return nil, err
-		}
-	}
 	folder, err := makeFolder(account, options.Durable)
 	if err != nil {
 		return nil, err
+	}
+	port := socketPort
+	if options.ListenTCP {
+		if port, err = claimPort(folder); err != nil {
+			return nil, errors.Join(err, os.RemoveAll(folder))
+		}
 	}
 	return &Server{options: options, programs: programs, account: account, folder: folder, port: port}, nil
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 func TestAServerHasTheSettingsThatItWasStartedWith(t *testing.T) {
@@ -95,6 +94,17 @@ func TestAServerRestartsAfterEveryKindOfEnd(t *testing.T) {
 	}
 }
 
+// A server that is down keeps its port from other servers of the machine.
+func TestAPortBelongsToOneCluster(t *testing.T) {
+	t.Parallel()
+	server := Start(t, Options{ListenTCP: true})
+	server.Stop(t, Immediate)
+	if !isClaimed(server.port, t.TempDir()) {
+		t.Errorf("another server may take the port %d", server.port)
+	}
+	server.Restart(t)
+}
+
 func TestNothingStaysOfAServer(t *testing.T) {
 	t.Parallel()
 	var folder, memory string
@@ -170,7 +180,7 @@ func TestAKilledTestBinaryTakesItsServersAlong(t *testing.T) {
 	folder, pid := readServer(t, bufio.NewScanner(output))
 	_ = child.Process.Kill()
 	_ = child.Wait()
-	err = await(time.Minute, "the server of the killed test binary has ended", func(context.Context) (bool, error) {
+	err = await(startTimeout, "the server of the killed test binary has ended", func(context.Context) (bool, error) {
 		return errors.Is(signalTo(pid, 0), os.ErrProcessDone), nil
 	})
 	if err != nil {
