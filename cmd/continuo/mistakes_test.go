@@ -87,7 +87,7 @@ func refused(t *testing.T, folder, line string) (code int, said string) {
 	env := []string{"HOME=" + filepath.Join(folder, "home"), "CONTINUO_STORE_PATH=" + filepath.Join(folder, "s.db"), "PATH=" + folder}
 	var out, errors bytes.Buffer
 	c := &console{in: strings.NewReader(""), out: &out, err: &errors, secrets: secret.FromEnv(env)}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var args []string
 	for _, word := range words.FindAllString(line, -1) {

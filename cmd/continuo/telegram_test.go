@@ -26,7 +26,7 @@ func TestTelegramCommand(t *testing.T) {
 	for changed := api.Changed(); !slices.ContainsFunc(api.Sent(), isReviewers); changed = api.Changed() {
 		select {
 		case <-changed:
-		case <-time.After(time.Minute):
+		case <-time.After(5 * time.Minute):
 			t.Fatalf("the reviewer says nothing:\n%s", p.stderr)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 // connect opens a connection that ends with the test.
 func connect(t testing.TB, url string) *pgx.Conn {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	connection, err := pgx.Connect(ctx, url)
 	if err != nil {

@@ -230,7 +230,7 @@ func pagesOf(t *testing.T, s *Store, query index.HitQuery, most int) []index.Hit
 // What is found by age must not be sorted, and what is found by its terms not be looked for by age.
 func TestHitsAreSearchedByAgeAndThenByTerm(t *testing.T) {
 	url := newDatabase(t, 0)
-	store := openAt(t, url, Options{})
+	store := openAt(t, url, Options{StatementTimeout: 5 * time.Minute}) // all documents are one statement
 	defer store.Close()
 	putRandomDocuments(t, store, 30_000, 5)
 	seen := recordStatements(t, store, url)

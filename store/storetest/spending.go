@@ -188,7 +188,7 @@ func testFinishedAtOnce(t *testing.T, opener Opener) {
 	for w := range writers {
 		noError(t, stores[0].Create(t.Context(), conversation(fmt.Sprint("c", w)), nil))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var all sync.WaitGroup
 	for w := range writers {
