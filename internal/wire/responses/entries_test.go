@@ -158,6 +158,23 @@ func TestItemsOfAChangedEntry(t *testing.T) {
 	}
 }
 
+// Reasoning is refused without an item of the model behind it.
+func TestNoReasoningOfAnEntryThatShowsNothing(t *testing.T) {
+	o := Options{Provider: provider}
+	entries, _, err := Entries(raw(`{"type":"compaction","id":"c","encrypted_content":"gB"}`, thought, said), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, content := range []continuo.Content{continuo.Text(""), continuo.Null(), continuo.Parts(continuo.TextPart(""))} {
+		entry := entries[0]
+		entry.Content = content
+		want := `[{"type":"compaction","id":"c","encrypted_content":"gB"}]`
+		if got := string(rawjson.MustMarshal(Items(&entry, continuo.ToolCall{}, o))); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
 // What a request that is not stored must not have is left out.
 func TestItemsThatMayBeSent(t *testing.T) {
 	for _, test := range []struct{ name, items, want string }{

@@ -38,7 +38,8 @@ func Items(entry *continuo.Entry, answers continuo.ToolCall, o Options) []json.R
 	}
 	switch entry.Role {
 	case continuo.Assistant:
-		return append(keptReasoning(ownItems(entry, o.Provider)), assistantItems(entry, o)...)
+		written := assistantItems(entry, o)
+		return append(keptItems(ownItems(entry, o.Provider), len(written) > 0), written...)
 	case continuo.Tool:
 		kind := TypeFunctionCallOutput
 		if answers.Type == "custom" {
@@ -220,9 +221,9 @@ func endsThere(items []Item) bool {
 	return true
 }
 
-// keptReasoning returns the items that are sent back also where the rest of their entry is written again: compaction,
-// and reasoning without its id.
-func keptReasoning(items []Item) (kept []json.RawMessage) {
+// keptItems returns the items that are sent back also where the rest of their entry is written again: compaction, and
+// reasoning without its id. Reasoning is left out where nothing of the entry is written, since it must not be last.
+func keptItems(items []Item, isWritten bool) (kept []json.RawMessage) {
 	if endsThere(items) {
 		return nil
 	}
@@ -230,7 +231,7 @@ func keptReasoning(items []Item) (kept []json.RawMessage) {
 		switch {
 		case item.Type == TypeCompaction:
 			kept = append(kept, item.Raw)
-		case item.Type == TypeReasoning && isWhole(item):
+		case item.Type == TypeReasoning && isWritten && isWhole(item):
 			kept = append(kept, without(item.Raw, "id"))
 		}
 	}
