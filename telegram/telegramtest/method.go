@@ -1,7 +1,9 @@
 package telegramtest
 
 import (
+	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
 	"regexp"
 	"strings"
@@ -46,9 +48,13 @@ func (s *Server) note(format string, values ...any) {
 	s.problem(format, values...)
 }
 
-// decode reads the parameters of a call; an unknown one is a problem.
+// decode reads the parameters of a call; an unknown one is a problem. A body that breaks off is none: its client was ended.
 func (s *Server) decode(r *http.Request, into any) *refusal {
-	decoder := json.NewDecoder(r.Body)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return badRequest("%v", err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {
 		s.note("%s: %v", r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:], err)
