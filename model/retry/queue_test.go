@@ -24,6 +24,7 @@ type bucket struct {
 	perSecond, burst float64
 	asks             time.Duration // Retry-After; 0 for none
 	thinks           time.Duration // until the first text
+	opens            chan struct{} // until it is closed, requests arrive and are neither taken nor refused; nil: at once
 
 	mu       sync.Mutex
 	tokens   float64
@@ -34,6 +35,9 @@ type bucket struct {
 
 func (b *bucket) Stream(ctx context.Context, body []byte) iter.Seq2[model.Delta, error] {
 	return func(yield func(model.Delta, error) bool) {
+		if b.opens != nil {
+			<-b.opens
+		}
 		if !b.take(string(body)) {
 			yield(model.Delta{}, &model.Error{
 				Reason: continuo.ReasonRateLimit, Status: 429, Retryable: true, RetryAfter: b.asks, Message: "slow down",
@@ -78,8 +82,9 @@ func ask(ctx context.Context, m model.Model, body string) *model.Error {
 	return failed
 }
 
-// TestABurstBeyondTheRateLimit: 200 requests at once on an upstream of 20 a second are all answered, about as fast as
-// the upstream lets them, with few requests that are refused; and a single one afterwards is answered at once.
+// TestABurstBeyondTheRateLimit: 200 requests that reach an upstream of 20 a second before it refuses the first of them are all
+// answered, about as fast as the upstream lets them, with few requests that are refused; and a single one afterwards is
+// answered at once.
 func TestABurstBeyondTheRateLimit(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -87,13 +92,14 @@ func TestABurstBeyondTheRateLimit(t *testing.T) {
 		took     time.Duration // at most, for all
 		refusals int           // at most, besides the 180 of the burst
 	}{
-		{"quick", &bucket{perSecond: 20, burst: 20, asks: time.Second}, 14 * time.Second, 60},
-		{"thinks for 20 s", &bucket{perSecond: 20, burst: 20, asks: time.Second, thinks: 20 * time.Second}, 55 * time.Second, 60},
-		{"does not say how long", &bucket{perSecond: 20, burst: 20}, 14 * time.Second, 60},
+		{"quick", &bucket{perSecond: 20, burst: 20, asks: time.Second}, 14 * time.Second, 120},
+		{"thinks for 20 s", &bucket{perSecond: 20, burst: 20, asks: time.Second, thinks: 20 * time.Second}, 55 * time.Second, 120},
+		{"does not say how long", &bucket{perSecond: 20, burst: 20}, 14 * time.Second, 120},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				limits := 0
+				test.upstream.opens = make(chan struct{})
 				m := retry.New(test.upstream, retry.Options{OnLimit: func(time.Duration, int) { limits++ }})
 				begin := time.Now()
 				var all sync.WaitGroup
@@ -104,6 +110,8 @@ func TestABurstBeyondTheRateLimit(t *testing.T) {
 						}
 					})
 				}
+				synctest.Wait()
+				close(test.upstream.opens)
 				all.Wait()
 				took, refused := time.Since(begin), test.upstream.refusals-180
 				t.Logf("took %v; %d refusals besides the burst's, in %d limits", took, refused, limits)
