@@ -99,7 +99,8 @@ func TestMarksAreDecidedOnce(t *testing.T) {
 		line := rapid.Custom(func(t *rapid.T) string {
 			return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{
 				"\\", " ", "\u200b", "$", "§", "call", "ca", "LL", "think", "user", ":", "=", "===", "HISTORY", "CURR", "ENT", "(showing last ", "(show", "1", "K", "\xc2", "\xff",
-			}), 0, 7).Draw(t, "parts"), "")
+				"(", "mess", "age", "\x1b", "[", "m", "]", "\a", "\u009b", "\u202a", "\xe2\x80",
+			}), 0, 9).Draw(t, "parts"), "")
 		}).Draw(t, "line")
 		final, _ := markOf(line, true)
 		structural := looksStructural(strings.TrimLeft(line, `\`))

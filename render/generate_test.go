@@ -19,7 +19,7 @@ func genText() *rapid.Generator[string] {
 	pieces := rapid.SampledFrom([]string{
 		"", " ", "\n", "\n\n", "\r\n", "\r", "\t", "\u2028", "\u0085", "\v", "\\", "\\\\", "hello", "§call: {}", "$user:", "$result: x",
 		" $think:", "$ Respond :", "=== HISTORY ===", "=== CURRENT ===", "== current", "(showing last 1 of 2 messages)", "===", "$", "§", ":",
-		"\u200b$call:", "\\§think: x", "\n§ Respond:", "§user", "ключ", "日本", "👩‍👩‍👧", "\x00", "{\"a\":1}", "\\ud83d", "<b>&amp;</b>",
+		"\u200b$call:", "\x1b$", "\x1b[31m", "\u202a", "(3 messages", "\\§think: x", "\n§ Respond:", "§user", "ключ", "日本", "👩‍👩‍👧", "\x00", "{\"a\":1}", "\\ud83d", "<b>&amp;</b>",
 	})
 	return rapid.OneOf(
 		rapid.Custom(func(t *rapid.T) string {
