@@ -33,6 +33,9 @@ func of(env []string, change func(*Options)) *Model {
 	return New(options)
 }
 
+// patient is the grace of agents that end, or obey, by themselves, however busy the machine is.
+const patient = 5 * time.Minute
+
 // whole is a whole answer.
 type whole struct {
 	text, reasoning, finish string
@@ -116,7 +119,7 @@ func TestHowAgentsMisbehave(t *testing.T) {
 		"endless":    {err: errors.New("agent could not answer: the agent sent a message of more than the maximum of 33554432 bytes")},
 		"flood":      {text: strings.Repeat("hello", 200), err: errors.New("agent sent more than the maximum of 1000 bytes")},
 	} {
-		got := ask(t.Context(), of(childtest.Env(role), func(o *Options) { o.MaxOutput = 1000; o.Grace = 2 * time.Second }), body("go"))
+		got := ask(t.Context(), of(childtest.Env(role), func(o *Options) { o.MaxOutput = 1000; o.Grace = patient }), body("go"))
 		wrong, reason := want.err, continuo.ReasonUpstream
 		if role == "flood" {
 			reason = continuo.ReasonTurnLimit
@@ -140,7 +143,7 @@ func TestAnAgentIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var failed error
-	for delta, err := range of(w.Env("patient"), func(o *Options) { o.Grace = 5 * time.Minute }).Stream(ctx, body("go")) {
+	for delta, err := range of(w.Env("patient"), func(o *Options) { o.Grace = patient }).Stream(ctx, body("go")) {
 		if delta.Text == "begun" {
 			cancel()
 		}

@@ -3,6 +3,7 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -74,7 +75,8 @@ func TestASessionKeepsItsContext(t *testing.T) {
 }
 
 func TestASessionIsAModel(t *testing.T) {
-	s := openSession(t, of(childtest.Env("talker"), agentOptions(t)), "")
+	options := agentOptions(t)
+	s := openSession(t, of(childtest.Env("talker"), func(o *Options) { options(o); o.Grace = patient }), "")
 	modeltest.RunModel(t, s, body("hello"))
 	if !s.Alive() {
 		t.Error("the session did not survive")
@@ -132,7 +134,7 @@ func TestOpenFails(t *testing.T) {
 		_, err := of(w.Env(role), change).Open(ctx, "")
 		return err
 	}
-	if err := open(t.Context(), "crash", nil); reasonOf(err) != continuo.ReasonUpstream || !strings.Contains(err.Error(), "exit status 4; its stderr: no key") {
+	if err := open(t.Context(), "crash", func(o *Options) { o.Grace = patient }); reasonOf(err) != continuo.ReasonUpstream || !strings.Contains(err.Error(), "exit status 4; its stderr: no key") {
 		t.Errorf("crash: got %v", err)
 	}
 	if err := open(t.Context(), "deaf", func(o *Options) { o.Timeout = 100 * time.Millisecond }); reasonOf(err) != continuo.ReasonTimeout {
@@ -231,18 +233,19 @@ func TestASessionEndsWithWhatAgentsDo(t *testing.T) {
 	soon := func(s *session) { s.options.Timeout = 50 * time.Millisecond }
 	for prompt, c := range map[string]struct {
 		prepare func(*session)
+		grace   time.Duration // default that of agentOptions
 		reason  continuo.FailureReason
 		words   string
 	}{
-		"flood":         {nil, continuo.ReasonTurnLimit, "agent sent more than the maximum of 1000 bytes"},
-		"garbage":       {nil, continuo.ReasonUpstream, "cannot be read"},
-		"hang for good": {soon, continuo.ReasonTimeout, "agent did not end within 50ms"},
-		"crash":         {nil, continuo.ReasonUpstream, "agent could not answer: " + `"` + os.Args[0] + `" ended with exit status 3`},
+		"flood":         {nil, 0, continuo.ReasonTurnLimit, "agent sent more than the maximum of 1000 bytes"},
+		"garbage":       {nil, 0, continuo.ReasonUpstream, "cannot be read"},
+		"hang for good": {soon, 0, continuo.ReasonTimeout, "agent did not end within 50ms"},
+		"crash":         {nil, patient, continuo.ReasonUpstream, "agent could not answer: " + `"` + os.Args[0] + `" ended with exit status 3`},
 	} {
 		t.Run(prompt, func(t *testing.T) {
 			w := childtest.NewWitness(t)
 			options := agentOptions(t)
-			s := openSession(t, of(w.Env("talker"), func(o *Options) { options(o); o.MaxOutput = 1000 }), "")
+			s := openSession(t, of(w.Env("talker"), func(o *Options) { options(o); o.MaxOutput, o.Grace = 1000, cmp.Or(c.grace, o.Grace) }), "")
 			wantAnswer(t, s, "report", "prompts: report")
 			agent := w.Running()
 			if c.prepare != nil {
