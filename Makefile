@@ -104,8 +104,8 @@ test: ## run all tests; installs what they need, and says what it could not
 race: ## run all tests under the race detector
 	$(GO) test -race -timeout 20m ./...
 
-long: ## run the long tests: every prefix of every conversation, many kills
-	CONTINUO_LONG=1 $(GO) test -timeout 80m ./...
+long: ## run the long tests: every prefix of every conversation, many kills, properties with new values
+	CONTINUO_LONG=1 CONTINUO_SEED=$$(date +%s) $(GO) test -count=1 -timeout 80m ./...
 
 bench: ## run the benchmarks; those of many machines and of a million are in docs/scale.md
 	$(GO) test -run '^$$' -bench . -benchmem ./...
@@ -130,7 +130,7 @@ fuzz: ## run every fuzz target for FUZZTIME
 	  while read -r pkg target; do \
 	    echo "== $$pkg $$target"; \
 	    for try in 1 2; do \
-	      said=$$($(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg 2>&1 </dev/null) && failed=0 || failed=1; \
+	      said=$$($(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s $$pkg 2>&1 </dev/null) && failed=0 || failed=1; \
 	      [ $$failed = 1 ] || { echo "$$said" | tail -n 1; break; }; \
 	      case "$$said" in *"Failing input"*) try=2;; *"context deadline exceeded"*) ;; *) try=2;; esac; \
 	      [ $$try = 1 ] || { echo "$$said"; exit 1; }; \

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	continuo "github.com/continuo-log/continuo"
+	_ "github.com/continuo-log/continuo/internal/rapidseed" // the same values in every run
 	"github.com/continuo-log/continuo/store/storetest"
 	"pgregory.net/rapid"
 )

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/continuo-log/continuo/internal/rapidseed" // the same values in every run
 	"pgregory.net/rapid"
 )
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	_ "github.com/continuo-log/continuo/internal/rapidseed" // the same values in every run
 	"pgregory.net/rapid"
 
 	continuo "github.com/continuo-log/continuo"

@@ -137,6 +137,16 @@ func TestStandardLibraryOnly(t *testing.T) {
 	}
 }
 
+// TestPropertiesAreTriedWithTheSameValues: else a value that nobody tried before fails a change that has nothing to do with it.
+func TestPropertiesAreTriedWithTheSameValues(t *testing.T) {
+	const rapid, seed = "pgregory.net/rapid", module + "/internal/rapidseed"
+	for _, pkg := range packages(t) {
+		if slices.Contains(pkg.ofTests, rapid) && !slices.Contains(pkg.ofTests, seed) {
+			t.Errorf("%q uses %s in its tests: import %s beside it", pkg.path, rapid, seed)
+		}
+	}
+}
+
 // sameTree reports whether one package is a part of the other: in a folder below it or below its parent.
 func sameTree(a, b string) bool {
 	a, _, _ = strings.Cut(a, "/internal")
@@ -148,9 +158,10 @@ type importing struct {
 	path    string   // below the module
 	imports []string // of this module, below it
 	outside []string // of other modules
+	ofTests []string // whole paths
 }
 
-// packages reads the imports of every package, tests left out.
+// packages reads the imports of every package.
 func packages(t *testing.T) []importing {
 	t.Helper()
 	root := filepath.Join("..", "..")
@@ -170,7 +181,7 @@ func packages(t *testing.T) []importing {
 			return nil // no Go files
 		}
 		relative, _ := filepath.Rel(root, path)
-		found = append(found, packageOf(filepath.ToSlash(relative), parsed.Imports))
+		found = append(found, packageOf(filepath.ToSlash(relative), parsed))
 		return nil
 	})
 	if err != nil {
@@ -182,9 +193,9 @@ func packages(t *testing.T) []importing {
 	return found
 }
 
-func packageOf(path string, imports []string) importing {
-	r := importing{path: strings.TrimPrefix(path, ".")}
-	for _, name := range imports {
+func packageOf(path string, parsed *build.Package) importing {
+	r := importing{path: strings.TrimPrefix(path, "."), ofTests: slices.Concat(parsed.TestImports, parsed.XTestImports)}
+	for _, name := range parsed.Imports {
 		if below, ok := strings.CutPrefix(name, module); ok {
 			r.imports = append(r.imports, strings.TrimPrefix(below, "/"))
 		} else if strings.Contains(strings.Split(name, "/")[0], ".") {

@@ -93,7 +93,7 @@ func (l *loader) xdg(variable, below string) string {
 }
 
 // ownVariables are read by Continuo's tests and are no settings.
-var ownVariables = [...]string{"CONTINUO_DATA", "CONTINUO_LONG", "CONTINUO_NPM_DIR"}
+var ownVariables = [...]string{"CONTINUO_DATA", "CONTINUO_LONG", "CONTINUO_NPM_DIR", "CONTINUO_SEED"}
 
 func (l *loader) loadEnv() {
 	rows, names := map[string]*setting{}, []string{}

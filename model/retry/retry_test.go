@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	_ "github.com/continuo-log/continuo/internal/rapidseed" // the same values in every run
 	"pgregory.net/rapid"
 
 	continuo "github.com/continuo-log/continuo"

@@ -16,6 +16,7 @@ import (
 
 	continuo "github.com/continuo-log/continuo"
 	"github.com/continuo-log/continuo/fulltext/index"
+	_ "github.com/continuo-log/continuo/internal/rapidseed" // the same values in every run
 	"github.com/continuo-log/continuo/maintenance"
 	"pgregory.net/rapid"
 )

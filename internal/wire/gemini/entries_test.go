@@ -11,6 +11,7 @@ import (
 	"slices"
 	"testing"
 
+	_ "github.com/continuo-log/continuo/internal/rapidseed" // the same values in every run
 	"pgregory.net/rapid"
 
 	continuo "github.com/continuo-log/continuo"
