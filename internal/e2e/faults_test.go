@@ -21,6 +21,18 @@ type fault struct {
 	call string
 }
 
+// models are those that are asked for the fault.
+func (f fault) models() []string {
+	if f.whole != "" || f.want.Reason != "timeout" {
+		return protocols
+	}
+	models := []string{}
+	for _, protocol := range protocols {
+		models = append(models, hasty+protocol)
+	}
+	return models
+}
+
 // failed is the error of a fault, without its message.
 func failed(reason continuo.FailureReason, retryable bool, status int) continuo.TurnError {
 	return continuo.TurnError{Reason: reason, Retryable: retryable, ProviderStatus: status}
@@ -66,12 +78,12 @@ func TestFaults(t *testing.T) {
 // TestStalls lets an upstream fall silent: before its first token, and in the middle.
 func TestStalls(t *testing.T) {
 	upstream := startMock(t)
-	s := serve(t, bothModels(upstream.url, "retries: 0", "breaker_failures: 0", "first_token_timeout: 1s", "idle_timeout: 1500ms"))
+	s := serve(t, hastyModels(upstream.url, "retries: 0", "breaker_failures: 0", "idle_timeout: 3s"))
 	for _, fault := range []fault{
 		{message: "fault: silent at first", status: 504, want: continuo.TurnError{Reason: "timeout", Retryable: true, Message: "no first token within 1s"}},
-		{message: "fault: silent midway", status: 504, want: continuo.TurnError{Reason: "timeout", Retryable: true, Message: "sent nothing for 1.5s"}, whole: counting},
+		{message: "fault: silent midway", status: 504, want: continuo.TurnError{Reason: "timeout", Retryable: true, Message: "sent nothing for 3s"}, whole: counting},
 	} {
-		runFault(t, s, fault, protocols, func(t *testing.T, model, session, _ string) { next(t, s, session, model) })
+		runFault(t, s, fault, fault.models(), func(t *testing.T, model, session, _ string) { next(t, s, session, strings.TrimPrefix(model, hasty)) })
 	}
 }
 

@@ -36,11 +36,24 @@ func modelSettings(name, protocol, url string, more ...string) string {
 
 // bothModels are settings with a model of each protocol at one upstream, and settings of turns.
 func bothModels(url string, turn ...string) string {
-	text := "model: chat\nmodels:\n"
+	return "model: chat\nmodels:\n" + modelsOf("", url) + turnSettings(turn...)
+}
+
+// modelsOf is a model of each protocol, with a prefix to its name and more settings of each.
+func modelsOf(prefix, url string, more ...string) string {
+	text := ""
 	for _, protocol := range protocols {
-		text += modelSettings(protocol, protocol, url)
+		text += modelSettings(prefix+protocol, protocol, url, more...)
 	}
-	return text + turnSettings(turn...)
+	return text
+}
+
+// hasty begins the names of models whose first token must come within a second. Only what never answers is asked of them.
+const hasty = "hasty-"
+
+// hastyModels are bothModels, and a hasty one of each protocol.
+func hastyModels(url string, turn ...string) string {
+	return "model: chat\nmodels:\n" + modelsOf("", url) + modelsOf(hasty, url, "first_token_timeout: 1s") + turnSettings(turn...)
 }
 
 func turnSettings(turn ...string) string { return "turn:\n  " + strings.Join(turn, "\n  ") + "\n" }

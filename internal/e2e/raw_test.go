@@ -156,7 +156,7 @@ func (a raw) write(w http.ResponseWriter, r *http.Request) {
 
 // TestBrokenBytes breaks answers in ways that need no mock, so that it runs everywhere.
 func TestBrokenBytes(t *testing.T) {
-	s := serve(t, bothModels(startRaw(t).URL, "retries: 0", "breaker_failures: 0", "first_token_timeout: 1s"))
+	s := serve(t, hastyModels(startRaw(t).URL, "retries: 0", "breaker_failures: 0"))
 	for _, fault := range []fault{
 		{message: "raw: nothing", status: 502, want: failed("network", true, 0)},
 		{message: "raw: no end", status: 502, want: failed("network", true, 0), whole: "part one two"},
@@ -166,7 +166,7 @@ func TestBrokenBytes(t *testing.T) {
 		{message: "raw: silent from the headers", status: 504, want: failed("timeout", true, 0)},
 		{message: "raw: silent after the head", status: 504, want: failed("timeout", true, 0)},
 	} {
-		runFault(t, s, fault, protocols, func(t *testing.T, model, session, _ string) { next(t, s, session, model) })
+		runFault(t, s, fault, fault.models(), func(t *testing.T, model, session, _ string) { next(t, s, session, strings.TrimPrefix(model, hasty)) })
 	}
 }
 
@@ -226,7 +226,7 @@ func TestForeignFaults(t *testing.T) {
 	for _, name := range []string{"malformed", "nodone", "nofinish", "errorevent", "failed", "incomplete", "keepalive", "crlf", "html", "stall", "reset", "utf8split", "afterdone"} {
 		settings += fmt.Sprintf("  %s: {base_url: \"%s/v1\", model: \"f:%s\", api_key_env: \"\"}\n", name, url, name)
 	}
-	s := serve(t, settings+turnSettings("retries: 0", "breaker_failures: 0", "idle_timeout: 1500ms"))
+	s := serve(t, settings+turnSettings("retries: 0", "breaker_failures: 0", "idle_timeout: 3s"))
 	for name, want := range map[string]struct {
 		text   string
 		reason continuo.FailureReason // "": the answer is whole
