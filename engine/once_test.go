@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -124,6 +125,63 @@ func TestARetryThatAnotherRetryOvertakes(t *testing.T) {
 	if second := ask(1); first.Kind != turn.Finished || second.TurnID != first.TurnID || asks.Load() != 2 {
 		t.Errorf("%d requests; the first retry got %+v, the second %+v", asks.Load(), first, second)
 	}
+}
+
+// refusingStore is a store that holds the next beginning of a turn once it is armed, and then refuses it.
+type refusingStore struct {
+	continuo.Store
+	armed         atomic.Bool
+	reached, open chan struct{}
+}
+
+func (s *refusingStore) Append(ctx context.Context, batch continuo.Batch) error {
+	if batch.Begin != nil && s.armed.CompareAndSwap(true, false) {
+		close(s.reached)
+		<-s.open
+		return continuo.ErrUnavailable
+	}
+	return s.Store.Append(ctx, batch)
+}
+
+// A library's retry that finds another one, which is about to continue the failed turn, continues it too where that one does not
+// come to it: the message is not said again.
+func TestARetryBehindOneThatDoesNotBegin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, asks := failingModel(1, true)
+		store := &refusingStore{Store: storetest.NewMemory(), reached: make(chan struct{}), open: make(chan struct{})}
+		e := newRunEngine(t, store, m, nil)
+		ask := func(retry int) (*engine.Chat, error) {
+			r := request("s", "Hello")
+			r.Retry = &retry
+			return e.Turns.Chat(context.WithoutCancel(t.Context()), r)
+		}
+		chat, err := ask(0)
+		failed := endOf(t, chat, err)
+		store.armed.Store(true)
+		refused, answered := make(chan error, 1), make(chan turn.Event, 1)
+		go func() {
+			_, err := ask(1)
+			refused <- err
+		}()
+		<-store.reached
+		go func() {
+			chat, err := ask(2)
+			answered <- endOf(t, chat, err)
+		}()
+		synctest.Wait()
+		close(store.open)
+		if err := <-refused; !errors.Is(err, continuo.ErrUnavailable) {
+			t.Errorf("the first retry: %v", err)
+		}
+		answer := <-answered
+		record, err := e.Turns.Get(t.Context(), chat.Conversation, answer.TurnID)
+		if err != nil || answer.Kind != turn.Finished || record.Resumes != failed.TurnID {
+			t.Errorf("the second retry got %+v of %+v, %v", answer, record, err)
+		}
+		if log := outputOf(t, e, chat.Conversation.ID); asks.Load() != 2 || strings.Count(log, "Hello") != 1 {
+			t.Errorf("%d requests, the log says\n%s", asks.Load(), log)
+		}
+	})
 }
 
 // TestWhatTheSameRequestIsGivenAgain: a failure that does not pass, one after which the conversation has continued, and

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 
 	continuo "github.com/continuo-log/continuo"
@@ -98,6 +99,13 @@ func tryID(first string, try int) string {
 	return fmt.Sprintf("%s_%d", first, try)
 }
 
+// tryOfID is the end of the id of a turn that resumes one of the same request; the last part of other ids has more digits.
+var tryOfID = regexp.MustCompile(`_[0-9]{1,9}$`)
+
+// firstTry is the id of the first turn of a request, by that of any of its turns. All tries of a request must agree on it: they
+// find each other's turns by it.
+func firstTry(id string) string { return tryOfID.ReplaceAllString(id, "") }
+
 // newestTry finds the newest turn of a request, and the number of its turns.
 func (ts *Turns) newestTry(ctx context.Context, conversationID, first string) (newest continuo.Turn, tries int, err error) {
 	for {
@@ -180,7 +188,7 @@ func (ts *Turns) isWithoutMemory(ctx context.Context, conversation continuo.Conv
 // minutes.
 const retryWindow = 15 * time.Minute
 
-// findRetried finds the turn that an earlier try of a request without a key has begun. It applies where the client's
+// findRetried finds the first turn that earlier tries of a request without a key have begun. It applies where the client's
 // library marks the request as a retry, the requests are identical, and the conversation has no later entries. The
 // turn may still wait for its conversation in this process; one that waits in another process is not found.
 func (ts *Turns) findRetried(ctx context.Context, conversation continuo.Conversation, requested continuo.Turn, request ChatRequest) (continuo.Turn, bool) {
@@ -192,7 +200,7 @@ func (ts *Turns) findRetried(ctx context.Context, conversation continuo.Conversa
 		return requested, false
 	}
 	if id, ok := ts.active.find(requested); ok {
-		requested.ID = id
+		requested.ID = firstTry(id)
 		return requested, true
 	}
 	newest, err := ts.log.Turns().Turns(ctx, continuo.TurnQuery{ConversationID: conversation.ID, Limit: 1})
@@ -209,7 +217,7 @@ func (ts *Turns) findRetried(ctx context.Context, conversation continuo.Conversa
 		}
 		break
 	}
-	requested.ID = newest[0].ID
+	requested.ID = firstTry(newest[0].ID)
 	return requested, true
 }
 

@@ -94,6 +94,7 @@ func (ts *Turns) Start(ctx context.Context, start Request) (*Chat, error) {
 	runs := ts.metrics.TurnRuns()
 	done := func() {
 		runs()
+		ts.active.remove(requested.ID) // before another turn can follow it in the conversation: it is not the newest one then
 		leave()
 		end()
 	}
