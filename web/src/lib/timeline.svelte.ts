@@ -10,6 +10,20 @@ export interface Entry {
 
 const chunk = 100;
 
+/** Does one reading at a time. One that has begun may lack the newest: where it is asked for meanwhile, another one follows it. */
+function oneByOne(read: () => Promise<void>): () => Promise<void> {
+  let now: Promise<void> | null = null;
+  let next: Promise<void> | null = null;
+  return function again(): Promise<void> {
+    if (!now) return (now = read().finally(() => (now = null)));
+    const after = () => {
+      next = null;
+      return again();
+    };
+    return (next ??= now.then(after, after));
+  };
+}
+
 export class LiveTurn {
   id = '';
   state = $state('running');
@@ -40,8 +54,6 @@ export class Timeline {
   #chunks = new Map<number, Promise<void>>();
   #feed: Following | null = null;
   #turnFeed: Following | null = null;
-  #catching: Promise<void> | null = null;
-  #catchingNext: Promise<void> | null = null;
   #closed = false;
   #pending: (() => void)[] = [];
 
@@ -165,20 +177,8 @@ export class Timeline {
     }
   }
 
-  /** Reads what was appended until now. A reading that has begun may lack the newest: another one follows it. */
-  catchUp(): Promise<void> {
-    if (!this.#catching) {
-      this.#catching = this.#readNewer().finally(() => (this.#catching = null));
-      return this.#catching;
-    }
-    this.#catchingNext ??= this.#catching.then(() => {
-      this.#catchingNext = null;
-      return this.catchUp();
-    });
-    return this.#catchingNext;
-  }
-
-  async #readNewer() {
+  /** Reads what was appended until now. */
+  catchUp = oneByOne(async () => {
     try {
       for (;;) {
         const page = await get(`${conv(this.id)}/entries?from=${this.last + 1}&limit=200`);
@@ -188,22 +188,20 @@ export class Timeline {
     } catch {
       // The next event asks again.
     }
-  }
+  });
 
-  async refreshTurn() {
+  /** Reads the newest turn, and follows it while it runs: its events say which calls wait. */
+  refreshTurn = oneByOne(async () => {
     try {
       const page = await get(`${conv(this.id)}/turns?limit=1`);
       this.newest = page.data[0] ?? null;
       if (this.newest?.state === 'running') {
         if (this.turn?.id !== this.newest.id) this.followTurn(this.newest.id);
-        const turn = await get(`${conv(this.id)}/turns/${this.newest.id}`);
-        if (this.turn?.id === turn.id) this.turn!.waiting = turn.waiting_for ?? [];
-        this.newest = turn;
-      } else if (this.turn && this.newest?.id === this.turn.id) this.turn = null;
+      } else if (this.newest?.id === this.turn?.id) this.turn = null;
     } catch (err) {
       if (!(err instanceof ApiError)) throw err;
     }
-  }
+  });
 
   /** How many answers of a turn the log has, of what was read. */
   answered(turn: string): number {

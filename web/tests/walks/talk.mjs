@@ -71,14 +71,25 @@ export default async function talk(browser) {
   });
 
   await w.check('a call waits for a person, and is allowed by a key', async () => {
+    // What the turn was before it waited may be answered after that, and does not undo it.
+    let release;
+    const seen = new Promise((r) => (release = r));
+    const turns = /\/turns\/[^/?]+$/;
+    await page.route(turns, async (route) => {
+      const before = { ...(await (await route.fetch()).json()), waiting_for: undefined };
+      await seen;
+      await route.fulfill({ json: before });
+    });
     await w.talk('search the log');
     await page.getByText('waits for you').first().waitFor();
+    release();
     // It is asked for below the answer in progress first, and with the entry once that was read.
     const ask = page.getByRole('article', { name: /^Entry \d+, assistant$/ }).getByRole('group', { name: 'A call waits for you' });
     await ask.getByRole('button', { name: /Allow/ }).click();
     await page.getByRole('group', { name: 'A call waits for you' }).waitFor({ state: 'detached' });
     await page.locator('details.call').filter({ hasText: 'conversation_search' }).last().waitFor();
     await w.answered();
+    await page.unroute(turns);
   });
 
   await w.check('an edited message continues in a fork', async () => {
