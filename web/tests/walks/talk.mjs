@@ -61,9 +61,23 @@ export default async function talk(browser) {
     await page.getByText(/Broke off after/).waitFor();
     await page.getByText('cancelled').first().waitFor();
     await w.answered();
+    // Which turn is the newest may be answered late: until then there is none to resume, and not the one before.
+    let release;
+    const seen = new Promise((r) => (release = r));
+    const newest = /\/turns\?limit=1$/;
+    await page.route(newest, async (route) => {
+      await seen;
+      await route.continue();
+    });
     await w.talk('break off');
+    const broken = w.row('This answer will break');
+    await broken.getByText(/Broke off after/).waitFor();
+    await w.answered();
+    expect((await broken.getByRole('button', { name: /Resume/ }).count()) === 0, 'the turn before can be resumed');
+    release();
     // The answer that was cancelled can be resumed until the next message is in the log.
-    await w.row('This answer will break').getByRole('button', { name: /Resume/ }).waitFor();
+    await broken.getByRole('button', { name: /Resume/ }).waitFor();
+    await page.unroute(newest);
     await page.locator('body').click({ position: { x: 700, y: 20 } });
     await page.keyboard.press('r');
     await page.getByText(/shown \d+ messages/).last().waitFor();
