@@ -316,6 +316,18 @@ func TestRunsBeforeAndAfterMidnightAreEqual(t *testing.T) {
 	}
 }
 
+// An agent whose files were read in another order lists its skills in another one.
+func TestRunsWithSkillsInAnyOrderAreEqual(t *testing.T) {
+	t.Parallel()
+	body := func(first, second string) []exchange {
+		return []exchange{{body: fmt.Sprintf(`{"system": "<available_skills>\n<skill>%[1]s</skill>\n<skill>%[2]s</skill>\n</available_skills>",
+			"tools": [{"description": "Activates a skill (Available: '%[1]s', '%[2]s').", "parameters": {"enum": ["%[1]s", "%[2]s"]}}]}`, first, second)}}
+	}
+	if a, b := normalised(body("support", "creator"), "/home/a"), normalised(body("creator", "support"), "/home/b"); !slices.Equal(a, b) || !strings.Contains(a[0], "creator") {
+		t.Errorf("%q differs from %q", a, b)
+	}
+}
+
 // upstreamsAt are settings with an upstream of each protocol.
 func upstreamsAt(url string) string {
 	return fmt.Sprintf(`upstreams:
@@ -443,9 +455,11 @@ var (
 		`Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Oct|Nov|Dec|[AP]M)\b(?: +\d+\b)?`)
 	// Qwen Code's and Gemini's terminal misses the output of a command that ends at once, now and then.
 	shellOutput = regexp.MustCompile(`Output: (?:marker-42|\(empty\))`)
-	// Gemini CLI lists its skills in the order in which their files were read.
-	skillList = regexp.MustCompile(`(?s)<available_skills>.*?</available_skills>`)
-	skill     = regexp.MustCompile(`(?s)<skill>.*?</skill>`)
+	// Gemini CLI lists its skills in the order in which their files were read: in its prompt, and in the description of a tool
+	// with their names ('a', 'b'), whose enum withoutIDs sorts.
+	skillList  = regexp.MustCompile(`(?s)<available_skills>.*?</available_skills>`)
+	skill      = regexp.MustCompile(`(?s)<skill>.*?</skill>`)
+	skillNames = regexp.MustCompile(`\(Available: '[^()]*'\)`)
 )
 
 // normalised are the requests of a run without what differs between runs.
@@ -465,6 +479,11 @@ func normalised(all []exchange, home string) []string {
 			slices.Sort(skills)
 			return strings.Join(skills, "\n")
 		})
+		text = skillNames.ReplaceAllStringFunc(text, func(list string) string {
+			names := strings.Split(strings.TrimSuffix(strings.TrimPrefix(list, "(Available: "), ")"), ", ")
+			slices.Sort(names)
+			return strings.Join(names, ", ")
+		})
 		text = runDays.ReplaceAllString(runIDs.ReplaceAllString(text, "ID"), "DAY")
 		texts = append(texts, runNumbers.ReplaceAllString(text, "N"))
 	}
@@ -472,12 +491,15 @@ func normalised(all []exchange, home string) []string {
 	return texts
 }
 
-// withoutIDs removes the ids of items, which Codex leaves out where it does not like them, and reads JSON in strings, whose
-// keys it shuffles.
+// withoutIDs removes the ids of items, which Codex leaves out where it does not like them, reads JSON in strings, whose
+// keys it shuffles, and sorts enums of strings.
 func withoutIDs(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		delete(value, "id")
+		if enum, ok := value["enum"].([]any); ok {
+			slices.SortStableFunc(enum, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		}
 		for key, member := range value {
 			value[key] = withoutIDs(member)
 		}
