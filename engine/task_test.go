@@ -139,7 +139,10 @@ type waitTool struct {
 }
 
 func (w waitTool) Run(ctx context.Context, call tool.Call) tool.Result {
-	w.entered <- struct{}{}
+	select {
+	case w.entered <- struct{}{}:
+	case <-ctx.Done(): // nobody waits for a second call
+	}
 	<-ctx.Done()
 	return tool.Failure("stopped")
 }
