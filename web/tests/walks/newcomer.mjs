@@ -57,8 +57,9 @@ export default async function newcomer(browser) {
     await page.getByRole('tab', { name: 'OpenAI, Python' }).click();
     await page.getByText(`base_url="${w.base}/v1"`).waitFor();
     await page.getByText('Waiting for the first request').waitFor();
-    await call('POST', '/v1/chat/completions', { model: 'demo', messages: [{ role: 'user', content: 'Hello from a client' }] }, { server: w.base });
+    await call('POST', '/v1/chat/completions', { model: 'demo', messages: [{ role: 'user', content: 'Hello' }] }, { server: w.base });
     await page.getByRole('status').filter({ hasText: 'Received' }).waitFor();
+    await axe(page, 'Connect, with what was received');
   });
   await w.end();
 }
