@@ -20,7 +20,7 @@ func takesUp(o *engine.Options) { o.TakeUp = true }
 func workingModel() *scriptedModel {
 	return &scriptedModel{answer: func(a stepRequest) (string, error) {
 		if strings.HasPrefix(a.messages[len(a.messages)-1], "tool:") {
-			return "It is mended.", nil
+			return "It is fixed.", nil
 		}
 		return "call step {}", nil
 	}}
@@ -50,7 +50,7 @@ func deployUntil(t *testing.T, writes int) (whole, isAnswered bool) {
 		o.Tools, o.Policy = tool.Set{&counted{name: "step"}}, tool.Policy{Otherwise: tool.Allow}
 	}
 	store := storetest.NewMemory()
-	given := createTask(t, newRunEngine(t, store, workingModel(), nil), "Mend it", "")
+	given := createTask(t, newRunEngine(t, store, workingModel(), nil), "Fix it", "")
 	dies := &mortal{Store: store, left: writes, dead: make(chan struct{})}
 	first := newRunEngine(t, dies, workingModel(), steps)
 	deployed, _ := first.Tasks.Deploy(t.Context(), engine.DeployRequest{Scope: continuo.Scope{ProjectID: "default"}, TaskID: given.ID, Prompt: "Gently."})
@@ -78,7 +78,7 @@ func deployUntil(t *testing.T, writes int) (whole, isAnswered bool) {
 			t.Errorf("after %d writes the agent is %s: %s", writes, agent.State, agent.Reason)
 		}
 		begun := outputOf(t, second, agent.ConversationID)
-		if strings.Count(begun, "Mend it") != 1 || strings.Count(begun, "Gently.") != 1 || !strings.HasSuffix(begun, "It is mended.") {
+		if strings.Count(begun, "Fix it") != 1 || strings.Count(begun, "Gently.") != 1 || !strings.HasSuffix(begun, "It is fixed.") {
 			t.Errorf("after %d writes its log says:\n%s", writes, begun)
 		}
 	}

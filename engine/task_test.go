@@ -56,7 +56,7 @@ func awaitAgent(t *testing.T, e *testEngine, agent *engine.DeployedAgent) *engin
 // The agent is given the task with the conversation that explains it, tool groups as one line, and what it says
 // stands in a conversation of its own.
 func TestAnAgentIsGivenTheTaskWithItsHistory(t *testing.T) {
-	m := &scriptedModel{answer: func(stepRequest) (string, error) { return "It is mended.", nil }}
+	m := &scriptedModel{answer: func(stepRequest) (string, error) { return "It is fixed.", nil }}
 	e := newRunEngine(t, storetest.NewMemory(), m, nil)
 	conversation, err := e.Log.Create(t.Context(), continuo.Conversation{})
 	if err != nil {
@@ -72,7 +72,7 @@ func TestAnAgentIsGivenTheTaskWithItsHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	given := createTask(t, e, "Mend the login", `"`+conversation.ID+`"`)
+	given := createTask(t, e, "Fix the login", `"`+conversation.ID+`"`)
 	if given.State != engine.TaskQueued || given.Task.Context.ConversationHistory.TotalMessages != 3 {
 		t.Errorf("it is %s with %+v", given.State, given.Task.Context.ConversationHistory)
 	}
@@ -81,7 +81,7 @@ func TestAnAgentIsGivenTheTaskWithItsHistory(t *testing.T) {
 		t.Errorf("the agent is %+v", agent)
 	}
 	request := m.requests()[0]
-	for _, want := range []string{"Mend the login", "CONVERSATION HISTORY", "The login fails.", "fs_read", "I see why.", "Be quick."} {
+	for _, want := range []string{"Fix the login", "CONVERSATION HISTORY", "The login fails.", "fs_read", "I see why.", "Be quick."} {
 		if !strings.Contains(request.messages[0], want) {
 			t.Errorf("the agent is not told %q:\n%s", want, request.messages[0])
 		}
@@ -89,8 +89,8 @@ func TestAnAgentIsGivenTheTaskWithItsHistory(t *testing.T) {
 	if strings.Contains(request.messages[0], "Be nice.") || !slices.Contains(request.system, "You are a planner.") {
 		t.Errorf("it was shown %q and %q", request.system, request.messages)
 	}
-	output, err := e.Tasks.Output(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, -7, 0)
-	if err != nil || output.Output != "mended." || output.Total != 13 {
+	output, err := e.Tasks.Output(t.Context(), continuo.Scope{ProjectID: "default"}, agent.ID, -6, 0)
+	if err != nil || output.Output != "fixed." || output.Total != 12 {
 		t.Errorf("the output is %+v, %v", output, err)
 	}
 	listed, _, err := e.Tasks.List(t.Context(), engine.TaskQuery{Scope: continuo.Scope{ProjectID: "default"}, Limit: 10})
@@ -286,7 +286,7 @@ func TestAModelSummarizesAHistory(t *testing.T) {
 // A deployment that does not begin leaves nothing behind, and what a person does to an agent's conversation does not
 // change the result of its work.
 func TestWhatDoesNotBeginLeavesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // a refusal waits a moment for room
+	synctest.Test(t, func(t *testing.T) { // a refusal waits a moment for a place
 		entered := make(chan struct{}, 1)
 		m := &scriptedModel{answer: func(a stepRequest) (string, error) {
 			if strings.Contains(a.messages[0], "Wait") {

@@ -187,7 +187,7 @@ func (p *fakeConnector) Stream(_ context.Context, body []byte) iter.Seq2[model.D
 func TestAnAgentGetsItsPersona(t *testing.T) {
 	m, connector := &scriptedModel{answer: func(stepRequest) (string, error) { return "done", nil }}, &fakeConnector{}
 	e := newRunEngine(t, storetest.NewMemory(), m, func(o *engine.Options) { o.Models["program"] = engine.Upstream{Model: connector} })
-	given := createTask(t, e, "Mend the login", "")
+	given := createTask(t, e, "Fix the login", "")
 	prompt, err := given.Prompt()
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestAnAgentGetsItsPersona(t *testing.T) {
 	if want := [][2]string{{given.ID, second.ID}}; !slices.Equal(connector.ids, want) || len(connector.bodies) != 2 {
 		t.Errorf("the program is %q, and was asked %d times", connector.ids, len(connector.bodies))
 	}
-	if _, err := e.Tasks.Report(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID, engine.Finding{AgentID: second.ID, Message: "It is mended."}); err != nil {
+	if _, err := e.Tasks.Report(t.Context(), continuo.Scope{ProjectID: "default"}, given.ID, engine.Finding{AgentID: second.ID, Message: "It is fixed."}); err != nil {
 		t.Error(err)
 	}
 }

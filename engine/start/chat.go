@@ -221,7 +221,7 @@ func (ts *Turns) check(ctx context.Context, request ChatRequest) (OnBusy, error)
 		return "", lifecycle.ErrClosing // before a conversation is created for it
 	}
 	if request.Key == "" { // one with a key may have begun its turn already
-		if err := ts.life.Room(ctx, request.Scope.ProjectID); err != nil {
+		if err := ts.life.AwaitPlace(ctx, request.Scope.ProjectID); err != nil {
 			return "", err
 		}
 	}

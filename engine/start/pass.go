@@ -49,7 +49,7 @@ func (ts *Turns) unrecorded(ctx context.Context, request PassRequest) (answer it
 	if ts.life.IsClosed() {
 		return nil, nil, lifecycle.ErrClosing
 	}
-	if err := ts.life.Room(ctx, request.Project); err != nil {
+	if err := ts.life.AwaitPlace(ctx, request.Project); err != nil {
 		return nil, nil, err
 	}
 	if err := ts.life.Admit(request.Project); err != nil {

@@ -60,7 +60,7 @@ func (ts *Turns) Start(ctx context.Context, start Request) (*Chat, error) {
 		start.Turn.KeyID = payer.KeyID
 	}
 	requested := start.Turn
-	if err := ts.life.Room(ctx, start.Project); err != nil {
+	if err := ts.life.AwaitPlace(ctx, start.Project); err != nil {
 		return nil, err
 	}
 	if err := ts.CheckBudget(ctx, continuo.Payer{ProjectID: start.Project, UserID: start.Conversation.UserID, KeyID: requested.KeyID}); err != nil {

@@ -62,11 +62,15 @@ func (tk *Tasks) Deploy(ctx context.Context, request DeployRequest) (*DeployedAg
 	if begun, err := tk.existingAgent(ctx, status.Scope, request.Key, link); begun != nil || err != nil {
 		return begun, err
 	}
-	if err := tk.agents.Room(ctx, request.Scope.ProjectID); err != nil && ctx.Err() != nil {
-		return nil, err
+	err = tk.agents.AwaitPlace(ctx, request.Scope.ProjectID)
+	if err == nil {
+		err = tk.agents.Enter(request.Scope.ProjectID)
 	}
-	if err := tk.agents.Enter(request.Scope.ProjectID); err != nil {
+	switch {
+	case errors.Is(err, lifecycle.ErrTooManyTurns):
 		return nil, fmt.Errorf("%w: the project may have %d at once; wait until one has ended, or end one", ErrTooManyAgents, tk.agents.Most)
+	case err != nil:
+		return nil, err
 	}
 	id, err := tk.startWork(ctx, request, chosen, status, link)
 	if err != nil {

@@ -43,9 +43,9 @@ func (l *Lifecycle) Drain() {
 // Wait waits until no turn runs or waits.
 func (l *Lifecycle) Wait() { l.turns.Wait() }
 
-// Room returns nil when a project may begin a turn, else an error after a short wait.
-func (l *Lifecycle) Room(ctx context.Context, project string) error {
-	return l.quota.Room(ctx, project)
+// AwaitPlace returns nil when a project may begin a turn, else an error after a short wait.
+func (l *Lifecycle) AwaitPlace(ctx context.Context, project string) error {
+	return l.quota.AwaitPlace(ctx, project)
 }
 
 // IsClosed reports whether no more turns may begin.

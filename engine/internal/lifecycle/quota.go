@@ -20,12 +20,12 @@ type Quota struct {
 	left       chan struct{}  // closed when a turn leaves; nil without waiters
 }
 
-// quotaGrace is how long Room waits for a turn to leave: a client that has received a turn's end must not be refused
+// quotaGrace is how long AwaitPlace waits for a turn to leave: a client that has received a turn's end must not be refused
 // because the turn is still being counted, which takes a moment on a busy machine.
 const quotaGrace = time.Second
 
-// Room returns nil when a project may begin a turn, else an error after quotaGrace.
-func (q *Quota) Room(ctx context.Context, project string) error {
+// AwaitPlace returns nil when a project may begin a turn, else an error after quotaGrace.
+func (q *Quota) AwaitPlace(ctx context.Context, project string) error {
 	grace := time.NewTimer(quotaGrace)
 	defer grace.Stop()
 	for {
@@ -43,7 +43,7 @@ func (q *Quota) Room(ctx context.Context, project string) error {
 	}
 }
 
-// look returns nil if there is room, else an error and a channel that is closed when a turn leaves.
+// look returns nil if there is a place, else an error and a channel that is closed when a turn leaves.
 func (q *Quota) look(project string) (left <-chan struct{}, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
